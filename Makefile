@@ -1,0 +1,26 @@
+# `make check` is what CI runs, step by step, the cheapest first.
+PYTHON ?= python3
+
+.PHONY: check format lint types imports test test-programs bench
+
+check: lint types imports test
+
+format:
+	ruff format .
+	ruff check --fix .
+
+lint:
+	ruff format --check .
+	ruff check .
+
+types:
+	mypy
+
+imports:
+	lint-imports
+
+test:
+	$(PYTHON) -m pytest -n 2
+
+bench:
+	$(PYTHON) benchmarks/overhead.py

@@ -1,0 +1,47 @@
+"""Trace unmodified pyopencl programs: host calls and device events, in one file.
+
+Most programs are traced from outside, with `cltrace run python app.py`. Code that cltrace cannot
+start is traced from inside:
+
+    with cltrace.trace("out.cltrace"):
+        work()
+
+    trace = cltrace.load("out.cltrace")
+    trace["v_command"]
+
+Importing this package imports neither pyopencl nor pandas nor any other heavy library.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from cltrace.inside import pause, region, resume, start, stop, trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cltrace.trace.reader import Trace
+
+__all__ = [
+    "load",
+    "load_ipython_extension",
+    "pause",
+    "region",
+    "resume",
+    "start",
+    "stop",
+    "trace",
+]
+
+
+def load(path: "str | Path") -> "Trace":
+    """Open the trace at `path`, whose views are pandas tables. Raises: `cltrace.errors.TraceError`."""
+    from cltrace.trace.reader import load as load_trace  # noqa: PLC0415 - imports sqlite3
+
+    return load_trace(path)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext cltrace` does: add the magic `%cltrace`."""
+    from cltrace.ipython import register  # noqa: PLC0415 - imports IPython
+
+    register(shell)

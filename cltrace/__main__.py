@@ -1,0 +1,5 @@
+"""`python -m cltrace`."""
+
+from cltrace.cli import main
+
+main()

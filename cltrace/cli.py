@@ -1,0 +1,97 @@
+"""The command line: parses, dispatches to `commands`, exits. No logic."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+
+from cltrace.commands import VERBS
+from cltrace.errors import CltraceError, ExitStatus
+
+_COLORS = ("auto", "always", "never")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The entry point of `cltrace`: run a verb and exit with its status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(words)
+    except CltraceError as error:
+        _say(str(error))
+        status = int(error.exit_status)
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:
+        # The reader of our output has seen enough. What is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except Exception as error:
+        logging.getLogger(__name__).debug("internal error", exc_info=True)
+        _say(f"internal error: {type(error).__name__}: {error} (CLTRACE_DEBUG=1 shows where)")
+        if os.environ.get("CLTRACE_DEBUG"):
+            raise
+        status = int(ExitStatus.INTERNAL)
+    sys.exit(status)
+
+
+def _run(words: list[str]) -> int:
+    parser = make_parser()
+    verb, color, rest = _split(parser, words)
+    entry = VERBS[verb].load()
+    own = argparse.ArgumentParser(
+        prog=f"cltrace {verb}",
+        description=VERBS[verb].summary[0].upper() + VERBS[verb].summary[1:] + ".",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    entry.add_arguments(own)
+    split = getattr(entry, "split_command", None)
+    if split is None:
+        arguments = own.parse_args(rest)
+    else:
+        options, command = split(own, rest)
+        arguments = own.parse_args(options)
+        arguments.command = command
+    arguments.color = color
+    return entry.execute(arguments)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of everything before the verb."""
+    verbs = "\n".join(f"  {name:<10} {entry.summary}" for name, entry in VERBS.items())
+    parser = argparse.ArgumentParser(
+        prog="cltrace",
+        usage="cltrace [-h] [--version] [--color {auto,always,never}] VERB ...",
+        description="Trace pyopencl programs: host calls and device events, in one file.",
+        epilog=f"verbs:\n{verbs}\n\n`cltrace VERB -h` tells about a verb.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=metadata.version("cltrace"))
+    parser.add_argument(
+        "--color", choices=_COLORS, default="auto", help="colour the output (NO_COLOR is honoured)"
+    )
+    parser.add_argument("verb", nargs="?", help=argparse.SUPPRESS)
+    return parser
+
+
+def _split(parser: argparse.ArgumentParser, words: list[str]) -> tuple[str, str, list[str]]:
+    """The verb, what `--color` says before it, and the words behind it."""
+    position = next((at for at, word in enumerate(words) if word in VERBS), None)
+    arguments = parser.parse_args(words if position is None else words[: position + 1])
+    if position is None:
+        if arguments.verb is not None:
+            parser.error(f"there is no verb {arguments.verb!r}; there are {', '.join(VERBS)}")
+        parser.print_help(sys.stderr)
+        sys.exit(int(ExitStatus.USAGE))
+    return words[position], arguments.color, words[position + 1 :]
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"cltrace: {message}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""The verbs of the command line, one file each. The only room that prints."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+
+class Verb(Protocol):
+    """What the module of a verb has."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the verb's arguments."""
+
+    def execute(self, arguments: argparse.Namespace) -> int:
+        """Do it, and return the exit status. Raises: `CltraceError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerbEntry:
+    """A row of the table of verbs: the module is imported when the verb is used."""
+
+    module: str
+    summary: str
+
+    def load(self) -> Verb:
+        """The verb's module."""
+        return cast("Verb", import_module(f"cltrace.commands.{self.module}"))
+
+
+VERBS: Final[Mapping[str, VerbEntry]] = {
+    "run": VerbEntry("run", "trace a command, then print the summary"),
+    "demo": VerbEntry("demo", "trace a bundled program: see what cltrace does"),
+    "summary": VerbEntry("summary", "kernels, transfers, host calls, builds and memory of a trace"),
+    "info": VerbEntry("info", "what a trace file contains, and whether it is whole"),
+    "query": VerbEntry("query", "run read-only SQL on the views of a trace"),
+    "recover": VerbEntry("recover", "finish a trace whose recording was interrupted"),
+    "merge": VerbEntry("merge", "put the traces of several ranks or runs into one file"),
+    "doctor": VerbEntry("doctor", "what can be traced here, and what is missing"),
+}
+"""Every verb, in the order in which help lists them."""

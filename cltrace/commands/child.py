@@ -1,0 +1,141 @@
+"""Running the traced command as a child: its environment, its signals, its end."""
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from cltrace.errors import CommandNotExecutableError, CommandNotFoundError, UsageError
+from cltrace.intercept.autostart import (
+    BOOTSTRAP_DIRECTORY,
+    RECORDER_VARIABLE,
+    SESSION_VARIABLE,
+)
+
+_FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that reach the command when they are sent to cltrace."""
+
+_LEFT_TO_COMMAND: Final = (signal.SIGINT, signal.SIGQUIT)
+"""Signals that a terminal sends to the whole process group: the command has them already."""
+
+
+def resolved(words: Sequence[str]) -> list[str]:
+    """The command to execute for the words behind `run`.
+
+    A Python file that is not executable, and `-m` and `-c`, run in this interpreter; anything else
+    is looked up as a shell would.
+
+    Raises: `CommandNotFoundError`, `CommandNotExecutableError`, `UsageError`.
+    """
+    if not words:
+        raise UsageError("say what to run: `cltrace run python app.py`")
+    first = words[0]
+    if first in {"-m", "-c"}:
+        if len(words) == 1:
+            raise UsageError(f"{first} needs a {'module' if first == '-m' else 'program'}")
+        return [sys.executable, *words]
+    path = Path(first)
+    if (
+        path.suffix == ".py"
+        and path.is_file()
+        and not (os.sep in first and os.access(path, os.X_OK))
+    ):
+        return [sys.executable, *words]
+    found = shutil.which(first)
+    if found is not None:
+        return [found, *words[1:]]
+    if path.exists() and (os.sep in first or path.suffix == ".py"):
+        raise CommandNotExecutableError(f"{first} cannot be executed")
+    raise CommandNotFoundError(f"{first} was not found")
+
+
+def traced_environment(environment: Mapping[str, str], parts: Path) -> dict[str, str]:
+    """The environment in which every Python interpreter joins the recording in `parts`."""
+    given = environment.get("PYTHONPATH", "")
+    return {
+        **environment,
+        "PYTHONPATH": f"{BOOTSTRAP_DIRECTORY}{os.pathsep}{given}"
+        if given
+        else str(BOOTSTRAP_DIRECTORY),
+        SESSION_VARIABLE: str(parts),
+        RECORDER_VARIABLE: str(os.getpid()),
+    }
+
+
+def run_to_end(
+    command: Sequence[str], environment: Mapping[str, str], meanwhile: Callable[[], None]
+) -> int:
+    """Run a command in the foreground and return its status, negative for the signal that killed it.
+
+    `meanwhile` is called once it runs. The command gets our streams, our open files, our process
+    group; signals as `_FORWARDED` and `_LEFT_TO_COMMAND` say.
+
+    Raises: `CommandNotExecutableError` when the system does not execute it.
+    """
+    forwarding = _Forwarding()
+    with forwarding.installed():
+        try:
+            # argv[0] is the word that the user gave: programs look at it.
+            process = subprocess.Popen(command, env=environment, close_fds=False)
+        except OSError as error:
+            message = f"{command[0]} cannot be executed: {error.strerror}"
+            raise CommandNotExecutableError(message) from error
+        forwarding.to(process)
+        meanwhile()
+        return process.wait()
+
+
+def die_of(signal_number: int) -> None:
+    """End this process by a signal, as the command ended; without a core file of our own."""
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    with contextlib.suppress(OSError, ValueError):
+        signal.signal(signal_number, signal.SIG_DFL)
+    with contextlib.suppress(OSError):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal_number})
+        os.kill(os.getpid(), signal_number)
+
+
+class _Forwarding:
+    """Passes signals on to a process, those that came before it existed too."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Forward within the block. A signal that we were started to ignore stays ignored."""
+        previous: dict[int, Any] = {}
+        for number in (*_FORWARDED, *_LEFT_TO_COMMAND):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                handler = self._forward if number in _FORWARDED else _leave
+                previous[number] = signal.signal(number, handler)
+        try:
+            yield
+        finally:
+            for changed, earlier in previous.items():
+                signal.signal(changed, earlier)
+
+    def to(self, process: "subprocess.Popen[bytes]") -> None:
+        """Forward to `process` from now on."""
+        self._process = process
+        for number in self._early:
+            process.send_signal(number)
+
+    def _forward(self, number: int, _: FrameType | None) -> None:
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.send_signal(number)
+
+
+def _leave(_: int, __: FrameType | None) -> None:
+    """The command has this signal already, and its end is ours."""

@@ -1,0 +1,131 @@
+"""`cltrace doctor`: what can be traced here, and what is missing."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cltrace.commands.child import traced_environment
+from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.errors import ExitStatus
+from cltrace.report.readiness import Finding, readiness
+from cltrace.trace import recording
+from cltrace.trace.spool.layout import process_directories, refusals
+from cltrace.trace.spool.settings import Settings
+
+_MOST_SECONDS = 120
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `doctor`."""
+    parser.add_argument(
+        "--no-surcharge",
+        action="store_true",
+        help="do not measure what the driver's profiling costs (takes a second or two a device)",
+    )
+    add_format_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Look at everything that tracing needs, and say what was found."""
+    survey, problem = _survey(with_surcharge=not arguments.no_surcharge)
+    findings = [_pyopencl(survey, problem), *_platforms(survey), _injection()]
+    if survey is not None:
+        findings += [
+            _answered(
+                "queue profiling",
+                survey["constructors"],
+                "queues get profiling",
+                "queues have profiling only if the program asks for it",
+            ),
+            _answered(
+                "memory tracking",
+                survey["destructors"],
+                "destruction of memory is seen",
+                "peak and leaks are not known",
+            ),
+        ]
+    document = readiness(findings, survey)
+    print_document(document, color=arguments.color, form=arguments.format)
+    can_trace = all(one.is_well for one in findings)
+    return int(ExitStatus.OK if can_trace else ExitStatus.USAGE)
+
+
+def _survey(*, with_surcharge: bool) -> tuple[dict[str, Any] | None, str]:
+    """What pyopencl offers, asked in a process of its own; or why there is no answer."""
+    command = [sys.executable, "-m", "cltrace.intercept.survey"]
+    if with_surcharge:
+        command.append("--surcharge")
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_MOST_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return None, f"it did not answer within {_MOST_SECONDS} s"
+    if done.returncode < 0:
+        return None, f"it was killed by signal {-done.returncode}: a driver crashed"
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        return None, lines[-1]
+    try:
+        return json.loads(done.stdout), ""
+    except ValueError:
+        return None, "a driver wrote into its answer"
+
+
+def _pyopencl(survey: dict[str, Any] | None, problem: str) -> Finding:
+    if survey is None:
+        remedy = f"{sys.executable} -m pip install pyopencl"
+        return Finding("pyopencl", is_well=False, found=problem, remedy=remedy)
+    return Finding("pyopencl", is_well=True, found=survey["pyopencl_version"])
+
+
+def _platforms(survey: dict[str, Any] | None) -> list[Finding]:
+    if survey is None:
+        return []
+    count = sum(len(platform["devices"]) for platform in survey["platforms"])
+    names = ", ".join(platform["name"] for platform in survey["platforms"])
+    if count:
+        return [Finding("OpenCL device", is_well=True, found=f"{count} on {names}")]
+    return [
+        Finding(
+            "OpenCL device",
+            is_well=False,
+            found=f"none on {names}" if names else "no platform",
+            remedy="install the vendor's OpenCL driver, or a CPU device: pip install cltrace[pocl]",
+        )
+    ]
+
+
+def _injection() -> Finding:
+    """Whether an interpreter started as `run` does reports in."""
+    with tempfile.TemporaryDirectory(prefix="cltrace-") as directory:
+        begun = recording.begin(
+            Path(directory) / "test.cltrace",
+            ["python"],
+            Settings(),
+            recorder_pid=0,
+            overwrite=False,
+        )
+        try:
+            subprocess.run(
+                [sys.executable, "-c", ""],
+                env=traced_environment(os.environ, begun.parts),
+                capture_output=True,
+                timeout=_MOST_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Finding("injection", is_well=False, found="the test program did not end")
+        if process_directories(begun.parts):
+            return Finding("injection", is_well=True, found="a Python program reports in")
+        said = next(iter(refusals(begun.parts).values()), "the test program did not report in")
+        return Finding("injection", is_well=False, found=said)
+
+
+def _answered(what: str, answer: list[Any], if_well: str, if_not: str) -> Finding:
+    is_well, why = answer
+    found = if_well if is_well else f"{if_not}: {why}"
+    return Finding(what, is_well=bool(is_well), found=found)

@@ -1,0 +1,35 @@
+"""Putting documents and data on a stream, in whatever format was asked for."""
+
+import argparse
+import sys
+from typing import TextIO
+
+from cltrace.report.document import Document
+from cltrace.report.formats import FORMATS
+from cltrace.report.terminal import console_for, is_ascii_only, renderable
+
+
+def add_format_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare `--format`."""
+    parser.add_argument(
+        "--format",
+        choices=["table", *FORMATS],
+        default="table",
+        help="how to print (default table)",
+    )
+
+
+def print_document(
+    document: Document, *, file: TextIO | None = None, color: str = "auto", form: str = "table"
+) -> None:
+    """Print a document to a stream, stdout unless another is given."""
+    stream = sys.stdout if file is None else file
+    if form != "table":
+        text = FORMATS[form](document)
+        encoding = stream.encoding or "utf-8"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    else:
+        console = console_for(stream, color=color)
+        is_ascii = is_ascii_only(stream.encoding)
+        console.print(renderable(document, width=console.width, is_ascii=is_ascii))
+    stream.flush()

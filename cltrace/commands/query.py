@@ -1,0 +1,81 @@
+"""`cltrace query`: read-only SQL on the views of a trace."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.traces import readable
+from cltrace.errors import UsageError
+from cltrace.report.document import Column, Document, Table, Unit, Value
+from cltrace.trace.query import QueryResult, query
+from cltrace.trace.views import VIEWS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `query`."""
+    parser.add_argument("trace", metavar="TRACE", nargs="?", type=Path, help="a trace file")
+    parser.add_argument("sql", metavar="SQL", nargs="?", help="one SELECT statement; - reads stdin")
+    parser.add_argument("--list", action="store_true", help="list the views and their columns")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=1000, help="most rows (default 1000)"
+    )
+    parser.add_argument(
+        "--timeout", metavar="S", type=float, default=10.0, help="most seconds (default 10)"
+    )
+    add_format_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the result of a query, or the views."""
+    if arguments.list:
+        print_document(_views(), color=arguments.color, form=arguments.format)
+        return 0
+    if arguments.trace is None or arguments.sql is None:
+        raise UsageError(
+            "give a trace and a statement: cltrace query TRACE 'SELECT ...'; --list shows the views"
+        )
+    sql = sys.stdin.read() if arguments.sql == "-" else arguments.sql
+    with readable(arguments.trace) as path:
+        result = query(path, sql, most_rows=arguments.limit, most_seconds=arguments.timeout)
+    print_document(_document(result), color=arguments.color, form=arguments.format)
+    if result.is_cut:
+        sys.stderr.write(f"cltrace: only the first {arguments.limit} rows: --limit raises that\n")
+    return 0
+
+
+def _document(result: QueryResult) -> Document:
+    columns = [
+        Column(name, name, _unit(result, position))
+        for position, name in enumerate(result.column_names)
+    ]
+    rows = [[_value(value) for value in row] for row in result.rows]
+    return Document("", [], [Table("rows", "", columns, rows, why_empty="no row")])
+
+
+def _unit(result: QueryResult, position: int) -> Unit:
+    """Text is left-aligned and may be shortened; a column of numbers is neither."""
+    values = [row[position] for row in result.rows]
+    is_text = any(isinstance(value, (str, bytes)) for value in values)
+    return Unit.TEXT if is_text else Unit.PLAIN
+
+
+def _value(value: object) -> Value:
+    if isinstance(value, bytes):
+        return value.hex()
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return str(value)
+
+
+def _views() -> Document:
+    tables = [
+        Table(
+            view.name,
+            f"{view.name}: {view.meaning}",
+            (Column("column", "column"), Column("meaning", "meaning")),
+            [(column.name, column.meaning) for column in view.columns],
+        )
+        for view in VIEWS
+    ]
+    return Document("", [], tables)

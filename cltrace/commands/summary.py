@@ -1,0 +1,62 @@
+"""`cltrace summary`: what a trace says, at a glance."""
+
+import argparse
+import re
+
+from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.report.activity import SORT_KEYS
+from cltrace.report.selection import Selection
+from cltrace.report.summary import DIMENSIONS, SummaryOptions, summary
+
+_SCALES = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0, "min": 60e9}
+_TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|min)?")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `summary`."""
+    add_trace_argument(parser)
+    parser.add_argument(
+        "--by", choices=DIMENSIONS, default="kernel", help="what to group commands by"
+    )
+    parser.add_argument(
+        "--sort", choices=SORT_KEYS, default="total", help="order of the rows (default total)"
+    )
+    parser.add_argument(
+        "--top", metavar="N", type=int, default=10, help="most rows a table; 0 for all (default 10)"
+    )
+    parser.add_argument("--kernel", metavar="GLOB", help="only launches of such kernels")
+    parser.add_argument(
+        "--from",
+        dest="from_ns",
+        metavar="T",
+        type=_time_ns,
+        help="only what was enqueued T after the start: 1.5, 200ms, 30us",
+    )
+    parser.add_argument(
+        "--to", dest="to_ns", metavar="T", type=_time_ns, help="only what was enqueued before T"
+    )
+    parser.add_argument("--failed", action="store_true", help="only the calls that failed")
+    add_format_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the summary of a trace."""
+    options = SummaryOptions(
+        by=arguments.by,
+        sort=arguments.sort,
+        top=arguments.top or None,
+        selection=Selection(arguments.kernel, arguments.from_ns, arguments.to_ns),
+        only_failures=arguments.failed,
+    )
+    with opened(arguments.trace) as trace:
+        document = summary(trace, options)
+    print_document(document, color=arguments.color, form=arguments.format)
+    return 0
+
+
+def _time_ns(text: str) -> int:
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 1.5, 200ms, 30us or 10ns")
+    return round(float(found[1]) * _SCALES[found[2] or ""])

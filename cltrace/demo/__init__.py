@@ -1,0 +1,1 @@
+"""The program that `cltrace demo` traces."""

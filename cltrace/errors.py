@@ -1,0 +1,99 @@
+"""Every deliberate exception of cltrace, and the one table of exit statuses.
+
+    CltraceError                 anything cltrace tells its user; one line, no traceback
+    ├── UsageError               the command line or a parameter is wrong
+    ├── RefusedError             `run` declined before the program started
+    │   ├── CommandNotFoundError       the command does not exist
+    │   └── CommandNotExecutableError  the command exists and cannot be executed
+    ├── SpoolError               the parts that a traced process leaves cannot be read or written
+    ├── TraceError               a trace file cannot be read
+    │   ├── NotATraceError       the file is something else
+    │   ├── NewerTraceError      the file was written by a newer cltrace
+    │   └── DamagedTraceError    the file is a trace and is damaged, or is not what cltrace writes
+    ├── OutputError              a result cannot be written
+    ├── QueryError               the SQL of `query` is wrong, forbidden or over a limit
+    └── TracingError             tracing cannot start in this process
+
+A message says what is wrong with which value, where, and what to do. A mistake of the programmer
+who calls the Python interface is a `ValueError` or a `TypeError`, not one of these.
+"""
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """What cltrace's own exits mean. `run` otherwise returns the traced program's status."""
+
+    OK = 0
+    REGRESSION = 1
+    """Only `check`: a confirmed regression."""
+    USAGE = 2
+    """A usage error, or an input that cannot be read."""
+    UNDECIDED = 3
+    BENCHMARK_FAILED = 4
+    INTERNAL = 70
+    """A defect of cltrace itself (`EX_SOFTWARE`)."""
+    REFUSED = 125
+    """Only `run`: cltrace refused or failed before the program started."""
+    NOT_EXECUTABLE = 126
+    NOT_FOUND = 127
+
+
+class CltraceError(Exception):
+    """Anything that cltrace tells its user in one line."""
+
+    exit_status: ExitStatus = ExitStatus.USAGE
+
+
+class UsageError(CltraceError):
+    """The command line or a parameter is wrong."""
+
+
+class RefusedError(CltraceError):
+    """`run` declined before the first line of the program ran."""
+
+    exit_status = ExitStatus.REFUSED
+
+
+class CommandNotFoundError(RefusedError):
+    """The command to run does not exist."""
+
+    exit_status = ExitStatus.NOT_FOUND
+
+
+class CommandNotExecutableError(RefusedError):
+    """The command to run exists and cannot be executed."""
+
+    exit_status = ExitStatus.NOT_EXECUTABLE
+
+
+class SpoolError(CltraceError):
+    """The parts that a traced process leaves cannot be read or written."""
+
+
+class TraceError(CltraceError):
+    """A trace file cannot be read."""
+
+
+class NotATraceError(TraceError):
+    """The file is something else than a trace."""
+
+
+class NewerTraceError(TraceError):
+    """The file was written by a newer cltrace with a schema this one does not know."""
+
+
+class DamagedTraceError(TraceError):
+    """The file says that it is a trace and is damaged, or holds what cltrace never writes."""
+
+
+class OutputError(CltraceError):
+    """A result cannot be written: no space, no permission, or the file exists."""
+
+
+class QueryError(CltraceError):
+    """The SQL of a query is wrong, does more than read, or is over its time or row limit."""
+
+
+class TracingError(CltraceError):
+    """Tracing cannot start in this process."""

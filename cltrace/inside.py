@@ -1,0 +1,183 @@
+"""Tracing from inside a program: what `import cltrace` offers."""
+
+import contextlib
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from cltrace.errors import CltraceError, TracingError
+from cltrace.events.kinds import Timing
+from cltrace.intercept import session
+from cltrace.trace.spool.settings import Settings
+
+if TYPE_CHECKING:
+    from cltrace.trace.recording import Recording
+
+
+class Tracing:
+    """A tracing of this process, from entering the `with` block to leaving it. Single use.
+
+    In a process that `cltrace run` traces already, the block is recorded as a region instead.
+    """
+
+    def __init__(self, path: Path, settings: Settings, *, force: bool) -> None:
+        self.path = path.absolute()
+        self._settings = settings
+        self._force = force
+        self._recording: Recording | None = None
+        self._region: region | None = None
+
+    def __enter__(self) -> "Tracing":
+        if session.is_recording_here():
+            self._region = region(f"trace {self.path.name}")
+            self._region.__enter__()
+            return self
+        from cltrace.trace import recording  # noqa: PLC0415 - 20 ms that `import cltrace` saves
+
+        begun = recording.begin(
+            self.path, sys.argv or ["python"], self._settings, recorder_pid=0, overwrite=self._force
+        )
+        try:
+            session.join(begun.parts, self._settings)
+            session.start()
+        except ImportError as error:
+            session.leave("failed")
+            recording.discard_parts(begun.parts)
+            raise TracingError(f"pyopencl cannot be imported: {error}") from error
+        except BaseException:
+            session.leave("failed")
+            recording.discard_parts(begun.parts)
+            raise
+        self._recording = begun
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._region is not None:
+            self._region.__exit__(kind, error, traceback)
+            return
+        try:
+            self._finish()
+        except CltraceError as failure:
+            if error is None:
+                raise
+            error.add_note(f"cltrace: {failure}")
+
+    def _finish(self) -> None:
+        from cltrace.trace import recording  # noqa: PLC0415 - 20 ms that `import cltrace` saves
+        from cltrace.trace.writer import finalise  # noqa: PLC0415 - imports numpy and sqlite3
+
+        begun, self._recording = self._recording, None
+        if begun is None:
+            return
+        session.leave("stop")
+        recording.end(begun, None, None)
+        finalise(begun.parts, begun.path)
+        recording.discard_parts(begun.parts)
+
+
+_started: list[Tracing] = []
+"""The tracing that `start` began, until `stop` ends it."""
+
+
+def trace(
+    path: str | Path,
+    *,
+    force: bool = False,
+    timing: str = "event",
+    include_kernels: tuple[str, ...] = (),
+    exclude_kernels: tuple[str, ...] = (),
+    callsite_depth: int = 1,
+    record_source: bool = True,
+    record_arguments: bool = True,
+    capture_bytes: int = 0,
+) -> Tracing:
+    """Trace this process within a `with` block and write the trace to `path` at its end.
+
+    Objects that were made before are known by what uses them only. `timing` is `event`, `callback`
+    or `sync`; `capture_bytes` is the most that is kept of buffers that the host wrote.
+
+    Raises (on entering): `RefusedError` when `path` exists and `force` is false, `TracingError` when
+    pyopencl is missing. On leaving: `OutputError`.
+    """
+    settings = Settings(
+        timing=Timing(timing),
+        include_kernels=tuple(include_kernels),
+        exclude_kernels=tuple(exclude_kernels),
+        callsite_depth=callsite_depth,
+        record_source=record_source,
+        record_arguments=record_arguments,
+        force_profiling=Timing(timing) is Timing.EVENT,
+        follow_children=False,
+        capture_bytes=capture_bytes,
+    )
+    return Tracing(Path(path), settings, force=force)
+
+
+def start(path: str | Path, **options: Any) -> None:
+    """Begin to trace this process; `stop` ends it. Options as for `trace`.
+
+    Raises: as entering the block of `trace`, and `TracingError` when a tracing was begun already.
+    """
+    if _started:
+        raise TracingError(f"a tracing into {_started[0].path} was begun already: stop it first")
+    tracing = trace(path, **options)
+    tracing.__enter__()
+    _started.append(tracing)
+
+
+def stop() -> Path:
+    """End the tracing that `start` began, and return the path of its trace.
+
+    Raises: `TracingError` when there is none, `OutputError`.
+    """
+    if not _started:
+        raise TracingError("no tracing was begun: call cltrace.start first")
+    tracing = _started.pop()
+    tracing.__exit__(None, None, None)
+    return tracing.path
+
+
+def pause() -> None:
+    """Record nothing until `resume`. Without a tracing it does nothing."""
+    tracer = session.current()
+    if tracer is not None:
+        tracer.pause()
+
+
+def resume() -> None:
+    """Record again. Without a tracing it does nothing."""
+    tracer = session.current()
+    if tracer is not None:
+        tracer.resume()
+
+
+class region(contextlib.ContextDecorator):  # noqa: N801 - used like a function
+    """A named stretch of the program, as a `with` block or a decorator. Untraced it does nothing.
+
+    with cltrace.region("assembly"):
+        ...
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = str(name)
+        self._entered_ns: list[int] = []
+
+    def __enter__(self) -> "region":
+        self._entered_ns.append(time.perf_counter_ns())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        entered_ns = self._entered_ns.pop()
+        tracer = session.current()
+        if tracer is not None:
+            tracer.recorder.record_region(self._name, entered_ns)
+
+    def _recreate_cm(self) -> "region":
+        return region(self._name)

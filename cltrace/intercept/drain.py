@@ -1,0 +1,251 @@
+"""Emptying the sink: rows go to the spool, and the stamps of complete commands are read.
+
+One thread does so every few tens of milliseconds (`reader_thread`). It is also done by hand: when
+the process ends, before it forks or replaces its image, and by a hook that finds too many unread
+events.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from operator import attrgetter
+from typing import Any, Final
+
+import numpy as np
+import pyopencl as cl
+from numpy.typing import NDArray
+from pyopencl import _cl
+
+from cltrace.events import NS_PER_MS
+from cltrace.events.kinds import Severity
+from cltrace.events.tables import (
+    ANCHORS,
+    BUFFERS,
+    CALLS,
+    CIRCUMSTANCES,
+    COMPLETIONS,
+    EDGES,
+    LAUNCHES,
+    REGIONS,
+    RELEASES,
+    STAMPS,
+    RowTable,
+)
+from cltrace.intercept.host_clocks import anchor
+from cltrace.intercept.recorder import Recorder
+from cltrace.trace.spool.writer import SpoolWriter
+
+NO_STAMP: Final = -(2**63)
+"""What stands for a stamp that the driver does not give."""
+
+_MOST_UNREAD: Final = 200_000
+_BLOCK: Final = 2048
+_MOST_FRUITLESS: Final = 8
+_PATIENCE_NS: Final = 1000 * NS_PER_MS
+_ANCHOR_PERIOD_NS: Final = 1000 * NS_PER_MS
+
+_STATUS: Final = int(cl.event_info.COMMAND_EXECUTION_STATUS)
+_STAGES: Final = tuple(
+    int(stage)
+    for stage in (
+        cl.profiling_info.QUEUED,
+        cl.profiling_info.SUBMIT,
+        cl.profiling_info.START,
+        cl.profiling_info.END,
+    )
+)
+_handle_of: Final = attrgetter("int_ptr")
+_PLAIN_TABLES: Final = (CIRCUMSTANCES, COMPLETIONS, EDGES, BUFFERS, RELEASES, REGIONS)
+
+
+class Drain:
+    """Empties a recorder's sink into a spool. One thread at a time: the methods take a lock."""
+
+    def __init__(self, recorder: Recorder, writer: SpoolWriter) -> None:
+        self._recorder = recorder
+        self._writer = writer
+        self.lock: Final = threading.RLock()
+        self._unread: deque[tuple[NDArray[np.int64], list[cl.Event]]] = deque()
+        self._unread_count = 0
+        self._written = {LAUNCHES.name: 0, CALLS.name: 0}
+        self._most_unread = _MOST_UNREAD
+        self._next_anchor_ns = 0
+        self._native_status: Callable[..., Any] = _cl.Event.get_info
+        self._native_stamp: Callable[..., Any] = _cl.Event.get_profiling_info
+
+    @property
+    def launches_written(self) -> int:
+        """How many launches are in the spool."""
+        return self._written[LAUNCHES.name]
+
+    @property
+    def commands_written(self) -> int:
+        """How many launches and other calls are in the spool."""
+        return sum(self._written.values())
+
+    def flush(self, pause: Callable[[], None] = lambda: None) -> None:
+        """Write what is there and read what is complete. `pause` is called between blocks.
+
+        Raises: `OSError` when the disk does not take it.
+        """
+        with self.lock:
+            self._recorder.memory.look()
+            # Rows are taken before records: a record is made before the first row that needs it.
+            launches = self._recorder.sink.take(LAUNCHES)
+            calls = self._recorder.sink.take(CALLS)
+            plain = [(table, self._recorder.sink.take(table)) for table in _PLAIN_TABLES]
+            self._anchor()
+            launch_rows = self._with_handles(LAUNCHES, launches)
+            call_rows = self._with_handles(CALLS, calls)
+            self._writer.records(self._recorder.sink.take_records())
+            for table, flat in plain:
+                self._writer.rows(table, _as_rows(flat, table))
+            self._write_commands(LAUNCHES, *launch_rows)
+            self._write_commands(CALLS, *call_rows)
+            self._read_complete(pause)
+
+    def settle(self, patience_s: float) -> None:
+        """Flush, and go on as long as commands become complete, up to `patience_s` in vain."""
+        self.flush()
+        deadline = time.monotonic() + patience_s
+        while self._unread_count and time.monotonic() < deadline:
+            before = self._unread_count
+            time.sleep(0.002)
+            self.flush()
+            if self._unread_count < before:
+                deadline = time.monotonic() + patience_s
+
+    def relieve(self) -> None:
+        """Wait for the oldest command when too many events are unread."""
+        pending = self._unread_count + self._recorder.sink.unwritten_commands
+        tallies = self._recorder.tallies
+        tallies.unread_events_peak = max(tallies.unread_events_peak, pending)
+        if pending <= self._most_unread:
+            return
+        with self.lock:
+            self.flush()
+            if self._unread_count <= self._most_unread:
+                return
+            begin = time.perf_counter_ns()
+            while self._unread_count > self._most_unread // 2:
+                if time.perf_counter_ns() - begin > _PATIENCE_NS:
+                    self._give_up_waiting()
+                    break
+                time.sleep(0.0005)
+                self._read_complete(lambda: None)
+            tallies.event_waits += 1
+            tallies.event_wait_ns += time.perf_counter_ns() - begin
+
+    def abandon(self) -> None:
+        """Forget everything without destroying it, in a forked child."""
+        _immortal.append(self._unread)
+        self._writer.close()
+
+    def _give_up_waiting(self) -> None:
+        """The commands wait for something that only the program can do: keep more events instead."""
+        self._most_unread *= 2
+        self._recorder.note(
+            Severity.WARNING,
+            "events-kept",
+            f"no command completed for {_PATIENCE_NS // NS_PER_MS} ms: up to "
+            f"{self._most_unread:,} events are kept in memory",
+        )
+
+    def _anchor(self) -> None:
+        now_ns = time.perf_counter_ns()
+        if now_ns >= self._next_anchor_ns:
+            self._next_anchor_ns = now_ns + _ANCHOR_PERIOD_NS
+            self._writer.rows(ANCHORS, np.array([anchor()], np.int64))
+
+    def _with_handles(
+        self, table: RowTable, flat: list[Any]
+    ) -> tuple[NDArray[np.int64], list[cl.Event | None]]:
+        """The rows of a command table, its last column turned from events to their handles."""
+        events: list[cl.Event | None] = flat[table.width - 1 :: table.width]
+        del flat[table.width - 1 :: table.width]
+        rows = np.empty((len(events), table.width), np.int64)
+        rows[:, :-1] = np.fromiter(flat, np.int64, len(flat)).reshape(-1, table.width - 1)
+        if table is LAUNCHES:
+            rows[:, -1] = np.fromiter(map(_handle_of, events), np.int64, len(events))
+        else:
+            rows[:, -1] = [0 if event is None else event.int_ptr for event in events]
+        return rows, events
+
+    def _write_commands(
+        self, table: RowTable, rows: NDArray[np.int64], events: list[cl.Event | None]
+    ) -> None:
+        first = self._written[table.name]
+        self._writer.rows(table, rows)
+        self._written[table.name] += len(rows)
+        kept = [event for event in events if event is not None]
+        if kept:
+            positions = np.flatnonzero(rows[:, -1]) + first
+            self._unread.append((positions * 2 + (table is CALLS), kept))
+            self._unread_count += len(kept)
+
+    def _read_complete(self, pause: Callable[[], None]) -> None:
+        """Read the stamps of what is complete, oldest first.
+
+        Blocks in which nothing is complete are kept for the next time; after a few of them in a row
+        the rest is not even asked.
+        """
+        left: list[tuple[NDArray[np.int64], list[cl.Event]]] = []
+        fruitless = 0
+        while self._unread and fruitless < _MOST_FRUITLESS:
+            commands, events = self._unread.popleft()
+            if len(events) > _BLOCK:
+                self._unread.appendleft((commands[_BLOCK:], events[_BLOCK:]))
+                commands, events = commands[:_BLOCK], events[:_BLOCK]
+            incomplete = self._read_block(commands, events)
+            fruitless = fruitless + 1 if len(incomplete[1]) == len(events) else 0
+            if incomplete[1]:
+                left.append(incomplete)
+            pause()
+        self._unread.extendleft(reversed(left))
+
+    def _read_block(
+        self, commands: NDArray[np.int64], events: list[cl.Event]
+    ) -> tuple[NDArray[np.int64], list[cl.Event]]:
+        """Write the stamps of the complete ones among `events` and return the others."""
+        status = np.fromiter(map(self._native_status, events, repeat(_STATUS)), np.int64)
+        is_done = status <= 0
+        if is_done.all():
+            done, left = events, []
+        else:
+            done = [event for event, ready in zip(events, is_done, strict=True) if ready]
+            left = [event for event, ready in zip(events, is_done, strict=True) if not ready]
+        rows = np.empty((len(done), STAMPS.width), np.int64)
+        rows[:, 0] = commands[is_done]
+        rows[:, 1:5] = self._stamps(done)
+        rows[:, 5] = status[is_done]
+        self._writer.rows(STAMPS, rows)
+        self._unread_count -= len(done)
+        return commands[~is_done], left
+
+    def _stamps(self, events: list[cl.Event]) -> NDArray[np.int64]:
+        """The four stamps of each event, of shape (n, 4)."""
+        try:
+            columns = [self._stage(events, stage) for stage in _STAGES]
+        except cl.Error:
+            return np.array([self._stamps_of_one(event) for event in events], np.int64)
+        return np.stack(columns, axis=1)
+
+    def _stage(self, events: Iterable[cl.Event], stage: int) -> NDArray[np.int64]:
+        return np.fromiter(map(self._native_stamp, events, repeat(stage)), np.uint64).view(np.int64)
+
+    def _stamps_of_one(self, event: cl.Event) -> list[int]:
+        """The stamps of an event that may have none: its queue has no profiling, or it failed."""
+        try:
+            return [int(self._stage([event], stage)[0]) for stage in _STAGES]
+        except cl.Error:
+            return [NO_STAMP] * len(_STAGES)
+
+
+_immortal: Final[list[Any]] = []
+"""What must not be destroyed as long as this process lives."""
+
+
+def _as_rows(flat: list[Any], table: RowTable) -> NDArray[np.int64]:
+    return np.fromiter(flat, np.int64, len(flat)).reshape(-1, table.width)

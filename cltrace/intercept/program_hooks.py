@@ -1,0 +1,139 @@
+"""Hooks for what makes and builds programs."""
+
+from typing import Any, Final
+
+import pyopencl as cl
+
+from cltrace.events.apis import Api
+from cltrace.events.kinds import ProgramOrigin
+from cltrace.intercept.hooking import Call, Hook, Wrap, hooked, named_as
+from cltrace.intercept.programs import source_behind_cache, text_of
+from cltrace.intercept.recorder import CallRow, Recorder
+from cltrace.intercept.shapes import byte_count
+from cltrace.intercept.tracebacks import hide_own_frames
+
+_FROM_SOURCE: Final = 2
+"""A program from a source is made of a context and a text; one from binaries names devices too."""
+
+
+class ProgramHooks:
+    """Makes hooks that register programs and their builds."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def constructor(self, original: Hook) -> Hook:
+        """`_Program.__init__`, from a source or from binaries."""
+
+        def record(call: Call) -> None:
+            program, *given = (*call.args, *call.kwargs.values())
+            if len(given) == _FROM_SOURCE:
+                api, origin = Api.clCreateProgramWithSource, ProgramOrigin.SOURCE
+                source, binary_bytes = text_of(given[1]), 0
+            else:
+                api, origin = Api.clCreateProgramWithBinary, ProgramOrigin.BINARY
+                source, binary_bytes = source_behind_cache() or "", sum(map(byte_count, given[2]))
+            number = self._recorder.programs.created(
+                program,
+                origin,
+                self._recorder.registry.context_id(given[0]),
+                call.span[0],
+                source=source,
+                binary_bytes=binary_bytes,
+            )
+            self._recorder.record_call(CallRow(api, subject_id=number), call.span)
+
+        return hooked(self._recorder, original, Api.clCreateProgramWithSource, record)
+
+    def from_il(self, original: Hook) -> Hook:
+        """`_create_program_with_il`."""
+        api = Api.clCreateProgramWithIL
+
+        def record(call: Call) -> None:
+            self._made(api, ProgramOrigin.IL, call, binary_bytes=byte_count(call.args[1]))
+
+        return hooked(self._recorder, original, api, record)
+
+    def built_in(self, original: Hook) -> Any:
+        """`_Program.create_with_built_in_kernels`."""
+        api = Api.clCreateProgramWithBuiltInKernels
+
+        def record(call: Call) -> None:
+            self._made(api, ProgramOrigin.BUILT_IN, call)
+
+        return staticmethod(hooked(self._recorder, original, api, record))
+
+    def link(self, original: Hook) -> Any:
+        """`_Program.link`, which makes a program and builds it."""
+        api = Api.clLinkProgram
+
+        def record(call: Call) -> None:
+            parents = call.given(1, "programs", ())
+            self._recorder.programs.created(
+                call.result,
+                ProgramOrigin.LINKED,
+                self._recorder.registry.context_id(call.given(0, "context")),
+                call.span[0],
+                parents=parents,
+            )
+            self._built(api, call.result, call.given(2, "options", b""), call.span, 0)
+
+        return staticmethod(hooked(self._recorder, original, api, record))
+
+    def build(self, api: Api) -> Wrap:
+        """`_Program._build` and `_Program.compile`; a failed one is recorded with its log."""
+        recorder = self._recorder
+
+        def wrap(original: Hook) -> Hook:
+            def hook(program: Any, *args: Any, **kwargs: Any) -> Any:
+                options = args[0] if args else kwargs.get("options", b"")
+                enter = recorder.clock()
+                try:
+                    result = original(program, *args, **kwargs)
+                    self._built_guarded(api, program, options, (enter, recorder.clock()), 0)
+                    return result
+                except BaseException as error:
+                    if isinstance(error, cl.Error):
+                        span = (enter, recorder.clock())
+                        self._built_guarded(api, program, options, span, int(error.code))
+                    hide_own_frames(error)
+                    raise
+
+            return named_as(original, hook)
+
+        return wrap
+
+    def _made(self, api: Api, origin: ProgramOrigin, call: Call, *, binary_bytes: int = 0) -> None:
+        number = self._recorder.programs.created(
+            call.result,
+            origin,
+            self._recorder.registry.context_id(call.given(0, "context")),
+            call.span[0],
+            binary_bytes=binary_bytes,
+        )
+        self._recorder.record_call(CallRow(api, subject_id=number), call.span)
+
+    def _built_guarded(
+        self, api: Api, program: Any, options: Any, span: tuple[int, int], status: int
+    ) -> None:
+        try:
+            if self._recorder.gate:
+                self._built(api, program, options, span, status)
+        except Exception as fault:
+            self._recorder.faulty(fault)
+
+    def _built(
+        self, api: Api, program: Any, options: Any, span: tuple[int, int], status: int
+    ) -> None:
+        registry = self._recorder.registry
+        devices = program.get_info(cl.program_info.DEVICES)
+        number = self._recorder.programs.built(
+            program,
+            api,
+            text_of(options),
+            span,
+            status,
+            context_id=registry.context_id(program.get_info(cl.program_info.CONTEXT)),
+            device_ids={registry.device_id(device): device for device in devices},
+        )
+        self._recorder.record_call(CallRow(api, subject_id=number), span, status=status)

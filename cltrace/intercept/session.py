@@ -1,0 +1,132 @@
+"""The one tracing of this process: where it is found, and what the process's life does to it.
+
+This module and `autostart` may be imported before pyopencl, and import it only to start tracing.
+"""
+
+import atexit
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from cltrace.errors import TracingError
+from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory
+from cltrace.trace.spool.settings import Settings
+
+if TYPE_CHECKING:
+    from cltrace.intercept.tracer import Tracer
+
+
+@dataclass(slots=True)
+class _State:
+    """What this process traces now. `parts` is set from the start, `tracer` once pyopencl is there."""
+
+    parts: Path | None = None
+    directory: Path | None = None
+    settings: Settings | None = None
+    tracer: "Tracer | None" = None
+    is_watching_life: bool = False
+
+
+_state: Final = _State()
+
+
+def current() -> "Tracer | None":
+    """The tracer of this process, while it traces."""
+    return _state.tracer
+
+
+def is_recording_here() -> bool:
+    """Whether this process belongs to a recording, traced already or not."""
+    return _state.parts is not None
+
+
+def join(parts: Path, settings: Settings) -> None:
+    """Make this process a part of the recording in `parts`. Raises: `OSError`, `TracingError`."""
+    if _state.parts is not None:
+        raise TracingError(
+            f"this process is being traced into {_state.parts} already: stop that first"
+        )
+    _state.directory = create_process_directory(parts, ProcessIdentity.of(os.getpid()))
+    _state.parts, _state.settings = parts, settings
+    _watch_life()
+
+
+def start() -> None:
+    """Start to trace; pyopencl must be importable. Raises: `OSError`, `ImportError`."""
+    from cltrace.intercept.tracer import Tracer  # noqa: PLC0415 - imports pyopencl
+
+    if _state.directory is None or _state.settings is None or _state.tracer is not None:
+        return
+    _state.tracer = Tracer(_state.directory, _state.settings)
+    _state.tracer.install()
+
+
+def leave(how: str) -> None:
+    """End the tracing of this process and say why."""
+    tracer = _state.tracer
+    _state.tracer = _state.parts = _state.directory = _state.settings = None
+    if tracer is not None:
+        tracer.finish(how)
+
+
+def flush() -> None:
+    """Write what was recorded so far."""
+    if _state.tracer is not None:
+        _state.tracer.flush()
+
+
+def _watch_life() -> None:
+    """See the ends of this process that Python can see, and its copies. Done once a process."""
+    if _state.is_watching_life:
+        return
+    _state.is_watching_life = True
+    atexit.register(leave, "exit")
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+    )
+    for name in ("_exit", "abort", "execv", "execve"):
+        setattr(os, name, _flushing(getattr(os, name), name))
+
+
+def _flushing(original: Callable[..., Any], how: str) -> Callable[..., Any]:
+    """A function that ends this process image, after the last rows are written."""
+    is_replaced = how.startswith("exec")
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if is_replaced:
+            flush()  # the call may fail, and the process go on
+        else:
+            leave(how)
+        return original(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = original.__name__
+    function.__doc__ = original.__doc__
+    return function
+
+
+def _before_fork() -> None:
+    if _state.tracer is not None:
+        _state.tracer.prepare_fork()
+
+
+def _after_in_parent() -> None:
+    if _state.tracer is not None:
+        _state.tracer.forked_in_parent()
+
+
+def _after_in_child() -> None:
+    """The child starts a tracing of its own, or none."""
+    tracer, parts, settings = _state.tracer, _state.parts, _state.settings
+    _state.tracer = _state.parts = _state.directory = None
+    if tracer is not None:
+        tracer.forked_in_child()
+    if parts is None or settings is None or not settings.follow_children:
+        return
+    try:
+        join(parts, settings)
+        if tracer is not None:
+            start()
+    except Exception:
+        pass

@@ -1,0 +1,104 @@
+"""What this interpreter's pyopencl offers, as JSON on stdout: run as a child, because drivers crash.
+
+`python -m cltrace.intercept.survey [--surcharge]`
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyopencl as cl
+
+from cltrace.events.statuses import status_name
+from cltrace.intercept.constructors import ConstructorsClosedError, VectorcallEntry
+from cltrace.intercept.programs import Programs, Texts
+from cltrace.intercept.registry import Registry
+from cltrace.intercept.sink import Sink
+from cltrace.intercept.slots import NoDestructorCallbackError, ReleaseSlots
+from cltrace.intercept.surcharge import measure_surcharge
+
+
+def survey(*, with_surcharge: bool) -> dict[str, Any]:
+    """Everything `cltrace doctor` tells of pyopencl and its devices."""
+    return {
+        "pyopencl_version": cl.VERSION_TEXT,
+        "constructors": _answer(lambda: VectorcallEntry(cl.CommandQueue, cl.Event)),
+        "destructors": _answer(_watch_destruction),
+        "platforms": [
+            {
+                "name": platform.name.strip(),
+                "version": platform.version.strip(),
+                "devices": [
+                    _device(device, with_surcharge=with_surcharge) for device in _devices(platform)
+                ],
+            }
+            for platform in _platforms()
+        ],
+    }
+
+
+def _platforms() -> list[cl.Platform]:
+    try:
+        return cl.get_platforms()
+    except cl.Error:
+        return []
+
+
+def _devices(platform: cl.Platform) -> Iterator[cl.Device]:
+    try:
+        yield from platform.get_devices()
+    except cl.Error:
+        return
+
+
+def _device(device: cl.Device, *, with_surcharge: bool) -> dict[str, Any]:
+    sink = Sink()
+    registry = Registry(sink, Programs(sink, Texts(sink), record_source=False))
+    registry.device_id(device)
+    record = asdict(sink.records[-1])
+    facts = {name: record[name] for name in ("name", "driver_version", "kind", "compute_units")}
+    facts["timer_resolution_ns"] = record["timer_resolution_ns"]
+    facts["device_and_host_timer"] = _answer(device.device_and_host_timer)
+    facts["profiling"] = _answer(lambda: _profile_once(device))
+    if with_surcharge:
+        facts["surcharge"] = _answer(lambda: _surcharge(device))
+    return facts
+
+
+def _profile_once(device: cl.Device) -> str:
+    context = cl.Context([device])
+    properties = cl.command_queue_properties.PROFILING_ENABLE
+    queue = cl.CommandQueue(context, device, properties)
+    event = cl.enqueue_marker(queue)
+    event.wait()
+    stamps = [event.get_profiling_info(one) for one in (0x1280, 0x1281, 0x1282, 0x1283)]
+    return ",".join(map(str, stamps))
+
+
+def _surcharge(device: cl.Device) -> str:
+    plain_ns, profiling_ns, launches = measure_surcharge(device)
+    return json.dumps([plain_ns, profiling_ns, launches])
+
+
+def _watch_destruction() -> None:
+    with TemporaryDirectory(prefix="cltrace-") as directory:
+        ReleaseSlots(Path(directory))
+
+
+def _answer(ask: Callable[[], Any]) -> list[Any]:
+    """`[true, what was answered]`, or `[false, why not]`."""
+    try:
+        value = ask()
+    except cl.Error as error:
+        return [False, f"{error.routine} failed: {status_name(int(error.code))}"]
+    except (ConstructorsClosedError, NoDestructorCallbackError, OSError, AttributeError) as error:
+        return [False, str(error)]
+    return [True, value if isinstance(value, str) else ""]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(survey(with_surcharge="--surcharge" in sys.argv[1:])))

@@ -1,0 +1,287 @@
+"""One process's tracing: everything put together, installed and removed in one place."""
+
+import contextlib
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+import pyopencl as cl
+
+from cltrace.events import NS_PER_S
+from cltrace.events.kinds import Severity
+from cltrace.events.records import ProcessEnded, Redaction, Surcharge
+from cltrace.intercept import patches
+from cltrace.intercept.bare_launches import BareLaunches
+from cltrace.intercept.calls import CallHooks
+from cltrace.intercept.configurations import Configurations
+from cltrace.intercept.constructors import ConstructorsClosedError
+from cltrace.intercept.contents import Contents
+from cltrace.intercept.drain import Drain
+from cltrace.intercept.import_watch import ImportWatch
+from cltrace.intercept.lanes import Lanes
+from cltrace.intercept.memory_hooks import MemoryHooks
+from cltrace.intercept.patching import Patch, Patches
+from cltrace.intercept.process_facts import process_started
+from cltrace.intercept.program_hooks import ProgramHooks
+from cltrace.intercept.queue_hooks import QueueHooks
+from cltrace.intercept.recorder import Recorder
+from cltrace.intercept.sink import Sink
+from cltrace.intercept.slots import NoDestructorCallbackError, ReleaseSlots
+from cltrace.intercept.surcharge import measure_surcharge
+from cltrace.intercept.tallies import entry_cost_ns
+from cltrace.trace.spool.settings import Settings
+from cltrace.trace.spool.writer import SpoolWriter
+
+_PERIOD_S: Final = 0.04
+"""How often the sink is emptied: what a killed program loses is at most this and a flush."""
+
+_PATIENCE_S: Final = 0.25
+"""How long the end of a process waits in vain for commands to become complete."""
+
+
+class Tracer:
+    """Traces this process into `directory` from `install` until `finish`.
+
+    Single use. Raises: `OSError` when the directory cannot be written.
+    """
+
+    def __init__(self, directory: Path, settings: Settings) -> None:
+        self._settings = settings
+        self._started_ns = time.perf_counter_ns()
+        sink = Sink()
+        slots, why_not = _release_slots(directory)
+        self.recorder: Final = Recorder(settings, sink, slots)
+        self._writer = SpoolWriter(directory)
+        self._drain = Drain(self.recorder, self._writer)
+        self._patches = Patches()
+        self._watch: ImportWatch | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._read, name="cltrace", daemon=True)
+        self._schedule = _Schedule(settings, self._started_ns)
+        self._writer.records([process_started(settings, cl.VERSION_TEXT), *_redactions(settings)])
+        if why_not:
+            self.recorder.note(Severity.WARNING, "releases-unseen", why_not)
+
+    def install(self) -> None:
+        """Put the hooks in place and start to record."""
+        recorder = self.recorder
+        recorder.relieve = self._relieve
+        configurations = Configurations(recorder)
+        bare = BareLaunches(recorder, configurations)
+        lanes = Lanes(recorder, configurations, bare)
+        calls, memory = CallHooks(recorder), MemoryHooks(recorder)
+        if self._settings.capture_bytes:
+            budget_bytes = self._settings.capture_bytes
+            contents = Contents(recorder.sink, self._writer, budget_bytes, recorder.clock)
+            recorder.configured = contents.configured
+            memory.initialised = contents.initialised
+            calls.enqueued = contents.enqueued
+        self._install(
+            [
+                *patches.launch_patches(bare),
+                *patches.call_patches(calls),
+                *patches.program_patches(ProgramHooks(recorder)),
+                *patches.memory_patches(memory, calls),
+                *patches.queue_patches(QueueHooks(recorder)),
+            ]
+        )
+        self._watch = ImportWatch(patches.INVOKER, lambda: self._install_invoker(lanes))
+        if self._schedule.is_open(time.perf_counter_ns()):
+            recorder.open()
+        self._thread.start()
+
+    @property
+    def installed_names(self) -> list[str]:
+        """What is replaced now."""
+        return self._patches.installed_names
+
+    def pause(self) -> None:
+        """Record nothing until `resume`."""
+        self._schedule.is_by_hand = True
+        self.recorder.pause()
+
+    def resume(self) -> None:
+        """Record again."""
+        self._schedule.is_by_hand = True
+        self.recorder.open()
+
+    def flush(self) -> None:
+        """Write what was recorded so far. A full disk ends the recording."""
+        try:
+            self._drain.flush()
+            self._limit()
+        except Exception as fault:
+            self._give_up(fault)
+
+    def finish(self, how: str) -> None:
+        """Remove the hooks and write the last rows and words. `how` says what ended the tracing."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        self._cancel_watch()
+        for name in self._patches.remove():
+            message = f"{name} was replaced by the program after cltrace had: it is left"
+            self.recorder.note(Severity.NOTE, "hook-left", message)
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout=5.0)
+        try:
+            self._drain.settle(_PATIENCE_S)
+            if self._settings.measure_overhead and not self.recorder.is_closed:
+                self.recorder.close()
+                self._measure_surcharge()
+            self.recorder.close()
+            self._drain.flush()
+            self._writer.records([self._last_words(how)])
+        except Exception as fault:
+            self._give_up(fault)
+        self._writer.close()
+
+    def prepare_fork(self) -> None:
+        """Have nothing under way when the process is copied."""
+        self._drain.lock.acquire()
+
+    def forked_in_parent(self) -> None:
+        """Go on after the process was copied."""
+        self._drain.lock.release()
+
+    def forked_in_child(self) -> None:
+        """Let go of everything that is the parent's; this tracer is over here."""
+        self._stopping.set()
+        self._cancel_watch()
+        self._patches.remove()
+        self.recorder.close()
+        self.recorder.sink.abandon()
+        self.recorder.memory.detach()
+        self._drain.abandon()
+
+    def _cancel_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+
+    def _install_invoker(self, lanes: Lanes) -> None:
+        try:
+            self._patches.install([patches.invoker_patch(lanes)])
+        except Exception as fault:
+            self.recorder.faulty(fault)
+
+    def _install(self, wanted: list[Patch]) -> None:
+        try:
+            self._patches.install(wanted)
+        except ConstructorsClosedError as error:
+            message = (
+                f"constructors are not hooked ({error}): queues have no profiling unless the "
+                "program asks for it, and memory is found when it is used"
+            )
+            self.recorder.note(Severity.WARNING, "constructors-closed", message)
+            self._patches.install(patch for patch in wanted if not patch.constructor_witness)
+
+    def _read(self) -> None:
+        """The reader thread."""
+        while not self._stopping.wait(_PERIOD_S):
+            begin_ns = time.thread_time_ns()
+            self._follow_schedule()
+            try:
+                self._drain.flush(pause=lambda: time.sleep(0))
+                self._limit()
+            except Exception as fault:
+                self._give_up(fault)
+                return
+            self.recorder.tallies.reader_cpu_ns += time.thread_time_ns() - begin_ns
+
+    def _relieve(self) -> None:
+        try:
+            self._drain.relieve()
+        except Exception as fault:
+            self._give_up(fault)
+
+    def _limit(self) -> None:
+        most = self._settings.max_commands
+        if most is None or self._drain.commands_written < most or self.recorder.is_closed:
+            return
+        if self.recorder.gate:
+            self.recorder.pause()
+            self._schedule.is_by_hand = True
+            message = f"recording paused after {self._drain.commands_written:,} commands"
+            self.recorder.note(Severity.NOTE, "limit-reached", f"{message} (--max-events {most})")
+
+    def _follow_schedule(self) -> None:
+        if self._schedule.is_by_hand or self.recorder.is_closed:
+            return
+        if self._schedule.is_open(time.perf_counter_ns()):
+            self.recorder.open()
+        else:
+            self.recorder.pause()
+
+    def _measure_surcharge(self) -> None:
+        registry = self.recorder.registry
+        for device in registry.known_devices():
+            try:
+                plain_ns, profiling_ns, launches = measure_surcharge(device)
+            except cl.Error as error:
+                message = f"the surcharge of profiling was not measured: {error!r}"
+                self.recorder.note(Severity.WARNING, "surcharge-unmeasured", message)
+                continue
+            self._writer.records(
+                [Surcharge(launches, plain_ns, profiling_ns, registry.device_id(device))]
+            )
+
+    def _last_words(self, how: str) -> ProcessEnded:
+        tallies, memory = self.recorder.tallies, self.recorder.memory
+        launches = self._drain.launches_written
+        return ProcessEnded(
+            how=how,
+            ended_host_ns=time.perf_counter_ns(),
+            hook_calls=launches + tallies.calls,
+            hook_ns=tallies.hook_ns(launches, entry_cost_ns()),
+            reader_cpu_ns=tallies.reader_cpu_ns,
+            event_waits=tallies.event_waits,
+            event_wait_ns=tallies.event_wait_ns,
+            unread_events_peak=tallies.unread_events_peak,
+            commands_skipped=tallies.commands_skipped,
+            memory_peak_bytes=memory.peak_bytes,
+            memory_peak_host_ns=memory.peak_host_ns,
+        )
+
+    def _give_up(self, fault: Exception) -> None:
+        """Recording is over; say why if the disk still takes a few bytes."""
+        self.recorder.faulty(fault)
+        with contextlib.suppress(OSError):
+            self._writer.records(self.recorder.sink.take_records())
+
+
+class _Schedule:
+    """When to record, of itself; `is_by_hand` once the program or a limit decides."""
+
+    def __init__(self, settings: Settings, started_ns: int) -> None:
+        self.is_by_hand = settings.start_paused
+        self._is_paused = settings.start_paused
+        self._from_ns = started_ns + round(settings.delay_s * NS_PER_S)
+        self._until_ns = (
+            None
+            if settings.duration_s is None
+            else self._from_ns + round(settings.duration_s * NS_PER_S)
+        )
+
+    def is_open(self, now_ns: int) -> bool:
+        """Whether now is a time to record."""
+        if self._is_paused or now_ns < self._from_ns:
+            return False
+        return self._until_ns is None or now_ns < self._until_ns
+
+
+def _release_slots(directory: Path) -> tuple[ReleaseSlots | None, str]:
+    """The slots for memory objects, or why there are none."""
+    try:
+        return ReleaseSlots(directory), ""
+    except NoDestructorCallbackError as error:
+        return None, f"memory objects have no end and no peak is known: {error}"
+
+
+def _redactions(settings: Settings) -> list[Redaction]:
+    left_out = {
+        "source": settings.record_source,
+        "arguments": settings.record_arguments,
+        "environment": settings.record_environment,
+    }
+    return [Redaction(what) for what, is_recorded in left_out.items() if not is_recorded]

@@ -1,0 +1,180 @@
+"""What a trace file contains, and what it may reveal."""
+
+import json
+import time
+from typing import Final
+
+from cltrace.events import NS_PER_S
+from cltrace.report.document import Column, Document, Fact, Table, Unit
+from cltrace.report.header import ended_text, wall_ns
+from cltrace.report.quantities import shown, time_text
+from cltrace.trace.limits import limits_of
+from cltrace.trace.reader import Trace
+from cltrace.trace.schema import SCHEMA_VERSION
+
+_COUNTED: Final = (
+    ("v_process", "processes"),
+    ("v_thread", "threads"),
+    ("v_device", "devices"),
+    ("v_queue", "queues"),
+    ("v_program", "programs"),
+    ("v_kernel", "kernels"),
+    ("v_launch", "launch configurations"),
+    ("v_command", "commands"),
+    ("v_api_call", "host calls"),
+    ("v_buffer", "memory objects"),
+    ("v_edge", "wait-list entries"),
+    ("v_region", "regions"),
+    ("v_content", "captured buffers"),
+)
+
+
+def contents(trace: Trace) -> Document:
+    """Facts about a trace file: where it is from, whether it is whole, what is in it."""
+    return Document(
+        "",
+        _facts(trace),
+        [_counts(trace), _processes(trace), _revealed(trace), _limits(trace), _diagnostics(trace)],
+    )
+
+
+def _facts(trace: Trace) -> list[Fact]:
+    meta = trace.meta
+    wall = wall_ns(trace)
+    facts = [
+        Fact("path", "file", str(trace.path)),
+        Fact(
+            "size_bytes",
+            "size",
+            shown(trace.path.stat().st_size, Unit.BYTES),
+            trace.path.stat().st_size,
+        ),
+        Fact(
+            "schema",
+            "schema",
+            f"{SCHEMA_VERSION}, written by cltrace {meta.get('cltrace_version')}",
+        ),
+        Fact("state", "state", meta.get("state") or "not known"),
+        Fact("command", "command", " ".join(trace.command_line) or "–"),
+        Fact("host", "host", meta.get("host") or "–"),
+        Fact("started", "started", _when(trace.meta_int("started_realtime_ns"))),
+        Fact("ended", "ended", ended_text(trace) + (f" after {time_text(wall)}" if wall else "")),
+        Fact("timing", "timing", meta.get("timing") or "–"),
+    ]
+    if meta.get("merged_from"):
+        facts.append(Fact("merged_from", "merged from", _listed(meta["merged_from"])))
+    return facts
+
+
+def _counts(trace: Trace) -> Table:
+    rows = [
+        (name, trace.rows(f"SELECT count(*) FROM {view}")[0][0], view) for view, name in _COUNTED
+    ]
+    return Table(
+        "contents",
+        "Contents",
+        (Column("what", "what"), Column("count", "number", Unit.COUNT), Column("view", "view")),
+        [row for row in rows if row[1]],
+    )
+
+
+def _processes(trace: Trace) -> Table:
+    rows = trace.rows(
+        "SELECT 'process ' || pid, host, CASE WHEN rank IS NULL THEN '' ELSE 'rank ' || rank END, "
+        "python_version, pyopencl_version, ended_how FROM v_process ORDER BY process_id"
+    )
+    return Table(
+        "processes",
+        "Processes",
+        (
+            Column("process", "process"),
+            Column("host", "host", keep=40),
+            Column("rank", "rank", keep=60),
+            Column("python", "Python", keep=30),
+            Column("pyopencl", "pyopencl", keep=35),
+            Column("ended", "ended"),
+        ),
+        rows,
+        why_empty="no process used pyopencl",
+    )
+
+
+def _revealed(trace: Trace) -> Table:
+    """What a reader learns of the program and the machine: to be known before a trace is given away."""
+
+    def count(sql: str) -> int:
+        return int(trace.rows(sql)[0][0] or 0)
+
+    rows = [
+        ("kernel sources", count("SELECT count(source) FROM v_program"), "--no-source"),
+        ("included files", count("SELECT count(text) FROM v_include"), "--no-source"),
+        ("build logs", count("SELECT count(log) FROM v_build"), "--no-source"),
+        ("kernel arguments", count("SELECT count(*) FROM v_launch_arg"), "--no-args"),
+        ("words of command lines", _words(trace), "--no-args"),
+        ("environment variables", _variables(trace), "--no-env"),
+        ("file names and lines", count("SELECT count(*) FROM v_site"), "--callsite-depth 0"),
+        ("buffer contents", count("SELECT count(*) FROM v_content"), "off by default"),
+    ]
+    return Table(
+        "reveals",
+        "What it reveals",
+        (
+            Column("what", "what"),
+            Column("count", "number", Unit.COUNT),
+            Column("left_out_by", "left out by"),
+        ),
+        rows,
+    )
+
+
+def _limits(trace: Trace) -> Table:
+    return Table(
+        "limits",
+        "Not in this trace (docs/limits.md)",
+        (Column("code", "limit"), Column("text", "what")),
+        [(limit.code, limit.text) for limit in limits_of(trace)],
+    )
+
+
+def _diagnostics(trace: Trace) -> Table:
+    rows = trace.rows(
+        "SELECT severity, code, message FROM v_diagnostic ORDER BY diagnostic_id LIMIT 100"
+    )
+    return Table(
+        "diagnostics",
+        "Diagnostics",
+        (Column("severity", "severity"), Column("code", "code"), Column("message", "message")),
+        rows,
+    )
+
+
+def _words(trace: Trace) -> int:
+    lines = [
+        trace.command_line,
+        *(_json(row[0]) for row in trace.rows("SELECT argv FROM v_process")),
+    ]
+    return sum(len(line) for line in lines)
+
+
+def _variables(trace: Trace) -> int:
+    return sum(len(_json(row[0])) for row in trace.rows("SELECT environment FROM v_process"))
+
+
+def _json(text: object) -> list[object] | dict[str, object]:
+    try:
+        value = json.loads(text) if isinstance(text, str) else []
+    except ValueError:
+        return []
+    return value if isinstance(value, (list, dict)) else []
+
+
+def _listed(text: str | None) -> str:
+    return ", ".join(str(one) for one in _json(text))
+
+
+def _when(realtime_ns: int | None) -> str:
+    if realtime_ns is None or not 0 <= realtime_ns < 2**62:
+        return "–"
+    seconds, rest_ns = divmod(realtime_ns, NS_PER_S)
+    whole = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+    return f"{whole}.{rest_ns // 1_000_000:03} UTC"

@@ -1,0 +1,66 @@
+"""The neutral form of a report: facts and tables of plain values with units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+Value = str | int | float | None
+
+
+class Unit(StrEnum):
+    """What a value is, which decides how it is shown. Values themselves are in the unit named."""
+
+    TEXT = "text"
+    COUNT = "count"
+    NS = "ns"
+    BYTES = "bytes"
+    SHARE = "share"
+    """A fraction of 1, shown in per cent."""
+    BYTES_PER_S = "bytes_per_s"
+    PLAIN = "plain"
+    """A number shown as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. `key` names it for machines, with its unit; `header` for people.
+
+    `keep` orders the columns when there is no room for all: those with the lowest go first.
+    """
+
+    key: str
+    header: str
+    unit: Unit = Unit.TEXT
+    keep: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. `why_empty` says why it has no rows; a table that needs no words then is left out."""
+
+    key: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Value]]
+    note: str = ""
+    why_empty: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of a report's head. `key` names it for machines; `value` is what they get."""
+
+    key: str
+    label: str
+    text: str
+    value: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A report: a head of facts, tables, and what is to be said at the end."""
+
+    title: str
+    facts: Sequence[Fact]
+    tables: Sequence[Table]
+    notes: Sequence[str] = ()

@@ -1,0 +1,97 @@
+"""The formats that a document can be written in, for machines and for pages."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cltrace.report.document import Document, Table, Unit, Value
+from cltrace.report.quantities import shown
+from cltrace.report.text import plain
+
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def to_json(document: Document) -> str:
+    """One object: the facts by key, and each table as a list of objects. Values are in their units."""
+    tables = {
+        table.key: [
+            dict(zip((column.key for column in table.columns), row, strict=True))
+            for row in table.rows
+        ]
+        for table in document.tables
+    }
+    facts = {fact.key: fact.text if fact.value is None else fact.value for fact in document.facts}
+    whole = {"title": document.title, "facts": facts, "notes": list(document.notes), **tables}
+    return json.dumps(whole, indent=2, allow_nan=False) + "\n"
+
+
+def to_csv(document: Document) -> str:
+    """Each table with a header line; several tables have their names in `#` lines before them.
+
+    Values are in the units that the column names say. Text that a spreadsheet would run as a formula
+    starts with an apostrophe.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    tables = [table for table in document.tables if table.rows]
+    for table in tables:
+        if len(tables) > 1:
+            out.write(f"# {table.key}\n")
+        writer.writerow([column.key for column in table.columns])
+        writer.writerows([[_csv_value(value) for value in row] for row in table.rows])
+        if table is not tables[-1]:
+            out.write("\n")
+    return out.getvalue()
+
+
+def to_markdown(document: Document) -> str:
+    """Headings and tables as GitHub reads them; values as people read them."""
+    lines = [f"## {_markdown_text(document.title)}", ""] if document.title else []
+    lines += [f"- **{fact.label}**: {_markdown_text(fact.text)}" for fact in document.facts]
+    for table in document.tables:
+        if table.rows or table.why_empty:
+            lines += ["", f"### {_markdown_text(table.title)}", "", *_markdown_table(table)]
+    for note in document.notes:
+        lines += ["", f"> {_markdown_text(note)}"]
+    return "\n".join(lines) + "\n"
+
+
+FORMATS: Final[Mapping[str, Callable[[Document], str]]] = {
+    "csv": to_csv,
+    "json": to_json,
+    "md": to_markdown,
+}
+"""By the name that `--format` takes; `table` is the terminal's."""
+
+
+def _markdown_table(table: Table) -> list[str]:
+    if not table.rows:
+        return [_markdown_text(table.why_empty)]
+    heads = [_markdown_text(column.header) for column in table.columns]
+    rules = [":--" if column.unit is Unit.TEXT else "--:" for column in table.columns]
+    rows = [
+        [
+            _markdown_text(shown(value, column.unit))
+            for value, column in zip(row, table.columns, strict=True)
+        ]
+        for row in table.rows
+    ]
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows)]
+    return [*lines, "", table.note] if table.note else lines
+
+
+def _markdown_text(text: str) -> str:
+    """Text in which nothing is markup."""
+    escaped = plain(text)
+    for mark in ("\\", "|", "`", "*", "_", "[", "]", "<", ">", "#", "!", "~"):
+        escaped = escaped.replace(mark, f"\\{mark}")
+    return escaped
+
+
+def _csv_value(value: Value) -> Value:
+    if not isinstance(value, str):
+        return value
+    text = plain(value)
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -1,0 +1,117 @@
+"""The head of a report: what was traced, how it ended, on what, and what tracing cost."""
+
+import signal
+
+from cltrace.events import NS_PER_MS
+from cltrace.report.document import Fact, Unit
+from cltrace.report.quantities import shown, time_text
+from cltrace.trace.reader import Trace
+
+
+def facts(trace: Trace) -> list[Fact]:
+    """The facts at the head of a summary."""
+    found = [
+        Fact("command", "command", _command(trace)),
+        Fact("ended", "ended", _ended(trace)),
+        *_devices(trace),
+        *_times(trace),
+        _cost(trace),
+    ]
+    state = trace.meta.get("state")
+    if state != "complete":
+        found.append(Fact("state", "trace", "incomplete: see the notes below"))
+    return found
+
+
+def wall_ns(trace: Trace) -> int | None:
+    """How long the command ran, as its parent saw it; else as far as its processes tell."""
+    origin, ended = trace.meta_int("origin_host_ns"), trace.meta_int("ended_host_ns")
+    if origin is not None and ended is None:
+        ended = trace.rows("SELECT max(ended_host_ns) FROM v_process")[0][0]
+    if origin is None or not isinstance(ended, int):
+        return None
+    return ended - origin
+
+
+def ended_text(trace: Trace) -> str:
+    """How the command ended, in words."""
+    signal_number, status = trace.meta_int("signal"), trace.meta_int("exit_status")
+    if signal_number is not None:
+        return f"killed by signal {signal_number}{_signal_name(signal_number)}"
+    if status is not None:
+        return f"exited {status}"
+    return "not known: its recording did not end"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f" ({signal.Signals(number).name})"
+    except ValueError:
+        return ""
+
+
+def _command(trace: Trace) -> str:
+    return " ".join(trace.command_line) or "a program that traced itself"
+
+
+def _ended(trace: Trace) -> str:
+    wall = wall_ns(trace)
+    return ended_text(trace) + (f" after {time_text(wall)}" if wall is not None else "")
+
+
+def _devices(trace: Trace) -> list[Fact]:
+    rows = trace.rows(
+        "SELECT name, platform, driver_version, count(*) FROM v_device "
+        "GROUP BY name, platform, driver_version ORDER BY min(device_id)"
+    )
+    found = []
+    for name, platform, driver, count in rows:
+        times = f" (seen by {count} processes or as {count} devices)" if count > 1 else ""
+        text = f"{name}, {platform}, driver {driver}{times}"
+        found.append(Fact("device", "device", text))
+    return found or [Fact("device", "device", "none: no OpenCL device was used")]
+
+
+def _times(trace: Trace) -> list[Fact]:
+    wall = wall_ns(trace)
+    busy = trace.rows(
+        "SELECT label, sum(busy_ns) FROM v_rollup WHERE dimension = 'device' AND busy_ns IS NOT NULL "
+        "GROUP BY key, label ORDER BY 2 DESC"
+    )
+    found = []
+    if wall is not None:
+        found.append(Fact("wall_ns", "wall", time_text(wall), wall))
+    for label, busy_ns in busy:
+        share = f" ({shown(busy_ns / wall, Unit.SHARE)} of wall)" if wall else ""
+        name = f"{label}: " if len(busy) > 1 else ""
+        found.append(Fact("busy_ns", "device busy", f"{name}{time_text(busy_ns)}{share}", busy_ns))
+    return found
+
+
+def _cost(trace: Trace) -> Fact:
+    """What tracing cost: measured in the run, but for what the driver adds of itself."""
+    (calls, hook_ns, reader_ns, waits, wait_ns), *_ = trace.rows(
+        "SELECT sum(hook_calls), sum(hook_ns), sum(reader_cpu_ns), sum(event_waits), "
+        "sum(event_wait_ns) FROM v_process"
+    )
+    if calls is None:
+        return Fact("cost", "tracing cost", "not known: no process told it")
+    parts = [
+        f"hooks {time_text(hook_ns)} in {shown(calls, Unit.COUNT)} calls",
+        f"reading {time_text(reader_ns)} CPU",
+    ]
+    if waits:
+        parts.append(f"{waits} waits for events, {time_text(wait_ns)}")
+    parts.append(_surcharge(trace))
+    finalise_ns = trace.meta_int("finalise_ns") or 0
+    if finalise_ns > 100 * NS_PER_MS:
+        parts.append(f"writing the trace {time_text(finalise_ns)}")
+    return Fact("hook_ns", "tracing cost", ", ".join(parts), hook_ns)
+
+
+def _surcharge(trace: Trace) -> str:
+    rows = trace.rows("SELECT plain_ns, profiling_ns FROM v_surcharge")
+    if not rows:
+        return "the driver's own profiling not measured"
+    added = max(profiling - plain for plain, profiling in rows)
+    return f"the driver's profiling {time_text(max(added, 0.0))} a launch"

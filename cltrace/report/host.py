@@ -1,0 +1,92 @@
+"""Tables of what the host did: calls by entry point, calls that failed, builds."""
+
+from cltrace.events.statuses import status_name
+from cltrace.report.document import Column, Table, Unit
+from cltrace.trace.reader import Trace
+
+
+def api_table(trace: Trace, *, top: int | None) -> Table:
+    """Host calls by entry point, over all processes."""
+    rows = trace.rows(
+        "SELECT api, sum(calls), sum(failed), sum(total_ns), sum(total_ns) * 1.0 / sum(calls), "
+        "min(min_ns), max(max_ns) FROM v_api_rollup GROUP BY api ORDER BY 4 DESC"
+    )
+    return Table(
+        "api_calls",
+        "Host calls",
+        (
+            Column("api", "entry point"),
+            Column("calls", "calls", Unit.COUNT, 90),
+            Column("failed", "failed", Unit.COUNT, 95),
+            Column("total_ns", "total", Unit.NS, 100),
+            Column("mean_ns", "mean", Unit.NS, 80),
+            Column("min_ns", "min", Unit.NS, 30),
+            Column("max_ns", "max", Unit.NS, 60),
+        ),
+        rows[:top],
+        note=f"{len(rows) - top} more: --top shows them" if top and len(rows) > top else "",
+        why_empty="no OpenCL call was seen",
+    )
+
+
+def failure_table(trace: Trace, *, top: int | None) -> Table:
+    """Calls that raised an OpenCL error, by entry point, error and place."""
+    rows = trace.rows(
+        "SELECT api, status, site, count(*), min(enter_host_ns) FROM v_api_call "
+        "WHERE status <> 0 GROUP BY api, status, site ORDER BY 4 DESC, 1"
+    )
+    origin = trace.meta_int("origin_host_ns") or 0
+    shown = [
+        (api, status_name(status), site, count, first_ns - origin)
+        for api, status, site, count, first_ns in rows
+    ]
+    return Table(
+        "failures",
+        "Failed calls",
+        (
+            Column("api", "entry point"),
+            Column("status", "error"),
+            Column("site", "place"),
+            Column("calls", "calls", Unit.COUNT, 90),
+            Column("first_ns", "first at", Unit.NS, 50),
+        ),
+        shown[:top],
+        why_empty="no call failed",
+    )
+
+
+def build_table(trace: Trace, *, top: int | None) -> Table:
+    """Builds of programs, the longest first."""
+    rows = trace.rows(
+        "SELECT b.program_id, p.origin, b.api, b.status, b.duration_ns, b.options, "
+        "(SELECT group_concat(k.name, ' ') FROM (SELECT DISTINCT name FROM v_kernel "
+        "WHERE program_id = b.program_id LIMIT 6) k) "
+        "FROM v_build b LEFT JOIN v_program p ON p.program_id = b.program_id "
+        "GROUP BY b.program_id, b.api, b.enter_host_ns ORDER BY b.duration_ns DESC"
+    )
+    shown = [
+        (
+            f"program {program}",
+            origin,
+            kernels or "",
+            duration_ns,
+            "ok" if status == 0 else status_name(status),
+        )
+        for program, origin, _, status, duration_ns, _, kernels in rows
+    ]
+    total_ns = sum(row[3] for row in shown)
+    failed = sum(row[4] != "ok" for row in shown)
+    note = f"{len(shown)} builds, {total_ns / 1e6:.1f} ms in all" if len(shown) > 1 else ""
+    return Table(
+        "builds",
+        "Builds",
+        (
+            Column("program", "program"),
+            Column("origin", "from"),
+            Column("kernels", "kernels used"),
+            Column("duration_ns", "time", Unit.NS, 100),
+            Column("status", "result", keep=95 if failed else 20),
+        ),
+        shown[:top],
+        note=note,
+    )

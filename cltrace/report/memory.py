@@ -1,0 +1,55 @@
+"""Tables of device memory: how much was live, what was left, what was never destroyed."""
+
+from cltrace.report.document import Column, Table, Unit
+from cltrace.trace.reader import Trace
+
+
+def memory_table(trace: Trace) -> Table:
+    """Memory of each process: made, peak, live at the end, leaked."""
+    rows = trace.rows(
+        "SELECT p.pid, count(b.buffer_id), sum(b.size_bytes), p.memory_peak_bytes, "
+        "sum(CASE WHEN b.fate <> 'released' THEN b.size_bytes ELSE 0 END), "
+        "sum(b.fate = 'leaked'), sum(CASE WHEN b.fate = 'leaked' THEN b.size_bytes ELSE 0 END) "
+        "FROM v_process p JOIN v_buffer b ON b.process_id = p.process_id "
+        "WHERE b.parent_buffer_id IS NULL GROUP BY p.process_id ORDER BY p.process_id"
+    )
+    shown = [
+        (f"process {pid}", count, made, peak, at_end, leaked, leaked_bytes or None)
+        for pid, count, made, peak, at_end, leaked, leaked_bytes in rows
+    ]
+    return Table(
+        "memory",
+        "Device memory",
+        (
+            Column("process", "process"),
+            Column("objects", "objects", Unit.COUNT, 60),
+            Column("made_bytes", "made", Unit.BYTES, 70),
+            Column("peak_bytes", "peak", Unit.BYTES, 100),
+            Column("live_at_exit_bytes", "live at exit", Unit.BYTES, 90),
+            Column("leaked", "leaked", Unit.COUNT, 80),
+            Column("leaked_bytes", "leaked size", Unit.BYTES, 75),
+        ),
+        shown,
+    )
+
+
+def leak_table(trace: Trace, *, top: int | None) -> Table:
+    """Memory that was live at exit or never destroyed, by where it was made."""
+    rows = trace.rows(
+        "SELECT CASE fate WHEN 'leaked' THEN 'never destroyed' ELSE 'live at exit' END, site, "
+        "count(*), sum(size_bytes) FROM v_buffer "
+        "WHERE fate <> 'released' AND parent_buffer_id IS NULL "
+        "GROUP BY 1, 2 ORDER BY fate = 'leaked' DESC, 4 DESC"
+    )
+    return Table(
+        "live_at_exit",
+        "Memory live at exit, by the place that made it",
+        (
+            Column("fate", "what"),
+            Column("site", "place"),
+            Column("objects", "objects", Unit.COUNT, 90),
+            Column("size_bytes", "size", Unit.BYTES, 100),
+        ),
+        [(fate, site or "(not known)", count, size) for fate, site, count, size in rows[:top]],
+        note=f"{len(rows) - top} more: --top shows them" if top and len(rows) > top else "",
+    )

@@ -1,0 +1,60 @@
+"""Quantities as short text: three digits and a unit that fits."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from cltrace.report.document import Unit, Value
+
+_TIMES: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_SIZES: Final = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_RATES: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
+_THIN_SPACE: Final = "\u202f"
+
+ABSENT_MARK: Final = "–"
+"""What stands for a value that there is not."""
+
+
+def shown(value: Value, unit: Unit) -> str:
+    """A value as text for people."""
+    if isinstance(value, str):
+        return value
+    if value is None or not math.isfinite(value):
+        return ABSENT_MARK
+    return _SHOWN[unit](value)
+
+
+def time_text(ns: float) -> str:
+    """A duration as text, from ns to days."""
+    if abs(ns) >= 3600e9:
+        hours, rest = divmod(round(ns / 1e9), 3600)
+        return f"{hours} h {rest // 60:02} min"
+    if abs(ns) >= 600e9:
+        minutes, seconds = divmod(round(ns / 1e9), 60)
+        return f"{minutes} min {seconds:02} s"
+    return _scaled(ns, _TIMES)
+
+
+def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    """`value` in the largest unit that it reaches, with three significant digits."""
+    smallest, name = units[-1]
+    for scale, larger in units[:-1]:
+        if abs(value) >= scale * 0.9995:
+            smallest, name = scale, larger
+            break
+    scaled = value / smallest
+    if smallest == 1 and float(scaled).is_integer():
+        return f"{scaled:.0f} {name}"
+    digits = max(0, 2 - math.floor(math.log10(abs(scaled)))) if scaled else 0
+    return f"{scaled:.{min(digits, 2)}f} {name}"
+
+
+_SHOWN: Final[dict[Unit, Callable[[float], str]]] = {
+    Unit.NS: time_text,
+    Unit.BYTES: lambda value: _scaled(value, _SIZES),
+    Unit.BYTES_PER_S: lambda value: _scaled(value, _RATES),
+    Unit.SHARE: lambda value: f"{100 * value:.1f} %",
+    Unit.COUNT: lambda value: f"{round(value):,}".replace(",", _THIN_SPACE),
+    Unit.TEXT: lambda value: f"{value:g}",
+    Unit.PLAIN: lambda value: str(value) if isinstance(value, int) else f"{value:g}",
+}

@@ -1,0 +1,112 @@
+"""Sums over a part of the commands: of some kernels, or of some time."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from cltrace.report.activity import Line
+from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
+from cltrace.trace.reader import Trace
+from cltrace.trace.rollup import durations, roll_up
+
+_KEYS: Final = {
+    "kernel": "coalesce(kernel, '')",
+    "queue": "'queue ' || queue_id",
+    "device": "'device ' || device_id",
+    "process": "'process ' || process_id",
+    "thread": "'thread ' || thread_id",
+    "callsite": "coalesce(site, '')",
+}
+_COLUMNS: Final = (
+    "enter_host_ns",
+    "queued_device_ns",
+    "start_device_ns",
+    "end_device_ns",
+    "complete_host_ns",
+    "size_bytes",
+)
+_ROWS_AT_ONCE: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which commands are meant: of kernels whose name matches a glob, entered in a stretch of time.
+
+    Times are in ns since the trace's start. `None` means no such condition.
+    """
+
+    kernel: str | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether no condition is given."""
+        return self.kernel is None and self.from_ns is None and self.to_ns is None
+
+
+def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[Line]:
+    """The sums of a dimension over the selected commands."""
+    groups: dict[tuple[str, str], int] = {}
+    numbers: list[Int64s] = []
+    columns: dict[str, list[Int64s]] = {name: [] for name in (*_COLUMNS, "flags")}
+    for rows in _batches(trace, dimension, selection):
+        names, kinds, first, *values = zip(*rows, strict=True)
+        keys = zip(names, kinds, strict=True)
+        found = [groups.setdefault((str(n), str(k)), len(groups)) for n, k in keys]
+        numbers.append(np.array(found, np.int64))
+        for name, column in zip(_COLUMNS, values, strict=True):
+            columns[name].append(_whole(column))
+        columns["flags"].append(np.array(first, np.int64) * FIRST_LAUNCH)
+    if not numbers:
+        return []
+    joined = {name: np.concatenate(parts) for name, parts in columns.items()}
+    listed = list(groups)
+    sums = roll_up(np.concatenate(numbers), joined, durations(joined))
+    return [Line(listed[at][0], listed[at][0], listed[at][1], rollup) for at, rollup in sums]
+
+
+def _batches(trace: Trace, dimension: str, selection: Selection) -> "_Batches":
+    conditions = ["kind IS NOT NULL"]
+    if selection.kernel is not None:
+        conditions.append("kernel GLOB :kernel")
+    if selection.from_ns is not None:
+        conditions.append("enter_host_ns >= :from_ns")
+    if selection.to_ns is not None:
+        conditions.append("enter_host_ns < :to_ns")
+    origin = trace.meta_int("origin_host_ns") or 0
+    parameters = {
+        "kernel": selection.kernel,
+        "from_ns": origin + (selection.from_ns or 0),
+        "to_ns": origin + (selection.to_ns or 0),
+    }
+    sql = (
+        f"SELECT {_KEYS[dimension]}, kind, first_launch, {', '.join(_COLUMNS)} "
+        f"FROM v_command WHERE {' AND '.join(conditions)}"
+    )
+    return _Batches(trace.iterate(sql, parameters))
+
+
+class _Batches:
+    """An iterator's items in lists of bounded length."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> "_Batches":
+        return self
+
+    def __next__(self) -> list[tuple[Any, ...]]:
+        batch = [row for row, _ in zip(self._rows, range(_ROWS_AT_ONCE), strict=False)]
+        if not batch:
+            raise StopIteration
+        return batch
+
+
+def _whole(values: tuple[Any, ...]) -> Int64s:
+    """A column of whole numbers; what is none, or is absurd, is absent."""
+    absent = int(ABSENT)
+    return np.fromiter(
+        (value if type(value) is int else absent for value in values), np.int64, len(values)
+    )

@@ -1,0 +1,84 @@
+"""The summary of a trace: what a user reads first."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from cltrace.report import header
+from cltrace.report.activity import (
+    first_launch_table,
+    group_table,
+    kernel_table,
+    stored_lines,
+    transfer_table,
+)
+from cltrace.report.document import Document, Table
+from cltrace.report.host import api_table, build_table, failure_table
+from cltrace.report.memory import leak_table, memory_table
+from cltrace.report.selection import Selection, selected_lines
+from cltrace.trace.reader import Trace
+
+DIMENSIONS: Final = ("kernel", "queue", "device", "process", "thread", "callsite")
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryOptions:
+    """What to show. `top` is the most rows of a table; `None` shows all."""
+
+    by: str = "kernel"
+    sort: str = "total"
+    top: int | None = 10
+    selection: Selection = field(default_factory=Selection)
+    only_failures: bool = False
+    is_brief: bool = False
+    """Kernels and transfers only: what `run` ends with."""
+
+
+def summary(trace: Trace, options: SummaryOptions) -> Document:
+    """The summary of a trace."""
+    if options.only_failures:
+        tables: list[Table] = [failure_table(trace, top=options.top)]
+    else:
+        tables = _tables(trace, options)
+    return Document("", header.facts(trace), tables, _notes(trace))
+
+
+def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
+    lines = (
+        stored_lines(trace, options.by)
+        if options.selection.is_everything
+        else selected_lines(trace, options.by, options.selection)
+    )
+    if options.by != "kernel":
+        return [group_table(lines, by=options.by, sort=options.sort, top=options.top)]
+    tables = [
+        kernel_table(lines, title="Kernels", name="kernel", sort=options.sort, top=options.top),
+        first_launch_table(lines),
+        transfer_table(lines),
+    ]
+    if options.selection.is_everything and not options.is_brief:
+        tables += [
+            api_table(trace, top=options.top),
+            build_table(trace, top=options.top),
+            memory_table(trace),
+            leak_table(trace, top=options.top),
+        ]
+    return tables
+
+
+def _notes(trace: Trace) -> list[str]:
+    """What the reader should know, the worst first."""
+    rows = trace.rows(
+        "SELECT severity, message FROM v_diagnostic ORDER BY severity = 'error' DESC, "
+        "severity = 'warning' DESC, diagnostic_id LIMIT 20"
+    )
+    notes = [
+        f"{severity}: {str(message).splitlines()[0] if message else ''}"
+        for severity, message in rows
+    ]
+    failed = trace.rows("SELECT sum(failed) FROM v_api_rollup")[0][0]
+    if failed:
+        notes.append(f"note: {failed} OpenCL calls failed: --failed shows them")
+    skipped = trace.rows("SELECT sum(commands_skipped) FROM v_process")[0][0]
+    if skipped:
+        notes.append(f"note: {skipped} commands were enqueued while recording was paused")
+    return notes

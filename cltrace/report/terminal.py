@@ -1,0 +1,169 @@
+"""A document on a terminal: as wide as there is room, in colour where there is colour."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from cltrace.report.document import Column, Document, Fact, Table, Unit
+from cltrace.report.quantities import shown
+from cltrace.report.text import plain
+
+_SHORTEST_NAME: Final = 12
+_LESS_THAN_A_NAME: Final = 50
+"""Columns below this go before a name is shortened for them (`Column.keep`)."""
+
+_PADDING: Final = 2
+_GAP: Final = _PADDING + 1
+
+
+def renderable(document: Document, *, width: int, is_ascii: bool) -> RenderableType:
+    """What rich prints for a document on a screen of `width` columns.
+
+    Numbers are never cut: columns go, in the order that they are meant to (`Column.keep`). Names are
+    shortened in the middle.
+    """
+    parts: list[RenderableType] = []
+    if document.title:
+        parts.append(Text(_fitted(document.title, is_ascii=is_ascii), style="bold"))
+    if document.facts:
+        parts.append(_facts(document.facts, width, is_ascii=is_ascii))
+    for table in document.tables:
+        if table.rows or table.why_empty:
+            if parts:
+                parts.append(Text(""))
+            parts.extend(_table(table, width, is_ascii=is_ascii))
+    if document.notes:
+        parts.append(Text(""))
+        parts.extend(
+            Text(_fitted(note, is_ascii=is_ascii), style="yellow") for note in document.notes
+        )
+    return Group(*parts)
+
+
+def console_for(file: object, *, width: int | None = None, color: str = "auto") -> Console:
+    """A console that writes to `file` and interprets nothing in what it writes."""
+    return Console(
+        file=file,  # type: ignore[arg-type]
+        width=width,
+        force_terminal={"always": True, "never": False}.get(color),
+        no_color=True if color == "never" else None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        soft_wrap=False,
+    )
+
+
+def is_ascii_only(encoding: str | None) -> bool:
+    """Whether an encoding lacks what our tables are drawn with."""
+    try:
+        "─│µ–…".encode(encoding or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return True
+    return False
+
+
+def _facts(facts: Sequence[Fact], width: int, *, is_ascii: bool) -> RenderableType:
+    grid = RichTable.grid(padding=(0, _PADDING, 0, 0))
+    label_width = max(len(fact.label) for fact in facts)
+    grid.add_column(style="dim", width=label_width, no_wrap=True)
+    grid.add_column(width=max(width - label_width - 2 * _GAP, _SHORTEST_NAME), overflow="fold")
+    for fact in facts:
+        label = Text(_fitted(fact.label, is_ascii=is_ascii))
+        grid.add_row(label, Text(_fitted(fact.text, is_ascii=is_ascii)))
+    return grid
+
+
+def _table(table: Table, width: int, *, is_ascii: bool) -> list[RenderableType]:
+    title = Text(_fitted(table.title, is_ascii=is_ascii), style="bold")
+    if not table.rows:
+        return [title, Text(f"  {_fitted(table.why_empty, is_ascii=is_ascii)}", style="dim")]
+    cells = [
+        [
+            _fitted(shown(value, column.unit), is_ascii=is_ascii)
+            for value, column in zip(row, table.columns, strict=True)
+        ]
+        for row in table.rows
+    ]
+    kept, name_width = _columns_that_fit(table.columns, cells, width)
+    drawn = RichTable(
+        box=box.ASCII2 if is_ascii else box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, _PADDING, 0, 0),
+        header_style="dim",
+    )
+    for index in kept:
+        column = table.columns[index]
+        is_name = column.unit is Unit.TEXT
+        drawn.add_column(
+            Text(_fitted(column.header, is_ascii=is_ascii)),
+            justify="left" if is_name else "right",
+            no_wrap=True,
+        )
+    for row in cells:
+        drawn.add_row(
+            *(
+                Text(_shortened(row[index], name_width, is_ascii=is_ascii))
+                if table.columns[index].unit is Unit.TEXT
+                else Text(row[index])
+                for index in kept
+            )
+        )
+    parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
+    if table.note:
+        parts.append(Text(_fitted(table.note, is_ascii=is_ascii), style="dim"))
+    return parts
+
+
+def _columns_that_fit(
+    columns: Sequence[Column], cells: list[list[str]], width: int
+) -> tuple[list[int], int]:
+    """The positions of the columns that there is room for, and how long a name may be."""
+    widths = [
+        max(len(column.header), *(len(row[index]) for row in cells))
+        for index, column in enumerate(columns)
+    ]
+    kept = list(range(len(columns)))
+    while True:
+        names = [index for index in kept if columns[index].unit is Unit.TEXT]
+        numbers = sum(widths[index] for index in kept if index not in names)
+        room = width - numbers - _GAP * len(kept) - 1
+        shortest = sum(min(widths[index], _SHORTEST_NAME) for index in names)
+        least = min(kept, key=lambda index: (columns[index].keep, index))
+        is_least_idle = columns[least].keep < _LESS_THAN_A_NAME
+        wanted = sum(widths[index] for index in names) if is_least_idle else shortest
+        if room >= wanted or len(kept) == 1:
+            return kept, _name_width([widths[index] for index in names], room)
+        kept.remove(least)
+
+
+def _name_width(widths: list[int], room: int) -> int:
+    """The longest that names may be so that all of their columns fit into `room`."""
+    for longest in range(max(widths, default=0), _SHORTEST_NAME, -1):
+        if sum(min(width, longest) for width in widths) <= room:
+            return longest
+    return _SHORTEST_NAME
+
+
+def _shortened(name: str, longest: int, *, is_ascii: bool) -> str:
+    """A name that is too long, with its middle left out: both ends of a path tell more."""
+    if len(name) <= longest:
+        return name
+    mark = "..." if is_ascii else "…"
+    room = longest - len(mark)
+    head = room // 3
+    return f"{name[:head]}{mark}{name[head - room :]}"
+
+
+def _fitted(text: str, *, is_ascii: bool) -> str:
+    text = plain(text)
+    if not is_ascii:
+        return text
+    for fancy, simple in (("µ", "u"), ("–", "-"), ("…", "..."), ("\u202f", " "), ("→", "->")):
+        text = text.replace(fancy, simple)
+    return text.encode("ascii", "backslashreplace").decode()

@@ -1,0 +1,176 @@
+"""Opening a trace file that may come from anyone.
+
+SQLite files can carry views, triggers and expressions that run when they are read, and a table's name
+can hide a view without end. So a file is opened for reading only, its schema is compared, statement
+by statement, with what cltrace writes, nothing else may be in it, and the views are made anew from
+our own table in memory. After that only reading is authorised, and only of our tables and views.
+"""
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from cltrace.errors import DamagedTraceError, NewerTraceError, NotATraceError, TraceError
+from cltrace.trace.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
+from cltrace.trace.views import VIEWS
+
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER_BYTES: Final = 100
+_LONGEST_VALUE_BYTES: Final = 256 << 20
+_CHECK_PERIOD: Final = 20_000
+"""How many steps SQLite's machine takes between two looks at the clock."""
+
+_TABLE_SQL: Final = {table.name: table.create_sql for table in TABLES}
+_VIEW_SQL: Final = {view.name: view.create_sql for view in VIEWS}
+_SCHEMA_OBJECTS: Final = re.compile(
+    r"(sqlite|pragma)_|(dbstat|bytecode|tables_used|fsdir|csv)$", re.IGNORECASE
+)
+"""What a statement could read beside tables and views: SQLite's own tables and table functions."""
+
+_FUNCTIONS_DENIED: Final = frozenset(
+    {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "randomblob", "zeroblob"}
+)
+
+
+class TimeLimitError(Exception):
+    """A statement took longer than it may."""
+
+
+def open_trace(path: Path) -> sqlite3.Connection:
+    """A connection that can only read the tables and views of the trace at `path`.
+
+    Raises: `TraceError` (a missing or unreadable file), `NotATraceError`, `NewerTraceError`,
+    `DamagedTraceError`.
+    """
+    _check_header(path)
+    try:
+        connection = sqlite3.connect(
+            f"file:{_escaped(path)}?mode=ro",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+    except sqlite3.Error as error:
+        raise TraceError(f"{path} cannot be opened: {error}") from error
+    try:
+        _restrict(connection)
+        _check_schema(connection, path)
+        _make_views(connection)
+        connection.set_authorizer(_authorise)
+    except sqlite3.Error as error:
+        connection.close()
+        raise DamagedTraceError(f"{path} is damaged: {error}") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def limit_time(connection: sqlite3.Connection, seconds: float | None) -> Callable[[], bool]:
+    """Stop statements of `connection` after `seconds` from now; `None` lifts the limit.
+
+    Returns what tells whether the limit was reached.
+    """
+    if seconds is None:
+        connection.set_progress_handler(None, 0)
+        return lambda: False
+    deadline = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _CHECK_PERIOD)
+    return lambda: time.monotonic() > deadline
+
+
+def _check_header(path: Path) -> None:
+    try:
+        if path.is_dir():
+            raise TraceError(f"{path} is a directory, not a trace")
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except FileNotFoundError as error:
+        raise TraceError(f"{path} does not exist") from error
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {error.strerror}") from error
+    if not header:
+        raise NotATraceError(f"{path} is empty: it is no trace")
+    if header[:16] != _MAGIC or len(header) < _HEADER_BYTES:
+        raise NotATraceError(f"{path} is not a cltrace trace")
+    application, version = (
+        int.from_bytes(header[68:72], "big"),
+        int.from_bytes(header[60:64], "big"),
+    )
+    if application != APPLICATION_ID:
+        raise NotATraceError(f"{path} is an SQLite file, but not a cltrace trace")
+    if not 0 < version <= SCHEMA_VERSION:
+        raise NewerTraceError(
+            f"{path} has schema {version}, and this cltrace reads up to {SCHEMA_VERSION}: "
+            "install a newer cltrace to read it"
+        )
+
+
+def _escaped(path: Path) -> str:
+    """A path as it is written in a URI: SQLite reads `?`, `#` and `%` in it."""
+    text = str(path.absolute())
+    return text.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _restrict(connection: sqlite3.Connection) -> None:
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute("PRAGMA mmap_size = 0")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Every object in the file must be one that we write, word for word, and none may be missing."""
+    found = connection.execute("SELECT type, name, sql FROM main.sqlite_schema").fetchmany(1000)
+    expected = {("table", name): sql for name, sql in _TABLE_SQL.items()}
+    expected |= {("view", name): sql for name, sql in _VIEW_SQL.items()}
+    for kind, name, sql in found:
+        if (kind, name) in expected and sql == expected[kind, name]:
+            del expected[kind, name]
+        elif not _is_sqlites_own(kind, name):
+            shown = re.sub(r"[^\w.]", "?", str(name))[:40]
+            raise DamagedTraceError(
+                f"{path} is not as cltrace writes it: it has a foreign {kind} {shown!r}"
+            )
+    missing = [name for kind, name in expected if kind == "table"]
+    if missing:
+        raise DamagedTraceError(f"{path} is damaged: it has no table {missing[0]!r}")
+
+
+def _is_sqlites_own(kind: object, name: object) -> bool:
+    return kind == "index" and isinstance(name, str) and name.startswith("sqlite_autoindex_")
+
+
+def _make_views(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA query_only = OFF")
+    for view in VIEWS:
+        connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.select_sql}")
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _authorise(
+    action: int,
+    first: str | None,
+    second: str | None,
+    _: str | None,
+    __: str | None,
+) -> int:
+    """Allow reading our tables and views, and pure functions; nothing else."""
+    match action:
+        case sqlite3.SQLITE_SELECT | sqlite3.SQLITE_RECURSIVE:
+            return sqlite3.SQLITE_OK
+        case sqlite3.SQLITE_READ:
+            # The file has our tables and nothing else: another name is the statement's own.
+            is_hidden = _SCHEMA_OBJECTS.match(first or "") is not None
+            return sqlite3.SQLITE_DENY if is_hidden else sqlite3.SQLITE_OK
+        case sqlite3.SQLITE_FUNCTION:
+            is_denied = (second or "").lower() in _FUNCTIONS_DENIED
+            return sqlite3.SQLITE_DENY if is_denied else sqlite3.SQLITE_OK
+        case _:
+            return sqlite3.SQLITE_DENY

@@ -1,0 +1,69 @@
+"""What Python cannot see of a program's use of OpenCL: the closed list, and when each point applies.
+
+`docs/limits.md` tells more of each. `cltrace info` prints those that apply to a trace.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cltrace.trace.reader import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Something that is not seen. `applies_sql` gives a row whose first value is true when it matters."""
+
+    code: str
+    text: str
+    applies_sql: str
+
+
+LIMITS: Final = (
+    Limit(
+        "dropped-map",
+        "a mapped array that is dropped without release() is unmapped by pyopencl's destructor: "
+        "that unmap is not in the trace",
+        "SELECT sum(kind = 'map') > sum(kind = 'unmap') FROM v_command",
+    ),
+    Limit(
+        "dropped-svm",
+        "shared virtual memory that is dropped, or freed by a pool or by release() on a queue, is "
+        "freed by pyopencl's destructor: that command is not in the trace",
+        "SELECT count(*) FROM v_buffer WHERE kind = 'svm'",
+    ),
+    Limit(
+        "immediate-allocator",
+        "an ImmediateAllocator makes the driver allocate at once by a migration or a write of its "
+        "own: that command is not in the trace",
+        "SELECT count(*) FROM v_diagnostic WHERE code = 'immediate-allocator'",
+    ),
+    Limit(
+        "destructor-wait",
+        "dropping the event of a non-blocking transfer waits for it inside pyopencl: that wait is "
+        "not in the trace",
+        "SELECT count(*) FROM v_command WHERE kind IN ('read', 'write') AND NOT blocking",
+    ),
+    Limit(
+        "other-library",
+        "a library that calls OpenCL by itself is in this program: its calls are not in the trace",
+        "SELECT count(*) FROM v_diagnostic WHERE code = 'other-library'",
+    ),
+    Limit(
+        "made-before",
+        "objects made before tracing started are known by what uses them only: their kernels' "
+        "arguments are not in the trace",
+        "SELECT count(*) FROM v_launch WHERE NOT arguments_known AND NOT EXISTS "
+        "(SELECT 1 FROM v_redaction WHERE what = 'arguments')",
+    ),
+)
+"""Every limit. Nothing else that a program enqueues through pyopencl is missed."""
+
+
+def limits_of(trace: Trace) -> list[Limit]:
+    """The limits that apply to a trace."""
+    found = []
+    for limit in LIMITS:
+        rows = trace.rows(limit.applies_sql)
+        if rows and rows[0][0]:
+            found.append(limit)
+    return found

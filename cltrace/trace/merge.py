@@ -1,0 +1,179 @@
+"""Several traces in one file: ranks of a parallel run, or runs to be looked at together."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from cltrace.errors import DamagedTraceError, UsageError
+from cltrace.trace import schema
+from cltrace.trace.catalogue import catalogue_of_rows
+from cltrace.trace.commands import ABSENT, Int64s
+from cltrace.trace.guard import open_trace
+from cltrace.trace.rollups import Grouping, groupings, write_rollups
+from cltrace.trace.schema import Table
+from cltrace.trace.store import Store
+
+_REFERENCES: Final = {
+    "process_id": "process",
+    "thread_id": "thread",
+    "platform_id": "platform",
+    "device_id": "device",
+    "parent_device_id": "device",
+    "context_id": "context",
+    "queue_id": "queue",
+    "program_id": "program",
+    "parent_program_id": "program",
+    "kernel_id": "kernel",
+    "launch_id": "launch",
+    "buffer_id": "buffer",
+    "parent_buffer_id": "buffer",
+    "source_buffer_id": "buffer",
+    "target_buffer_id": "buffer",
+    "site_id": "site",
+    "outer_site_id": "site",
+    "string_id": "string",
+    "source_string_id": "string",
+    "log_string_id": "string",
+    "name_string_id": "string",
+    "content_data_id": "content_data",
+    "command_id": "command",
+    "waits_for_command_id": "command",
+    "api_call_id": "api_call",
+}
+"""Which table a column's numbers are of. A table's own `id` is of the table itself."""
+
+_NOT_COPIED: Final = frozenset({"meta", "api", "rollup", "api_rollup"})
+_SUMMED_COLUMNS: Final = (
+    *("api", "queue_id", "thread_id", "site_id", "launch_id", "enter_host_ns", "return_host_ns"),
+    *("queued_device_ns", "start_device_ns", "end_device_ns", "complete_host_ns", "size_bytes"),
+    "flags",
+)
+_ROWS_AT_ONCE: Final = 20_000
+
+
+def merge(paths: Sequence[Path], target: Path) -> int:
+    """Put the traces at `paths` into one at `target` and return the number of commands.
+
+    Processes, devices and all else keep apart; host times stay on the clock of the host that they
+    were read on. Raises: `UsageError`, `TraceError`, `OutputError`.
+    """
+    if len(paths) < 2:
+        raise UsageError("merging takes two traces or more")
+    store = Store(target)
+    try:
+        merger = _Merger(store)
+        for path in paths:
+            merger.add(path)
+        merger.finish()
+        store.commit()
+    except BaseException:
+        store.discard_quietly()
+        raise
+    return merger.commands
+
+
+class _Merger:
+    """Copies traces into a store, one after another."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._offsets: dict[str, int] = {}
+        self._metas: list[dict[str, Any]] = []
+        self._grouping = Grouping()
+        self._process_sums: list[tuple[Any, ...]] = []
+        self.commands = 0
+
+    def add(self, path: Path) -> None:
+        """Copy the trace at `path`."""
+        connection = open_trace(path)
+        try:
+            self._copy(connection, path)
+        except (sqlite3.Error, TypeError, OverflowError, ValueError) as error:
+            raise DamagedTraceError(f"{path} is damaged: {error}") from error
+        finally:
+            connection.close()
+
+    def finish(self) -> None:
+        """Add what concerns the whole."""
+        write_rollups(self._store, self._grouping)
+        self._store.insert(schema.API_ROLLUP, self._process_sums)
+        self._store.insert(schema.META, _merged_meta(self._metas).items())
+
+    def _copy(self, connection: sqlite3.Connection, path: Path) -> None:
+        def read(sql: str) -> list[tuple[Any, ...]]:
+            return connection.execute(sql).fetchall()
+
+        if not self._metas:
+            self._store.insert(schema.API, read("SELECT * FROM api"))
+        meta = dict(read("SELECT key, value FROM meta"))
+        self._metas.append({**meta, "path": str(path)})
+        used = dict(self._offsets)
+        for table in schema.TABLES:
+            if table.name in _NOT_COPIED:
+                continue
+            highest = 0
+            if "id" in table.column_names:
+                highest = read(f"SELECT coalesce(max(id), 0) FROM {table.name}")[0][0]
+            self._offsets[table.name] = used.get(table.name, 0) + int(highest)
+            self._store.insert(table, _moved(connection, table, used))
+        process_offset = used.get("process", 0)
+        for process, *rest in read("SELECT * FROM api_rollup"):
+            self._process_sums.append((process + process_offset, *rest))
+        columns = _command_columns(connection)
+        self._grouping.add_commands(groupings(columns, catalogue_of_rows(read, used)), columns)
+        self.commands += len(columns["api"])
+
+
+def _moved(
+    connection: sqlite3.Connection, table: Table, offsets: dict[str, int]
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table with all numbers moved behind those that are used."""
+    moves = [
+        offsets.get(table.name if name == "id" else _REFERENCES.get(name, ""), 0)
+        for name in table.column_names
+    ]
+    cursor = connection.execute(f"SELECT {', '.join(table.column_names)} FROM {table.name}")
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        for row in rows:
+            yield tuple(
+                value + move if move and value is not None else value
+                for value, move in zip(row, moves, strict=True)
+            )
+
+
+def _command_columns(connection: sqlite3.Connection) -> dict[str, Int64s]:
+    """The columns that sums are made of, as the trace has them."""
+    absent = int(ABSENT)
+    cursor = connection.execute(f"SELECT {', '.join(_SUMMED_COLUMNS)} FROM command")
+    parts = [np.empty((0, len(_SUMMED_COLUMNS)), np.int64)]
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        whole = [[absent if value is None else value for value in row] for row in rows]
+        parts.append(np.array(whole, np.int64))
+    table = np.concatenate(parts)
+    columns = {name: table[:, index] for index, name in enumerate(_SUMMED_COLUMNS)}
+    columns["flags"] = np.where(columns["flags"] == absent, 0, columns["flags"])
+    return columns
+
+
+def _merged_meta(metas: list[dict[str, Any]]) -> dict[str, str | None]:
+    """The first trace's facts, the longest time, the worst end."""
+    origins = [int(meta["origin_host_ns"]) for meta in metas if meta.get("origin_host_ns")]
+    ends = [int(meta["ended_host_ns"]) for meta in metas if meta.get("ended_host_ns")]
+    hosts = {meta.get("host") for meta in metas}
+    is_complete = all(meta.get("state") == "complete" for meta in metas)
+    same_clock = len(hosts) == 1
+    worst = max(metas, key=lambda meta: (meta.get("signal") or "", meta.get("exit_status") or ""))
+    return {
+        **{key: value for key, value in metas[0].items() if key != "path"},
+        "merged_from": json.dumps([meta["path"] for meta in metas]),
+        "host": ", ".join(sorted(str(host) for host in hosts)),
+        "origin_host_ns": str(min(origins)) if origins and same_clock else None,
+        "ended_host_ns": str(max(ends)) if ends and same_clock else None,
+        "exit_status": worst.get("exit_status"),
+        "signal": worst.get("signal"),
+        "state": "complete" if is_complete else "incomplete",
+    }

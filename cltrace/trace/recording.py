@@ -1,0 +1,98 @@
+"""The life of a recording outside the traced program: its directory, its end, its trace."""
+
+import shutil
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from cltrace.errors import RefusedError
+from cltrace.trace.spool.layout import (
+    DIRECTORY_MODE,
+    parts_directory,
+    process_directories,
+)
+from cltrace.trace.spool.settings import (
+    Outcome,
+    SessionFacts,
+    Settings,
+    write_outcome,
+    write_session,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recording that has begun: where its parts are and where its trace will be."""
+
+    path: Path
+    parts: Path
+
+
+def begin(
+    path: Path, command: Sequence[str], settings: Settings, *, recorder_pid: int, overwrite: bool
+) -> Recording:
+    """Make the directory of a recording whose trace is to be at `path`.
+
+    Raises: `RefusedError` when something is there already or the directory cannot be made.
+    """
+    path = path.absolute()
+    if path.is_dir():
+        raise RefusedError(f"{path} is a directory: name a file with -o")
+    if path.exists() and not overwrite:
+        raise RefusedError(f"{path} exists already: -f overwrites it, -o names another file")
+    parts = parts_directory(path)
+    _make_room(parts, path, overwrite=overwrite)
+    try:
+        parts.mkdir(mode=DIRECTORY_MODE)
+        session = SessionFacts(
+            command=tuple(command if settings.record_arguments else command[:1]),
+            working_directory=_working_directory(),
+            host=socket.gethostname(),
+            recorder_pid=recorder_pid,
+            origin_host_ns=time.perf_counter_ns(),
+            started_realtime_ns=time.time_ns(),
+            cltrace_version=metadata.version("cltrace"),
+            settings=settings,
+        )
+        write_session(parts, session)
+    except OSError as error:
+        raise RefusedError(
+            f"{parts} cannot be made ({error.strerror}): name another place for the trace with -o"
+        ) from error
+    return Recording(path, parts)
+
+
+def end(recording: Recording, exit_status: int | None, signal_number: int | None) -> None:
+    """Note how the command ended. Raises: `OSError`."""
+    write_outcome(recording.parts, Outcome(exit_status, signal_number, time.perf_counter_ns()))
+
+
+def discard_parts(parts: Path) -> None:
+    """Remove the spools of a recording whose trace is written."""
+    shutil.rmtree(parts, ignore_errors=True)
+
+
+def _make_room(parts: Path, path: Path, *, overwrite: bool) -> None:
+    if not parts.exists():
+        return
+    alive = [identity.pid for _, identity in process_directories(parts) if identity.is_alive]
+    if alive:
+        raise RefusedError(
+            f"process {alive[0]} is being traced into {parts}: name another file with -o"
+        )
+    if not overwrite:
+        raise RefusedError(
+            f"{parts} holds a recording that was not finished: `cltrace recover {path}` finishes "
+            "it, -f discards it"
+        )
+    shutil.rmtree(parts)
+
+
+def _working_directory() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""

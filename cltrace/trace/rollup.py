@@ -1,0 +1,150 @@
+"""Exact summaries of the commands, made once while their columns are in memory."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
+
+_SHORTEST_NS: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """How long each command took, and how long it waited, in ns; with masks of those that are known.
+
+    A duration is END minus START on the device; without stamps it is completion minus entry on the
+    host. A wait is START minus QUEUED. A command whose stamps run backwards has neither.
+    """
+
+    duration_ns: Int64s
+    is_timed: NDArray[np.bool_]
+    wait_ns: Int64s
+    is_waited: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """What one group of commands adds up to. `None` where nothing in it has a time."""
+
+    calls: int
+    timed_calls: int
+    total_ns: int
+    min_ns: int | None
+    median_ns: float | None
+    max_ns: int | None
+    busy_ns: int | None
+    size_bytes: int
+    waited_calls: int
+    wait_total_ns: int
+    wait_median_ns: float | None
+    first_calls: int
+    first_wait_ns: int
+
+
+def durations(commands: dict[str, Int64s]) -> Durations:
+    """The durations and waits of commands, given as columns."""
+    queued, start, end = (commands[f"{stage}_device_ns"] for stage in ("queued", "start", "end"))
+    complete, enter = commands["complete_host_ns"], commands["enter_host_ns"]
+    with np.errstate(over="ignore"):
+        on_device, on_host, waited = end - start, complete - enter, start - queued
+    has_stamps = (start != ABSENT) & (end != ABSENT) & (on_device >= _SHORTEST_NS)
+    has_completion = (complete != ABSENT) & ~has_stamps & (on_host >= 0)
+    is_first = commands["flags"] & FIRST_LAUNCH != 0
+    is_waited = has_stamps & (queued != ABSENT) & (waited >= 0) & ~is_first
+    duration = np.where(has_stamps, on_device, np.where(has_completion, on_host, 0))
+    return Durations(duration, has_stamps | has_completion, waited, is_waited)
+
+
+def roll_up(
+    groups: Int64s, commands: dict[str, Int64s], times: Durations
+) -> Iterator[tuple[int, Rollup]]:
+    """For each number in `groups` (one a command), what the commands with it add up to."""
+    order = np.argsort(groups, kind="stable")
+    numbers, begin = np.unique(groups[order], return_index=True)
+    for number, members in zip(numbers.tolist(), np.split(order, begin[1:]), strict=True):
+        yield number, _of(members, commands, times)
+
+
+def busy_ns(start_ns: Int64s, end_ns: Int64s) -> int:
+    """How long at least one of the intervals was open: the length of their union."""
+    if not len(start_ns):
+        return 0
+    order = np.argsort(start_ns, kind="stable")
+    start, end = start_ns[order], np.maximum.accumulate(end_ns[order])
+    covered_until = np.concatenate(([start[0]], end[:-1]))
+    return int(np.maximum(end - np.maximum(start, covered_until), 0).sum())
+
+
+def _of(members: Int64s, commands: dict[str, Int64s], times: Durations) -> Rollup:
+    duration = times.duration_ns[members][times.is_timed[members]]
+    waits = times.wait_ns[members][times.is_waited[members]]
+    sizes = commands["size_bytes"][members]
+    first = members[commands["flags"][members] & FIRST_LAUNCH != 0]
+    first_waits = _nonnegative(times.wait_ns[first][commands["start_device_ns"][first] != ABSENT])
+    on_device = members[times.is_timed[members] & (commands["start_device_ns"][members] != ABSENT)]
+    return Rollup(
+        calls=len(members),
+        timed_calls=len(duration),
+        total_ns=int(duration.sum()),
+        min_ns=int(duration.min()) if len(duration) else None,
+        median_ns=_median(duration),
+        max_ns=int(duration.max()) if len(duration) else None,
+        busy_ns=busy_ns(
+            commands["start_device_ns"][on_device], commands["end_device_ns"][on_device]
+        )
+        if len(on_device)
+        else None,
+        size_bytes=int(sizes[sizes != ABSENT].sum()),
+        waited_calls=len(waits),
+        wait_total_ns=int(waits.sum()),
+        wait_median_ns=_median(waits),
+        first_calls=len(first),
+        first_wait_ns=int(first_waits.sum()),
+    )
+
+
+def _median(values: Int64s) -> float | None:
+    return float(np.median(values)) if len(values) else None
+
+
+def _nonnegative(values: Int64s) -> Int64s:
+    return values[values >= 0]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRollup:
+    """What the calls of one entry point add up to."""
+
+    api: int
+    calls: int
+    failed: int
+    total_ns: int
+    min_ns: int
+    median_ns: float
+    max_ns: int
+
+
+def roll_up_apis(tables: Iterable[dict[str, Int64s]]) -> Iterator[ApiRollup]:
+    """For each entry point, what its host calls add up to. A table without `status` has no failures."""
+    parts = list(tables)
+    api = np.concatenate([part["api"] for part in parts])
+    took = np.concatenate([part["return_host_ns"] - part["enter_host_ns"] for part in parts])
+    failed = np.concatenate(
+        [part.get("status", np.zeros(len(part["api"]), np.int64)) != 0 for part in parts]
+    )
+    for number in np.unique(api).tolist():
+        members = api == number
+        ns = took[members]
+        yield ApiRollup(
+            number,
+            len(ns),
+            int(failed[members].sum()),
+            int(ns.sum()),
+            int(ns.min()),
+            float(np.median(ns)),
+            int(ns.max()),
+        )

@@ -1,0 +1,156 @@
+"""Which commands are summed up together, and the rows that the sums become."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cltrace.events.apis import COMMAND_KINDS, Api
+from cltrace.trace import schema
+from cltrace.trace.catalogue import Catalogue, Name
+from cltrace.trace.commands import Int64s
+from cltrace.trace.rollup import (
+    ApiRollup,
+    Durations,
+    Rollup,
+    durations,
+    roll_up,
+    roll_up_apis,
+)
+from cltrace.trace.store import Store
+
+DIMENSIONS: Final = ("kernel", "queue", "device", "process", "thread", "callsite")
+
+_SUMMED_COLUMNS: Final = (
+    "enter_host_ns",
+    "queued_device_ns",
+    "start_device_ns",
+    "end_device_ns",
+    "complete_host_ns",
+    "size_bytes",
+    "flags",
+)
+
+
+class Group(NamedTuple):
+    """What the commands of a group have in common: a key for machines, a label for people."""
+
+    key: str
+    label: str
+    activity: str
+
+
+Groups = dict[str, tuple[Int64s, list[Group]]]
+"""By dimension: the position, in the list beside it, of each command's group."""
+
+
+class Grouping:
+    """Collects the commands of all processes and sums them up at the end."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, dict[Group, int]] = {name: {} for name in DIMENSIONS}
+        self._groups: dict[str, list[Int64s]] = {name: [] for name in DIMENSIONS}
+        self._columns: dict[str, list[Int64s]] = {name: [] for name in _SUMMED_COLUMNS}
+        self._apis: list[tuple[int, ApiRollup]] = []
+
+    def add(
+        self, groups: Groups, commands: dict[str, Int64s], calls: dict[str, Int64s], process_id: int
+    ) -> None:
+        """Add the commands and the other calls of a process."""
+        self.add_commands(groups, commands)
+        self._apis.extend((process_id, one) for one in roll_up_apis([commands, calls]))
+
+    def add_commands(self, groups: Groups, commands: dict[str, Int64s]) -> None:
+        """Add commands without their host calls."""
+        for dimension, (positions, found) in groups.items():
+            numbers = self._numbers[dimension]
+            known = [numbers.setdefault(group, len(numbers)) for group in found]
+            self._groups[dimension].append(np.array(known, np.int64)[positions])
+        for name, parts in self._columns.items():
+            parts.append(commands[name])
+
+    def rollups(self) -> Iterable[tuple[str, Group, Rollup]]:
+        """The sums of each group of each dimension."""
+        if not self._columns["flags"]:
+            return
+        columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
+        times = durations(columns)
+        done: dict[bytes, dict[int, Rollup]] = {}
+        for dimension in DIMENSIONS:
+            numbers = np.concatenate(self._groups[dimension])
+            groups = list(self._numbers[dimension])
+            for number, rollup in _shared(numbers, columns, times, done).items():
+                yield dimension, groups[number], rollup
+
+    @property
+    def apis(self) -> Sequence[tuple[int, ApiRollup]]:
+        """The sums of each entry point, with the process that called it."""
+        return self._apis
+
+
+def _shared(
+    numbers: Int64s,
+    columns: dict[str, Int64s],
+    times: Durations,
+    done: dict[bytes, dict[int, Rollup]],
+) -> dict[int, Rollup]:
+    """The rollups of a partition. One that an earlier dimension had already is not done again."""
+    found, first, canonical = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    partition = order[canonical].astype(np.int32).tobytes()
+    if partition not in done:
+        done[partition] = dict(roll_up(order[canonical], columns, times))
+    return {int(found[at]): done[partition][int(order[at])] for at in range(len(found))}
+
+
+def write_rollups(store: Store, grouping: Grouping) -> None:
+    """Write the sums of everything that `grouping` collected."""
+    store.insert(
+        schema.ROLLUP,
+        ((dimension, *group, *astuple(rollup)) for dimension, group, rollup in grouping.rollups()),
+    )
+    store.insert(
+        schema.API_ROLLUP, ((process_id, *astuple(one)) for process_id, one in grouping.apis)
+    )
+
+
+def groupings(commands: dict[str, Int64s], catalogue: Catalogue) -> Groups:
+    """The groups of commands, given as columns, in every dimension."""
+    activity = _Activity(commands)
+    queue, thread = commands["queue_id"], commands["thread_id"]
+    kernel_names = {at: (name, name) for at, name in enumerate(catalogue.kernel_names)}
+    kernels = _led(catalogue.kernel_of_launch, commands["launch_id"])
+    return {
+        "kernel": activity.by(kernels, kernel_names),
+        "queue": activity.by(queue, catalogue.queues),
+        "device": activity.by(_led(catalogue.device_of_queue, queue), catalogue.devices),
+        "process": activity.by(_led(catalogue.process_of_thread, thread), catalogue.processes),
+        "thread": activity.by(thread, catalogue.threads),
+        "callsite": activity.by(commands["site_id"], catalogue.sites),
+    }
+
+
+def _led(table: Int64s, numbers: Int64s) -> Int64s:
+    """Where `table` leads; to 0 for a number that it does not have."""
+    return table[np.where((numbers > 0) & (numbers < len(table)), numbers, 0)]
+
+
+class _Activity:
+    """What each command did, as a small number."""
+
+    def __init__(self, commands: dict[str, Int64s]) -> None:
+        self._names = sorted({kind.value for kind in COMMAND_KINDS.values()})
+        number = np.zeros(max(map(int, Api)) + 1, np.int64)
+        for api, kind in COMMAND_KINDS.items():
+            number[int(api)] = self._names.index(kind.value)
+        self._numbers = number[commands["api"]]
+
+    def by(self, keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[Group]]:
+        """Groups of commands that have the same key and did the same."""
+        kinds = len(self._names)
+        found, positions = np.unique(keys * kinds + self._numbers, return_inverse=True)
+        groups = []
+        for key, activity in (divmod(one, kinds) for one in found.tolist()):
+            groups.append(Group(*names.get(key, ("", "")), self._names[activity]))
+        return positions, groups

@@ -1,0 +1,138 @@
+"""Filling an SQLite file: fast, private until it is whole, and never half."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from cltrace.errors import OutputError
+from cltrace.trace.commands import ABSENT, Int64s
+from cltrace.trace.schema import (
+    APPLICATION_ID,
+    LARGE_PAGE_BYTES,
+    PAGE_BYTES,
+    SCHEMA_VERSION,
+    TABLES,
+    Table,
+)
+from cltrace.trace.spool.layout import FILE_MODE
+from cltrace.trace.views import VIEWS
+
+_ROWS_AT_ONCE: Final = 16_384
+
+
+class Store:
+    """A trace that is being written. It appears at `path` when `commit` returns, or not at all.
+
+    Raises: `OutputError` when the file cannot be written; the message says why and where.
+    """
+
+    def __init__(self, path: Path, *, is_large: bool = False) -> None:
+        """Begin a trace. `is_large` chooses larger pages, which a long trace is faster with."""
+        self._path = path
+        self._page_bytes = LARGE_PAGE_BYTES if is_large else PAGE_BYTES
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        with self._said_plainly():
+            os.close(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
+            self._connection = sqlite3.connect(self._temporary, isolation_level=None)
+            self._prepare()
+
+    def insert(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows, given as sequences in the order of the table's columns."""
+        with self._said_plainly():
+            self._connection.executemany(table.insert_sql, rows)
+
+    def insert_columns(self, table: Table, columns: dict[str, Int64s]) -> None:
+        """Insert rows, given as columns by name; `ABSENT` and missing columns become NULL.
+
+        Most columns of a long table are constant over long stretches. Those are written into the
+        statement: binding values is what an insertion costs most.
+        """
+        arrays = [columns.get(name) for name in table.column_names]
+        count = max((len(array) for array in arrays if array is not None), default=0)
+        for begin in range(0, count, _ROWS_AT_ONCE):
+            parts = [
+                None if array is None else array[begin : begin + _ROWS_AT_ONCE] for array in arrays
+            ]
+            words = [_word(part) for part in parts]
+            varying = [
+                _values(part)
+                for part, word in zip(parts, words, strict=True)
+                if part is not None and word == "?"
+            ]
+            statement = f"INSERT INTO {table.name} VALUES ({', '.join(words)})"
+            rows = min(_ROWS_AT_ONCE, count - begin)
+            with self._said_plainly():
+                self._connection.executemany(
+                    statement, zip(*varying, strict=True) if varying else [()] * rows
+                )
+
+    def commit(self) -> None:
+        """Put the finished file in its place."""
+        with self._said_plainly():
+            self._connection.execute("COMMIT")
+            self._connection.close()
+            with self._temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            self._temporary.replace(self._path)
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def _prepare(self) -> None:
+        execute = self._connection.execute
+        # What is written is private until it is whole: a journal would only cost time.
+        execute("PRAGMA journal_mode = OFF")
+        execute("PRAGMA synchronous = OFF")
+        execute("PRAGMA locking_mode = EXCLUSIVE")
+        execute(f"PRAGMA page_size = {self._page_bytes}")
+        execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        execute("BEGIN")
+        for table in TABLES:
+            execute(table.create_sql)
+        for view in VIEWS:
+            execute(view.create_sql)
+
+    @contextlib.contextmanager
+    def _said_plainly(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, OverflowError, sqlite3.Error) as error:
+            self.discard_quietly()
+            raise OutputError(f"{self._path} cannot be written: {_reason(error)}") from error
+
+    def discard_quietly(self) -> None:
+        """As `discard`, whatever happens."""
+        with contextlib.suppress(OSError, AttributeError):
+            self.discard()
+
+
+def _word(part: Int64s | None) -> str:
+    """What stands for a column in a statement: its only value, or a question mark."""
+    if part is None or not len(part):
+        return "NULL"
+    if (part != part[0]).any():
+        return "?"
+    return "NULL" if part[0] == ABSENT else str(part[0])
+
+
+def _values(part: Int64s) -> list[int | None]:
+    values: list[int | None] = part.tolist()
+    if (part == ABSENT).any():
+        absent = int(ABSENT)
+        return [None if value == absent else value for value in values]
+    return values
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if "full" in str(error):
+        return "no space left on the disk"
+    return str(error)
