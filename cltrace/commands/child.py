@@ -16,8 +16,8 @@ from cltrace.errors import CommandNotExecutableError, CommandNotFoundError, Usag
 from cltrace.intercept.autostart import (
     BOOTSTRAP_DIRECTORY,
     RECORDER_VARIABLE,
-    SESSION_VARIABLE,
 )
+from cltrace.intercept.children import SESSION_VARIABLE
 
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Signals that reach the command when they are sent to cltrace."""

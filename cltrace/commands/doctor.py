@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.errors import ExitStatus
 from cltrace.report.readiness import Finding, readiness
 from cltrace.trace import recording
-from cltrace.trace.spool.layout import process_directories, refusals
+from cltrace.trace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace.spool.settings import Settings
 
 _MOST_SECONDS = 120
@@ -88,7 +89,10 @@ def _platforms(survey: dict[str, Any] | None) -> list[Finding]:
     count = sum(len(platform["devices"]) for platform in survey["platforms"])
     names = ", ".join(platform["name"] for platform in survey["platforms"])
     if count:
-        return [Finding("OpenCL device", is_well=True, found=f"{count} on {names}")]
+        return [
+            Finding("OpenCL device", is_well=True, found=f"{count} on {names}"),
+            *_linker(names),
+        ]
     return [
         Finding(
             "OpenCL device",
@@ -97,6 +101,16 @@ def _platforms(survey: dict[str, Any] | None) -> list[Finding]:
             remedy="install the vendor's OpenCL driver, or a CPU device: pip install cltrace[pocl]",
         )
     ]
+
+
+def _linker(platforms: str) -> list[Finding]:
+    """PoCL links kernels with the system's linker."""
+    if "Portable Computing Language" not in platforms:
+        return []
+    found = shutil.which("ld")
+    if found:
+        return [Finding("linker for PoCL", is_well=True, found=found)]
+    return [Finding("linker for PoCL", is_well=False, found="no ld", remedy="install binutils")]
 
 
 def _injection() -> Finding:
@@ -121,8 +135,10 @@ def _injection() -> Finding:
             return Finding("injection", is_well=False, found="the test program did not end")
         if process_directories(begun.parts):
             return Finding("injection", is_well=True, found="a Python program reports in")
-        said = next(iter(refusals(begun.parts).values()), "the test program did not report in")
-        return Finding("injection", is_well=False, found=said)
+        said = next(
+            iter(untraced_reasons(begun.parts).values()), ["the test program did not report in"]
+        )
+        return Finding("injection", is_well=False, found="; ".join(said))
 
 
 def _answered(what: str, answer: list[Any], if_well: str, if_not: str) -> Finding:

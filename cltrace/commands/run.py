@@ -16,7 +16,7 @@ from cltrace.intercept.ranks import rank_of
 from cltrace.trace import recording
 from cltrace.trace.names import default_name, expanded
 from cltrace.trace.recording import Recording
-from cltrace.trace.spool.layout import process_directories, refusals
+from cltrace.trace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace.spool.settings import Settings
 
 _EPILOG = """\
@@ -162,7 +162,7 @@ def execute(arguments: argparse.Namespace) -> int:
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise
     if _was_refused(begun, returned):
-        said = next(iter(refusals(begun.parts).values()), "")
+        said = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise RefusedError(said)
     return _after(begun, returned, arguments)
@@ -214,6 +214,12 @@ def _after(begun: Recording, returned: int, arguments: argparse.Namespace) -> in
         )
     except KeyboardInterrupt:
         say.error(f"interrupted: `cltrace recover {begun.path}` finishes the trace")
+    except Exception as defect:
+        if os.environ.get("CLTRACE_DEBUG"):
+            raise
+        say.error(
+            f"internal error: {type(defect).__name__}: {defect}; the parts are kept in {begun.parts}"
+        )
     if arguments.strict and not traced.has_calls:
         say.error("--strict: no OpenCL call was traced")
         return int(ExitStatus.REFUSED)
@@ -294,7 +300,7 @@ def _was_refused(begun: Recording, returned: int) -> bool:
     """Whether the command itself was an interpreter that cannot be traced."""
     return (
         returned == ExitStatus.REFUSED
-        and bool(refusals(begun.parts))
+        and bool(untraced_reasons(begun.parts))
         and not process_directories(begun.parts)
     )
 

@@ -5,12 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.intercept import session
+from cltrace.intercept.children import SESSION_VARIABLE, leave_word, watch_children
 from cltrace.intercept.import_watch import ImportWatch
-from cltrace.trace.spool.layout import FILE_MODE, refusal_file
 from cltrace.trace.spool.settings import read_session
-
-SESSION_VARIABLE: Final = "CLTRACE_SESSION"
-"""Names the parts directory of the recording that a process belongs to."""
 
 RECORDER_VARIABLE: Final = "CLTRACE_RECORDER"
 """The process number of the recording's parent: its direct child is the command itself."""
@@ -30,12 +27,14 @@ def begin(parts: Path) -> None:
     if not settings.follow_children:
         _forget_in_children()
     session.join(parts, settings)
+    if settings.follow_children:
+        watch_children(parts)
 
     def start() -> None:
         try:
             session.start()
         except Exception as fault:
-            _tell(parts, f"tracing did not start: {type(fault).__name__}: {fault}")
+            leave_word(parts, f"tracing did not start: {type(fault).__name__}: {fault}")
 
     ImportWatch("pyopencl", start)
 
@@ -49,14 +48,3 @@ def _forget_in_children() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(kept)
     else:
         os.environ.pop("PYTHONPATH", None)
-
-
-def _tell(parts: Path, reason: str) -> None:
-    """Leave word for the recording's parent that this process is not traced, and why."""
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        descriptor = os.open(refusal_file(parts, os.getpid()), flags, FILE_MODE)
-        with os.fdopen(descriptor, "w", errors="replace") as file:
-            file.write(f"{reason}\n")
-    except OSError:
-        return

@@ -58,21 +58,24 @@ class MemoryObjects:
         self.peak_bytes = 0
         self.peak_host_ns = 0
 
+    def is_known(self, handle: int) -> bool:
+        """Whether `handle` means a memory object that is registered."""
+        known = self._ids.get(handle)
+        return known is not None and not self._is_gone(known)
+
     def id_of(self, holder: cl.MemoryObjectHolder, birth: Birth | None = None) -> int:
         """The number of the memory object in `holder`, which is registered if it is not known."""
         handle = holder.int_ptr
-        known = self._ids.get(handle)
-        if known is not None and not self._is_gone(known):
-            return known
+        if self.is_known(handle):
+            return self._ids[handle]
         if birth is None:
             birth = Birth(time.perf_counter_ns(), 0, 0, is_creation=False)
         return self.created(holder, birth)
 
     def id_of_handle(self, handle: int) -> int:
         """The number of the memory object that `handle` means now. Raises: `pyopencl.Error`."""
-        known = self._ids.get(handle)
-        if known is not None and not self._is_gone(known):
-            return known
+        if self.is_known(handle):
+            return self._ids[handle]
         found = cl.MemoryObject.from_int_ptr(handle, retain=True)
         return self.id_of(cast("cl.MemoryObjectHolder", found))
 

@@ -3,9 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
+from pyopencl import _cl
 
 from cltrace.events.apis import Api
+from cltrace.events.kinds import CallFlag, Severity
 from cltrace.intercept.hooking import Call, Hook, Wrap, hooked, named_as
+from cltrace.intercept.memory import Birth
 from cltrace.intercept.recorder import CallRow, Recorder
 from cltrace.intercept.tracebacks import hide_own_frames
 
@@ -18,6 +21,7 @@ class MemoryHooks:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._has_noted_commands = False
         self.initialised: Callable[[int, Any], None] = lambda *_: None
         """Called when a buffer is made from host data, with its number and the data."""
 
@@ -60,7 +64,8 @@ class MemoryHooks:
             birth = self._recorder.birth(call.span[0])
             match call.result:
                 case cl.MemoryObjectHolder():
-                    self._recorder.memory.id_of(call.result, birth)
+                    self._note_commands_of(call.args[0])
+                    self._allocated(call.result, birth, call.span)
                 case cl.SVMPointer():
                     self._svm_known(call.result, 0, call.span)
                 case _:
@@ -88,10 +93,15 @@ class MemoryHooks:
             release = original if enqueued is None else enqueued(original)
 
             def hook(allocation: Any, *args: Any, **kwargs: Any) -> Any:
+                enter = recorder.clock()
                 try:
                     address = allocation.svm_ptr if recorder.gate else 0
+                    queue = allocation._queue
                     result = release(allocation, *args, **kwargs)
-                    recorder.memory.freed_svm(address, recorder.clock())
+                    span = (enter, recorder.clock())
+                    if enqueued is None:
+                        self._svm_released(queue, span)
+                    recorder.memory.freed_svm(address, span[1])
                     return result
                 except BaseException as error:
                     hide_own_frames(error)
@@ -116,6 +126,36 @@ class MemoryHooks:
         row = CallRow(api, subject_id=number, size_bytes=int(holder.size))
         self._recorder.record_call(row, call.span)
         return number
+
+    def _note_commands_of(self, allocator: Any) -> None:
+        """Note, once, that an allocator enqueues commands of its own."""
+        if isinstance(allocator, _cl.ImmediateAllocator) and not self._has_noted_commands:
+            self._has_noted_commands = True
+            message = "an ImmediateAllocator enqueues commands that cannot be seen"
+            self._recorder.note(Severity.NOTE, "immediate-allocator", message)
+
+    def _allocated(
+        self, holder: cl.MemoryObjectHolder, birth: Birth, span: tuple[int, int]
+    ) -> None:
+        """An allocator or a pool gave a buffer, which it may have had before."""
+        memory = self._recorder.memory
+        if not memory.is_known(holder.int_ptr):
+            number = memory.created(holder, birth)
+            row = CallRow(Api.clCreateBuffer, subject_id=number, size_bytes=int(holder.size))
+            self._recorder.record_call(row, span)
+
+    def _svm_released(self, queue: Any, span: tuple[int, int]) -> None:
+        """Shared virtual memory was freed: on the queue that it is bound to, if it is."""
+        recorder = self._recorder
+        try:
+            if recorder.gate and queue is None:
+                recorder.record_call(CallRow(Api.clSVMFree), span)
+            elif recorder.gate:
+                handle = recorder.registry.queue_handle(queue)
+                flags = int(CallFlag.QUEUED_ONLY)
+                recorder.record_call(CallRow(Api.clEnqueueSVMFree, handle, flags=flags), span)
+        except Exception as fault:
+            recorder.faulty(fault)
 
     def _svm_known(self, allocation: Any, context_id: int, span: tuple[int, int]) -> int:
         memory = self._recorder.memory

@@ -107,13 +107,7 @@ def memory_patches(memory: MemoryHooks, calls: CallHooks) -> Iterator[Patch]:
     yield Patch(cl.Buffer, "__getitem__", memory.sub_buffer)
     yield Patch(cl.Image, "_custom_init", lambda original: staticmethod(image(original)))
     yield Patch(cl.MemoryObject, "release", memory.release)
-    for name in (
-        "DeferredAllocator",
-        "ImmediateAllocator",
-        "MemoryPool",
-        "SVMAllocator",
-        "SVMPool",
-    ):
+    for name in ("AllocatorBase", "MemoryPool", "SVMAllocator", "SVMPool"):
         yield from _on_class(name, "__call__", memory.allocation)
     yield from _on_class("MemoryPool", "allocate", memory.allocation)
     if hasattr(_cl, "Pipe"):

@@ -31,7 +31,7 @@ class QueueHooks:
                     asked = _construct_profiling(original, queue, args, kwargs)
                 if asked is None:
                     original(queue, *args, **kwargs)
-                self._made(queue, asked)
+                self._made(queue, asked, (enter, recorder.clock()))
             except BaseException as error:
                 recorder.call_failed(error, CallRow(Api.clCreateCommandQueue), enter)
                 raise
@@ -78,14 +78,16 @@ class QueueHooks:
         """`CommandQueue.properties` and `properties_array`, which pyopencl bound to its `get_info`."""
         return lambda _: property(lambda queue: queue.get_info(info))
 
-    def _made(self, queue: cl.CommandQueue, asked: int | None) -> None:
+    def _made(self, queue: cl.CommandQueue, asked: int | None, span: tuple[int, int]) -> None:
+        recorder = self._recorder
         try:
-            if self._recorder.is_closed:
+            if recorder.is_closed:
                 return
+            # A queue made while recording is paused is known all the same: it has our profiling.
             is_forced = asked is not None and not asked & PROFILING_ENABLE
-            self._recorder.registry.queue_created(
-                queue, asked_properties=asked if is_forced else None
-            )
+            recorder.registry.queue_created(queue, asked_properties=asked if is_forced else None)
+            if recorder.gate:
+                recorder.record_call(CallRow(Api.clCreateCommandQueue, queue.int_ptr), span)
         except Exception as fault:
             self._recorder.faulty(fault)
 

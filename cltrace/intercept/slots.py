@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _SLOTS_PER_CHUNK: Final = 4096
 _CHUNK_BYTES: Final = _SLOTS_PER_CHUNK * 8
 _MAP_FIXED: Final = 0x10
+_MAP_FAILED: Final = ctypes.c_void_p(-1).value
 
 
 class NoDestructorCallbackError(Exception):
@@ -41,7 +42,6 @@ class ReleaseSlots:
         self._write = ctypes.cast(ctypes.CDLL(None).strtod, ctypes.c_void_p)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._descriptor = os.open(directory / SLOTS_FILE, flags, FILE_MODE)
-        # The driver holds addresses into the chunks: they stay mapped as long as the process lives.
         self._chunks: list[NDArray[np.uint64]] = []
         self._seen: list[NDArray[np.bool_]] = []
         self._unseen_counts: list[int] = []
@@ -80,22 +80,37 @@ class ReleaseSlots:
 
     def detach(self) -> None:
         """Let a forked child write its own copies: what it destroys, it destroys for itself only."""
-        remap = ctypes.CDLL(None).mmap
-        remap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-        remap.restype = ctypes.c_void_p
-        access = mmap.PROT_READ | mmap.PROT_WRITE
         kind = _MAP_FIXED | mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         for chunk in self._chunks:
-            remap(chunk.ctypes.data, _CHUNK_BYTES, access, kind, -1, 0)
+            _map(chunk.ctypes.data, kind, -1, 0)
         os.close(self._descriptor)
 
     def _grow(self) -> None:
         position = len(self._chunks) * _CHUNK_BYTES
+        # Without the space for it, a write into the mapping would be a fatal signal.
         os.posix_fallocate(self._descriptor, position, _CHUNK_BYTES)
-        mapped = mmap.mmap(self._descriptor, _CHUNK_BYTES, offset=position)
-        self._chunks.append(np.frombuffer(mapped, np.uint64))
+        address = _map(None, mmap.MAP_SHARED, self._descriptor, position)
+        words = (ctypes.c_uint64 * _SLOTS_PER_CHUNK).from_address(address)
+        self._chunks.append(np.ctypeslib.as_array(words))
         self._seen.append(np.zeros(_SLOTS_PER_CHUNK, np.bool_))
         self._unseen_counts.append(0)
+
+
+def _map(address: int | None, kind: int, descriptor: int, position: int) -> int:
+    """Map a chunk and return its address. Raises: `OSError`.
+
+    The mapping belongs to no Python object, so it is never undone: the driver writes into it for as
+    long as there are memory objects, which is after the interpreter has destroyed all of its own.
+    """
+    function = ctypes.CDLL(None, use_errno=True).mmap
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    function.restype = ctypes.c_void_p
+    access = mmap.PROT_READ | mmap.PROT_WRITE
+    found = function(address, _CHUNK_BYTES, access, kind, descriptor, position)
+    if found is None or found == _MAP_FAILED:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return int(found)
 
 
 def _destructor_setter() -> Callable[[int, ctypes.c_void_p, int], int]:

@@ -1,6 +1,7 @@
 """One process's tracing: everything put together, installed and removed in one place."""
 
 import contextlib
+import sys
 import threading
 import time
 from pathlib import Path
@@ -35,6 +36,9 @@ from cltrace.trace.spool.writer import SpoolWriter
 
 _PERIOD_S: Final = 0.04
 """How often the sink is emptied: what a killed program loses is at most this and a flush."""
+
+_OTHER_LIBRARIES: Final = ("pyvkfft", "gpyfft", "pyclblast", "arrayfire", "pyclblas")
+"""Python packages that call OpenCL past pyopencl."""
 
 _PATIENCE_S: Final = 0.25
 """How long the end of a process waits in vain for commands to become complete."""
@@ -120,6 +124,7 @@ class Tracer:
             return
         self._stopping.set()
         self._cancel_watch()
+        self._note_other_libraries()
         for name in self._patches.remove():
             message = f"{name} was replaced by the program after cltrace had: it is left"
             self.recorder.note(Severity.NOTE, "hook-left", message)
@@ -158,6 +163,12 @@ class Tracer:
     def _cancel_watch(self) -> None:
         if self._watch is not None:
             self._watch.cancel()
+
+    def _note_other_libraries(self) -> None:
+        for name in _OTHER_LIBRARIES:
+            if name in sys.modules:
+                message = f"{name} calls OpenCL by itself: what it does is not in this trace"
+                self.recorder.note(Severity.NOTE, "other-library", message)
 
     def _install_invoker(self, lanes: Lanes) -> None:
         try:

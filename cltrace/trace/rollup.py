@@ -63,6 +63,8 @@ def roll_up(
     groups: Int64s, commands: dict[str, Int64s], times: Durations
 ) -> Iterator[tuple[int, Rollup]]:
     """For each number in `groups` (one a command), what the commands with it add up to."""
+    if not len(groups):
+        return
     order = np.argsort(groups, kind="stable")
     numbers, begin = np.unique(groups[order], return_index=True)
     for number, members in zip(numbers.tolist(), np.split(order, begin[1:]), strict=True):

@@ -17,9 +17,10 @@ from cltrace.events.tables import ANCHORS, BUFFERS, CALLS, LAUNCHES, REGIONS, RE
 from cltrace.trace import schema
 from cltrace.trace.catalogue import catalogue_of_spool
 from cltrace.trace.commands import ABSENT, HostCalls, Int64s, assemble
-from cltrace.trace.fill import record_rows
+from cltrace.trace.fill import clean, record_rows
 from cltrace.trace.numbering import Numbering, Numbers
 from cltrace.trace.rollups import Grouping, groupings, write_rollups
+from cltrace.trace.spool.layout import untraced_reasons
 from cltrace.trace.spool.reader import ProcessSpool, read_parts
 from cltrace.trace.spool.settings import Outcome, SessionFacts, read_outcome, read_session
 from cltrace.trace.store import Store
@@ -60,6 +61,7 @@ def finalise(parts: Path, path: Path) -> Finalised:
             if not spool.is_complete and spool.identity.is_alive
         )
         missing = _missing(spools, outcome)
+        filler.note_untraced(untraced_reasons(parts))
         filler.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)
         store.commit()
     except BaseException:
@@ -113,6 +115,17 @@ class _Filler:
         self._store.insert_columns(schema.REGION, _region_columns(spool, numbers))
         self._store.insert_columns(schema.HOST_CLOCK, _clock_columns(spool, numbers))
         self._add_calls(assemble(spool), spool, numbers)
+
+    def note_untraced(self, reasons: dict[int, list[str]]) -> None:
+        """Add why processes were not traced, as those said that know."""
+        self._store.insert(
+            schema.DIAGNOSTIC,
+            (
+                (None, None, Severity.WARNING, "untraced", f"process {pid}: {clean(text)}", None)
+                for pid, texts in sorted(reasons.items())
+                for text in texts
+            ),
+        )
 
     def finish(
         self, session: SessionFacts, outcome: Outcome | None, missing: list[str], elapsed_ns: int

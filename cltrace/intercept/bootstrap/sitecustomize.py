@@ -38,7 +38,7 @@ def _refuse(parts, error):
 
 def _say(parts, reason):
     try:
-        path = os.path.join(parts, "refused-%d.txt" % os.getpid())
+        path = os.path.join(parts, "untraced-%d.txt" % os.getpid())
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 384)
         os.write(descriptor, (reason + "\n").encode("utf-8", "replace"))
         os.close(descriptor)

@@ -3,7 +3,7 @@
     NAME.cltrace.parts/              0700, beside the trace that it becomes
         session.json                 what was asked for, by the recording process's parent
         outcome.json                 how the command ended; missing while it runs
-        refused-PID.txt              an interpreter that could not be traced, and why
+        untraced-PID.txt             a process that is not traced itself, or whose child is not, and why
         PID-START/                   one traced process; START is its start time in clock ticks
             records.jsonl            records, one a line (`spool.codec`)
             TABLE.rows               a row table: 64-bit integers, row after row

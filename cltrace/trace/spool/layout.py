@@ -20,7 +20,7 @@ CONTENTS_FILE: Final = "contents.bin"
 SLOTS_FILE: Final = "released.slots"
 
 _PROCESS_DIRECTORY = re.compile(r"(\d+)-(\d+)(?:-\d+)?")
-_REFUSAL = re.compile(r"refused-(\d+)\.txt")
+_UNTRACED = re.compile(r"untraced-(\d+)\.txt")
 
 
 def parts_directory(trace_path: Path) -> Path:
@@ -91,18 +91,18 @@ def process_directories(parts: Path) -> list[tuple[Path, ProcessIdentity]]:
     return sorted(found, key=lambda item: (item[1].start_ticks, item[1].pid, item[0].name))
 
 
-def refusal_file(parts: Path, pid: int) -> Path:
-    """Where an interpreter that cannot be traced says why."""
-    return parts / f"refused-{pid}.txt"
+def untraced_file(parts: Path, pid: int) -> Path:
+    """Where the process `pid` says that it, or a child of it, is not traced, and why."""
+    return parts / f"untraced-{pid}.txt"
 
 
-def refusals(parts: Path) -> dict[int, str]:
-    """What interpreters that could not be traced said, by process number."""
+def untraced_reasons(parts: Path) -> dict[int, list[str]]:
+    """Why processes are not traced, by the number of the process that says so."""
     said = {}
     for entry in parts.iterdir():
-        match = _REFUSAL.fullmatch(entry.name)
+        match = _UNTRACED.fullmatch(entry.name)
         if match:
-            said[int(match[1])] = entry.read_text(errors="replace").strip()
+            said[int(match[1])] = entry.read_text(errors="replace").splitlines()[:100]
     return said
 
 

@@ -1,0 +1,122 @@
+"""What the tests share: running cltrace as its users do, and a watch for hooks left behind."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from cltrace.trace.reader import Trace
+
+PROGRAMS = Path(__file__).parent / "opencl" / "programs"
+MOST_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A command that ended: its status, negative for a signal, and what it said."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+Runner = Callable[..., Finished]
+
+
+@pytest.fixture(autouse=True)
+def no_leaked_hooks() -> Iterator[None]:
+    """Fail a test that leaves anything of pyopencl replaced, or a tracing under way."""
+    before = _pyopencl_state()
+    yield
+    from cltrace.intercept import session  # noqa: PLC0415 - only where a test may have used it
+
+    assert session.current() is None, "the test left a tracing under way"
+    changed = {
+        name for name, value in _pyopencl_state().items() if before.get(name, value) != value
+    }
+    assert not changed, f"the test left hooks: {sorted(changed)}"
+
+
+def _pyopencl_state() -> dict[str, int]:
+    """The identity of everything in pyopencl that cltrace replaces. Empty if it is not imported."""
+    module = sys.modules.get("pyopencl")
+    if module is None:
+        return {}
+    raw = sys.modules["pyopencl._cl"]
+    owners: list[object] = [module, raw, sys.modules.get("pyopencl.invoker")]
+    owners += (value for value in vars(raw).values() if isinstance(value, type))
+    return {
+        f"{getattr(owner, '__name__', owner)}.{name}": id(value)
+        for owner in owners
+        if owner is not None
+        for name, value in list(vars(owner).items())
+        if callable(value) or isinstance(value, (property, staticmethod))
+    }
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Runner:
+    """Run a command in a fresh directory: `run("summary", "x.cltrace")` runs cltrace's verb."""
+
+    def runner(
+        *words: str | Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: str | None = None,
+        command: Sequence[str | Path] = (sys.executable, "-m", "cltrace"),
+    ) -> Finished:
+        done = subprocess.run(
+            [*map(str, command), *map(str, words)],
+            capture_output=True,
+            cwd=cwd or tmp_path,
+            env={**clean_environment(), **(env or {})},
+            input=stdin.encode() if stdin is not None else None,
+            timeout=MOST_SECONDS,
+            check=False,
+        )
+        return Finished(done.returncode, _text(done.stdout), _text(done.stderr))
+
+    return runner
+
+
+@pytest.fixture
+def traced(run: Runner, tmp_path: Path) -> Iterator[Callable[..., Trace]]:
+    """Trace a program of `opencl/programs`, or code, and open the trace; it must have exited 0."""
+    opened: list[Trace] = []
+
+    def tracer(program: str, *words: str, flags: Sequence[str] = (), code: bool = False) -> Trace:
+        path = tmp_path / f"traced{len(opened)}.cltrace"
+        target = ["-c", program] if code else [str(PROGRAMS / program)]
+        done = run("run", "-q", "-o", path, *flags, *target, *words)
+        assert done.status == 0, done.stderr
+        opened.append(cltrace.load(path))
+        return opened[-1]
+
+    yield tracer
+    for one in opened:
+        one.close()
+
+
+def clean_environment() -> dict[str, str]:
+    """This environment without what would change the programs under test."""
+    dropped = ("CLTRACE_", "PYTEST_", "COUNTING_LAYER")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    for name in (
+        "PYTHONPATH",
+        "COLUMNS",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "OPENCL_LAYERS",
+        "PYTHONWARNINGS",
+    ):
+        kept.pop(name, None)
+    return kept
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="backslashreplace")

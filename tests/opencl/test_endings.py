@@ -1,0 +1,149 @@
+"""The program's end is the program's own: status, signal, streams, tracebacks."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from tests.conftest import PROGRAMS, Runner, clean_environment
+
+pytestmark = pytest.mark.opencl
+
+ENDINGS = PROGRAMS / "endings.py"
+WAYS = (
+    "ok", "exit7", "raise", "clerror", "nested", "builderror", "_exit", "abort", "kill", "segv",
+    "unfinished",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_ends_as_it_does_untraced(how: str, run: Runner, tmp_path: Path) -> None:
+    plain = run(ENDINGS, how, command=[sys.executable])
+    path = tmp_path / "t.cltrace"
+    traced = run("run", "-q", "-o", path, sys.executable, ENDINGS, how)
+    assert traced.status == plain.status
+    assert traced.stdout == plain.stdout
+    assert without_temporary_names(traced.stderr) == without_temporary_names(plain.stderr)
+    with cltrace.load(path) as trace:
+        launches = trace.rows("SELECT count(*) FROM v_command WHERE kernel = 'tick'")[0][0]
+        assert launches == 20
+        ended = trace.meta_int("signal"), trace.meta_int("exit_status")
+    expected = (-plain.status, None) if plain.status < 0 else (None, plain.status)
+    assert ended == expected
+
+
+def without_temporary_names(text: str) -> str:
+    """Text without what differs from run to run: addresses and names of temporary files."""
+    return re.sub(r"tempfile_\w+|/tmp/tmp\w+|0x[0-9a-f]+", "*", text)
+
+
+@pytest.mark.parametrize(("how", "state"), [("abort", "complete"), ("kill", "incomplete")])
+def test_a_killed_program_leaves_a_trace_that_says_so(
+    how: str, state: str, run: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.cltrace"
+    run("run", "-q", "-o", path, ENDINGS, how)
+    shown = run("info", path, "--format", "json")
+    assert shown.status == 0
+    assert json.loads(shown.stdout)["facts"]["state"] == state
+    assert run("summary", path).stdout.count("killed by signal") == 1
+
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts cltrace with a program that goes on, and returns once the program says that it runs."""
+    with contextlib.ExitStack() as stack:
+
+        def starter(path: Path, *words: str | Path) -> "subprocess.Popen[bytes]":
+            process = subprocess.Popen(
+                [sys.executable, "-m", "cltrace", "run", "-q", "-o", path, ENDINGS, *words],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=clean_environment(),
+                start_new_session=True,
+            )
+            stack.enter_context(process)
+            stack.callback(kill_group, process.pid)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"to stdout\n"
+            time.sleep(0.3)
+            return process
+
+        yield starter
+
+
+def kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def test_sigterm_to_cltrace_alone_reaches_the_program(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    process = start(path, "loop")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == -signal.SIGTERM
+    with cltrace.load(path) as trace:
+        assert trace.meta_int("signal") == signal.SIGTERM
+        assert trace.rows("SELECT count(*) FROM v_command")[0][0] > 20
+
+
+def test_interrupting_the_group_ends_both_soon(start: Start, tmp_path: Path) -> None:
+    process = start(tmp_path / "t.cltrace", "loop")
+    begin = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(20) in {-signal.SIGINT, 130, 1}
+    assert time.monotonic() - begin < 5
+    assert process.stderr is not None
+    assert b"KeyboardInterrupt" in process.stderr.read()
+
+
+def test_a_program_sees_one_interrupt(start: Start, tmp_path: Path) -> None:
+    process = start(tmp_path / "t.cltrace", "interrupted")
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, b"Traceback" in err) == (3, b"interrupted once\n", False)
+
+
+def test_killing_cltrace_leaves_parts_that_recover_finishes(
+    run: Runner, start: Start, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.cltrace"
+    process = start(path, "loop")
+    process.kill()
+    process.wait()
+    shown = run("summary", path)
+    assert shown.status == 0
+    assert "not finished" in shown.stderr
+    os.killpg(process.pid, signal.SIGTERM)
+    time.sleep(0.2)
+    done = run("recover", path)
+    assert done.status == 0, done.stderr
+    assert "incomplete" in done.stderr
+    assert not path.with_name("t.cltrace.parts").exists()
+    assert run("summary", path).status == 0
+
+
+def test_a_killed_program_loses_at_most_its_last_100_ms(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    process = start(path, "loop")
+    time.sleep(0.5)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    killed_ns = time.perf_counter_ns()
+    os.kill(int(children[0]), signal.SIGKILL)
+    assert process.wait(20) == -signal.SIGKILL
+    with cltrace.load(path) as trace:
+        last = trace.rows("SELECT max(return_host_ns) FROM v_command")[0][0]
+    # The scheduler of a busy machine may add to what the tracer itself can promise.
+    assert killed_ns - last < 200e6

@@ -1,0 +1,81 @@
+"""Children, forks and images: every Python process that does OpenCL work is in the trace."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from tests.conftest import PROGRAMS, Runner
+
+pytestmark = pytest.mark.opencl
+
+FAMILY = PROGRAMS / "family.py"
+
+
+def ticks(path: Path) -> list[int]:
+    """Launches of the test kernel in each process of a trace."""
+    with cltrace.load(path) as trace:
+        rows = trace.rows(
+            "SELECT process_id, count(*) FROM v_command WHERE kernel = 'tick' GROUP BY process_id"
+        )
+    return [count for _, count in rows]
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("subprocess", [5]),
+        ("system", [5]),
+        ("exec", [5]),
+        ("raw-fork", [5]),
+        ("fork-after", [5]),
+        ("isolated", []),
+        ("no-environment", []),
+    ],
+)
+def test_traces_what_a_program_starts(
+    how: str, expected: list[int], run: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "-o", path, sys.executable, FAMILY, how)
+    assert done.status == 0, done.stderr
+    assert ticks(path) == expected
+    warned = "is not traced" in run("info", path, "--format", "json").stdout
+    assert warned == (not expected)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_traces_multiprocessing(method: str, run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "-o", path, sys.executable, FAMILY, method)
+    assert (done.status, done.stdout) == (0, "parent done\n"), done.stderr
+    assert sum(ticks(path)) == 20
+
+
+def test_leaves_children_alone_when_told_to(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "--no-children", "-o", path, FAMILY, "subprocess")
+    assert (done.status, ticks(path)) == (0, [])
+
+
+def test_a_child_that_outlives_the_command_is_added_by_recover(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-o", path, FAMILY, "outlive")
+    assert done.status == 0, done.stderr
+    assert "still runs" in done.stderr
+    parts = path.with_name("t.cltrace.parts")
+    assert parts.is_dir()
+    time.sleep(4)
+    assert run("recover", path).status == 0
+    assert sorted(ticks(path)) == [5, 10]
+    assert not parts.exists()
+
+
+def test_a_shell_script_is_traced(run: Runner, tmp_path: Path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text(f"#!/bin/sh\n'{sys.executable}' '{FAMILY}' subprocess && exit 5\n")
+    script.chmod(0o755)
+    done = run("run", "-q", "-o", "t.cltrace", script)
+    assert (done.status, ticks(tmp_path / "t.cltrace")) == (5, [5])
