@@ -69,6 +69,7 @@ class Api(IntEnum):
     clCreateProgramWithIL = 85
     clCreateProgramWithBuiltInKernels = 86
     clCreateKernel = 87
+    clSetKernelArg = 88
     clCreateCommandQueue = 96
     clCreateBuffer = 97
     clCreateSubBuffer = 98

@@ -145,10 +145,15 @@ class Recorder:
     # What goes wrong
 
     def call_failed(self, error: BaseException, row: CallRow, enter_ns: int) -> None:
-        """Record a call that an OpenCL error ended, and take the hook out of the traceback."""
+        """Record a call that an OpenCL error ended, and take the hook out of the traceback.
+
+        The error itself may name another entry point than the one that was to be called.
+        """
         try:
             if self.gate and isinstance(error, cl.Error):
-                self.record_call(row, (enter_ns, self.clock()), status=status_of(error))
+                api = _API_OF_ROUTINE.get(str(error.routine), row.api)
+                span = (enter_ns, self.clock())
+                self.record_call(row._replace(api=api), span, status=status_of(error))
         except Exception as fault:
             self.faulty(fault)
         hide_own_frames(error)
@@ -217,5 +222,7 @@ def status_of(error: cl.Error) -> int:
     """The OpenCL status in an exception of pyopencl."""
     return int(error.code)
 
+
+_API_OF_ROUTINE: Final = {**Api.__members__, "Kernel.set_arg": Api.clSetKernelArg}
 
 BLOCKING: Final = int(CallFlag.BLOCKING)

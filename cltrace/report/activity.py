@@ -11,9 +11,9 @@ TRANSFERS: Final = ("write", "read", "copy", "fill", "map", "unmap", "migrate", 
 """The activities that move or set memory, in the order of the table."""
 
 _TRANSFER_NAMES: Final = {
-    "write": "write (host to device)",
-    "read": "read (device to host)",
-    "copy": "copy (device to device)",
+    "write": "write to device",
+    "read": "read to host",
+    "copy": "copy on device",
     "fill": "fill",
     "map": "map",
     "unmap": "unmap",
@@ -146,7 +146,7 @@ def group_table(lines: Sequence[Line], *, by: str, sort: str, top: int | None) -
         f"by_{by}",
         f"By {by}",
         (
-            Column("name", by),
+            Column("name", by, Unit.PLACE if by == "callsite" else Unit.TEXT),
             Column("activity", "activity"),
             Column("calls", "calls", Unit.COUNT, 90),
             Column("total_ns", "total", Unit.NS, 100),

@@ -11,6 +11,8 @@ class Unit(StrEnum):
     """What a value is, which decides how it is shown. Values themselves are in the unit named."""
 
     TEXT = "text"
+    PLACE = "place"
+    """A file and perhaps a line of it; people read it relative to `Document.home`."""
     COUNT = "count"
     NS = "ns"
     BYTES = "bytes"
@@ -20,12 +22,18 @@ class Unit(StrEnum):
     PLAIN = "plain"
     """A number shown as it is."""
 
+    @property
+    def is_text(self) -> bool:
+        """Whether values are words, which stand on the left and may be shortened."""
+        return self in {Unit.TEXT, Unit.PLACE}
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table. `key` names it for machines, with its unit; `header` for people.
 
-    `keep` orders the columns when there is no room for all: those with the lowest go first.
+    `keep` orders the columns when there is no room for all: of words those with the lowest are
+    shortened first, and then the columns with the lowest go.
     """
 
     key: str
@@ -58,9 +66,13 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report: a head of facts, tables, and what is to be said at the end."""
+    """A report: a head of facts, tables, and what is to be said at the end.
+
+    `home` is the directory that the program ran in.
+    """
 
     title: str
     facts: Sequence[Fact]
     tables: Sequence[Table]
     notes: Sequence[str] = ()
+    home: str = ""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from cltrace.report.document import Document, Table, Unit, Value
+from cltrace.report.document import Document, Table, Value
 from cltrace.report.quantities import shown
 from cltrace.report.text import plain
 
@@ -70,7 +70,7 @@ def _markdown_table(table: Table) -> list[str]:
     if not table.rows:
         return [_markdown_text(table.why_empty)]
     heads = [_markdown_text(column.header) for column in table.columns]
-    rules = [":--" if column.unit is Unit.TEXT else "--:" for column in table.columns]
+    rules = [":--" if column.unit.is_text else "--:" for column in table.columns]
     rows = [
         [
             _markdown_text(shown(value, column.unit))

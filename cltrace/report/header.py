@@ -23,6 +23,12 @@ def facts(trace: Trace) -> list[Fact]:
     return found
 
 
+def home(trace: Trace) -> str:
+    """The directory that the first process ran in."""
+    rows = trace.rows("SELECT working_directory FROM v_process ORDER BY process_id LIMIT 1")
+    return str(rows[0][0] or "") if rows else ""
+
+
 def wall_ns(trace: Trace) -> int | None:
     """How long the command ran, as its parent saw it; else as far as its processes tell."""
     origin, ended = trace.meta_int("origin_host_ns"), trace.meta_int("ended_host_ns")

@@ -17,7 +17,7 @@ def api_table(trace: Trace, *, top: int | None) -> Table:
         (
             Column("api", "entry point"),
             Column("calls", "calls", Unit.COUNT, 90),
-            Column("failed", "failed", Unit.COUNT, 95),
+            Column("failed", "failed", Unit.COUNT, 95 if any(row[2] for row in rows) else 45),
             Column("total_ns", "total", Unit.NS, 100),
             Column("mean_ns", "mean", Unit.NS, 80),
             Column("min_ns", "min", Unit.NS, 30),
@@ -45,10 +45,10 @@ def failure_table(trace: Trace, *, top: int | None) -> Table:
         "Failed calls",
         (
             Column("api", "entry point"),
-            Column("status", "error"),
-            Column("site", "place"),
-            Column("calls", "calls", Unit.COUNT, 90),
-            Column("first_ns", "first at", Unit.NS, 50),
+            Column("status", "error", keep=90),
+            Column("site", "place", Unit.PLACE, 85),
+            Column("calls", "calls", Unit.COUNT, 80),
+            Column("first_ns", "first at", Unit.NS, 40),
         ),
         shown[:top],
         why_empty="no call failed",

@@ -46,7 +46,7 @@ def leak_table(trace: Trace, *, top: int | None) -> Table:
         "Memory live at exit, by the place that made it",
         (
             Column("fate", "what"),
-            Column("site", "place"),
+            Column("site", "place", Unit.PLACE),
             Column("objects", "objects", Unit.COUNT, 90),
             Column("size_bytes", "size", Unit.BYTES, 100),
         ),

@@ -56,5 +56,6 @@ _SHOWN: Final[dict[Unit, Callable[[float], str]]] = {
     Unit.SHARE: lambda value: f"{100 * value:.1f} %",
     Unit.COUNT: lambda value: f"{round(value):,}".replace(",", _THIN_SPACE),
     Unit.TEXT: lambda value: f"{value:g}",
+    Unit.PLACE: lambda value: f"{value:g}",
     Unit.PLAIN: lambda value: str(value) if isinstance(value, int) else f"{value:g}",
 }

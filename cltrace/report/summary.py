@@ -39,7 +39,7 @@ def summary(trace: Trace, options: SummaryOptions) -> Document:
         tables: list[Table] = [failure_table(trace, top=options.top)]
     else:
         tables = _tables(trace, options)
-    return Document("", header.facts(trace), tables, _notes(trace))
+    return Document("", header.facts(trace), tables, _notes(trace), home=header.home(trace))
 
 
 def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:

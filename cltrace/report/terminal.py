@@ -8,9 +8,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from cltrace.report.document import Column, Document, Fact, Table, Unit
+from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.quantities import shown
-from cltrace.report.text import plain
+from cltrace.report.text import plain, short_place
 
 _SHORTEST_NAME: Final = 12
 _LESS_THAN_A_NAME: Final = 50
@@ -35,7 +35,7 @@ def renderable(document: Document, *, width: int, is_ascii: bool) -> RenderableT
         if table.rows or table.why_empty:
             if parts:
                 parts.append(Text(""))
-            parts.extend(_table(table, width, is_ascii=is_ascii))
+            parts.extend(_table(table, width, document.home, is_ascii=is_ascii))
     if document.notes:
         parts.append(Text(""))
         parts.extend(
@@ -78,18 +78,18 @@ def _facts(facts: Sequence[Fact], width: int, *, is_ascii: bool) -> RenderableTy
     return grid
 
 
-def _table(table: Table, width: int, *, is_ascii: bool) -> list[RenderableType]:
+def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[RenderableType]:
     title = Text(_fitted(table.title, is_ascii=is_ascii), style="bold")
     if not table.rows:
         return [title, Text(f"  {_fitted(table.why_empty, is_ascii=is_ascii)}", style="dim")]
     cells = [
         [
-            _fitted(shown(value, column.unit), is_ascii=is_ascii)
+            _fitted(_cell(value, column.unit, home), is_ascii=is_ascii)
             for value, column in zip(row, table.columns, strict=True)
         ]
         for row in table.rows
     ]
-    kept, name_width = _columns_that_fit(table.columns, cells, width)
+    widths = _widths_that_fit(table.columns, cells, width)
     drawn = RichTable(
         box=box.ASCII2 if is_ascii else box.SIMPLE_HEAD,
         show_edge=False,
@@ -97,21 +97,18 @@ def _table(table: Table, width: int, *, is_ascii: bool) -> list[RenderableType]:
         padding=(0, _PADDING, 0, 0),
         header_style="dim",
     )
-    for index in kept:
+    for index in widths:
         column = table.columns[index]
-        is_name = column.unit is Unit.TEXT
         drawn.add_column(
             Text(_fitted(column.header, is_ascii=is_ascii)),
-            justify="left" if is_name else "right",
+            justify="left" if column.unit.is_text else "right",
             no_wrap=True,
         )
     for row in cells:
         drawn.add_row(
             *(
-                Text(_shortened(row[index], name_width, is_ascii=is_ascii))
-                if table.columns[index].unit is Unit.TEXT
-                else Text(row[index])
-                for index in kept
+                Text(_shortened(row[index], longest, is_ascii=is_ascii))
+                for index, longest in widths.items()
             )
         )
     parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
@@ -120,26 +117,44 @@ def _table(table: Table, width: int, *, is_ascii: bool) -> list[RenderableType]:
     return parts
 
 
-def _columns_that_fit(
+def _cell(value: Value, unit: Unit, home: str) -> str:
+    text = shown(value, unit)
+    return short_place(text, home) if unit is Unit.PLACE else text
+
+
+def _widths_that_fit(
     columns: Sequence[Column], cells: list[list[str]], width: int
-) -> tuple[list[int], int]:
-    """The positions of the columns that there is room for, and how long a name may be."""
-    widths = [
-        max(len(column.header), *(len(row[index]) for row in cells))
+) -> dict[int, int]:
+    """The columns that there is room for, by position, and how long their values may be."""
+    widths = {
+        index: max(len(column.header), *(len(row[index]) for row in cells))
         for index, column in enumerate(columns)
-    ]
-    kept = list(range(len(columns)))
+    }
+    going = sorted(widths, key=lambda index: (columns[index].keep, index))
     while True:
-        names = [index for index in kept if columns[index].unit is Unit.TEXT]
-        numbers = sum(widths[index] for index in kept if index not in names)
-        room = width - numbers - _GAP * len(kept) - 1
-        shortest = sum(min(widths[index], _SHORTEST_NAME) for index in names)
-        least = min(kept, key=lambda index: (columns[index].keep, index))
-        is_least_idle = columns[least].keep < _LESS_THAN_A_NAME
-        wanted = sum(widths[index] for index in names) if is_least_idle else shortest
-        if room >= wanted or len(kept) == 1:
-            return kept, _name_width([widths[index] for index in names], room)
-        kept.remove(least)
+        room = width - _GAP * len(widths) - 1
+        is_least_idle = columns[going[0]].keep < _LESS_THAN_A_NAME and len(widths) > 1
+        fitted = widths if is_least_idle else _with_shorter_names(columns, widths, room)
+        if sum(fitted.values()) <= room or len(widths) == 1:
+            return fitted
+        del widths[going.pop(0)]
+
+
+def _with_shorter_names(
+    columns: Sequence[Column], widths: dict[int, int], room: int
+) -> dict[int, int]:
+    """`widths` with those of names reduced until all fit, the least kept first.
+
+    Names that are kept alike get the same room.
+    """
+    fitted = dict(widths)
+    names = [index for index in widths if columns[index].unit.is_text]
+    for keep in sorted({columns[index].keep for index in names}):
+        alike = {index: fitted[index] for index in names if columns[index].keep == keep}
+        others = sum(fitted.values()) - sum(alike.values())
+        longest = _name_width(list(alike.values()), room - others)
+        fitted |= {index: min(wanted, longest) for index, wanted in alike.items()}
+    return fitted
 
 
 def _name_width(widths: list[int], room: int) -> int:

@@ -14,6 +14,14 @@ def plain(text: str) -> str:
     return _HARMFUL.sub(lambda found: _escaped(found[0]), text)
 
 
+def short_place(place: str, home: str) -> str:
+    """A place as people know it: relative to `home`, or to where packages are installed."""
+    _, packages, inside = place.rpartition("/site-packages/")
+    if packages:
+        return inside
+    return place.removeprefix(f"{home.rstrip('/')}/") if home else place
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     return {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}.get(code) or (
