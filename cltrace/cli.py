@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from typing import Any, NoReturn
 
 from cltrace.commands import VERBS
 from cltrace.errors import CltraceError, ExitStatus
@@ -40,7 +41,8 @@ def _run(words: list[str]) -> int:
     parser = make_parser()
     verb, color, rest = _split(parser, words)
     entry = VERBS[verb].load()
-    own = argparse.ArgumentParser(
+    own = _VerbParser(
+        VERBS[verb].usage_status,
         prog=f"cltrace {verb}",
         description=VERBS[verb].summary[0].upper() + VERBS[verb].summary[1:] + ".",
         allow_abbrev=False,
@@ -56,6 +58,19 @@ def _run(words: list[str]) -> int:
         arguments.command = command
     arguments.color = color
     return entry.execute(arguments)
+
+
+class _VerbParser(argparse.ArgumentParser):
+    """A verb's parser. `run` has no status 2 of its own: that one may be its program's."""
+
+    def __init__(self, usage_status: ExitStatus, **options: Any) -> None:
+        super().__init__(**options)
+        self._usage_status = usage_status
+
+    def error(self, message: str) -> NoReturn:
+        """Say how the verb is used and exit."""
+        self.print_usage(sys.stderr)
+        self.exit(int(self._usage_status), f"{self.prog}: error: {message}\n")
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, Protocol, cast
 
+from cltrace.errors import ExitStatus
+
 
 class Verb(Protocol):
     """What the module of a verb has."""
@@ -19,10 +21,14 @@ class Verb(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VerbEntry:
-    """A row of the table of verbs: the module is imported when the verb is used."""
+    """A row of the table of verbs: the module is imported when the verb is used.
+
+    `usage_status` is what an error on the command line exits with.
+    """
 
     module: str
     summary: str
+    usage_status: ExitStatus = ExitStatus.USAGE
 
     def load(self) -> Verb:
         """The verb's module."""
@@ -30,8 +36,8 @@ class VerbEntry:
 
 
 VERBS: Final[Mapping[str, VerbEntry]] = {
-    "run": VerbEntry("run", "trace a command, then print the summary"),
-    "demo": VerbEntry("demo", "trace a bundled program: see what cltrace does"),
+    "run": VerbEntry("run", "trace a command, then print the summary", ExitStatus.REFUSED),
+    "demo": VerbEntry("demo", "trace a bundled program: see what cltrace does", ExitStatus.REFUSED),
     "summary": VerbEntry("summary", "kernels, transfers, host calls, builds and memory of a trace"),
     "info": VerbEntry("info", "what a trace file contains, and whether it is whole"),
     "query": VerbEntry("query", "run read-only SQL on the views of a trace"),

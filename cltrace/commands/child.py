@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from cltrace.errors import CommandNotExecutableError, CommandNotFoundError, UsageError
+from cltrace.errors import CommandNotExecutableError, CommandNotFoundError, RefusedError
 from cltrace.intercept.autostart import (
     BOOTSTRAP_DIRECTORY,
     RECORDER_VARIABLE,
@@ -32,14 +32,14 @@ def resolved(words: Sequence[str]) -> list[str]:
     A Python file that is not executable, and `-m` and `-c`, run in this interpreter; anything else
     is looked up as a shell would.
 
-    Raises: `CommandNotFoundError`, `CommandNotExecutableError`, `UsageError`.
+    Raises: `RefusedError`, which `CommandNotFoundError` and `CommandNotExecutableError` are.
     """
     if not words:
-        raise UsageError("say what to run: `cltrace run python app.py`")
+        raise RefusedError("say what to run: `cltrace run python app.py`")
     first = words[0]
     if first in {"-m", "-c"}:
         if len(words) == 1:
-            raise UsageError(f"{first} needs a {'module' if first == '-m' else 'program'}")
+            raise RefusedError(f"{first} needs a {'module' if first == '-m' else 'program'}")
         return [sys.executable, *words]
     path = Path(first)
     if (

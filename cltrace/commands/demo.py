@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import cltrace.demo
-from cltrace.commands import run
+from cltrace.commands import recording_flags, run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "The program spreads heat through a plate; `cltrace demo -q` keeps to its output."
     )
-    run.add_recording_arguments(parser)
+    recording_flags.add_arguments(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

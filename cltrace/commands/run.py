@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from cltrace.commands import recording_flags
 from cltrace.commands.child import die_of, resolved, run_to_end, traced_environment
-from cltrace.errors import CltraceError, ExitStatus, RefusedError
-from cltrace.events.kinds import Timing
+from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
 from cltrace.intercept.ranks import rank_of
 from cltrace.trace import recording
 from cltrace.trace.names import default_name, expanded
 from cltrace.trace.recording import Recording
 from cltrace.trace.spool.layout import process_directories, untraced_reasons
-from cltrace.trace.spool.settings import Settings
 
 _EPILOG = """\
 COMMAND is any program; FILE.py, -m MODULE and -c CODE run in this Python. What the program prints,
@@ -34,93 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "cltrace run [options] [--] COMMAND... | FILE.py ... | -m MODULE ... | -c CODE ..."
     )
     parser.epilog = _EPILOG
-    add_recording_arguments(parser)
-
-
-def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags that say where and what to record."""
-    out = parser.add_argument_group("output")
-    out.add_argument(
-        "-o",
-        "--output",
-        metavar="PATH",
-        help="the trace; %%p pid, %%h host, %%t time, "
-        "%%n first free number, %%q{VAR} variable (default: PROGRAM-TIME-PID.cltrace)",
-    )
-    out.add_argument("-f", "--force", action="store_true", help="overwrite an existing trace")
-    out.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
-    out.add_argument("--no-summary", action="store_true", help="do not print the summary")
-    out.add_argument(
-        "--strict",
-        action="store_true",
-        help="exit 125 when nothing was traced, whatever the program returned",
-    )
-    what = parser.add_argument_group("what to record")
-    what.add_argument(
-        "--include-kernel",
-        metavar="GLOB",
-        action="append",
-        default=[],
-        help="only kernels with such a name (repeatable)",
-    )
-    what.add_argument(
-        "--exclude-kernel",
-        metavar="GLOB",
-        action="append",
-        default=[],
-        help="no kernels with such a name (repeatable)",
-    )
-    what.add_argument(
-        "--callsite-depth",
-        metavar="N",
-        type=_natural,
-        default=1,
-        help="frames of the program to keep for each call (default 1)",
-    )
-    what.add_argument(
-        "--no-source", action="store_true", help="keep no kernel source, headers and logs"
-    )
-    what.add_argument(
-        "--no-args",
-        action="store_true",
-        help="keep no kernel arguments and no words of the command line but the first",
-    )
-    what.add_argument("--no-env", action="store_true", help="keep no environment variables")
-    what.add_argument("--no-children", action="store_true", help="trace the first process only")
-    what.add_argument(
-        "--capture-buffers",
-        metavar="MIB",
-        type=_natural,
-        default=0,
-        help="keep buffers that the host wrote, up to so many MiB (default 0: off)",
-    )
-    when = parser.add_argument_group("when to record")
-    when.add_argument(
-        "--delay", metavar="S", type=_seconds, default=0.0, help="start after S seconds"
-    )
-    when.add_argument(
-        "--duration", metavar="S", type=_seconds, help="stop after S seconds; the program goes on"
-    )
-    when.add_argument("--start-paused", action="store_true", help="wait for cltrace.resume()")
-    when.add_argument("--max-events", metavar="N", type=_natural, help="pause after about N calls")
-    how = parser.add_argument_group("how to record")
-    how.add_argument(
-        "--timing",
-        choices=[method.value for method in Timing],
-        default=Timing.EVENT.value,
-        help="device events (default), completion callbacks, or waiting for every command",
-    )
-    how.add_argument(
-        "--no-force-profiling",
-        action="store_true",
-        help="leave queues as the program makes them: commands of those without "
-        "profiling have host times only",
-    )
-    how.add_argument(
-        "--measure-overhead",
-        action="store_true",
-        help="measure what the driver's profiling costs, when the program ends",
-    )
+    recording_flags.add_arguments(parser)
 
 
 def split_command(
@@ -147,11 +60,8 @@ def split_command(
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command and return its status."""
     command = resolved(arguments.command)
-    settings = settings_of(arguments)
-    if arguments.output is None:
-        path = Path(default_name(arguments.command, rank_of(os.environ)))
-    else:
-        path = expanded(arguments.output, os.environ)
+    settings = recording_flags.settings_of(arguments)
+    path = _output_path(arguments)
     begun = recording.begin(
         path, arguments.command, settings, recorder_pid=os.getpid(), overwrite=arguments.force
     )
@@ -168,25 +78,13 @@ def execute(arguments: argparse.Namespace) -> int:
     return _after(begun, returned, arguments)
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """The settings that the flags of `add_recording_arguments` ask for."""
-    return Settings(
-        timing=Timing(arguments.timing),
-        include_kernels=tuple(arguments.include_kernel),
-        exclude_kernels=tuple(arguments.exclude_kernel),
-        callsite_depth=arguments.callsite_depth,
-        record_source=not arguments.no_source,
-        record_arguments=not arguments.no_args,
-        record_environment=not arguments.no_env,
-        force_profiling=not arguments.no_force_profiling and arguments.timing == Timing.EVENT,
-        follow_children=not arguments.no_children,
-        delay_s=arguments.delay,
-        duration_s=arguments.duration,
-        start_paused=arguments.start_paused,
-        max_commands=arguments.max_events,
-        measure_overhead=arguments.measure_overhead,
-        capture_bytes=arguments.capture_buffers << 20,
-    )
+def _output_path(arguments: argparse.Namespace) -> Path:
+    if arguments.output is None:
+        return Path(default_name(arguments.command, rank_of(os.environ)))
+    try:
+        return expanded(arguments.output, os.environ)
+    except UsageError as error:
+        raise RefusedError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,17 +207,3 @@ def _load_what_comes_after() -> None:
     """Import what the end needs, while the command runs."""
     for name in ("commands.printing", "report.summary", "trace.reader", "trace.writer"):
         import_module(f"cltrace.{name}")
-
-
-def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no length of time")
-    return number

@@ -23,10 +23,11 @@ def begin(parts: Path) -> None:
 
     Raises: `OSError`, `CltraceError`.
     """
-    settings = read_session(parts).settings
+    facts = read_session(parts)
+    settings = facts.settings
     if not settings.follow_children:
         _forget_in_children()
-    session.join(parts, settings)
+    session.join(parts, settings, facts.origin_host_ns)
     if settings.follow_children:
         watch_children(parts)
 

@@ -5,12 +5,14 @@ This module and `autostart` may be imported before pyopencl, and import it only 
 
 import atexit
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
+from cltrace.intercept.tracebacks import hide_own_frames
 from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory
 from cltrace.trace.spool.settings import Settings
 
@@ -20,11 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _State:
-    """What this process traces now. `parts` is set from the start, `tracer` once pyopencl is there."""
+    """What this process traces now. `parts` is set from the start, `tracer` once pyopencl is there.
+
+    `began_ns` is when the whole recording began, in host ns.
+    """
 
     parts: Path | None = None
     directory: Path | None = None
     settings: Settings | None = None
+    began_ns: int = 0
     tracer: "Tracer | None" = None
     is_watching_life: bool = False
 
@@ -42,14 +48,18 @@ def is_recording_here() -> bool:
     return _state.parts is not None
 
 
-def join(parts: Path, settings: Settings) -> None:
-    """Make this process a part of the recording in `parts`. Raises: `OSError`, `TracingError`."""
+def join(parts: Path, settings: Settings, began_ns: int | None = None) -> None:
+    """Make this process a part of the recording in `parts`, which began then, or now.
+
+    Raises: `OSError`, `TracingError`.
+    """
     if _state.parts is not None:
         raise TracingError(
             f"this process is being traced into {_state.parts} already: stop that first"
         )
     _state.directory = create_process_directory(parts, ProcessIdentity.of(os.getpid()))
     _state.parts, _state.settings = parts, settings
+    _state.began_ns = time.perf_counter_ns() if began_ns is None else began_ns
     _watch_life()
 
 
@@ -59,7 +69,7 @@ def start() -> None:
 
     if _state.directory is None or _state.settings is None or _state.tracer is not None:
         return
-    _state.tracer = Tracer(_state.directory, _state.settings)
+    _state.tracer = Tracer(_state.directory, _state.settings, _state.began_ns)
     _state.tracer.install()
 
 
@@ -99,7 +109,11 @@ def _flushing(original: Callable[..., Any], how: str) -> Callable[..., Any]:
             flush()  # the call may fail, and the process go on
         else:
             leave(how)
-        return original(*args, **kwargs)
+        try:
+            return original(*args, **kwargs)
+        except BaseException as error:
+            hide_own_frames(error)
+            raise
 
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = original.__doc__
@@ -125,7 +139,7 @@ def _after_in_child() -> None:
     if parts is None or settings is None or not settings.follow_children:
         return
     try:
-        join(parts, settings)
+        join(parts, settings, _state.began_ns)
         if tracer is not None:
             start()
     except Exception:

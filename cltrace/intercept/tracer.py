@@ -9,7 +9,6 @@ from typing import Final
 
 import pyopencl as cl
 
-from cltrace.events import NS_PER_S
 from cltrace.events.kinds import Severity
 from cltrace.events.records import ProcessEnded, Redaction, Surcharge
 from cltrace.intercept import patches
@@ -27,6 +26,7 @@ from cltrace.intercept.process_facts import process_started
 from cltrace.intercept.program_hooks import ProgramHooks
 from cltrace.intercept.queue_hooks import QueueHooks
 from cltrace.intercept.recorder import Recorder
+from cltrace.intercept.schedule import Schedule
 from cltrace.intercept.sink import Sink
 from cltrace.intercept.slots import NoDestructorCallbackError, ReleaseSlots
 from cltrace.intercept.surcharge import measure_surcharge
@@ -47,12 +47,13 @@ _PATIENCE_S: Final = 0.25
 class Tracer:
     """Traces this process into `directory` from `install` until `finish`.
 
-    Single use. Raises: `OSError` when the directory cannot be written.
+    `began_ns` is when the recording began that this process belongs to, in host ns. Single use.
+
+    Raises: `OSError` when the directory cannot be written.
     """
 
-    def __init__(self, directory: Path, settings: Settings) -> None:
+    def __init__(self, directory: Path, settings: Settings, began_ns: int) -> None:
         self._settings = settings
-        self._started_ns = time.perf_counter_ns()
         sink = Sink()
         slots, why_not = _release_slots(directory)
         self.recorder: Final = Recorder(settings, sink, slots)
@@ -62,7 +63,7 @@ class Tracer:
         self._watch: ImportWatch | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._read, name="cltrace", daemon=True)
-        self._schedule = _Schedule(settings, self._started_ns)
+        self._schedule = Schedule(self.recorder, settings, began_ns)
         self._writer.records([process_started(settings, cl.VERSION_TEXT), *_redactions(settings)])
         if why_not:
             self.recorder.note(Severity.WARNING, "releases-unseen", why_not)
@@ -91,8 +92,7 @@ class Tracer:
             ]
         )
         self._watch = ImportWatch(patches.INVOKER, lambda: self._install_invoker(lanes))
-        if self._schedule.is_open(time.perf_counter_ns()):
-            recorder.open()
+        self._schedule.follow(time.perf_counter_ns())
         self._thread.start()
 
     @property
@@ -102,19 +102,17 @@ class Tracer:
 
     def pause(self) -> None:
         """Record nothing until `resume`."""
-        self._schedule.is_by_hand = True
-        self.recorder.pause()
+        self._schedule.pause()
 
     def resume(self) -> None:
         """Record again."""
-        self._schedule.is_by_hand = True
-        self.recorder.open()
+        self._schedule.resume()
 
     def flush(self) -> None:
         """Write what was recorded so far. A full disk ends the recording."""
         try:
             self._drain.flush()
-            self._limit()
+            self._schedule.limit(self._drain.commands_written)
         except Exception as fault:
             self._give_up(fault)
 
@@ -191,10 +189,10 @@ class Tracer:
         """The reader thread."""
         while not self._stopping.wait(_PERIOD_S):
             begin_ns = time.thread_time_ns()
-            self._follow_schedule()
+            self._schedule.follow(time.perf_counter_ns())
             try:
                 self._drain.flush(pause=lambda: time.sleep(0))
-                self._limit()
+                self._schedule.limit(self._drain.commands_written)
             except Exception as fault:
                 self._give_up(fault)
                 return
@@ -205,24 +203,6 @@ class Tracer:
             self._drain.relieve()
         except Exception as fault:
             self._give_up(fault)
-
-    def _limit(self) -> None:
-        most = self._settings.max_commands
-        if most is None or self._drain.commands_written < most or self.recorder.is_closed:
-            return
-        if self.recorder.gate:
-            self.recorder.pause()
-            self._schedule.is_by_hand = True
-            message = f"recording paused after {self._drain.commands_written:,} commands"
-            self.recorder.note(Severity.NOTE, "limit-reached", f"{message} (--max-events {most})")
-
-    def _follow_schedule(self) -> None:
-        if self._schedule.is_by_hand or self.recorder.is_closed:
-            return
-        if self._schedule.is_open(time.perf_counter_ns()):
-            self.recorder.open()
-        else:
-            self.recorder.pause()
 
     def _measure_surcharge(self) -> None:
         registry = self.recorder.registry
@@ -259,26 +239,6 @@ class Tracer:
         self.recorder.faulty(fault)
         with contextlib.suppress(OSError):
             self._writer.records(self.recorder.sink.take_records())
-
-
-class _Schedule:
-    """When to record, of itself; `is_by_hand` once the program or a limit decides."""
-
-    def __init__(self, settings: Settings, started_ns: int) -> None:
-        self.is_by_hand = settings.start_paused
-        self._is_paused = settings.start_paused
-        self._from_ns = started_ns + round(settings.delay_s * NS_PER_S)
-        self._until_ns = (
-            None
-            if settings.duration_s is None
-            else self._from_ns + round(settings.duration_s * NS_PER_S)
-        )
-
-    def is_open(self, now_ns: int) -> bool:
-        """Whether now is a time to record."""
-        if self._is_paused or now_ns < self._from_ns:
-            return False
-        return self._until_ns is None or now_ns < self._until_ns
 
 
 def _release_slots(directory: Path) -> tuple[ReleaseSlots | None, str]:

@@ -131,7 +131,7 @@ def _limits(trace: Trace) -> Table:
     return Table(
         "limits",
         "Not in this trace (docs/limits.md)",
-        (Column("code", "limit"), Column("text", "what")),
+        (Column("code", "limit"), Column("text", "what", Unit.PROSE, 90)),
         [(limit.code, limit.text) for limit in limits_of(trace)],
     )
 
@@ -143,7 +143,11 @@ def _diagnostics(trace: Trace) -> Table:
     return Table(
         "diagnostics",
         "Diagnostics",
-        (Column("severity", "severity"), Column("code", "code"), Column("message", "message")),
+        (
+            Column("severity", "severity"),
+            Column("code", "code"),
+            Column("message", "message", Unit.PROSE, 90),
+        ),
         rows,
     )
 

@@ -14,6 +14,8 @@ class Unit(StrEnum):
     PLACE = "place"
     """A file and perhaps a line of it; people read it relative to `Document.home`."""
     COUNT = "count"
+    PROSE = "prose"
+    """Words of which every one counts: wrapped, never cut."""
     NS = "ns"
     BYTES = "bytes"
     SHARE = "share"
@@ -25,7 +27,7 @@ class Unit(StrEnum):
     @property
     def is_text(self) -> bool:
         """Whether values are words, which stand on the left and may be shortened."""
-        return self in {Unit.TEXT, Unit.PLACE}
+        return self in {Unit.TEXT, Unit.PLACE, Unit.PROSE}
 
 
 @dataclass(frozen=True, slots=True)

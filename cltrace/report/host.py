@@ -21,7 +21,7 @@ def api_table(trace: Trace, *, top: int | None) -> Table:
             Column("total_ns", "total", Unit.NS, 100),
             Column("mean_ns", "mean", Unit.NS, 80),
             Column("min_ns", "min", Unit.NS, 30),
-            Column("max_ns", "max", Unit.NS, 60),
+            Column("max_ns", "max", Unit.NS, 48),
         ),
         rows[:top],
         note=f"{len(rows) - top} more: --top shows them" if top and len(rows) > top else "",

@@ -57,5 +57,6 @@ _SHOWN: Final[dict[Unit, Callable[[float], str]]] = {
     Unit.COUNT: lambda value: f"{round(value):,}".replace(",", _THIN_SPACE),
     Unit.TEXT: lambda value: f"{value:g}",
     Unit.PLACE: lambda value: f"{value:g}",
+    Unit.PROSE: lambda value: f"{value:g}",
     Unit.PLAIN: lambda value: str(value) if isinstance(value, int) else f"{value:g}",
 }

@@ -24,7 +24,7 @@ def readiness(findings: Sequence[Finding], survey: Mapping[str, Any] | None) -> 
     checks = Table(
         "checks",
         "Checks",
-        (Column("what", "what"), Column("result", "result"), Column("found", "found")),
+        (Column("what", "what"), Column("result", "result"), Column("found", "found", Unit.PROSE)),
         rows,
     )
     return Document("", _facts(survey), [checks, _devices(survey)], _advice(findings))
@@ -52,11 +52,11 @@ def _devices(survey: Mapping[str, Any] | None) -> Table:
         "devices",
         "Devices",
         (
-            Column("device", "device"),
-            Column("platform", "platform"),
-            Column("driver", "driver", keep=45),
+            Column("device", "device", Unit.PROSE),
+            Column("platform", "platform", Unit.PROSE, 95),
+            Column("driver", "driver", keep=55),
             Column("timer_resolution_ns", "timer step", Unit.NS, 60),
-            Column("host_timer", "host timer", keep=40),
+            Column("host_timer", "host timer", keep=60),
             Column("stamps", "stamps", keep=80),
             Column("surcharge_ns", "profiling costs", Unit.NS, 70),
         ),

@@ -97,17 +97,23 @@ def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[Rende
         padding=(0, _PADDING, 0, 0),
         header_style="dim",
     )
-    for index in widths:
+    for index, longest in widths.items():
         column = table.columns[index]
         drawn.add_column(
             Text(_fitted(column.header, is_ascii=is_ascii)),
             justify="left" if column.unit.is_text else "right",
-            no_wrap=True,
+            no_wrap=column.unit is not Unit.PROSE,
+            overflow="fold",
+            max_width=longest,
         )
     for row in cells:
         drawn.add_row(
             *(
-                Text(_shortened(row[index], longest, is_ascii=is_ascii))
+                Text(
+                    row[index]
+                    if table.columns[index].unit is Unit.PROSE
+                    else _shortened(row[index], longest, is_ascii=is_ascii)
+                )
                 for index, longest in widths.items()
             )
         )

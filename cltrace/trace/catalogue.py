@@ -82,33 +82,27 @@ def catalogue_of_rows(
     def key(table: str, number: int) -> str:
         return str(number + moved.get(table, 0))
 
+    def keyed(table: str, labels: Mapping[int, str]) -> dict[int, Name]:
+        return {one: (key(table, one), label) for one, label in labels.items()}
+
+    queue_labels = {
+        one: f"queue {key('queue', one)} on {device}" for one, (_, device) in queues.items()
+    }
+    processes = {
+        one: f"process {pid}" + (f", rank {rank}" if rank is not None else "")
+        for one, pid, rank in read("SELECT id, pid, rank FROM process")
+    }
+    sites = {one: f"{file}:{line}" for one, file, line in read("SELECT id, file, line FROM site")}
     return Catalogue(
         kernel_names=names.listed,
         kernel_of_launch=leading(launches),
         device_of_queue=leading({one: device for one, (device, _) in queues.items()}),
         process_of_thread=leading({one: thread[0] or 0 for one, thread in threads.items()}),
-        queues={
-            one: (key("queue", one), f"queue {key('queue', one)} on {device}")
-            for one, (_, device) in queues.items()
-        },
-        devices={
-            one: (key("device", one), name) for one, name in read("SELECT id, name FROM device")
-        },
-        threads={
-            one: (key("thread", one), thread_label(name, native_id))
-            for one, (_, name, native_id) in threads.items()
-        },
-        processes={
-            one: (
-                key("process", one),
-                f"process {pid}" + (f", rank {rank}" if rank is not None else ""),
-            )
-            for one, pid, rank in read("SELECT id, pid, rank FROM process")
-        },
-        sites={
-            one: (f"{file}:{line}",) * 2
-            for one, file, line in read("SELECT id, file, line FROM site")
-        },
+        queues=keyed("queue", queue_labels),
+        devices=keyed("device", dict(read("SELECT id, name FROM device"))),
+        threads=keyed("thread", {one: thread_label(*last) for one, (_, *last) in threads.items()}),
+        processes=keyed("process", processes),
+        sites={one: (site, site) for one, site in sites.items()},
     )
 
 

@@ -56,12 +56,13 @@ def default_name(command: Sequence[str], rank: int | None) -> str:
 
 def _stem(command: Sequence[str]) -> str:
     """The name of the program in a command: of the script or module that an interpreter runs."""
-    name = Path(command[0]).name if command else "trace"
-    for position, word in enumerate(command[1:], start=1):
+    words = ["python", *command] if command[0] in {"-m", "-c"} else list(command)
+    name = Path(words[0]).name
+    for position, word in enumerate(words[1:], start=1):
         if word == "-c":
             break
-        if word == "-m" and position + 1 < len(command):
-            name = command[position + 1]
+        if word == "-m" and position + 1 < len(words):
+            name = words[position + 1]
             break
         if not word.startswith("-"):
             if Path(word).suffix in {".py", ".pyw", ".sh"}:
