@@ -69,11 +69,12 @@ def hooked(
 
 
 def named_as(original: Hook, hook: Hook) -> Hook:
-    """`hook`, with the names and the documentation of what it stands for."""
+    """`hook`, with the names, the documentation and the signature of what it stands for."""
     for attribute in _ATTRIBUTES:
         value = getattr(original, attribute, None)
         if value is not None:
             setattr(hook, attribute, value)
+    hook.__wrapped__ = original  # type: ignore[attr-defined]
     return hook
 
 

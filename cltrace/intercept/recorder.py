@@ -7,14 +7,14 @@ import traceback
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyopencl as cl
-from pyopencl import _cl
 
 from cltrace.events.apis import Api
-from cltrace.events.kinds import CallFlag, Severity, Timing
+from cltrace.events.kinds import CallFlag, Severity
 from cltrace.events.records import Argument, Diagnostic
 from cltrace.events.tables import CALLS, COMPLETIONS, EDGES, LAUNCHES, REGIONS
 from cltrace.intercept.arguments import describe
 from cltrace.intercept.callsites import CallSites
+from cltrace.intercept.completions import completions_for
 from cltrace.intercept.launches import signed_zero
 from cltrace.intercept.memory import Birth, MemoryObjects
 from cltrace.intercept.programs import Programs, Texts
@@ -73,9 +73,9 @@ class Recorder:
         self.add_region: Final[Callable[[tuple[Any, ...]], None]] = sink.extender(REGIONS)
         self._add_call = sink.extender(CALLS)
         self._add_edge = sink.extender(EDGES)
-        self._add_completion = sink.extender(COMPLETIONS)
-        self._native_wait = _cl.Event.wait
-        self._native_set_callback = _cl.Event.set_callback
+        self.completions: Final = completions_for(
+            settings.timing, sink.extender(COMPLETIONS), self.tallies
+        )
         self.configured: Callable[[int, tuple[Argument, ...]], None] = lambda *_: None
         """Called with each new launch configuration: its number and its arguments."""
         self.relieve: Callable[[], None] = lambda: None
@@ -117,24 +117,15 @@ class Recorder:
     def mark_of(self, event: cl.Event | None, wait_for: Any) -> int:
         """A mark when there is something to join to the row: a wait list or a completion."""
         awaited = list(wait_for) if isinstance(wait_for, (list, tuple, set, frozenset)) else []
-        is_timed_here = event is not None and self.settings.timing is not Timing.EVENT
-        if not awaited and not is_timed_here:
+        completions = self.completions
+        if not awaited and (event is None or completions is None):
             return 0
         mark = self.sink.next_mark()
         for one in awaited:
             self._add_edge((mark, one.int_ptr))
-        if event is not None and is_timed_here:
-            self._time_on_host(event, mark)
+        if event is not None and completions is not None:
+            completions.watch(event, mark)
         return mark
-
-    def _time_on_host(self, event: cl.Event, mark: int) -> None:
-        clock, add = self.clock, self._add_completion
-        if self.settings.timing is Timing.SYNC:
-            self._native_wait(event)
-            add((mark, clock()))
-        else:
-            complete = int(cl.command_execution_status.COMPLETE)
-            self._native_set_callback(event, complete, lambda _: add((mark, clock())))
 
     def record_region(self, name: str, entered_ns: int) -> None:
         """Append one row for a named stretch of the program that ends now."""

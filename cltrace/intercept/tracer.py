@@ -40,6 +40,9 @@ _PERIOD_S: Final = 0.04
 _OTHER_LIBRARIES: Final = ("pyvkfft", "gpyfft", "pyclblast", "arrayfire", "pyclblas")
 """Python packages that call OpenCL past pyopencl."""
 
+_CALLBACK_PATIENCE_S: Final = 2.0
+"""How long the end of a process waits for callbacks that have not come."""
+
 _PATIENCE_S: Final = 0.25
 """How long the end of a process waits in vain for commands to become complete."""
 
@@ -128,6 +131,8 @@ class Tracer:
             self.recorder.note(Severity.NOTE, "hook-left", message)
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=5.0)
+        if self.recorder.completions is not None:
+            self.recorder.completions.settle(_CALLBACK_PATIENCE_S)
         try:
             self._drain.settle(_PATIENCE_S)
             if self._settings.measure_overhead and not self.recorder.is_closed:
