@@ -30,6 +30,7 @@ __all__ = [
     "start",
     "stop",
     "trace",
+    "unload_ipython_extension",
 ]
 
 
@@ -41,7 +42,14 @@ def load(path: "str | Path") -> "Trace":
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext cltrace` does: add the magic `%cltrace`."""
+    """What `%load_ext cltrace` does: add the magic `%cltrace`, and profiling to new queues."""
     from cltrace.ipython import register  # noqa: PLC0415 - imports IPython
 
     register(shell)
+
+
+def unload_ipython_extension(_: Any) -> None:
+    """What `%unload_ext cltrace` does: leave queues alone again."""
+    from cltrace.ipython import unregister  # noqa: PLC0415 - imports IPython
+
+    unregister()

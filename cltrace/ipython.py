@@ -1,9 +1,10 @@
 """The IPython magic `%cltrace`: trace a line or a cell."""
 
-import shlex
+import io
+import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
@@ -13,9 +14,15 @@ from IPython.display import display
 from cltrace.errors import CltraceError
 from cltrace.events.kinds import Timing
 from cltrace.inside import trace
-from cltrace.trace.reader import load
+from cltrace.intercept import session
+from cltrace.report.summary import SummaryOptions, summary
+from cltrace.report.terminal import console_for, renderable
+from cltrace.trace.reader import Trace, load
 
-_DIRECTORY = Path("cltrace-results")
+_DIRECTORY: Final = Path("cltrace-results")
+_OPTION: Final = re.compile(
+    r"""\s*(?:(?:-o|--output|-n|--name|--timing)(?:\s+|=)(?:"[^"]*"|'[^']*'|\S+)|-f|--force)(?=\s|$)"""
+)
 
 
 @magics_class
@@ -32,12 +39,19 @@ class CltraceMagics(Magics):
     @argument(
         "--timing", choices=[one.value for one in Timing], default="event", help="how to time"
     )
-    @argument("statement", nargs="*", help="the statement to run, for %%cltrace on one line")
     def cltrace(self, line: str, cell: str | None = None) -> None:
-        """Trace a line or a cell, show its kernels, and keep the trace."""
-        options = parse_argstring(self.cltrace, _protected(line))
-        code = cell if cell is not None else " ".join(options.statement)
-        path = Path(options.output) if options.output else _next_path()
+        """Trace a line or a cell, show its kernels, and keep the trace.
+
+        What follows the options on the line is the statement to run; with a cell there is none.
+        """
+        words, statement = _split(line)
+        if statement and (cell is not None or statement.startswith("-")):
+            raise UsageError(
+                f"cltrace: {statement!r} is not understood; %cltrace? tells the options"
+            )
+        options = parse_argstring(self.cltrace, words)
+        code = cell if cell is not None else statement
+        path = Path(options.output.strip("'\"")) if options.output else _next_path()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with trace(path, force=options.force, timing=options.timing):
@@ -47,7 +61,7 @@ class CltraceMagics(Magics):
         opened = load(path)
         if options.name:
             self._shell.user_ns[options.name] = opened
-        display(opened)
+        display(_Shown(opened))
         print(f"cltrace: wrote {path}")  # noqa: T201 - a notebook is where it prints
 
     @property
@@ -56,24 +70,39 @@ class CltraceMagics(Magics):
 
 
 def register(shell: Any) -> None:
-    """Add the magics to an IPython shell."""
+    """Add the magics to an IPython shell, and profiling to the queues made from now on."""
     shell.register_magics(CltraceMagics)
+    session.prepare()
 
 
-def _protected(line: str) -> str:
-    """A line in which a statement's own quotes and dashes survive the splitting of options."""
-    words = line.split(" ")
-    for position, word in enumerate(words):
-        if (
-            word
-            and not word.startswith("-")
-            and not (
-                position and words[position - 1] in {"-o", "-n", "--output", "--name", "--timing"}
-            )
-        ):
-            options, statement = words[:position], " ".join(words[position:])
-            return " ".join([*options, "--", shlex.quote(statement)])
-    return line
+def unregister() -> None:
+    """Leave queues alone again; IPython keeps the magics."""
+    session.unprepare()
+
+
+class _Shown:
+    """A trace as a terminal and as a notebook show it."""
+
+    def __init__(self, opened: Trace) -> None:
+        self._trace = opened
+
+    def __repr__(self) -> str:
+        out = io.StringIO()
+        console = console_for(out, width=80, color="never")
+        document = summary(self._trace, SummaryOptions(top=8, is_brief=True))
+        console.print(renderable(document, width=80, is_ascii=False))
+        return out.getvalue().rstrip()
+
+    def _repr_html_(self) -> str:
+        return self._trace._repr_html_()
+
+
+def _split(line: str) -> tuple[str, str]:
+    """The options at the start of a line, and the statement behind them, as it was written."""
+    position = 0
+    while found := _OPTION.match(line, position):
+        position = found.end()
+    return line[:position], line[position:].strip()
 
 
 def _next_path() -> Path:

@@ -102,6 +102,14 @@ def traced(run: Runner, tmp_path: Path) -> Iterator[Callable[..., Trace]]:
         one.close()
 
 
+def needs(is_there: bool, what: str) -> None:
+    """Skip the test without something; where nothing may be missing, as in CI, fail it."""
+    if not is_there and os.environ.get("CLTRACE_TESTS_NEED_ALL"):
+        pytest.fail(f"missing: {what}")
+    if not is_there:
+        pytest.skip(f"needs {what}")
+
+
 def clean_environment() -> dict[str, str]:
     """This environment without what would change the programs under test."""
     dropped = ("CLTRACE_", "PYTEST_", "COUNTING_LAYER")

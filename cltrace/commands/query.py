@@ -73,7 +73,7 @@ def _views() -> Document:
         Table(
             view.name,
             f"{view.name}: {view.meaning}",
-            (Column("column", "column"), Column("meaning", "meaning")),
+            (Column("column", "column"), Column("meaning", "meaning", Unit.PROSE, 90)),
             [(column.name, column.meaning) for column in view.columns],
         )
         for view in VIEWS

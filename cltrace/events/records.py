@@ -1,16 +1,10 @@
 """The records: facts that are few and have names, stored one by one.
 
-An `*_id` is a number that one process gave, from 1; 0 is "none". A record that refers to another
-says so in its field, so that identifiers can be renumbered when processes are put together.
+An `*_id` is a number that one process gave, from 1; 0 is "none". `Numbering` in `cltrace.trace` makes
+the trace's own of them when processes are put together.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
-
-
-def _refers_to(table: str) -> Any:
-    """A field that holds the identifier of a record of `table` (the record's `TABLE`)."""
-    return field(metadata={"refers_to": table})
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +71,7 @@ class Site:
     file: str
     line: int
     function: str
-    outer_site_id: int = _refers_to("site")
+    outer_site_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +109,8 @@ class Device:
     bus: str | None
     uuid: str | None
     extensions: str
-    platform_id: int = _refers_to("platform")
-    parent_device_id: int = _refers_to("device")
+    platform_id: int
+    parent_device_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +119,7 @@ class Context:
 
     TABLE = "context"
     id: int
-    device_ids: tuple[int, ...] = _refers_to("device")
+    device_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +136,8 @@ class Queue:
     profiling: bool
     profiling_forced: bool
     known_host_ns: int
-    context_id: int = _refers_to("context")
-    device_id: int = _refers_to("device")
+    context_id: int
+    device_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +149,9 @@ class Program:
     origin: str
     created_host_ns: int
     binary_bytes: int
-    context_id: int = _refers_to("context")
-    source_text_id: int = _refers_to("string")
-    parent_ids: tuple[int, ...] = _refers_to("program")
+    context_id: int
+    source_text_id: int
+    parent_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +160,8 @@ class Include:
 
     TABLE = "include"
     name: str
-    program_id: int = _refers_to("program")
-    text_id: int = _refers_to("string")
+    program_id: int
+    text_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +177,9 @@ class Build:
     status: int
     enter_host_ns: int
     return_host_ns: int
-    program_id: int = _refers_to("program")
-    device_id: int = _refers_to("device")
-    log_text_id: int = _refers_to("string")
+    program_id: int
+    device_id: int
+    log_text_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +190,7 @@ class Kernel:
     id: int
     name: str
     argument_count: int
-    program_id: int = _refers_to("program")
+    program_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +202,8 @@ class WorkGroupInfo:
     preferred_multiple: int | None
     local_memory_bytes: int | None
     private_memory_bytes: int | None
-    kernel_id: int = _refers_to("kernel")
-    device_id: int = _refers_to("device")
+    kernel_id: int
+    device_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +221,7 @@ class Argument:
     dtype: str
     value: str
     detail: str
-    buffer_id: int = _refers_to("buffer")
+    buffer_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +239,7 @@ class Launch:
     global_offset: tuple[int, ...]
     arguments_known: bool
     arguments: tuple[Argument, ...]
-    kernel_id: int = _refers_to("kernel")
+    kernel_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +256,8 @@ class Content:
     stored_bytes: int
     size_bytes: int
     written_host_ns: int
-    buffer_id: int = _refers_to("buffer")
-    launch_id: int = _refers_to("launch")
+    buffer_id: int
+    launch_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +268,7 @@ class Surcharge:
     launches: int
     plain_ns: float
     profiling_ns: float
-    device_id: int = _refers_to("device")
+    device_id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """A table of 64-bit integers: its name and its columns, in the order they are stored.
-
-    `refers_to` names, for a column that holds an identifier, the table it identifies a row of.
-    """
+    """A table of 64-bit integers: its name and its columns, in the order they are stored."""
 
     name: str
     columns: tuple[str, ...]
-    refers_to: tuple[tuple[str, str], ...] = ()
 
     @property
     def width(self) -> int:
@@ -33,7 +29,6 @@ LAUNCHES = RowTable(
 CIRCUMSTANCES = RowTable(
     "circumstances",
     ("circumstance_id", "launch_id", "site_id", "thread_id", "queue_handle"),
-    (("launch_id", "launch"), ("site_id", "site"), ("thread_id", "thread")),
 )
 """What was launched, from where, by which thread, on which queue: stored once, named by many rows."""
 
@@ -56,12 +51,6 @@ CALLS = RowTable(
         "target_offset_bytes",
         "flags",
         "event_handle",
-    ),
-    (
-        ("site_id", "site"),
-        ("thread_id", "thread"),
-        ("source_buffer_id", "buffer"),
-        ("target_buffer_id", "buffer"),
     ),
 )
 """Every other host call: launches that are not plain, other enqueues, waits, builds, creations.
@@ -111,27 +100,18 @@ BUFFERS = RowTable(
         "known_host_ns",
         "created_here",
     ),
-    (
-        ("buffer_id", "buffer"),
-        ("context_id", "context"),
-        ("parent_buffer_id", "buffer"),
-        ("site_id", "site"),
-        ("thread_id", "thread"),
-    ),
 )
 """Memory objects. `created_here` is 0 for one first seen in use, made where cltrace cannot look."""
 
 RELEASES = RowTable(
     "releases",
     ("buffer_id", "not_before_host_ns", "not_after_host_ns"),
-    (("buffer_id", "buffer"),),
 )
 """When a memory object was destroyed, between two looks."""
 
 REGIONS = RowTable(
     "regions",
     ("name_text_id", "thread_id", "enter_host_ns", "leave_host_ns"),
-    (("name_text_id", "string"), ("thread_id", "thread")),
 )
 """Named stretches of the program."""
 

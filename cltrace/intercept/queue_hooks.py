@@ -7,7 +7,7 @@ import pyopencl as cl
 from cltrace.events.apis import Api
 from cltrace.intercept.hooking import Call, Hook, Wrap, hooked, named_as
 from cltrace.intercept.recorder import CallRow, Recorder
-from cltrace.intercept.registry import PROFILING_ENABLE
+from cltrace.intercept.registry import FORCED_QUEUES, PROFILING_ENABLE
 from cltrace.intercept.tracebacks import hide_own_frames
 
 _PROPERTIES_KEY: Final = int(cl.queue_properties.PROPERTIES)
@@ -84,8 +84,11 @@ class QueueHooks:
             if recorder.is_closed:
                 return
             # A queue made while recording is paused is known all the same: it has our profiling.
-            is_forced = asked is not None and not asked & PROFILING_ENABLE
-            recorder.registry.queue_created(queue, asked_properties=asked if is_forced else None)
+            if asked is not None and not asked & PROFILING_ENABLE:
+                FORCED_QUEUES[queue.int_ptr] = asked
+            else:
+                FORCED_QUEUES.pop(queue.int_ptr, None)
+            recorder.registry.queue_created(queue)
             if recorder.gate:
                 recorder.record_call(CallRow(Api.clCreateCommandQueue, queue.int_ptr), span)
         except Exception as fault:
@@ -101,7 +104,7 @@ def _construct_profiling(
     """
     given = dict(zip(("context", "device", "properties"), args, strict=False)) | kwargs
     try:
-        numeric, changed = _with_profiling(given.get("properties"))
+        numeric, changed = _with_profiling(given.get("properties", 0))
         construct(queue, **{**given, "properties": changed})
     except (cl.Error, TypeError, ValueError):
         return None
@@ -110,8 +113,6 @@ def _construct_profiling(
 
 def _with_profiling(asked: Any) -> tuple[int, Any]:
     """The properties asked for as a number, and the same in their own form with profiling added."""
-    if asked is None:
-        return 0, PROFILING_ENABLE
     if isinstance(asked, int):
         return int(asked), int(asked) | PROFILING_ENABLE
     words = [int(word) for word in asked]

@@ -13,6 +13,10 @@ from cltrace.intercept.sink import Sink
 
 PROFILING_ENABLE: Final = int(cl.command_queue_properties.PROFILING_ENABLE)
 
+FORCED_QUEUES: Final[dict[int, int]] = {}
+"""The queues of this process that have profiling because we added it: by handle, the properties that
+the program asked for."""
+
 
 class Registry:
     """What the process's OpenCL objects are numbered. `queues` has them by handle."""
@@ -22,59 +26,60 @@ class Registry:
         self._programs = programs
         self._next_id: dict[type, Callable[[], int]] = {}
         self._platforms: dict[int, int] = {}
-        self._devices: dict[int, int] = {}
-        self._contexts: dict[int, int] = {}
+        self._devices: dict[int, tuple[int, cl.Device]] = {}
+        self._contexts: dict[int, tuple[int, tuple[int, ...]]] = {}
         self._kernels: dict[tuple[int, str], int] = {}
         self.queues: Final[dict[int, int]] = {}
-        self._forced_queues: set[int] = set()
         self._finalised: dict[int, int] = {}
         self._native_queue_info: Callable[..., Any] = cl.CommandQueue.get_info
 
     def device_id(self, device: cl.Device) -> int:
-        """The number of a device."""
+        """The number of a device. A sub-device is kept: its handle stays its own."""
         handle = device.int_ptr
         if handle not in self._devices:
-            number = self._devices[handle] = self._number(Device)
+            number = self._number(Device)
+            self._devices[handle] = number, device
             parent = _quietly(lambda: device.parent_device)
             parent_id = self.device_id(parent) if isinstance(parent, cl.Device) else 0
             platform_id = self._platform_id(device.platform)
             self._sink.records.append(_describe_device(number, device, platform_id, parent_id))
-        return self._devices[handle]
+        return self._devices[handle][0]
 
     def known_devices(self) -> list[cl.Device]:
         """The devices that were seen."""
-        return [cl.Device.from_int_ptr(handle, retain=True) for handle in list(self._devices)]
+        return [device for _, device in list(self._devices.values())]
 
     def context_id(self, context: Any) -> int:
-        """The number of a context; 0 for anything else."""
+        """The number of a context; 0 for anything else.
+
+        A context with other devices than the last of that handle is another one.
+        """
         if not isinstance(context, cl.Context):
             return 0
         handle = context.int_ptr
-        if handle not in self._contexts:
-            number = self._contexts[handle] = self._number(Context)
-            devices = tuple(self.device_id(device) for device in context.devices)
-            self._sink.records.append(Context(number, devices))
-        return self._contexts[handle]
+        devices = tuple(self.device_id(device) for device in context.devices)
+        known = self._contexts.get(handle)
+        if known is not None and known[1] == devices:
+            return known[0]
+        number = self._number(Context)
+        self._contexts[handle] = number, devices
+        self._sink.records.append(Context(number, devices))
+        return number
 
-    def queue_created(self, queue: cl.CommandQueue, *, asked_properties: int | None) -> int:
-        """Register a queue, whatever its handle meant before.
-
-        `asked_properties` are the properties that the program asked for when cltrace added
-        profiling to them, else `None`.
-        """
+    def queue_created(self, queue: cl.CommandQueue) -> int:
+        """Register a queue, whatever its handle meant before."""
         self._finalised.pop(id(queue), None)
         handle = queue.int_ptr
         number = self.queues[handle] = self._number(Queue)
         actual = int(self._native_queue_info(queue, cl.command_queue_info.PROPERTIES))
-        is_forced = asked_properties is not None
-        (self._forced_queues.add if is_forced else self._forced_queues.discard)(handle)
+        asked = FORCED_QUEUES.get(handle)
         self._sink.records.append(
             Queue(
                 number,
                 handle,
-                actual if asked_properties is None else asked_properties,
+                actual if asked is None else asked,
                 bool(actual & PROFILING_ENABLE),
-                is_forced,
+                asked is not None,
                 time.perf_counter_ns(),
                 self.context_id(queue.context),
                 self.device_id(queue.device),
@@ -92,12 +97,12 @@ class Registry:
             return 0
         handle = self._finalised.get(id(queue)) or queue.int_ptr
         if handle not in self.queues:
-            self.queue_created(queue, asked_properties=None)
+            self.queue_created(queue)
         return handle
 
     def is_forced(self, queue: cl.CommandQueue) -> bool:
         """Whether this queue has profiling because we added it."""
-        return (self._finalised.get(id(queue)) or queue.int_ptr) in self._forced_queues
+        return (self._finalised.get(id(queue)) or queue.int_ptr) in FORCED_QUEUES
 
     def queue_finalised(self, queue: cl.CommandQueue) -> None:
         """The block of a queue that is a context manager ends."""

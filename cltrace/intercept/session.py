@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
+from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
 from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory
 from cltrace.trace.spool.settings import Settings
@@ -32,6 +33,7 @@ class _State:
     settings: Settings | None = None
     began_ns: int = 0
     tracer: "Tracer | None" = None
+    preparation: Preparation | None = None
     is_watching_life: bool = False
 
 
@@ -69,6 +71,8 @@ def start() -> None:
 
     if _state.directory is None or _state.settings is None or _state.tracer is not None:
         return
+    if _state.preparation is not None:
+        _state.preparation.remove()
     _state.tracer = Tracer(_state.directory, _state.settings, _state.began_ns)
     _state.tracer.install()
 
@@ -79,6 +83,22 @@ def leave(how: str) -> None:
     _state.tracer = _state.parts = _state.directory = _state.settings = None
     if tracer is not None:
         tracer.finish(how)
+    if _state.preparation is not None:
+        _state.preparation.install()
+
+
+def prepare() -> None:
+    """Give queues that are made between tracings profiling: the next tracing may need it."""
+    if _state.preparation is None:
+        _state.preparation = Preparation()
+        _state.preparation.install()
+
+
+def unprepare() -> None:
+    """Leave queues that are made between tracings as they are asked for."""
+    if _state.preparation is not None:
+        _state.preparation.remove()
+        _state.preparation = None
 
 
 def flush() -> None:

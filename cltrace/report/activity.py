@@ -59,7 +59,8 @@ def kernel_table(
         note = f"{len(kernels) - len(shown)} more, {share:.1f} % of the time: --top shows them"
     untimed = sum(line.rollup.calls - line.rollup.timed_calls for line in kernels)
     if untimed:
-        note = f"{note}\n{untimed} launches have no device time".strip()
+        note = f"{note}; " if note else ""
+        note += f"{untimed} launches have no device time"
     return Table(
         "kernels",
         title,

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -14,10 +15,13 @@ _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_json(document: Document) -> str:
-    """One object: the facts by key, and each table as a list of objects. Values are in their units."""
+    """One object: the facts by key, and each table as a list of objects. Values are in their units.
+
+    What is not a finite number is null.
+    """
     tables = {
         table.key: [
-            dict(zip((column.key for column in table.columns), row, strict=True))
+            dict(zip((column.key for column in table.columns), map(_json_value, row), strict=True))
             for row in table.rows
         ]
         for table in document.tables
@@ -79,7 +83,7 @@ def _markdown_table(table: Table) -> list[str]:
         for row in table.rows
     ]
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows)]
-    return [*lines, "", table.note] if table.note else lines
+    return [*lines, "", _markdown_text(table.note)] if table.note else lines
 
 
 def _markdown_text(text: str) -> str:
@@ -88,6 +92,11 @@ def _markdown_text(text: str) -> str:
     for mark in ("\\", "|", "`", "*", "_", "[", "]", "<", ">", "#", "!", "~"):
         escaped = escaped.replace(mark, f"\\{mark}")
     return escaped
+
+
+def _json_value(value: Value) -> Value:
+    """JSON has no infinity and no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _csv_value(value: Value) -> Value:

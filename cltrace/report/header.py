@@ -46,6 +46,8 @@ def ended_text(trace: Trace) -> str:
         return f"killed by signal {signal_number}{_signal_name(signal_number)}"
     if status is not None:
         return f"exited {status}"
+    if trace.meta_int("ended_host_ns") is not None:
+        return "stopped by the program"
     return "not known: its recording did not end"
 
 
@@ -67,30 +69,35 @@ def _ended(trace: Trace) -> str:
 
 def _devices(trace: Trace) -> list[Fact]:
     rows = trace.rows(
-        "SELECT name, platform, driver_version, count(*) FROM v_device "
-        "GROUP BY name, platform, driver_version ORDER BY min(device_id)"
+        "SELECT name, platform, driver_version, count(*), count(DISTINCT process_id) "
+        "FROM v_device GROUP BY name, platform, driver_version ORDER BY min(device_id)"
     )
     found = []
-    for name, platform, driver, count in rows:
-        times = f" (seen by {count} processes or as {count} devices)" if count > 1 else ""
-        text = f"{name}, {platform}, driver {driver}{times}"
-        found.append(Fact("device", "device", text))
+    for name, platform, driver, devices, processes in rows:
+        words = [name, platform, f"driver {driver}"]
+        if devices > processes:
+            words.append(f"{devices} devices")
+        if processes > 1:
+            words.append(f"in {processes} processes")
+        found.append(Fact("device", "device", ", ".join(map(str, words))))
     return found or [Fact("device", "device", "none: no OpenCL device was used")]
 
 
 def _times(trace: Trace) -> list[Fact]:
     wall = wall_ns(trace)
     busy = trace.rows(
-        "SELECT label, sum(busy_ns) FROM v_rollup WHERE dimension = 'device' AND busy_ns IS NOT NULL "
-        "GROUP BY key, label ORDER BY 2 DESC"
+        "SELECT label, avg(busy_ns), count(*) FROM v_rollup "
+        "WHERE dimension = 'whole-device' AND busy_ns IS NOT NULL GROUP BY label ORDER BY 2 DESC"
     )
     found = []
     if wall is not None:
         found.append(Fact("wall_ns", "wall", time_text(wall), wall))
-    for label, busy_ns in busy:
+    for label, busy_ns, devices in busy:
         share = f" ({shown(busy_ns / wall, Unit.SHARE)} of wall)" if wall else ""
         name = f"{label}: " if len(busy) > 1 else ""
-        found.append(Fact("busy_ns", "device busy", f"{name}{time_text(busy_ns)}{share}", busy_ns))
+        each = f", mean of {devices}" if devices > 1 else ""
+        text = f"{name}{time_text(busy_ns)}{share}{each}"
+        found.append(Fact("busy_ns", "device busy", text, busy_ns))
     return found
 
 

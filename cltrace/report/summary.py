@@ -11,9 +11,10 @@ from cltrace.report.activity import (
     stored_lines,
     transfer_table,
 )
-from cltrace.report.document import Document, Table
+from cltrace.report.document import Document, Table, Unit
 from cltrace.report.host import api_table, build_table, failure_table
 from cltrace.report.memory import leak_table, memory_table
+from cltrace.report.quantities import shown
 from cltrace.report.selection import Selection, selected_lines
 from cltrace.trace.reader import Trace
 
@@ -68,17 +69,36 @@ def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
 def _notes(trace: Trace) -> list[str]:
     """What the reader should know, the worst first."""
     rows = trace.rows(
-        "SELECT severity, message FROM v_diagnostic ORDER BY severity = 'error' DESC, "
-        "severity = 'warning' DESC, diagnostic_id LIMIT 20"
+        "SELECT severity, message, count(*) FROM v_diagnostic GROUP BY severity, message "
+        "ORDER BY severity = 'error' DESC, severity = 'warning' DESC, min(diagnostic_id) LIMIT 20"
     )
-    notes = [
-        f"{severity}: {str(message).splitlines()[0] if message else ''}"
-        for severity, message in rows
-    ]
-    failed = trace.rows("SELECT sum(failed) FROM v_api_rollup")[0][0]
-    if failed:
-        notes.append(f"note: {failed} OpenCL calls failed: --failed shows them")
-    skipped = trace.rows("SELECT sum(commands_skipped) FROM v_process")[0][0]
-    if skipped:
-        notes.append(f"note: {skipped} commands were enqueued while recording was paused")
+    notes = [_note(*row) for row in rows]
+    for sql, words in _COUNTED_NOTES:
+        number = trace.rows(sql)[0][0]
+        if number:
+            notes.append(f"note: {shown(number, Unit.COUNT)} {words}")
     return notes
+
+
+def _note(severity: object, message: object, times: int) -> str:
+    first, *_ = str(message or "").splitlines() or [""]
+    return f"{severity}: {first}" + (f" ({times} times)" if times > 1 else "")
+
+
+_COUNTED_NOTES: Final = (
+    (
+        "SELECT sum(failed) FROM v_api_rollup",
+        "OpenCL calls failed: --failed shows them",
+    ),
+    (
+        "SELECT sum(r.calls - r.timed_calls) FROM v_rollup r JOIN v_queue q "
+        "ON r.key = CAST(q.queue_id AS TEXT) WHERE r.dimension = 'queue' AND q.profiling = 0",
+        "commands have no device time: their queue has no profiling, because it was made before "
+        "tracing started or under --no-force-profiling",
+    ),
+    (
+        "SELECT sum(commands_skipped) FROM v_process",
+        "commands were enqueued while recording was paused",
+    ),
+)
+"""What is worth a note when there is any of it: a query that counts it, and the words."""

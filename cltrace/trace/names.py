@@ -69,7 +69,7 @@ def _stem(command: Sequence[str]) -> str:
                 name = Path(word).stem
             break
     name = name.removesuffix(".py")
-    return _UNSAFE.sub("_", name).strip("._")[:_LONGEST_STEM] or "trace"
+    return _UNSAFE.sub("_", name).strip("._-")[:_LONGEST_STEM] or "trace"
 
 
 def _first_free(text: str) -> Path:

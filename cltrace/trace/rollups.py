@@ -20,7 +20,12 @@ from cltrace.trace.rollup import (
 )
 from cltrace.trace.store import Store
 
-DIMENSIONS: Final = ("kernel", "queue", "device", "process", "thread", "callsite")
+WHOLE_DEVICE: Final = "whole-device"
+DIMENSIONS: Final = (
+    *("kernel", "queue", "device", "process", "thread", "callsite"),
+    WHOLE_DEVICE,
+)
+"""What commands are grouped by, each with what it did; of a whole device, whatever it did."""
 
 _SUMMED_COLUMNS: Final = (
     "enter_host_ns",
@@ -121,14 +126,22 @@ def groupings(commands: dict[str, Int64s], catalogue: Catalogue) -> Groups:
     queue, thread = commands["queue_id"], commands["thread_id"]
     kernel_names = {at: (name, name) for at, name in enumerate(catalogue.kernel_names)}
     kernels = _led(catalogue.kernel_of_launch, commands["launch_id"])
+    devices = _led(catalogue.device_of_queue, queue)
     return {
         "kernel": activity.by(kernels, kernel_names),
         "queue": activity.by(queue, catalogue.queues),
-        "device": activity.by(_led(catalogue.device_of_queue, queue), catalogue.devices),
+        "device": activity.by(devices, catalogue.devices),
         "process": activity.by(_led(catalogue.process_of_thread, thread), catalogue.processes),
         "thread": activity.by(thread, catalogue.threads),
         "callsite": activity.by(commands["site_id"], catalogue.sites),
+        WHOLE_DEVICE: _whole(devices, catalogue.devices),
     }
+
+
+def _whole(keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[Group]]:
+    """Groups of commands that have the same key, whatever they did."""
+    found, positions = np.unique(keys, return_inverse=True)
+    return positions, [Group(*names.get(key, ("", "")), "all") for key in found.tolist()]
 
 
 def _led(table: Int64s, numbers: Int64s) -> Int64s:

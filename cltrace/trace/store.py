@@ -35,6 +35,7 @@ class Store:
         self._page_bytes = LARGE_PAGE_BYTES if is_large else PAGE_BYTES
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         with self._said_plainly():
+            self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
             self._connection = sqlite3.connect(self._temporary, isolation_level=None)
             self._prepare()

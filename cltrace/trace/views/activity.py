@@ -204,10 +204,10 @@ V_ROLLUP: Final = View(
     "Exact sums over commands, by several dimensions, made when the trace was written.",
     "rollup",
     columns(
-        ("dimension", "kernel, queue, device, process, thread or callsite"),
+        ("dimension", "kernel, queue, device, process, thread, callsite or whole-device"),
         ("key", "the kernel's name, or the number of the queue, device, …"),
         ("label", "a readable name"),
-        ("activity", "what the commands did: kernel, write, read, …"),
+        ("activity", "what the commands did: kernel, write, read, …; all, for a whole device"),
         ("calls", "commands"),
         ("timed_calls", "those with a duration"),
         ("total_ns", "sum of their durations"),

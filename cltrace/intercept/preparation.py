@@ -1,0 +1,46 @@
+"""Queues made ready for tracings to come: a notebook's queues are older than its tracings."""
+
+from typing import TYPE_CHECKING
+
+from cltrace.intercept.import_watch import ImportWatch
+
+if TYPE_CHECKING:
+    from cltrace.intercept.patching import Patches
+
+
+class Preparation:
+    """Gives every new queue profiling, from `install` until `remove`. Nothing is recorded."""
+
+    def __init__(self) -> None:
+        self._patches: Patches | None = None
+        self._watch: ImportWatch | None = None
+
+    def install(self) -> None:
+        """Act as soon as the program has imported pyopencl."""
+        if self._watch is None:
+            self._watch = ImportWatch("pyopencl", self._patch)
+
+    def remove(self) -> None:
+        """Leave queues as the program makes them. Those that it has made keep their profiling."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        if self._patches is not None:
+            self._patches.remove()
+            self._patches = None
+
+    def _patch(self) -> None:
+        from cltrace.intercept.constructors import ConstructorsClosedError  # noqa: PLC0415
+        from cltrace.intercept.patches import queue_patches  # noqa: PLC0415 - imports pyopencl
+        from cltrace.intercept.patching import Patches  # noqa: PLC0415
+        from cltrace.intercept.queue_hooks import QueueHooks  # noqa: PLC0415
+        from cltrace.intercept.recorder import Recorder  # noqa: PLC0415
+        from cltrace.intercept.sink import Sink  # noqa: PLC0415
+        from cltrace.trace.spool.settings import Settings  # noqa: PLC0415
+
+        patches = Patches()
+        try:
+            patches.install(queue_patches(QueueHooks(Recorder(Settings(), Sink(), None))))
+        except ConstructorsClosedError:
+            return
+        self._patches = patches

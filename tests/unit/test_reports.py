@@ -1,0 +1,206 @@
+"""Reports: right at any width, in any format, whatever the trace says."""
+
+import csv
+import io
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.formats import FORMATS, to_csv, to_json, to_markdown
+from cltrace.report.quantities import shown, time_text
+from cltrace.report.terminal import console_for, renderable
+from cltrace.report.text import plain, short_place
+
+TEXT = st.text(max_size=40) | st.sampled_from(
+    ["\x1b[31mred\x1b[0m", "[bold]markup[/bold]", "a\nb\r\t", "\u202eevil", "=1+1", "<script>", "|"]
+)
+NUMBER = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=True, allow_infinity=True)
+HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    units = draw(st.lists(st.sampled_from(list(Unit)), min_size=1, max_size=7))
+    columns = [
+        Column(
+            f"c{at}",
+            draw(st.text("abc ", min_size=1, max_size=12)),
+            unit,
+            draw(st.integers(0, 100)),
+        )
+        for at, unit in enumerate(units)
+    ]
+    cell = {True: TEXT | st.none(), False: NUMBER | st.none()}
+    row = st.tuples(*(cell[unit.is_text] for unit in units))
+    return Table("key", draw(TEXT), columns, draw(st.lists(row, max_size=6)), draw(TEXT), "none")
+
+
+DOCUMENTS = st.builds(
+    Document,
+    TEXT,
+    st.lists(st.builds(Fact, st.just("key"), st.text("ab", max_size=9), TEXT), max_size=3),
+    st.lists(tables(), max_size=3),
+    st.lists(TEXT, max_size=2),
+    TEXT,
+)
+
+
+def printed(document: Document, width: int, *, is_ascii: bool = False) -> str:
+    out = io.StringIO()
+    console = console_for(out, width=width, color="never")
+    console.print(renderable(document, width=width, is_ascii=is_ascii))
+    return out.getvalue()
+
+
+@given(DOCUMENTS, st.sampled_from([60, 80, 120, 200]))
+@settings(deadline=None)
+def test_a_document_fits_the_screen_and_harms_it_not(document: Document, width: int) -> None:
+    text = printed(document, width)
+    assert not HARMFUL.search(text.replace("\n", ""))
+    assert max((cell_len(line) for line in text.splitlines()), default=0) <= width
+
+
+@given(DOCUMENTS)
+@settings(deadline=None)
+def test_ascii_is_ascii(document: Document) -> None:
+    assert printed(document, 80, is_ascii=True).isascii()
+
+
+@given(
+    st.lists(st.integers(0, 100), min_size=1, max_size=12),
+    st.lists(st.text("abc/", max_size=70), min_size=1, max_size=4),
+    st.sampled_from([60, 80]),
+)
+@settings(deadline=None)
+def test_columns_of_numbers_are_whole_or_gone(
+    keeps: list[int], names: list[str], width: int
+) -> None:
+    numbers = [
+        [10**9 * (row + 1) + 10**4 * column for column in range(len(keeps))]
+        for row in range(len(names))
+    ]
+    columns = [
+        Column("name", "name"),
+        *(Column(f"c{at}", "n", Unit.PLAIN, keep) for at, keep in enumerate(keeps)),
+    ]
+    rows: list[tuple[Value, ...]] = [
+        (name, *some) for name, some in zip(names, numbers, strict=True)
+    ]
+    text = printed(Document("", [], [Table("key", "", columns, rows)]), width)
+    shown_columns = []
+    for column, keep in enumerate(keeps):
+        are_there = [str(row[column]) in text for row in numbers]
+        assert all(are_there) or not any(are_there)
+        if all(are_there):
+            shown_columns.append(keep)
+    assert shown_columns
+    gone = sorted(keeps)[: len(keeps) - len(shown_columns)]
+    assert max(gone, default=0) <= min(shown_columns)
+
+
+@given(DOCUMENTS)
+def test_json_is_json_with_the_values_as_they_are(document: Document) -> None:
+    found = json.loads(to_json(document))
+    assert found["title"] == document.title
+    if document.tables:
+        table = document.tables[-1]
+        rows = [list(one.values()) for one in found[table.key]]
+        expected = [
+            [None if isinstance(one, float) and not math.isfinite(one) else one for one in row]
+            for row in table.rows
+        ]
+        assert rows == expected
+
+
+@given(tables())
+def test_csv_holds_every_cell_and_no_formula(table: Table) -> None:
+    text = to_csv(Document("", [], [table]))
+    rows = list(csv.reader(io.StringIO(text)))
+    if not table.rows:
+        assert rows == []
+        return
+    assert rows[0] == [column.key for column in table.columns]
+    assert len(rows) == len(table.rows) + 1
+    for row in rows[1:]:
+        for cell, column in zip(row, table.columns, strict=True):
+            if column.unit.is_text:
+                assert not cell.startswith(("=", "+", "-", "@"))
+
+
+@given(DOCUMENTS)
+def test_markdown_has_no_markup_of_the_traces(document: Document) -> None:
+    text = to_markdown(document)
+    assert not HARMFUL.search(text.replace("\n", ""))
+    assert not re.search(r"(?<!\\)<", text)
+    for table in document.tables:
+        rows = [line for line in text.splitlines() if line.startswith("| ")]
+        assert all(re.sub(r"\\.", "", row).count("|") >= 2 for row in rows)
+        assert len(table.columns) >= 1
+
+
+@given(st.text())
+def test_plain_text_is_one_harmless_line(text: str) -> None:
+    assert not HARMFUL.search(plain(text))
+    assert len(plain(text).splitlines()) <= 1
+    assert plain(plain(text)) == plain(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (0, Unit.NS, "0 ns"),
+        (999, Unit.NS, "999 ns"),
+        (1_234, Unit.NS, "1.23 µs"),
+        (999_999, Unit.NS, "1.00 ms"),
+        (12_345_678, Unit.NS, "12.3 ms"),
+        (-1_500, Unit.NS, "-1.50 µs"),
+        (61.5e9, Unit.NS, "61.5 s"),
+        (3_700e9, Unit.NS, "1 h 01 min"),
+        (1536, Unit.BYTES, "1.50 KiB"),
+        (3 * 2**30, Unit.BYTES, "3.00 GiB"),
+        (2.5e9, Unit.BYTES_PER_S, "2.50 GB/s"),
+        (0.1234, Unit.SHARE, "12.3 %"),
+        (1234567, Unit.COUNT, "1\u202f234\u202f567"),
+        (None, Unit.NS, "–"),
+        (float("nan"), Unit.NS, "–"),
+        (float("inf"), Unit.SHARE, "–"),
+        ("text", Unit.NS, "text"),
+    ],
+)
+def test_quantities_have_three_digits_and_a_unit(value: Value, unit: Unit, expected: str) -> None:
+    assert shown(value, unit) == expected
+
+
+@given(st.floats(0, 1e16))
+def test_a_time_is_near_what_it_says(ns: float) -> None:
+    text = time_text(ns)
+    scale = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
+    words = text.split()
+    if len(words) == 2:
+        assert float(words[0]) * scale[words[1]] == pytest.approx(ns, rel=0.01, abs=0.51)
+
+
+@pytest.mark.parametrize(
+    ("place", "home", "expected"),
+    [
+        ("/home/me/app.py:3", "/home/me", "app.py:3"),
+        ("/home/me/app.py:3", "/home/me/", "app.py:3"),
+        ("/home/metoo/app.py:3", "/home/me", "/home/metoo/app.py:3"),
+        ("/v/lib/python3/site-packages/reikna/x.py:9", "/v", "reikna/x.py:9"),
+        ("app.py:3", "", "app.py:3"),
+    ],
+)
+def test_places_are_short(place: str, home: str, expected: str) -> None:
+    assert short_place(place, home) == expected
+
+
+def test_every_format_takes_an_empty_document() -> None:
+    empty: dict[str, Any] = {name: form(Document("", [], [])) for name, form in FORMATS.items()}
+    assert set(empty) == {"csv", "json", "md"}
