@@ -112,10 +112,10 @@ def _records(rank: int, text: Text, writer: SpoolWriter) -> list[r.Record]:
         ),
         r.Build(Api.clBuildProgram, text("-DX=?"), -11, ORIGIN_NS, ORIGIN_NS + 10, 1, 2, 0),
         r.Kernel(1, text("scale"), 2, 1),
-        r.WorkGroupInfo(256, 8, 0, None, 1, 1),
+        r.WorkGroupInfo(256, 8, 0, 16, 1, 1),
         r.Launch(
             1, (1024,), (64,), (), True,
-            (r.Argument(ArgumentKind.BUFFER, 0, 0, "", "", "", 1), scalar), 1,
+            (r.Argument(ArgumentKind.BUFFER, 16, 0, "", "", "", 1), scalar), 1,
         ),
         r.Launch(
             2, (32, 32), (), (1, 1), True,
@@ -142,7 +142,7 @@ def _rows() -> dict[RowTable, list[list[int]]]:
         stamps.append([2 * number, queued, queued + 1_000, start, start + 100_000, 0])
     call = ORIGIN_NS + 5_000_000
     calls = [
-        # A blocking write, a failing copy, a wait for the first launch, a fill without stamps.
+        # A blocking write, a failing copy, a wait for the first launch, a fill without stamps, a copy.
         [call, call + 90_000, Api.clEnqueueWriteBuffer, 0, 1, 1, 0x1000, 0, 0, 0, 1, 4096, 0, 64, 1,
          0x8001],
         [call + 100_000, call + 101_000, Api.clEnqueueCopyBuffer, -30, 2, 1, 0x1000, 0, 0, 1, 2,
@@ -151,6 +151,8 @@ def _rows() -> dict[RowTable, list[list[int]]]:
          0],
         [call + 400_000, call + 410_000, Api.clEnqueueFillBuffer, 0, 2, 1, 0x2000, 8, 0, 0, 2, 512,
          0, 0, 0, 0x8002],
+        [call + 420_000, call + 430_000, Api.clEnqueueCopyBuffer, 0, 2, 1, 0x1000, 0, 0, 1, 2, 256,
+         128, 64, 0, 0x8003],
     ]  # fmt: skip
     stamps.append([1, call + 1_000, call + 2_000, call + 10_000, call + 60_000, 0])
     return {

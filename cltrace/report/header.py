@@ -104,8 +104,8 @@ def _times(trace: Trace) -> list[Fact]:
 def _cost(trace: Trace) -> Fact:
     """What tracing cost: measured in the run, but for what the driver adds of itself."""
     (calls, hook_ns, reader_ns, waits, wait_ns), *_ = trace.rows(
-        "SELECT sum(hook_calls), sum(hook_ns), sum(reader_cpu_ns), sum(event_waits), "
-        "sum(event_wait_ns) FROM v_process"
+        "SELECT sum(hook_calls), total(hook_ns), total(reader_cpu_ns), sum(event_waits), "
+        "total(event_wait_ns) FROM v_process"
     )
     if calls is None:
         return Fact("cost", "tracing cost", "not known: no process told it")

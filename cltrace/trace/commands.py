@@ -51,13 +51,14 @@ class HostCalls:
     `commands` and `calls` are columns by the name they have in the trace's tables, ordered by when
     the call was entered. Identifiers are the process's own. `edges` are pairs of positions in
     `commands`: the first waits for the second. `waits` are pairs of a position in `calls` and one in
-    `commands`.
+    `commands`. `damaged_rows` is how many calls were left out because no entry point has their number.
     """
 
     commands: dict[str, Int64s]
     calls: dict[str, Int64s]
     edges: Int64s
     waits: Int64s
+    damaged_rows: int
 
 
 def assemble(spool: ProcessSpool) -> HostCalls:
@@ -71,22 +72,18 @@ def assemble(spool: ProcessSpool) -> HostCalls:
     _add_completions(columns, spool.rows(COMPLETIONS))
     columns["queue_id"] = _queue_ids(columns, spool.records(Queue))
     columns["flags"] |= np.where(_first_launches(columns, spool), FIRST_LAUNCH, 0)
-    others = _call_columns(calls[~is_command], spool)
+    is_known = np.isin(calls[:, CALLS.index("api")], [int(api) for api in Api])
+    others = _call_columns(calls[~is_command & is_known], spool)
     edges, waits = _joined(spool.rows(EDGES), columns, others)
     for column in ("queue_handle", "event_handle", "mark"):
         del columns[column]
     del others["mark"], others["queue_handle"]
-    return HostCalls(columns, others, edges, waits)
+    return HostCalls(columns, others, edges, waits, int((~is_known).sum()))
 
 
 def _enqueues(calls: Int64s) -> NDArray[np.bool_]:
     """Which calls made a command: they enqueue, and succeeded."""
-    known = np.zeros(max(map(int, Api)) + 1, np.bool_)
-    known[[int(api) for api in COMMAND_KINDS]] = True
-    api = calls[:, CALLS.index("api")]
-    is_known = (api >= 0) & (api < len(known))
-    enqueues = np.zeros(len(calls), np.bool_)
-    enqueues[is_known] = known[api[is_known]]
+    enqueues = np.isin(calls[:, CALLS.index("api")], [int(api) for api in COMMAND_KINDS])
     succeeded: NDArray[np.bool_] = calls[:, CALLS.index("status")] == 0
     return enqueues & succeeded
 

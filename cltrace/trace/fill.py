@@ -23,8 +23,8 @@ def record_rows(spool: ProcessSpool, numbers: Numbers) -> Iterator[tuple[Table, 
 
 
 def clean(text: str) -> str:
-    """Text that SQLite takes: bytes that were no Unicode are replaced."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    """Text that SQLite takes: what is no Unicode in it is replaced."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _process_row(spool: ProcessSpool, numbers: Numbers) -> Row:

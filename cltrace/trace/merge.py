@@ -13,38 +13,11 @@ from cltrace.trace import schema
 from cltrace.trace.catalogue import catalogue_of_rows
 from cltrace.trace.commands import ABSENT, Int64s
 from cltrace.trace.guard import open_trace
+from cltrace.trace.reader import whole_number
 from cltrace.trace.rollups import Grouping, groupings, write_rollups
 from cltrace.trace.schema import Table
 from cltrace.trace.store import Store
-
-_REFERENCES: Final = {
-    "process_id": "process",
-    "thread_id": "thread",
-    "platform_id": "platform",
-    "device_id": "device",
-    "parent_device_id": "device",
-    "context_id": "context",
-    "queue_id": "queue",
-    "program_id": "program",
-    "parent_program_id": "program",
-    "kernel_id": "kernel",
-    "launch_id": "launch",
-    "buffer_id": "buffer",
-    "parent_buffer_id": "buffer",
-    "source_buffer_id": "buffer",
-    "target_buffer_id": "buffer",
-    "site_id": "site",
-    "outer_site_id": "site",
-    "string_id": "string",
-    "source_string_id": "string",
-    "log_string_id": "string",
-    "name_string_id": "string",
-    "content_data_id": "content_data",
-    "command_id": "command",
-    "waits_for_command_id": "command",
-    "api_call_id": "api_call",
-}
-"""Which table a column's numbers are of. A table's own `id` is of the table itself."""
+from cltrace.trace.validation import REFERENCES, check_values
 
 _NOT_COPIED: Final = frozenset({"meta", "api", "rollup", "api_rollup"})
 _SUMMED_COLUMNS: Final = (
@@ -107,6 +80,7 @@ class _Merger:
         def read(sql: str) -> list[tuple[Any, ...]]:
             return connection.execute(sql).fetchall()
 
+        check_values(connection, path)
         if not self._metas:
             self._store.insert(schema.API, read("SELECT * FROM api"))
         meta = dict(read("SELECT key, value FROM meta"))
@@ -133,7 +107,7 @@ def _moved(
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of a table with all numbers moved behind those that are used."""
     moves = [
-        offsets.get(table.name if name == "id" else _REFERENCES.get(name, ""), 0)
+        offsets.get(table.name if name == "id" else REFERENCES.get(name, ""), 0)
         for name in table.column_names
     ]
     cursor = connection.execute(f"SELECT {', '.join(table.column_names)} FROM {table.name}")
@@ -159,10 +133,15 @@ def _command_columns(connection: sqlite3.Connection) -> dict[str, Int64s]:
     return columns
 
 
+def _numbers(metas: list[dict[str, Any]], key: str) -> list[int]:
+    found = (whole_number(meta.get(key)) for meta in metas)
+    return [number for number in found if number is not None]
+
+
 def _merged_meta(metas: list[dict[str, Any]]) -> dict[str, str | None]:
     """The first trace's facts, the longest time, the worst end."""
-    origins = [int(meta["origin_host_ns"]) for meta in metas if meta.get("origin_host_ns")]
-    ends = [int(meta["ended_host_ns"]) for meta in metas if meta.get("ended_host_ns")]
+    origins = _numbers(metas, "origin_host_ns")
+    ends = _numbers(metas, "ended_host_ns")
     hosts = {meta.get("host") for meta in metas}
     is_complete = all(meta.get("state") == "complete" for meta in metas)
     same_clock = len(hosts) == 1

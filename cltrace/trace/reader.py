@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import DamagedTraceError
 from cltrace.trace.guard import open_trace
+from cltrace.trace.validation import check_short_tables
 from cltrace.trace.views import VIEWS
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_MOST: Final = 1 << 62
 _VIEWS_BY_NAME: Final = {view.name: view for view in VIEWS}
 
 
@@ -28,6 +30,12 @@ class Trace:
         """Open the trace at `path`. Raises: `TraceError`."""
         self.path: Final = path
         self._connection = open_trace(path)
+        try:
+            with self._said_plainly():
+                check_short_tables(self._connection, path)
+        except BaseException:
+            self._connection.close()
+            raise
 
     def __enter__(self) -> "Trace":
         return self
@@ -50,12 +58,8 @@ class Trace:
         return {str(key): value for key, value in self.rows("SELECT key, value FROM v_meta")}
 
     def meta_int(self, key: str) -> int | None:
-        """A fact that is a whole number; `None` when it is missing or is none."""
-        value = self.meta.get(key)
-        try:
-            return None if value is None else int(value)
-        except (TypeError, ValueError):
-            return None
+        """A fact that is a whole number; `None` when it is missing, or is no plausible one."""
+        return whole_number(self.meta.get(key))
 
     @property
     def command_line(self) -> list[str]:
@@ -80,23 +84,30 @@ class Trace:
 
     def table(self, view: str) -> "pd.DataFrame":
         """A view as a pandas table. Raises: `KeyError` for a view that there is not."""
-        import pandas as pd  # noqa: PLC0415 - 0.3 s that most readers do not need
-
         if view not in _VIEWS_BY_NAME:
             raise KeyError(f"there is no view {view!r}; there are {', '.join(_VIEWS_BY_NAME)}")
         with self._said_plainly():
-            return pd.read_sql_query(
-                f"SELECT * FROM {view}", self._connection, dtype_backend="numpy_nullable"
-            )
+            return self.sql(f"SELECT * FROM {view}")
 
     def __getitem__(self, view: str) -> "pd.DataFrame":
         return self.table(view)
 
     def sql(self, query: str) -> "pd.DataFrame":
-        """The result of a query on the views, as a pandas table."""
+        """The result of a query on the views, as a pandas table.
+
+        Columns are `Int64`, `Float64` or `string`; one of bytes, or of several kinds, is of objects.
+        Raises: `sqlite3.Error` when the query is wrong.
+        """
         import pandas as pd  # noqa: PLC0415 - 0.3 s that most readers do not need
 
-        return pd.read_sql_query(query, self._connection, dtype_backend="numpy_nullable")
+        cursor = self._connection.execute(query)
+        names = [column[0] for column in cursor.description or ()]
+        columns = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(names)
+        series = [
+            pd.Series(list(column), dtype=_dtype_of(name, column))
+            for name, column in zip(names, columns, strict=True)
+        ]
+        return pd.concat(series, axis=1, keys=names) if series else pd.DataFrame()
 
     def __repr__(self) -> str:
         return f"<cltrace.Trace {str(self.path)!r}>"
@@ -116,6 +127,27 @@ class Trace:
             yield
         except sqlite3.DatabaseError as error:
             raise DamagedTraceError(f"{self.path} is damaged: {error}") from error
+
+
+def whole_number(text: object) -> int | None:
+    """The number that a text is; `None` when it is none, or larger than any that cltrace writes."""
+    try:
+        number = int(str(text))
+    except ValueError:
+        return None
+    return number if abs(number) < _MOST else None
+
+
+def _dtype_of(name: str, column: tuple[Any, ...]) -> str:
+    """The pandas type of a column: a file from a stranger may hold anything anywhere."""
+    kinds = set(map(type, column)) - {type(None)}
+    if not kinds:
+        return "Int64" if name.endswith(("_ns", "_bytes", "_id")) else "object"
+    if kinds == {int}:
+        return "Int64"
+    if kinds <= {int, float}:
+        return "Float64"
+    return "string" if kinds == {str} else "object"
 
 
 def load(path: str | Path) -> Trace:

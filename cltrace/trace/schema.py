@@ -49,7 +49,7 @@ PROCESS = Table(
     (
         _KEY,
         "host TEXT",
-        "pid INTEGER",
+        "pid INTEGER NOT NULL",
         "parent_pid INTEGER",
         "rank INTEGER",
         "argv TEXT",
@@ -60,7 +60,7 @@ PROCESS = Table(
         "environment TEXT",
         "started_host_ns INTEGER",
         "ended_host_ns INTEGER",
-        "ended_how TEXT",
+        "ended_how TEXT NOT NULL",
         "hook_calls INTEGER",
         "hook_ns INTEGER",
         "reader_cpu_ns INTEGER",
@@ -72,11 +72,29 @@ PROCESS = Table(
         "memory_peak_host_ns INTEGER",
     ),
 )
-THREAD = Table("thread", (_KEY, "process_id INTEGER", "native_id INTEGER", "name TEXT"))
-STRING = Table("string", (_KEY, "text TEXT"))
-SITE = Table("site", (_KEY, "file TEXT", "line INTEGER", "function TEXT", "outer_site_id INTEGER"))
+THREAD = Table(
+    "thread", (_KEY, "process_id INTEGER NOT NULL", "native_id INTEGER NOT NULL", "name TEXT")
+)
+STRING = Table("string", (_KEY, "text TEXT NOT NULL"))
+SITE = Table(
+    "site",
+    (
+        _KEY,
+        "file TEXT NOT NULL",
+        "line INTEGER NOT NULL",
+        "function TEXT NOT NULL",
+        "outer_site_id INTEGER",
+    ),
+)
 PLATFORM = Table(
-    "platform", (_KEY, "process_id INTEGER", "name TEXT", "vendor TEXT", "version TEXT")
+    "platform",
+    (
+        _KEY,
+        "process_id INTEGER NOT NULL",
+        "name TEXT NOT NULL",
+        "vendor TEXT NOT NULL",
+        "version TEXT NOT NULL",
+    ),
 )
 DEVICE = Table(
     "device",
@@ -84,11 +102,11 @@ DEVICE = Table(
         _KEY,
         "platform_id INTEGER",
         "parent_device_id INTEGER",
-        "name TEXT",
-        "vendor TEXT",
-        "version TEXT",
-        "driver_version TEXT",
-        "kind TEXT",
+        "name TEXT NOT NULL",
+        "vendor TEXT NOT NULL",
+        "version TEXT NOT NULL",
+        "driver_version TEXT NOT NULL",
+        "kind TEXT NOT NULL",
         "compute_units INTEGER",
         "clock_mhz INTEGER",
         "global_memory_bytes INTEGER",
@@ -100,18 +118,18 @@ DEVICE = Table(
         "extensions TEXT",
     ),
 )
-CONTEXT = Table("context", (_KEY, "process_id INTEGER"))
-CONTEXT_DEVICE = Table("context_device", ("context_id INTEGER", "device_id INTEGER"))
+CONTEXT = Table("context", (_KEY, "process_id INTEGER NOT NULL"))
+CONTEXT_DEVICE = Table("context_device", ("context_id INTEGER NOT NULL", "device_id INTEGER"))
 QUEUE = Table(
     "queue",
     (
         _KEY,
         "context_id INTEGER",
         "device_id INTEGER",
-        "properties INTEGER",
-        "profiling INTEGER",
-        "profiling_forced INTEGER",
-        "known_host_ns INTEGER",
+        "properties INTEGER NOT NULL",
+        "profiling INTEGER NOT NULL",
+        "profiling_forced INTEGER NOT NULL",
+        "known_host_ns INTEGER NOT NULL",
     ),
 )
 PROGRAM = Table(
@@ -119,7 +137,7 @@ PROGRAM = Table(
     (
         _KEY,
         "context_id INTEGER",
-        "origin TEXT",
+        "origin TEXT NOT NULL",
         "source_string_id INTEGER",
         "binary_bytes INTEGER",
         "created_host_ns INTEGER",
@@ -133,15 +151,17 @@ BUILD = Table(
         _KEY,
         "program_id INTEGER",
         "device_id INTEGER",
-        "api INTEGER",
-        "options TEXT",
-        "status INTEGER",
+        "api INTEGER NOT NULL",
+        "options TEXT NOT NULL",
+        "status INTEGER NOT NULL",
         "log_string_id INTEGER",
-        "enter_host_ns INTEGER",
-        "return_host_ns INTEGER",
+        "enter_host_ns INTEGER NOT NULL",
+        "return_host_ns INTEGER NOT NULL",
     ),
 )
-KERNEL = Table("kernel", (_KEY, "program_id INTEGER", "name TEXT", "argument_count INTEGER"))
+KERNEL = Table(
+    "kernel", (_KEY, "program_id INTEGER", "name TEXT NOT NULL", "argument_count INTEGER")
+)
 WORK_GROUP_INFO = Table(
     "work_group_info",
     (
@@ -158,10 +178,10 @@ LAUNCH = Table(
     (
         _KEY,
         "kernel_id INTEGER",
-        "global_size TEXT",
+        "global_size TEXT NOT NULL",
         "local_size TEXT",
         "global_offset TEXT",
-        "work_items INTEGER",
+        "work_items INTEGER NOT NULL",
         "arguments_known INTEGER",
     ),
 )
@@ -169,8 +189,8 @@ LAUNCH_ARG = Table(
     "launch_arg",
     (
         "launch_id INTEGER",
-        "position INTEGER",
-        "kind TEXT",
+        "position INTEGER NOT NULL",
+        "kind TEXT NOT NULL",
         "buffer_id INTEGER",
         "offset_bytes INTEGER",
         "size_bytes INTEGER",
@@ -183,11 +203,11 @@ BUFFER = Table(
     "buffer",
     (
         _KEY,
-        "process_id INTEGER",
+        "process_id INTEGER NOT NULL",
         "context_id INTEGER",
-        "kind TEXT",
-        "flags INTEGER",
-        "size_bytes INTEGER",
+        "kind TEXT NOT NULL",
+        "flags INTEGER NOT NULL",
+        "size_bytes INTEGER NOT NULL",
         "parent_buffer_id INTEGER",
         "origin_bytes INTEGER",
         "width INTEGER",
@@ -195,11 +215,11 @@ BUFFER = Table(
         "depth INTEGER",
         "site_id INTEGER",
         "thread_id INTEGER",
-        "known_host_ns INTEGER",
+        "known_host_ns INTEGER NOT NULL",
         "created_here INTEGER",
         "released_after_host_ns INTEGER",
         "released_before_host_ns INTEGER",
-        "fate TEXT",
+        "fate TEXT NOT NULL",
     ),
 )
 CONTENT = Table(
@@ -211,19 +231,21 @@ CONTENT = Table(
         "content_data_id INTEGER",
     ),
 )
-CONTENT_DATA = Table("content_data", (_KEY, "sha256 TEXT", "size_bytes INTEGER", "deflated BLOB"))
-API = Table("api", (_KEY, "name TEXT", "command_kind TEXT"))
+CONTENT_DATA = Table(
+    "content_data", (_KEY, "sha256 TEXT NOT NULL", "size_bytes INTEGER NOT NULL", "deflated BLOB")
+)
+API = Table("api", (_KEY, "name TEXT NOT NULL", "command_kind TEXT"))
 COMMAND = Table(
     "command",
     (
         _KEY,
-        "api INTEGER",
+        "api INTEGER NOT NULL",
         "thread_id INTEGER",
         "queue_id INTEGER",
         "site_id INTEGER",
         "launch_id INTEGER",
-        "enter_host_ns INTEGER",
-        "return_host_ns INTEGER",
+        "enter_host_ns INTEGER NOT NULL",
+        "return_host_ns INTEGER NOT NULL",
         "queued_device_ns INTEGER",
         "submit_device_ns INTEGER",
         "start_device_ns INTEGER",
@@ -242,34 +264,34 @@ API_CALL = Table(
     "api_call",
     (
         _KEY,
-        "api INTEGER",
+        "api INTEGER NOT NULL",
         "thread_id INTEGER",
         "queue_id INTEGER",
         "site_id INTEGER",
         "subject_id INTEGER",
-        "enter_host_ns INTEGER",
-        "return_host_ns INTEGER",
-        "status INTEGER",
+        "enter_host_ns INTEGER NOT NULL",
+        "return_host_ns INTEGER NOT NULL",
+        "status INTEGER NOT NULL",
         "size_bytes INTEGER",
     ),
 )
-EDGE = Table("edge", ("command_id INTEGER", "waits_for_command_id INTEGER"))
-WAIT = Table("wait", ("api_call_id INTEGER", "command_id INTEGER"))
+EDGE = Table("edge", ("command_id INTEGER NOT NULL", "waits_for_command_id INTEGER NOT NULL"))
+WAIT = Table("wait", ("api_call_id INTEGER NOT NULL", "command_id INTEGER NOT NULL"))
 REGION = Table(
     "region",
     (
         _KEY,
         "thread_id INTEGER",
         "name_string_id INTEGER",
-        "enter_host_ns INTEGER",
+        "enter_host_ns INTEGER NOT NULL",
         "leave_host_ns INTEGER",
     ),
 )
 HOST_CLOCK = Table(
     "host_clock",
     (
-        "process_id INTEGER",
-        "host_ns INTEGER",
+        "process_id INTEGER NOT NULL",
+        "host_ns INTEGER NOT NULL",
         "raw_host_ns INTEGER",
         "realtime_ns INTEGER",
         "bracket_ns INTEGER",
@@ -277,53 +299,58 @@ HOST_CLOCK = Table(
 )
 SURCHARGE = Table(
     "surcharge",
-    ("device_id INTEGER", "launches INTEGER", "plain_ns REAL", "profiling_ns REAL"),
+    (
+        "device_id INTEGER",
+        "launches INTEGER NOT NULL",
+        "plain_ns REAL NOT NULL",
+        "profiling_ns REAL NOT NULL",
+    ),
 )
 DIAGNOSTIC = Table(
     "diagnostic",
     (
         _KEY,
         "process_id INTEGER",
-        "severity TEXT",
-        "code TEXT",
-        "message TEXT",
+        "severity TEXT NOT NULL",
+        "code TEXT NOT NULL",
+        "message TEXT NOT NULL",
         "host_ns INTEGER",
     ),
 )
-REDACTION = Table("redaction", ("process_id INTEGER", "what TEXT"))
+REDACTION = Table("redaction", ("process_id INTEGER", "what TEXT NOT NULL"))
 ROLLUP = Table(
     "rollup",
     (
-        "dimension TEXT",
-        "key TEXT",
-        "label TEXT",
-        "activity TEXT",
-        "calls INTEGER",
-        "timed_calls INTEGER",
-        "total_ns INTEGER",
+        "dimension TEXT NOT NULL",
+        "key TEXT NOT NULL",
+        "label TEXT NOT NULL",
+        "activity TEXT NOT NULL",
+        "calls INTEGER NOT NULL",
+        "timed_calls INTEGER NOT NULL",
+        "total_ns INTEGER NOT NULL",
         "min_ns INTEGER",
         "median_ns REAL",
         "max_ns INTEGER",
         "busy_ns INTEGER",
-        "size_bytes INTEGER",
-        "waited_calls INTEGER",
-        "wait_total_ns INTEGER",
+        "size_bytes INTEGER NOT NULL",
+        "waited_calls INTEGER NOT NULL",
+        "wait_total_ns INTEGER NOT NULL",
         "wait_median_ns REAL",
-        "first_calls INTEGER",
-        "first_wait_ns INTEGER",
+        "first_calls INTEGER NOT NULL",
+        "first_wait_ns INTEGER NOT NULL",
     ),
 )
 API_ROLLUP = Table(
     "api_rollup",
     (
-        "process_id INTEGER",
-        "api INTEGER",
-        "calls INTEGER",
-        "failed INTEGER",
-        "total_ns INTEGER",
-        "min_ns INTEGER",
-        "median_ns REAL",
-        "max_ns INTEGER",
+        "process_id INTEGER NOT NULL",
+        "api INTEGER NOT NULL",
+        "calls INTEGER NOT NULL",
+        "failed INTEGER NOT NULL",
+        "total_ns INTEGER NOT NULL",
+        "min_ns INTEGER NOT NULL",
+        "median_ns REAL NOT NULL",
+        "max_ns INTEGER NOT NULL",
     ),
 )
 

@@ -61,6 +61,8 @@ def finalise(parts: Path, path: Path) -> Finalised:
             if not spool.is_complete and spool.identity.is_alive
         )
         missing = _missing(spools, outcome)
+        if filler.damaged_rows:
+            missing.append(f"{filler.damaged_rows} damaged host calls were left out")
         filler.note_untraced(untraced_reasons(parts))
         filler.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)
         store.commit()
@@ -101,6 +103,7 @@ class _Filler:
         self._grouping = Grouping()
         self._contents: dict[str, int] = {}
         self.commands = 0
+        self.damaged_rows = 0
 
     def add(self, spool: ProcessSpool) -> None:
         """Add one process."""
@@ -170,6 +173,7 @@ class _Filler:
         }
         self._store.insert_columns(schema.COMMAND, commands)
         self._store.insert_columns(schema.API_CALL, calls)
+        self.damaged_rows += found.damaged_rows
         edges, waits = found.edges, found.waits
         self._store.insert_columns(
             schema.EDGE,

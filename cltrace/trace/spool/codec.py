@@ -92,6 +92,6 @@ def _checked(value: Any, allowed: tuple[Any, ...]) -> Any:
     if type(value) in allowed or (type(value) is int and float in allowed):
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise SpoolError(f"a record is damaged: {value} does not fit 64 bits")
-        return value
+        return value if type(value) in allowed else float(value)
     expected = " or ".join(one.__name__ for one in allowed)
     raise SpoolError(f"a record is damaged: {value!r:.60} where {expected} belongs")

@@ -1,0 +1,278 @@
+"""A trace from a stranger: whatever is in it, reading it harms nobody and ends in time."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from cltrace.commands import VERBS
+from cltrace.errors import CltraceError, DamagedTraceError, QueryError
+from cltrace.trace.query import query
+from cltrace.trace.views import VIEWS
+from tests.conftest import Finished, Runner
+from tests.unit.conftest import MakeTrace
+from tests.unit.hostile import BAD_VALUES, ENDLESS, FOREIGN_SCHEMAS, changed, hostile_text
+
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+
+READING = {
+    "summary": [
+        ["summary"],
+        ["summary", "--by", "callsite"],
+        ["summary", "--by", "thread", "--sort", "name"],
+        ["summary", "--by", "process", "--top", "0"],
+        ["summary", "--failed"],
+        ["summary", "--kernel", "*", "--from", "0", "--to", "99"],
+    ],
+    "info": [["info"]],
+    "query": [["query", "{}", f"SELECT * FROM {view.name}"] for view in VIEWS],
+    "merge": [["merge", "-f", "-o", "merged.cltrace", "{}", "{}"]],
+    "recover": [["recover"]],
+}
+"""How each verb that reads traces is tried; a verb that reads none is in `READ_NOTHING`."""
+
+READ_NOTHING = {"run", "demo", "doctor"}
+
+
+def test_every_verb_is_tried_or_reads_nothing() -> None:
+    assert set(READING) | READ_NOTHING == set(VERBS)
+
+
+def words_of(words: list[str], path: Path) -> list[str]:
+    if "{}" in words:
+        return [str(path) if word == "{}" else word for word in words]
+    return [words[0], str(path), *words[1:]]
+
+
+def check(done: Finished) -> None:
+    """What must hold of a reading verb, whatever it read."""
+    assert done.status in {0, 2}, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not HARMFUL.search(done.stdout + done.stderr)
+    if done.status:
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith("cltrace: ")
+
+
+@pytest.mark.parametrize("verb", READING)
+@pytest.mark.parametrize("form", ["table", "csv", "json", "md"])
+def test_hostile_text_goes_through_every_verb_and_format(
+    verb: str, form: str, make_trace: MakeTrace, run: Runner
+) -> None:
+    path = make_trace("hostile.cltrace", text=hostile_text)
+    for words in READING[verb]:
+        chosen = words_of(words, path)
+        if verb in {"summary", "info", "query"}:
+            chosen += ["--format", form]
+        done = run(*chosen, env={"COLUMNS": "80"})
+        check(done)
+        if verb != "recover":
+            assert done.status == 0, done.stderr
+        if verb in {"summary", "info", "query"}:
+            check_form(done.stdout, form)
+
+
+def check_form(text: str, form: str) -> None:
+    """What must hold of a format, whatever is in it."""
+    match form:
+        case "json":
+            json.loads(text)
+        case "csv":
+            cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+            assert not [cell for cell in cells if cell.startswith(("=", "@"))]
+        case "md":
+            assert not re.search(r"(?<!\\)<", text)
+        case _:
+            assert max(map(len, text.splitlines())) <= 80
+
+
+def test_hostile_text_in_ascii_and_in_colour(make_trace: MakeTrace, run: Runner) -> None:
+    path = make_trace("hostile.cltrace", text=hostile_text)
+    plain = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    for words in (["summary", path], ["info", path], ["query", path, "SELECT * FROM v_site"]):
+        done = run(*words, env=plain)
+        check(done)
+        assert done.stdout.isascii()
+        colored = run("--color", "always", *words)
+        without = re.sub(r"\x1b\[[0-9;]*m", "", colored.stdout)
+        assert not HARMFUL.search(without)
+
+
+@pytest.mark.parametrize("what", FOREIGN_SCHEMAS)
+def test_a_file_with_a_foreign_schema_is_refused(
+    what: str, make_trace: MakeTrace, run: Runner
+) -> None:
+    path = changed(make_trace(), FOREIGN_SCHEMAS[what])
+    with pytest.raises(DamagedTraceError):
+        cltrace.load(path)
+    for verb in ("summary", "info", "merge"):
+        done = run(*words_of(READING[verb][0], path))
+        check(done)
+        assert done.status == 2
+
+
+@pytest.mark.parametrize("what", BAD_VALUES)
+def test_a_file_with_bad_values_is_read_or_refused(
+    what: str, make_trace: MakeTrace, run: Runner
+) -> None:
+    path = changed(make_trace(), BAD_VALUES[what])
+    for verb in ("summary", "info", "merge"):
+        for words in READING[verb]:
+            check(run(*words_of(words, path)))
+    try:
+        with cltrace.load(path) as trace:
+            for view in VIEWS:
+                trace[view.name]
+    except CltraceError:
+        pass
+    for name in ("csv", "json", "md"):
+        check(run("summary", path, "--format", name))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "ATTACH DATABASE 'stolen.db' AS s",
+        "VACUUM INTO 'copy.db'",
+        "PRAGMA writable_schema = ON",
+        "PRAGMA table_info(command)",
+        "DELETE FROM command",
+        "UPDATE meta SET value = 1",
+        "DROP VIEW v_command",
+        "CREATE TABLE x (y)",
+        "CREATE TEMP TABLE x (y)",
+        "SELECT load_extension('evil')",
+        "SELECT writefile('evil', 'x')",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT sql FROM sqlite_schema",
+        "SELECT * FROM sqlite_master",
+        "SELECT * FROM pragma_database_list",
+        "SELECT * FROM dbstat",
+        "SELECT randomblob(1000000000)",
+        "SELECT zeroblob(1000000000)",
+        "SELECT 1; SELECT 2",
+        "BEGIN; SELECT 1",
+        "SELECT nosuch FROM v_command",
+        "nonsense",
+        "",
+        "SELECT '\x00",
+        "WITH x AS (SELECT 1) INSERT INTO meta SELECT 1, 2",
+        "REINDEX",
+        "ANALYZE",
+    ],
+)
+def test_a_query_can_only_read(sql: str, make_trace: MakeTrace, tmp_path: Path) -> None:
+    path = make_trace()
+    before, around = path.read_bytes(), set(tmp_path.iterdir())
+    with pytest.raises(QueryError) as caught:
+        query(path, sql, most_rows=10, most_seconds=5)
+    assert len(str(caught.value).splitlines()) == 1
+    assert path.read_bytes() == before
+    assert set(tmp_path.iterdir()) == around
+
+
+def test_an_endless_query_ends_in_time(make_trace: MakeTrace, run: Runner) -> None:
+    path = make_trace()
+    with pytest.raises(QueryError, match="longer than"):
+        query(path, f"SELECT count(*) FROM ({ENDLESS})", most_rows=5, most_seconds=0.3)
+    cut = query(path, ENDLESS, most_rows=5, most_seconds=5)
+    assert cut.is_cut
+    assert [row[0] for row in cut.rows] == [1, 2, 3, 4, 5]
+    done = run("query", path, f"SELECT max(command_id) FROM ({ENDLESS})", "--timeout", "0.3")
+    check(done)
+    assert done.status == 2
+
+
+def test_a_large_result_is_refused(make_trace: MakeTrace) -> None:
+    path = make_trace()
+    for sql in ("SELECT printf('%.*c', 9000000, 'x') FROM v_command",
+                "SELECT hex(hex(hex(hex(printf('%.*c', 9000000, 'x')))))"):  # fmt: skip
+        with pytest.raises(QueryError):
+            query(path, sql, most_rows=1000, most_seconds=20)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM v_command",
+        "SELECT kind FROM v_command",
+        "SELECT upper(kernel), 1.5, NULL, x'00' FROM v_command LIMIT 2",
+    ],
+)
+def test_a_query_that_reads_is_answered(sql: str, make_trace: MakeTrace, run: Runner) -> None:
+    path = make_trace()
+    assert query(path, sql, most_rows=100, most_seconds=5).rows
+    for form in ("table", "csv", "json", "md"):
+        assert run("query", path, sql, "--format", form).status == 0
+    assert run("query", path, "-", stdin=sql).status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "contents"),
+    [
+        ("empty", b""),
+        ("garbage", bytes(range(256)) * 40),
+        ("text", b"SQLite format 3\x00 but then nothing"),
+        ("zeros", bytes(100_000)),
+    ],
+)
+def test_what_is_no_trace_is_said_in_one_line(
+    name: str, contents: bytes, run: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{name}.cltrace"
+    path.write_bytes(contents)
+    for words in (["summary", path], ["info", path], ["query", path, "SELECT 1"],
+                  ["merge", "-o", "m.cltrace", path, path]):  # fmt: skip
+        done = run(*words)
+        check(done)
+        assert done.status == 2
+        assert path.name in done.stderr
+    assert path.read_bytes() == contents
+    assert not (tmp_path / "m.cltrace").exists()
+
+
+def test_a_file_cut_short_is_said_in_one_line_or_read(
+    make_trace: MakeTrace, run: Runner, tmp_path: Path
+) -> None:
+    whole = make_trace().read_bytes()
+    for part in (1, 50, 99, 100, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 1):
+        path = tmp_path / f"cut{part}.cltrace"
+        path.write_bytes(whole[:part])
+        for verb in ("summary", "info", "merge"):
+            check(run(*words_of(READING[verb][0], path)))
+
+
+def test_another_sqlite_file_is_no_trace(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "other.cltrace"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE command (id)")
+    database.close()
+    done = run("summary", path)
+    check(done)
+    assert "not a cltrace trace" in done.stderr
+
+
+def test_what_is_not_there_or_not_readable_is_said(
+    make_trace: MakeTrace, run: Runner, tmp_path: Path
+) -> None:
+    for words in (["summary", "nosuch.cltrace"], ["summary", tmp_path], ["recover", "nosuch"],
+                  ["summary", "/proc/self/mem"], ["merge", "-o", "/nosuch/x", make_trace()],
+                  ["summary"]):  # fmt: skip
+        done = run(*words, cwd=Path("/proc"))
+        check(done)
+        assert done.status == 2
+
+
+def test_names_with_special_characters_are_names(make_trace: MakeTrace, run: Runner) -> None:
+    path = make_trace()
+    for name in ("a?mode=rwc.cltrace", "b#c.cltrace", "d%20e.cltrace", "-f.cltrace", "ü ö.cltrace"):
+        other = path.with_name(name)
+        shutil.copy(path, other)
+        assert run("summary", f"./{name}").status == 0
+        assert sorted(one.name for one in path.parent.iterdir() if "made" not in one.name)
