@@ -11,6 +11,7 @@ import pytest
 
 import cltrace
 from cltrace.trace.reader import Trace
+from tests.layer import CountingLayer, compiled_layer
 
 PROGRAMS = Path(__file__).parent / "opencl" / "programs"
 MOST_SECONDS = 120
@@ -68,6 +69,7 @@ def run(tmp_path: Path) -> Runner:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         stdin: str | None = None,
+        seconds: float = MOST_SECONDS,
         command: Sequence[str | Path] = (sys.executable, "-m", "cltrace"),
     ) -> Finished:
         done = subprocess.run(
@@ -76,7 +78,7 @@ def run(tmp_path: Path) -> Runner:
             cwd=cwd or tmp_path,
             env={**clean_environment(), **(env or {})},
             input=stdin.encode() if stdin is not None else None,
-            timeout=MOST_SECONDS,
+            timeout=seconds,
             check=False,
         )
         return Finished(done.returncode, _text(done.stdout), _text(done.stderr))
@@ -100,6 +102,17 @@ def traced(run: Runner, tmp_path: Path) -> Iterator[Callable[..., Trace]]:
     yield tracer
     for one in opened:
         one.close()
+
+
+@pytest.fixture(scope="session")
+def _layer_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled_layer(tmp_path_factory.mktemp("layer"))
+
+
+@pytest.fixture
+def layer(_layer_library: Path, tmp_path: Path) -> CountingLayer:
+    """The counting layer, with nothing counted."""
+    return CountingLayer(_layer_library, tmp_path / "counts")
 
 
 def needs(is_there: bool, what: str) -> None:

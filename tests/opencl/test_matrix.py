@@ -1,20 +1,16 @@
 """Nothing explicit is missed: every count equals that of a layer below Python."""
 
-import shutil
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import cltrace
 from tests.conftest import PROGRAMS, Runner
+from tests.layer import CountingLayer, traced_counts
 
 pytestmark = pytest.mark.opencl
-
-LAYER_SOURCE = Path(__file__).parent / "layer" / "counting_layer.c"
 
 VISIBLE_SECTIONS = (
     "launches",
@@ -37,55 +33,12 @@ INVISIBLE = {
 }
 """The closed list of docs/limits.md: what the layer counts in a section beyond what is traced."""
 
-SAME_THING = {
-    "clCreateCommandQueueWithProperties": "clCreateCommandQueue",
-    "clCreateProgramWithIL": "clCreateProgramWithIL",
-}
-
-
-def entry_points() -> dict[str, int]:
-    """Names and positions of what the layer counts, read from its source."""
-    found = {}
-    for line in LAYER_SOURCE.read_text().splitlines():
-        words = line.replace("X(", " ").replace(",", " ").replace(")", " ").split()
-        if line.startswith("    X(cl"):
-            found[words[0]] = int(words[1])
-    return found
-
-
-@pytest.fixture(scope="session")
-def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The compiled layer."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    library = tmp_path_factory.mktemp("layer") / "counting_layer.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, LAYER_SOURCE]
-    subprocess.run([*map(str, command)], check=True)
-    return library
-
-
-def layer_counts(file: Path) -> Counter[str]:
-    """What the layer counted."""
-    counters = np.fromfile(file, np.uint64)
-    counts: Counter[str] = Counter()
-    for name, position in entry_points().items():
-        if counters[position]:
-            counts[SAME_THING.get(name, name)] += int(counters[position])
-    return counts
-
-
-def traced_counts(path: Path) -> Counter[str]:
-    """What the trace has, by entry point, calls that failed included."""
-    with cltrace.load(path) as trace:
-        return Counter(dict(trace.rows("SELECT api, count(*) FROM v_api_call GROUP BY api")))
-
 
 def both_counts(
-    run: Runner, layer: Path, tmp_path: Path, *sections: str
+    run: Runner, layer: CountingLayer, tmp_path: Path, *sections: str
 ) -> tuple[Counter[str], Counter[str]]:
     """What the layer and the trace say of one run of the matrix."""
-    counts_file, path = tmp_path / "counts", tmp_path / "matrix.cltrace"
+    path = tmp_path / "matrix.cltrace"
     done = run(
         "run",
         "-q",
@@ -94,10 +47,10 @@ def both_counts(
         sys.executable,
         PROGRAMS / "matrix.py",
         *sections,
-        env={"OPENCL_LAYERS": str(layer), "COUNTING_LAYER_FILE": str(counts_file)},
+        env=layer.environment,
     )
     assert (done.status, done.stdout) == (0, "done\n"), done.stderr
-    below, seen = layer_counts(counts_file), traced_counts(path)
+    below, seen = layer.counts(), traced_counts(path)
     # Letting go of a memory object is no command, and the layer does not count it.
     del seen["clReleaseMemObject"]
     return below, seen
@@ -113,7 +66,7 @@ def hidden_waits(tmp_path: Path) -> Counter[str]:
 
 @pytest.mark.parametrize("section", VISIBLE_SECTIONS)
 def test_counts_what_the_layer_counts(
-    section: str, run: Runner, layer: Path, tmp_path: Path
+    section: str, run: Runner, layer: CountingLayer, tmp_path: Path
 ) -> None:
     below, seen = both_counts(run, layer, tmp_path, section)
     assert sum(below.values()) > 3
@@ -122,7 +75,7 @@ def test_counts_what_the_layer_counts(
 
 @pytest.mark.parametrize("section", INVISIBLE)
 def test_misses_exactly_what_the_limits_say(
-    section: str, run: Runner, layer: Path, tmp_path: Path
+    section: str, run: Runner, layer: CountingLayer, tmp_path: Path
 ) -> None:
     below, seen = both_counts(run, layer, tmp_path, section)
     assert dict(below - seen - hidden_waits(tmp_path)) == INVISIBLE[section]

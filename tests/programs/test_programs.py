@@ -1,0 +1,116 @@
+"""Programs of others do under cltrace what they do without it, and every launch is seen."""
+
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.conftest import Finished, Runner
+from tests.layer import CountingLayer, traced_counts
+from tests.programs.conftest import SourceOf
+
+pytestmark = [pytest.mark.opencl, pytest.mark.programs]
+
+ENVIRONMENT = {
+    "PYOPENCL_CTX": "0",
+    "PYOPENCL_TEST": "0",
+    "MPLBACKEND": "Agg",
+    "PYTHONHASHSEED": "0",
+}
+
+EXAMPLES = [
+    *(
+        ("pyopencl", f"examples/{name}.py")
+        for name in (
+            *("demo", "demo_array", "demo_elementwise", "demo_elementwise_complex"),
+            *("demo-struct-reduce", "demo_meta_template", "narray", "pi-monte-carlo", "n-body"),
+            *("svm", "dump-properties", "black-hole-accretion"),
+        )
+    ),
+    *(
+        ("reikna", f"examples/demo_{name}.py")
+        for name in ("real_to_complex_fft", "specgram", "specialized_fft", "struct_reduce")
+    ),
+    *(
+        ("loopy", f"examples/python/{name}.py")
+        for name in ("hello-loopy", "rank-one", "vector-types", "find-centers")
+    ),
+]
+
+TESTS_OF_OTHERS = [
+    ("pyopencl", "test/test_wrapper.py"),
+    ("pyopencl", "test/test_clrandom.py"),
+    pytest.param("pyopencl", "test/test_algorithm.py", marks=pytest.mark.slow),
+    pytest.param("pyopencl", "test/test_clmath.py", marks=pytest.mark.slow),
+    pytest.param("reikna", "test/test_algorithms", marks=pytest.mark.slow),
+]
+
+LAUNCHES = "clEnqueueNDRangeKernel"
+
+VARYING = re.compile(r"0x[0-9a-f]+|[-+]?\d[\d.]*(e[-+]?\d+)?|\bnan\b|\s+")
+"""What differs from run to run of one program: times, random numbers, and how they are aligned."""
+
+
+def without_numbers(text: str) -> str:
+    return VARYING.sub("", text)
+
+
+def run_both(
+    run: Runner, layer: CountingLayer, directory: Path, *words: str | Path
+) -> tuple[Finished, Finished]:
+    """The program native and traced. Both asked the same launches of the driver; all are traced."""
+    trace = directory / "traced.cltrace"
+    environment = {**ENVIRONMENT, **layer.environment}
+    native = run(*words, command=[sys.executable], cwd=directory, env=environment)
+    native_counts = layer.counts()
+    layer.restart()
+    flags = ("run", "-q", "-f", "-o", trace, "--")
+    traced = run(*flags, sys.executable, *words, cwd=directory, env=environment)
+    counts = layer.counts()
+    assert traced.status == native.status
+    assert counts[LAUNCHES] == native_counts[LAUNCHES]
+    assert traced_counts(trace)[LAUNCHES] == counts[LAUNCHES]
+    return native, traced
+
+
+@pytest.mark.parametrize(("package", "program"), EXAMPLES)
+def test_an_example_does_what_it_does_untraced(
+    package: str, program: str, source_of: SourceOf, run: Runner, layer: CountingLayer
+) -> None:
+    path = source_of(package) / program
+    native, traced = run_both(run, layer, path.parent, path.name)
+    assert native.status == 0, native.stderr
+    assert without_numbers(traced.stdout) == without_numbers(native.stdout)
+    assert without_numbers(traced.stderr) == without_numbers(native.stderr)
+
+
+@pytest.mark.parametrize(("package", "module"), TESTS_OF_OTHERS)
+def test_tests_of_others_end_as_they_end_untraced(
+    package: str, module: str, source_of: SourceOf, run: Runner, layer: CountingLayer
+) -> None:
+    path = source_of(package) / module
+    report = path.parent / "report.xml"
+    outcomes = []
+
+    def runner(*words: str | Path, **how: object) -> Finished:
+        report.unlink(missing_ok=True)
+        done = run(*words, seconds=900, **how)
+        outcomes.append(outcomes_in(report))
+        return done
+
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", path.name)
+    run_both(runner, layer, path.parent, *words)
+    native, traced = outcomes
+    assert list(native.values()).count("passed") > 5
+    assert traced == native
+
+
+def outcomes_in(report: Path) -> dict[str, str]:
+    """How each test ended, as pytest's own report says."""
+    found = {}
+    for case in ET.parse(report).iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        found[name] = next((child.tag for child in case if child.tag != "system-out"), "passed")
+    return found
