@@ -38,17 +38,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> int:
-    parser = make_parser()
-    verb, color, rest = _split(parser, words)
-    entry = VERBS[verb].load()
-    own = _VerbParser(
-        VERBS[verb].usage_status,
-        prog=f"cltrace {verb}",
-        description=VERBS[verb].summary[0].upper() + VERBS[verb].summary[1:] + ".",
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    entry.add_arguments(own)
+    verb, color, rest = _split(make_parser(), words)
+    entry, own = VERBS[verb].load(), make_verb_parser(verb)
     split = getattr(entry, "split_command", None)
     if split is None:
         arguments = own.parse_args(rest)
@@ -58,6 +49,20 @@ def _run(words: list[str]) -> int:
         arguments.command = command
     arguments.color = color
     return entry.execute(arguments)
+
+
+def make_verb_parser(verb: str) -> argparse.ArgumentParser:
+    """The parser of what follows a verb."""
+    entry = VERBS[verb]
+    parser = _VerbParser(
+        entry.usage_status,
+        prog=f"cltrace {verb}",
+        description=entry.summary[0].upper() + entry.summary[1:] + ".",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    entry.load().add_arguments(parser)
+    return parser
 
 
 class _VerbParser(argparse.ArgumentParser):
