@@ -142,7 +142,8 @@ class Bench:
     def program(self) -> list[Figure]:
         """A program that moves data and computes."""
         report = self.scratch / "program.json"
-        command = [PYTHON, PROGRAMS / "products.py", str(PRODUCTS), str(PRODUCT_SIZE), report]
+        command = [PYTHON, PROGRAMS / "products.py", str(PRODUCTS), str(PRODUCT_SIZE), "0", report]
+        profiling = [*command[:-2], "1", report]
 
         def way(words: list[str | Path]) -> Callable[[], float]:
             def run() -> float:
@@ -155,6 +156,7 @@ class Bench:
             {
                 "native": way(command),
                 "again": way(command),
+                "profiling": way(profiling),
                 "traced": way([*self.traced_by(), *command]),
             },
             self.rounds,
@@ -168,6 +170,7 @@ class Bench:
         return [
             Figure("200 products of 256² matrices, native", "ms", spread(native)),
             Figure("the same, native again: the noise", "%", beside("again")),
+            Figure("the same, with a profiling queue", "%", beside("profiling")),
             Figure("the same, traced", "%", beside("traced")),
         ]
 
@@ -180,7 +183,9 @@ class Bench:
             use([*words, PYTHON, PROGRAMS / "metered.py", outer, PYTHON, *program])
             peaks[name] = report_in(outer)["peak_bytes"]
         with cltrace.load(self.trace) as trace:
-            found = trace.rows("SELECT count(*), count(end_ns) FROM v_kernel")[0]
+            found = trace.rows(
+                "SELECT count(*), count(end_device_ns) FROM v_command WHERE kind = 'kernel'"
+            )[0]
         lost = MANY_LAUNCHES + 100 - min(found)
         added_mb = (peaks["traced"] - peaks["native"]) / MB
         return [

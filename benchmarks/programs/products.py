@@ -1,6 +1,7 @@
 """Multiplies matrices, moving them to the device and back each time, and says what that took.
 
-Usage: products.py PRODUCTS SIZE REPORT. REPORT gets JSON: `wall_ns`, of the loop alone.
+Usage: products.py PRODUCTS SIZE PROFILING REPORT. PROFILING is 0 or 1. REPORT gets JSON:
+`wall_ns`, of the loop alone.
 """
 
 import json
@@ -24,10 +25,11 @@ kernel void multiply(global const float *a, global const float *b, global float 
 
 
 def main() -> None:
-    products, size = map(int, sys.argv[1:3])
+    products, size, profiling = map(int, sys.argv[1:4])
     device = cl.get_platforms()[0].get_devices()[0]
     context = cl.Context([device])
-    queue = cl.CommandQueue(context)
+    properties = cl.command_queue_properties.PROFILING_ENABLE if profiling else 0
+    queue = cl.CommandQueue(context, properties=properties)
     random = np.random.default_rng(1)
     a, b = (random.random((size, size), np.float32) for _ in range(2))
     c = np.empty_like(a)
@@ -49,7 +51,7 @@ def main() -> None:
     wall_ns = time.perf_counter_ns() - begin_ns
     if not np.allclose(c, a @ b, rtol=1e-3):
         sys.exit("the product is wrong")
-    Path(sys.argv[3]).write_text(json.dumps({"wall_ns": wall_ns}))
+    Path(sys.argv[4]).write_text(json.dumps({"wall_ns": wall_ns}))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Installing and removing replacements of attributes; no OpenCL in it."""
 
+import contextlib
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -70,10 +72,20 @@ def _install(patch: Patch) -> _Installed:
         entry = VectorcallEntry(patch.owner, patch.constructor_witness)
     own_value = vars(patch.owner).get(patch.name, _ABSENT)
     replacement = patch.wrap(getattr(patch.owner, patch.name))
+    if entry is not None:
+        _keep_signature(patch.owner, replacement)
     setattr(patch.owner, patch.name, replacement)
     if entry is not None:
         entry.clear()
     return _Installed(patch.owner, patch.name, own_value, replacement, entry)
+
+
+def _keep_signature(cls: type, constructor: Any) -> None:
+    """Have `inspect.signature(cls)` say what it says while `constructor` is not yet in place."""
+    with contextlib.suppress(TypeError, ValueError):
+        seen = inspect.signature(cls)
+        instance = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        constructor.__signature__ = seen.replace(parameters=[instance, *seen.parameters.values()])
 
 
 def _name(installed: _Installed) -> str:

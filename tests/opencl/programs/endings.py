@@ -44,6 +44,7 @@ if how == "kill":
     time.sleep(0.3)
     os.kill(os.getpid(), signal.SIGKILL)
 if how == "segv":
+    time.sleep(0.3)
     os.kill(os.getpid(), signal.SIGSEGV)
 if how == "loop":
     begin = time.monotonic()
