@@ -80,8 +80,9 @@ class Bench:
     ) -> LaunchRun:
         """Run programs/launches.py under programs/metered.py, perhaps traced."""
         inner, outer = self.scratch / "inner.json", self.scratch / "outer.json"
-        numbers = [str(int(one)) for one in (arguments, launches, profiling, held)]
-        program = [PYTHON, PROGRAMS / "launches.py", *numbers, inner]
+        numbers = [str(int(one)) for one in (arguments, launches, profiling)]
+        mode = "held" if held else "free"
+        program = [PYTHON, PROGRAMS / "launches.py", *numbers, mode, inner]
         command = [PYTHON, PROGRAMS / "metered.py", outer, *program]
         used = use([*self.traced_by(), *command] if traced else command)
         found = report_in(inner)
@@ -99,13 +100,47 @@ class Bench:
 
     def launches(self, arguments: int, most_loop_us: float) -> list[Figure]:
         """The cost of a launch of a one-item kernel with so many arguments."""
+        runs = self._launch_runs(arguments)
+        loop = {name: [run.loop_us for run in some] for name, some in runs.items()}
+        process = {name: [run.process_us for run in some] for name, some in runs.items()}
+        short_us = spread([run.parent_us for run in runs["short"]]).median / LAUNCHES
+        finalising = spread([run.parent_us - short_us for run in runs["traced"]])
+        size = spread([run.file_bytes for run in runs["traced"]])
+        what = f"{arguments} argument{'s' if arguments > 1 else ''}"
 
+        def added(used: dict[str, list[float]], traced: str, native: str) -> Spread:
+            return spread(differences(used[traced], used[native]))
+
+        return [
+            Figure(f"loop, native, {what}", "µs", spread(loop["native"])),
+            Figure(f"loop, profiling on, {what}", "µs", spread(loop["profiling"])),
+            Figure(f"loop, traced, {what}", "µs", spread(loop["traced"])),
+            Figure("added to the loop", "µs", added(loop, "traced", "profiling"), most_loop_us),
+            Figure(
+                "added to it, queue held", "µs", added(loop, "held, traced", "held"), most_loop_us
+            ),
+            Figure(f"process, native, {what}", "µs", spread(process["native"])),
+            Figure(f"process, profiling on, {what}", "µs", spread(process["profiling"])),
+            Figure(
+                "added to the process", "µs", added(process, "traced", "profiling"), MOST_PROCESS_US
+            ),
+            Figure(
+                "added to it, queue held",
+                "µs",
+                added(process, "held, traced", "held"),
+                MOST_PROCESS_US,
+            ),
+            Figure("finalising", "µs", finalising, MOST_FINALISING_US),
+            Figure("file", "B", size, MOST_FILE_BYTES),
+        ]
+
+    def _launch_runs(self, arguments: int) -> dict[str, list[LaunchRun]]:
         def way(*, profiling: bool, traced: bool, held: bool = False) -> Callable[[], LaunchRun]:
             return lambda: self.launch(
                 arguments, LAUNCHES, profiling=profiling, traced=traced, held=held
             )
 
-        runs = in_turn(
+        return in_turn(
             {
                 "native": way(profiling=False, traced=False),
                 "profiling": way(profiling=True, traced=False),
@@ -117,27 +152,6 @@ class Bench:
             },
             self.rounds,
         )
-        loop = {name: [run.loop_us for run in some] for name, some in runs.items()}
-        process = {name: [run.process_us for run in some] for name, some in runs.items()}
-        added_loop = spread(differences(loop["traced"], loop["profiling"]))
-        added_held = spread(differences(loop["held, traced"], loop["held"]))
-        added_process = spread(differences(process["traced"], process["profiling"]))
-        short_us = spread([run.parent_us for run in runs["short"]]).median / LAUNCHES
-        finalising = spread([run.parent_us - short_us for run in runs["traced"]])
-        size = spread([run.file_bytes for run in runs["traced"]])
-        what = f"{arguments} argument{'s' if arguments > 1 else ''}"
-        return [
-            Figure(f"loop, native, {what}", "µs", spread(loop["native"])),
-            Figure(f"loop, profiling on, {what}", "µs", spread(loop["profiling"])),
-            Figure(f"loop, traced, {what}", "µs", spread(loop["traced"])),
-            Figure(f"added to the loop, {what}", "µs", added_loop, most_loop_us),
-            Figure(f"added to the loop, queue held, {what}", "µs", added_held, most_loop_us),
-            Figure(f"process, native, {what}", "µs", spread(process["native"])),
-            Figure(f"process, profiling on, {what}", "µs", spread(process["profiling"])),
-            Figure(f"added to the process, {what}", "µs", added_process, MOST_PROCESS_US),
-            Figure(f"finalising, {what}", "µs", finalising, MOST_FINALISING_US),
-            Figure(f"file, {what}", "B", size, MOST_FILE_BYTES),
-        ]
 
     def program(self) -> list[Figure]:
         """A program that moves data and computes."""
@@ -179,7 +193,7 @@ class Bench:
         peaks = {}
         for name, words in (("native", []), ("traced", self.traced_by())):
             outer, inner = self.scratch / "outer.json", self.scratch / "inner.json"
-            program = [PROGRAMS / "launches.py", "1", str(MANY_LAUNCHES), "1", "0", inner]
+            program = [PROGRAMS / "launches.py", "1", str(MANY_LAUNCHES), "1", "bounded", inner]
             use([*words, PYTHON, PROGRAMS / "metered.py", outer, PYTHON, *program])
             peaks[name] = report_in(outer)["peak_bytes"]
         with cltrace.load(self.trace) as trace:
@@ -196,7 +210,7 @@ class Bench:
     def start(self) -> list[Figure]:
         """What there is to wait for before and after a program."""
         nothing = [PYTHON, "-c", "pass"]
-        once = [PYTHON, PROGRAMS / "launches.py", "1", "1", "1", "0", self.scratch / "once.json"]
+        once = [PYTHON, PROGRAMS / "launches.py", "1", "1", "1", "free", self.scratch / "once.json"]
         used = in_turn(
             {
                 "nothing": lambda: use(nothing),
@@ -252,7 +266,7 @@ def table_of(figures: list[Figure]) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=9, help="2 or more (default 9)")
     parser.add_argument("--only", default="start,launches,program,reading,many")
     parser.add_argument("--json", type=Path, help="write the figures there too")
     arguments = parser.parse_args()

@@ -15,6 +15,7 @@ Importing this package imports neither pyopencl nor pandas nor any other heavy l
 from typing import TYPE_CHECKING, Any
 
 from cltrace.inside import pause, region, resume, start, stop, trace
+from cltrace.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from cltrace.trace.reader import Trace
 
 __all__ = [
+    "__version__",
     "load",
     "load_ipython_extension",
     "pause",

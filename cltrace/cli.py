@@ -5,11 +5,11 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any, NoReturn
 
 from cltrace.commands import VERBS
 from cltrace.errors import CltraceError, ExitStatus
+from cltrace.version import __version__
 
 _COLORS = ("auto", "always", "never")
 
@@ -89,7 +89,7 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=metadata.version("cltrace"))
+    parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument(
         "--color", choices=_COLORS, default="auto", help="colour the output (NO_COLOR is honoured)"
     )

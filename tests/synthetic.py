@@ -86,31 +86,14 @@ def _records(rank: int, text: Text, writer: SpoolWriter) -> list[r.Record]:
             "3.11.7", "2026.1.4", ORIGIN_NS, ((text("OMP_NUM_THREADS"), text("4")),),
         ),
         r.Thread(1, 4_100_000 + rank, text("MainThread")),
-        r.Text(1, text(SOURCE)),
-        r.Text(2, text("warning: unused variable")),
-        r.Text(3, text("#define BY 2")),
-        r.Text(4, text("assembly")),
+        *_texts(text),
         r.Site(1, text("/srv/heat/heat.py"), 10, text("main"), 0),
         r.Site(2, text("/srv/heat/heat.py"), 42, text("step"), 1),
-        r.Platform(1, text("Portable Computing Language"), text("The pocl project"), "OpenCL 3.0"),
-        r.Device(
-            1, text("pthread-device"), text("vendor"), "OpenCL 3.0", text("5.0"), "CPU", 8, 3000,
-            2**34, 2**15, 1024, 1, None, None, text("cl_khr_fp64"), 1, 0,
-        ),
-        r.Device(
-            2, text("part of it"), text("vendor"), "OpenCL 3.0", text("5.0"), "CPU", None, None,
-            None, None, None, None, text("0000:01:00.0"), "00", "", 1, 1,
-        ),
+        *_devices(text),
         r.Context(1, (1, 2)),
         r.Queue(1, 0x1000, 0, True, True, ORIGIN_NS + 100, 1, 1),
         r.Queue(2, 0x2000, 1, False, False, ORIGIN_NS + 200, 1, 2),
-        r.Program(1, ProgramOrigin.SOURCE, ORIGIN_NS + 300, 0, 1, 1, ()),
-        r.Program(2, ProgramOrigin.LINKED, ORIGIN_NS + 400, 640, 1, 0, (1,)),
-        r.Include(text("by.h"), 1, 3),
-        r.Build(
-            Api.clBuildProgram, text("-DX=1"), 0, ORIGIN_NS + 1000, ORIGIN_NS + 9_000_000, 1, 1, 2
-        ),
-        r.Build(Api.clBuildProgram, text("-DX=?"), -11, ORIGIN_NS, ORIGIN_NS + 10, 1, 2, 0),
+        *_programs(text),
         r.Kernel(1, text("scale"), 2, 1),
         r.WorkGroupInfo(256, 8, 0, 16, 1, 1),
         r.Launch(
@@ -129,6 +112,41 @@ def _records(rank: int, text: Text, writer: SpoolWriter) -> list[r.Record]:
         r.Surcharge(2000, 1500.0, 2100.5, 1),
         r.Diagnostic(Severity.NOTE, "a-code", text("something to know"), ORIGIN_NS + 600),
         r.Redaction("environment"),
+    ]  # fmt: skip
+
+
+def _texts(text: Text) -> list[r.Record]:
+    return [
+        r.Text(1, text(SOURCE)),
+        r.Text(2, text("warning: unused variable")),
+        r.Text(3, text("#define BY 2")),
+        r.Text(4, text("assembly")),
+    ]
+
+
+def _devices(text: Text) -> list[r.Record]:
+    return [
+        r.Platform(1, text("Portable Computing Language"), text("The pocl project"), "OpenCL 3.0"),
+        r.Device(
+            1, text("pthread-device"), text("vendor"), "OpenCL 3.0", text("5.0"), "CPU", 8, 3000,
+            2**34, 2**15, 1024, 1, None, None, text("cl_khr_fp64"), 1, 0,
+        ),
+        r.Device(
+            2, text("part of it"), text("vendor"), "OpenCL 3.0", text("5.0"), "CPU", None, None,
+            None, None, None, None, text("0000:01:00.0"), "00", "", 1, 1,
+        ),
+    ]  # fmt: skip
+
+
+def _programs(text: Text) -> list[r.Record]:
+    return [
+        r.Program(1, ProgramOrigin.SOURCE, ORIGIN_NS + 300, 0, 1, 1, ()),
+        r.Program(2, ProgramOrigin.LINKED, ORIGIN_NS + 400, 640, 1, 0, (1,)),
+        r.Include(text("by.h"), 1, 3),
+        r.Build(
+            Api.clBuildProgram, text("-DX=1"), 0, ORIGIN_NS + 1000, ORIGIN_NS + 9_000_000, 1, 1, 2
+        ),
+        r.Build(Api.clBuildProgram, text("-DX=?"), -11, ORIGIN_NS, ORIGIN_NS + 10, 1, 2, 0),
     ]  # fmt: skip
 
 

@@ -1,9 +1,10 @@
 """Launches one-item kernels as fast as it can and says what that took.
 
-Usage: launches.py ARGUMENTS LAUNCHES PROFILING HELD REPORT; ARGUMENTS is 1 or 4, PROFILING and HELD
-are 0 or 1. With HELD the queue starts nothing before the loop ends: no thread of the driver
-competes with the one that launches. REPORT gets JSON: `loop_cpu_ns`, the CPU time of the thread that
-launches, in the loop alone, and `cpu_before_ns`, that of the whole process before the loop.
+Usage: launches.py ARGUMENTS LAUNCHES PROFILING MODE REPORT; ARGUMENTS is 1 or 4, PROFILING 0 or 1.
+MODE is `free`; `held`: the queue starts nothing before the loop ends, so that no thread of the driver
+competes with the one that launches; or `bounded`: the loop waits after every 10,000 launches, so that
+the driver holds no more. REPORT gets JSON: `loop_cpu_ns`, the CPU time of the thread that launches,
+in the loop alone, and `cpu_before_ns`, that of the whole process before the loop.
 """
 
 import json
@@ -19,9 +20,12 @@ SOURCES = {
     4: "kernel void nothing(global int *a, global int *b, int n, float x) {}",
 }
 
+AT_ONCE = 10_000
+
 
 def main() -> None:
-    argument_count, launches, has_profiling, is_held = map(int, sys.argv[1:5])
+    argument_count, launches, has_profiling = map(int, sys.argv[1:4])
+    mode = sys.argv[4]
     device = cl.get_platforms()[0].get_devices()[0]
     context = cl.Context([device])
     flags = cl.command_queue_properties.PROFILING_ENABLE if has_profiling else 0
@@ -39,11 +43,16 @@ def main() -> None:
     launch(100)
     queue.finish()
     gate = cl.UserEvent(context)
-    if is_held:
+    if mode == "held":
         cl.enqueue_marker(queue, [gate])
     cpu_before_ns = time.process_time_ns()
     loop_begin_ns = time.thread_time_ns()
-    launch(launches)
+    if mode == "bounded":
+        for _ in range(launches // AT_ONCE):
+            launch(AT_ONCE)
+            queue.finish()
+    else:
+        launch(launches)
     loop_cpu_ns = time.thread_time_ns() - loop_begin_ns
     gate.set_status(cl.command_execution_status.COMPLETE)
     queue.finish()

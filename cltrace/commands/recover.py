@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from cltrace.errors import OutputError, TraceError
+from cltrace.trace.reader import Trace
 from cltrace.trace.recording import discard_parts
 from cltrace.trace.spool.layout import PARTS_SUFFIX, parts_directory, trace_path_of
 from cltrace.trace.writer import finalise
@@ -25,6 +26,10 @@ def execute(arguments: argparse.Namespace) -> int:
     given: Path = arguments.trace
     is_parts = given.name.endswith(PARTS_SUFFIX)
     parts = given if is_parts else parts_directory(given)
+    if not parts.is_dir() and given.is_file():
+        with Trace(given):
+            sys.stderr.write(f"cltrace: {given} is finished: there is nothing to recover\n")
+        return 0
     if not parts.is_dir():
         raise TraceError(f"{parts} does not exist: there is nothing to recover")
     target = arguments.output or trace_path_of(parts)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from cltrace.commands import recording_flags
 from cltrace.commands.child import die_of, resolved, run_to_end, traced_environment
@@ -18,19 +19,25 @@ from cltrace.trace.names import default_name, expanded
 from cltrace.trace.recording import Recording
 from cltrace.trace.spool.layout import process_directories, untraced_reasons
 
-_EPILOG = """\
-COMMAND is any program; FILE.py, -m MODULE and -c CODE run in this Python. What the program prints,
-returns and does to its terminal is its own; cltrace speaks afterwards, on stderr.
+if TYPE_CHECKING:
+    from cltrace.trace.reader import Trace
 
-The exit status is the program's; a signal that killed it kills cltrace too. Before the program
-started: 125 cltrace refused, 126 the command cannot be executed, 127 it was not found.
+_EPILOG = """\
+COMMAND is any program; FILE.py, -m MODULE and -c CODE run in this Python. What
+the program prints, returns and does to its terminal is its own; cltrace speaks
+afterwards, on stderr.
+
+The exit status is the program's; a signal that killed it kills cltrace too.
+Before the program started: 125 cltrace refused, 126 the command cannot be
+executed, 127 it was not found.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `run`."""
     parser.usage = (
-        "cltrace run [options] [--] COMMAND... | FILE.py ... | -m MODULE ... | -c CODE ..."
+        "cltrace run [options] [--] COMMAND...\n"
+        "       cltrace run [options] FILE.py ... | -m MODULE ... | -c CODE ..."
     )
     parser.epilog = _EPILOG
     recording_flags.add_arguments(parser)
@@ -67,7 +74,9 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     try:
         environment = traced_environment(os.environ, begun.parts)
-        returned = run_to_end(command, environment, _load_what_comes_after)
+        is_silent = arguments.quiet or arguments.no_summary
+        modules = _AFTERWARDS if is_silent else (*_AFTERWARDS, *_FOR_THE_SUMMARY)
+        returned = run_to_end(command, environment, lambda: _load(modules))
     except CltraceError:
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise
@@ -129,9 +138,7 @@ def _after(begun: Recording, returned: int, arguments: argparse.Namespace) -> in
 
 
 def _finish(begun: Recording, arguments: argparse.Namespace, say: "_Speaker") -> _Traced:
-    # `_load_what_comes_after` has loaded these while the command ran.
-    from cltrace.commands.printing import print_document  # noqa: PLC0415
-    from cltrace.report.summary import SummaryOptions, summary  # noqa: PLC0415
+    # `_load` has loaded these while the command ran.
     from cltrace.trace.reader import Trace  # noqa: PLC0415
     from cltrace.trace.writer import finalise  # noqa: PLC0415
 
@@ -142,13 +149,20 @@ def _finish(begun: Recording, arguments: argparse.Namespace, say: "_Speaker") ->
     with Trace(begun.path) as trace:
         has_calls = bool(trace.rows("SELECT count(*) FROM v_api_rollup")[0][0])
         if has_calls and not arguments.no_summary and not arguments.quiet:
-            document = summary(trace, SummaryOptions(top=8, is_brief=True))
-            print_document(document, file=sys.stderr, color=arguments.color)
+            _print_summary(trace, color=arguments.color)
             say.line("")
     if not has_calls:
         say.line(_why_nothing(has_python=has_python))
     _say_where(done.path, done.running_pids, say)
     return _Traced(has_trace=True, has_calls=has_calls)
+
+
+def _print_summary(trace: "Trace", *, color: str) -> None:
+    from cltrace.commands.printing import print_document  # noqa: PLC0415 - loaded by `_load`
+    from cltrace.report.summary import SummaryOptions, summary  # noqa: PLC0415 - likewise
+
+    document = summary(trace, SummaryOptions(top=8, is_brief=True))
+    print_document(document, file=sys.stderr, color=color)
 
 
 def _why_nothing(*, has_python: bool) -> str:
@@ -203,7 +217,11 @@ def _was_refused(begun: Recording, returned: int) -> bool:
     )
 
 
-def _load_what_comes_after() -> None:
+_AFTERWARDS: Final = ("trace.reader", "trace.writer")
+_FOR_THE_SUMMARY: Final = ("commands.printing", "report.summary")
+
+
+def _load(modules: Sequence[str]) -> None:
     """Import what the end needs, while the command runs."""
-    for name in ("commands.printing", "report.summary", "trace.reader", "trace.writer"):
+    for name in modules:
         import_module(f"cltrace.{name}")

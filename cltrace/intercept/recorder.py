@@ -169,8 +169,9 @@ class Recorder:
         if self.is_closed:
             return
         self.close()
-        lines = traceback.format_exception(fault)
-        self.note(Severity.ERROR, "tracing-stopped", "tracing stopped: " + "".join(lines).strip())
+        what = traceback.format_exception_only(fault)[-1].strip()
+        where = "".join(traceback.format_exception(fault)).strip()
+        self.note(Severity.ERROR, "tracing-stopped", f"tracing stopped: {what}\n{where}")
 
     def note(self, severity: Severity, code: str, message: str) -> None:
         """Keep something for the reader of the trace."""

@@ -89,7 +89,17 @@ def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[Rende
         ]
         for row in table.rows
     ]
-    widths = _widths_that_fit(table.columns, cells, width)
+    drawn = _drawn(table, cells, _widths_that_fit(table.columns, cells, width), is_ascii=is_ascii)
+    parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
+    if table.note:
+        parts.append(Text(_fitted(table.note, is_ascii=is_ascii), style="dim"))
+    return parts
+
+
+def _drawn(
+    table: Table, cells: list[list[str]], widths: dict[int, int], *, is_ascii: bool
+) -> RichTable:
+    """The columns of `widths`, as rich draws them."""
     drawn = RichTable(
         box=box.ASCII2 if is_ascii else box.SIMPLE_HEAD,
         show_edge=False,
@@ -117,10 +127,7 @@ def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[Rende
                 for index, longest in widths.items()
             )
         )
-    parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
-    if table.note:
-        parts.append(Text(_fitted(table.note, is_ascii=is_ascii), style="dim"))
-    return parts
+    return drawn
 
 
 def _cell(value: Value, unit: Unit, home: str) -> str:

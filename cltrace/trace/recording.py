@@ -5,7 +5,6 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from cltrace.errors import RefusedError
@@ -21,6 +20,7 @@ from cltrace.trace.spool.settings import (
     write_outcome,
     write_session,
 )
+from cltrace.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def begin(
             recorder_pid=recorder_pid,
             origin_host_ns=time.perf_counter_ns(),
             started_realtime_ns=time.time_ns(),
-            cltrace_version=metadata.version("cltrace"),
+            cltrace_version=__version__,
             settings=settings,
         )
         write_session(parts, session)

@@ -18,6 +18,7 @@ from cltrace.trace.schema import (
     Table,
 )
 from cltrace.trace.spool.layout import FILE_MODE
+from cltrace.trace.validation import check_short_tables
 from cltrace.trace.views import VIEWS
 
 _ROWS_AT_ONCE: Final = 16_384
@@ -69,6 +70,10 @@ class Store:
                 self._connection.executemany(
                     statement, zip(*varying, strict=True) if varying else [()] * rows
                 )
+
+    def check(self) -> None:
+        """See that a reader will take what was inserted. Raises: `DamagedTraceError`."""
+        check_short_tables(self._connection, self._path)
 
     def commit(self) -> None:
         """Put the finished file in its place."""

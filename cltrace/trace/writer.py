@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cltrace.errors import DamagedTraceError, SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.kinds import MemoryKind, Severity
 from cltrace.events.records import Content, ProcessEnded
@@ -65,7 +66,11 @@ def finalise(parts: Path, path: Path) -> Finalised:
             missing.append(f"{filler.damaged_rows} damaged host calls were left out")
         filler.note_untraced(untraced_reasons(parts))
         filler.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)
+        store.check()
         store.commit()
+    except DamagedTraceError as error:
+        store.discard_quietly()
+        raise SpoolError(f"{parts} is damaged beyond repair: {error}") from error
     except BaseException:
         store.discard_quietly()
         raise
@@ -90,7 +95,10 @@ def _missing(spools: list[ProcessSpool], outcome: Outcome | None) -> list[str]:
         if spool.identity.is_alive:
             reasons.append(f"process {pid} still ran when this trace was made")
         else:
-            reasons.append(f"process {pid} was killed: up to its last 100 ms are missing")
+            reasons.append(
+                f"process {pid} left no last words: it was killed, and up to its last 100 ms are "
+                "missing, or it could not write any more"
+            )
     return reasons
 
 

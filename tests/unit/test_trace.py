@@ -48,6 +48,11 @@ def check_contents(trace: Trace, processes: int = 2) -> None:
     assert failed == [("clEnqueueCopyBuffer", -30)] * processes
     fill = trace.rows("SELECT duration_ns, start_device_ns FROM v_command WHERE kind = 'fill'")
     assert fill == [(50_000, None)] * processes
+    check_relations(trace, processes)
+
+
+def check_relations(trace: Trace, processes: int) -> None:
+    """What must belong together in a trace of the made-up recording."""
     edge = trace.rows(
         "SELECT a.kind, b.kind FROM v_edge JOIN v_command a USING (command_id) "
         "JOIN v_command b ON b.command_id = waits_for_command_id"

@@ -5,11 +5,14 @@ import os
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from cltrace.errors import SpoolError
 from cltrace.events.kinds import Timing
 from cltrace.trace.spool.layout import FILE_MODE, OUTCOME_FILE, SESSION_FILE
+
+_RESERVED_BYTES: Final = 512
+"""More than an `Outcome` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ def write_session(parts: Path, session: SessionFacts) -> None:
     values = asdict(session)
     values["settings"] = session.settings.to_json()
     _write_json(parts / SESSION_FILE, values)
+    _reserve_outcome(parts)
 
 
 def read_session(parts: Path) -> SessionFacts:
@@ -104,16 +108,26 @@ def read_session(parts: Path) -> SessionFacts:
         raise SpoolError(f"{parts / SESSION_FILE} is damaged: {error}") from error
 
 
+def _reserve_outcome(parts: Path) -> None:
+    """Make the place where `write_outcome` will write: when it does the disk may be full."""
+    descriptor = os.open(parts / OUTCOME_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(b" " * _RESERVED_BYTES)
+
+
 def write_outcome(parts: Path, outcome: Outcome) -> None:
-    """Write how the command ended. Raises: `OSError`."""
-    _write_json(parts / OUTCOME_FILE, asdict(outcome))
+    """Write how the command ended, on a full disk too. Raises: `OSError`."""
+    text = json.dumps(asdict(outcome)).encode().ljust(_RESERVED_BYTES)
+    with (parts / OUTCOME_FILE).open("r+b") as file:
+        file.write(text)
 
 
 def read_outcome(parts: Path) -> Outcome | None:
     """How the command ended; `None` when its parent did not live to say. Raises: `SpoolError`."""
-    if not (parts / OUTCOME_FILE).exists():
+    path = parts / OUTCOME_FILE
+    if not path.exists() or not path.read_bytes().strip():
         return None
-    values = _read_json(parts / OUTCOME_FILE)
+    values = _read_json(path)
     try:
         return Outcome(**values)
     except TypeError as error:

@@ -1,0 +1,1 @@
+raise ImportError("there is no pyopencl here")

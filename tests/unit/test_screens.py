@@ -1,0 +1,132 @@
+"""What a terminal, a pipe and a file get to see."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Runner, clean_environment
+from tests.unit.conftest import MakeTrace
+
+VERBS = (["summary"], ["summary", "--by", "callsite"], ["summary", "--failed"], ["info"])
+NUMBER_CUT = re.compile(r"\d(…|\.\.\.)")
+
+
+def columns_of(text: str) -> int:
+    return max(map(len, text.splitlines()), default=0)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_fits_the_terminal_and_cuts_no_number(
+    width: int, words: list[str], make_trace: MakeTrace, run: Runner
+) -> None:
+    done = run(words[0], make_trace(), *words[1:], env={"COLUMNS": str(width)})
+    assert done.status == 0
+    assert columns_of(done.stdout) <= width
+    assert "\x1b" not in done.stdout
+    places = {"callsite", "failed"} & {word.lstrip("-") for word in words}
+    assert places or not NUMBER_CUT.search(done.stdout)
+
+
+def test_the_screen_of_the_golden_trace_is_as_it_was(run: Runner) -> None:
+    """A change of the screen is seen: `CLTRACE_NEW_SCREENS=1` writes what it is now."""
+    golden = Path(__file__).parents[1] / "golden"
+    for width in (60, 80):
+        done = run("summary", golden / "schema-1.cltrace", env={"COLUMNS": str(width)})
+        kept = golden / f"summary-{width}.txt"
+        if os.environ.get("CLTRACE_NEW_SCREENS"):
+            kept.write_text(done.stdout)
+        assert done.stdout == kept.read_text()
+
+
+def on_a_terminal(words: Sequence[str | Path], environment: dict[str, str]) -> str:
+    """What a command prints on a terminal of 80 columns."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cltrace", *map(str, words)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**clean_environment(), "TERM": "xterm-256color", "COLUMNS": "80", **environment},
+    )
+    os.close(theirs)
+    text = b""
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        text += part
+    assert process.wait(60) == 0
+    os.close(ours)
+    return text.decode()
+
+
+def test_colour_is_for_terminals_that_want_it(make_trace: MakeTrace) -> None:
+    path = make_trace()
+    assert "\x1b[" in on_a_terminal(["summary", path], {})
+    wishes: list[tuple[list[str | Path], dict[str, str]]] = [
+        (["summary", path], {"NO_COLOR": "1"}),
+        (["--color", "never", "summary", path], {}),
+        (["summary", path], {"TERM": "dumb"}),
+    ]
+    for words, environment in wishes:
+        text = on_a_terminal(words, environment)
+        assert not re.search(r"\x1b\[[0-9;]*3\dm", text)
+        assert "scale" in text
+
+
+def test_ascii_where_nothing_else_can_be_shown(make_trace: MakeTrace, run: Runner) -> None:
+    path = make_trace()
+    done = run("summary", path, env={"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "COLUMNS": "80"})
+    assert done.status == 0
+    assert done.stdout.isascii()
+    assert "us" in done.stdout
+    assert columns_of(done.stdout) <= 80
+
+
+@pytest.mark.parametrize("words", [["summary"], ["info"], ["query", "SELECT * FROM v_command"]])
+def test_a_reader_that_leaves_early_is_no_error(words: list[str], make_trace: MakeTrace) -> None:
+    command = [sys.executable, "-m", "cltrace", words[0], str(make_trace()), *words[1:]]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) == 0
+    assert said == b""
+
+
+def test_without_a_name_the_newest_trace_is_read(make_trace: MakeTrace, run: Runner) -> None:
+    older, newer = make_trace("older.cltrace"), make_trace("newer.cltrace")
+    os.utime(older, ns=(1, 1))
+    done = run("summary", cwd=newer.parent)
+    assert done.status == 0
+    assert "newer.cltrace" in done.stderr
+
+
+def test_a_value_that_no_flag_takes_is_a_usage_error(make_trace: MakeTrace, run: Runner) -> None:
+    path = make_trace()
+    for words in (
+        ["summary", path, "--from", "soon"],
+        ["summary", path, "--by", "colour"],
+        ["summary", path, "--nosuch"],
+        ["query", path, "SELECT 1", "--limit", "many"],
+        ["nosuch"],
+        [],
+    ):
+        done = run(*words)
+        assert done.status == 2
+        assert "usage: cltrace" in done.stderr
+        assert done.stdout == ""
