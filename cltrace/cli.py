@@ -1,8 +1,10 @@
 """The command line: parses, dispatches to `commands`, exits. No logic."""
 
 import argparse
+import difflib
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -40,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _run(words: list[str]) -> int:
     verb, color, rest = _split(make_parser(), words)
     entry, own = VERBS[verb].load(), make_verb_parser(verb)
+    own.set_defaults(color=color)
     split = getattr(entry, "split_command", None)
     if split is None:
         arguments = own.parse_args(rest)
@@ -47,7 +50,6 @@ def _run(words: list[str]) -> int:
         options, command = split(own, rest)
         arguments = own.parse_args(options)
         arguments.command = command
-    arguments.color = color
     return entry.execute(arguments)
 
 
@@ -62,6 +64,7 @@ def make_verb_parser(verb: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     entry.load().add_arguments(parser)
+    parser.add_argument("--color", choices=_COLORS, help="colour the output (default auto)")
     return parser
 
 
@@ -99,14 +102,28 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _split(parser: argparse.ArgumentParser, words: list[str]) -> tuple[str, str, list[str]]:
     """The verb, what `--color` says before it, and the words behind it."""
-    position = next((at for at, word in enumerate(words) if word in VERBS), None)
-    arguments = parser.parse_args(words if position is None else words[: position + 1])
-    if position is None:
-        if arguments.verb is not None:
-            parser.error(f"there is no verb {arguments.verb!r}; there are {', '.join(VERBS)}")
+    position = next((at for at, word in enumerate(words) if not _is_ours(words, at)), len(words))
+    arguments = parser.parse_args(words[: position + 1])
+    if arguments.verb is None:
         parser.print_help(sys.stderr)
         sys.exit(int(ExitStatus.USAGE))
-    return words[position], arguments.color, words[position + 1 :]
+    if arguments.verb not in VERBS:
+        parser.error(_no_such_verb(arguments.verb))
+    return arguments.verb, arguments.color, words[position + 1 :]
+
+
+def _is_ours(words: list[str], at: int) -> bool:
+    """Whether a word is a flag before the verb, or the value of one."""
+    return words[at].startswith("-") or (at > 0 and words[at - 1] == "--color")
+
+
+def _no_such_verb(word: str) -> str:
+    near = difflib.get_close_matches(word, VERBS, 1)
+    if near:
+        return f"there is no verb {word!r}: did you mean {near[0]!r}?"
+    if word.endswith(".py") or shutil.which(word):
+        return f"there is no verb {word!r}: `cltrace run {word} ...` traces it"
+    return f"there is no verb {word!r}; there are {', '.join(VERBS)}"
 
 
 def _say(message: str) -> None:

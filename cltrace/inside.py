@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -91,8 +92,8 @@ def trace(
     *,
     force: bool = False,
     timing: str = "event",
-    include_kernels: tuple[str, ...] = (),
-    exclude_kernels: tuple[str, ...] = (),
+    include_kernels: Sequence[str] = (),
+    exclude_kernels: Sequence[str] = (),
     callsite_depth: int = 1,
     record_source: bool = True,
     record_arguments: bool = True,
@@ -103,13 +104,21 @@ def trace(
     Objects that were made before are known by what uses them only. `timing` is `event`, `callback`
     or `sync`; `capture_bytes` is the most that is kept of buffers that the host wrote.
 
-    Raises (on entering): `RefusedError` when `path` exists and `force` is false, `TracingError` when
-    pyopencl is missing. On leaving: `OutputError`.
+    In a process that `cltrace run` traces, or within another such block, the block becomes a region of
+    the tracing that is under way, and nothing is written to `path`.
+
+    Raises: `ValueError`, `TypeError` for an argument that makes no sense. On entering:
+    `RefusedError` when `path` exists and `force` is false, `TracingError` when pyopencl is missing.
+    On leaving: `OutputError`.
     """
+    if timing not in set(Timing):
+        raise ValueError(f"timing is {timing!r}: give one of {', '.join(Timing)}")
+    if callsite_depth < 0 or capture_bytes < 0:
+        raise ValueError("callsite_depth and capture_bytes are 0 or more")
     settings = Settings(
         timing=Timing(timing),
-        include_kernels=tuple(include_kernels),
-        exclude_kernels=tuple(exclude_kernels),
+        include_kernels=_patterns(include_kernels),
+        exclude_kernels=_patterns(exclude_kernels),
         callsite_depth=callsite_depth,
         record_source=record_source,
         record_arguments=record_arguments,
@@ -118,6 +127,12 @@ def trace(
         capture_bytes=capture_bytes,
     )
     return Tracing(Path(path), settings, force=force)
+
+
+def _patterns(given: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise TypeError(f"give patterns in a tuple: ({given!r},)")
+    return tuple(given)
 
 
 def start(path: str | Path, **options: Any) -> None:

@@ -48,6 +48,8 @@ def resolved(words: Sequence[str]) -> list[str]:
         and not (os.sep in first and os.access(path, os.X_OK))
     ):
         return [sys.executable, *words]
+    if path.is_dir():
+        raise CommandNotExecutableError(f"{first} is a directory")
     found = shutil.which(first)
     if found is not None:
         return [found, *words[1:]]

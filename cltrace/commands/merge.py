@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cltrace.errors import OutputError
+from cltrace.errors import OutputError, UsageError
 from cltrace.trace.merge import merge
 
 
@@ -21,6 +21,11 @@ def execute(arguments: argparse.Namespace) -> int:
     """Merge traces."""
     if arguments.output.exists() and not arguments.force:
         raise OutputError(f"{arguments.output} exists already: -f overwrites it")
+    given = [path.resolve() for path in arguments.traces]
+    if arguments.output.resolve() in given:
+        raise UsageError(f"{arguments.output} is one of the traces to merge: name another output")
+    if len(set(given)) < len(given):
+        raise UsageError("a trace is given twice: its commands would count twice")
     commands = merge(arguments.traces, arguments.output)
     sys.stderr.write(
         f"cltrace: wrote {arguments.output}: {len(arguments.traces)} traces, {commands} commands\n"

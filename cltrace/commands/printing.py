@@ -1,12 +1,15 @@
 """Putting documents and data on a stream, in whatever format was asked for."""
 
 import argparse
+import re
 import sys
-from typing import TextIO
+from typing import Final, TextIO
 
 from cltrace.report.document import Document
 from cltrace.report.formats import FORMATS
 from cltrace.report.terminal import console_for, is_ascii_only, renderable
+
+_BLANKS_AT_THE_END: Final = re.compile(r" +$", re.MULTILINE)
 
 
 def add_format_argument(parser: argparse.ArgumentParser) -> None:
@@ -31,5 +34,7 @@ def print_document(
     else:
         console = console_for(stream, color=color)
         is_ascii = is_ascii_only(stream.encoding)
-        console.print(renderable(document, width=console.width, is_ascii=is_ascii))
+        with console.capture() as printed:
+            console.print(renderable(document, width=console.width, is_ascii=is_ascii))
+        stream.write(_BLANKS_AT_THE_END.sub("", printed.get()))
     stream.flush()

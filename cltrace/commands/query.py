@@ -8,6 +8,8 @@ from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import readable
 from cltrace.errors import UsageError
 from cltrace.report.document import Column, Document, Table, Unit, Value
+from cltrace.report.terminal import console_for, hidden_columns
+from cltrace.report.text import plain
 from cltrace.trace.query import QueryResult, query
 from cltrace.trace.views import VIEWS
 
@@ -35,22 +37,38 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "give a trace and a statement: cltrace query TRACE 'SELECT ...'; --list shows the views"
         )
+    if not arguments.trace.exists() and Path(arguments.sql).is_file():
+        raise UsageError("the trace comes first: cltrace query TRACE 'SELECT ...'")
     sql = sys.stdin.read() if arguments.sql == "-" else arguments.sql
     with readable(arguments.trace) as path:
         result = query(path, sql, most_rows=arguments.limit, most_seconds=arguments.timeout)
-    print_document(_document(result), color=arguments.color, form=arguments.format)
+    document = _document(result)
+    print_document(document, color=arguments.color, form=arguments.format)
+    if arguments.format == "table":
+        _say_what_is_hidden(document)
     if result.is_cut:
         sys.stderr.write(f"cltrace: only the first {arguments.limit} rows: --limit raises that\n")
     return 0
 
 
 def _document(result: QueryResult) -> Document:
+    # Where there is no room for all, the first ones stay.
     columns = [
-        Column(name, name, _unit(result, position))
+        Column(name, name, _unit(result, position), -position)
         for position, name in enumerate(result.column_names)
     ]
     rows = [[_value(value) for value in row] for row in result.rows]
     return Document("", [], [Table("rows", "", columns, rows, why_empty="no row")])
+
+
+def _say_what_is_hidden(document: Document) -> None:
+    width = console_for(sys.stdout).width
+    hidden = [name for table in document.tables for name in hidden_columns(table, width)]
+    if hidden:
+        names = ", ".join(map(plain, hidden))
+        sys.stderr.write(
+            f"cltrace: no room for {len(hidden)} columns ({names}): select fewer, or --format csv\n"
+        )
 
 
 def _unit(result: QueryResult, position: int) -> Unit:

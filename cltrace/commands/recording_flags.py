@@ -105,7 +105,7 @@ def _add_when(parser: argparse.ArgumentParser) -> None:
         "--duration", metavar="S", type=_seconds, help="stop after S seconds; the program goes on"
     )
     when.add_argument("--start-paused", action="store_true", help="wait for cltrace.resume()")
-    when.add_argument("--max-events", metavar="N", type=_natural, help="pause after about N calls")
+    when.add_argument("--max-events", metavar="N", type=_positive, help="pause after about N calls")
 
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
@@ -130,14 +130,27 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
 
 
 def _natural(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return number
+
+
+def _positive(text: str) -> int:
+    number = _natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 is too few: --start-paused records nothing at first")
     return number
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
     if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no length of time")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
     return number

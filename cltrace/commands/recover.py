@@ -24,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Make the trace of the parts that are there."""
     given: Path = arguments.trace
+    if not given.name or (given.is_dir() and not given.name.endswith(PARTS_SUFFIX)):
+        raise TraceError(f"{given} is a directory, not a trace")
     is_parts = given.name.endswith(PARTS_SUFFIX)
     parts = given if is_parts else parts_directory(given)
     if not parts.is_dir() and given.is_file():

@@ -151,8 +151,9 @@ def _finish(begun: Recording, arguments: argparse.Namespace, say: "_Speaker") ->
         if has_calls and not arguments.no_summary and not arguments.quiet:
             _print_summary(trace, color=arguments.color)
             say.line("")
-    if not has_calls:
-        say.line(_why_nothing(has_python=has_python))
+        why_nothing = "" if has_calls else _why_nothing(trace, has_python=has_python)
+    if why_nothing:
+        say.line(why_nothing)
     _say_where(done.path, done.running_pids, say)
     return _Traced(has_trace=True, has_calls=has_calls)
 
@@ -165,9 +166,16 @@ def _print_summary(trace: "Trace", *, color: str) -> None:
     print_document(document, file=sys.stderr, color=color)
 
 
-def _why_nothing(*, has_python: bool) -> str:
+def _why_nothing(trace: "Trace", *, has_python: bool) -> str:
+    processes, skipped = trace.rows(
+        "SELECT count(pyopencl_version), sum(commands_skipped) FROM v_process"
+    )[0]
+    if skipped:
+        return f"nothing was recorded: recording was paused while {skipped} commands were enqueued"
+    if processes:
+        return "pyopencl was imported, and no OpenCL call was recorded: see `cltrace info`"
     if has_python:
-        return "no OpenCL call was seen: the program did not use pyopencl"
+        return "no traced process imported pyopencl"
     return (
         "no Python process reported in: the command runs none, or runs it with -I, -E or -S or "
         "without our PYTHONPATH"

@@ -2,10 +2,13 @@
 
 import argparse
 import re
+from dataclasses import replace
 
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.errors import UsageError
 from cltrace.report.activity import SORT_KEYS
+from cltrace.report.document import Document
 from cltrace.report.selection import Selection
 from cltrace.report.summary import DIMENSIONS, SummaryOptions, summary
 
@@ -23,7 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sort", choices=SORT_KEYS, default="total", help="order of the rows (default total)"
     )
     parser.add_argument(
-        "--top", metavar="N", type=int, default=10, help="most rows a table; 0 for all (default 10)"
+        "--top",
+        metavar="N",
+        type=_count,
+        default=10,
+        help="most rows a table; 0 for all (default 10)",
     )
     parser.add_argument("--kernel", metavar="GLOB", help="only launches of such kernels")
     parser.add_argument(
@@ -36,12 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", dest="to_ns", metavar="T", type=_time_ns, help="only what was enqueued before T"
     )
+    parser.add_argument(
+        "--table", metavar="NAME", help="only one table, by the name that --format json gives it"
+    )
     parser.add_argument("--failed", action="store_true", help="only the calls that failed")
     add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the summary of a trace."""
+    if arguments.from_ns is not None and (arguments.to_ns or arguments.from_ns) < arguments.from_ns:
+        raise UsageError("--to is before --from: nothing is between them")
     options = SummaryOptions(
         by=arguments.by,
         sort=arguments.sort,
@@ -51,8 +63,24 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     with opened(arguments.trace) as trace:
         document = summary(trace, options)
+    if arguments.table is not None:
+        document = _only(document, arguments.table)
     print_document(document, color=arguments.color, form=arguments.format)
     return 0
+
+
+def _only(document: Document, name: str) -> Document:
+    tables = [table for table in document.tables if table.key == name]
+    if not tables:
+        names = ", ".join(table.key for table in document.tables)
+        raise UsageError(f"there is no table {name!r} here; there are {names}")
+    return replace(document, facts=(), tables=tables, notes=())
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows: write 10, or 0 for all")
+    return int(text)
 
 
 def _time_ns(text: str) -> int:

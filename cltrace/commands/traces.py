@@ -33,6 +33,8 @@ def opened(path: Path | None) -> Iterator[Trace]:
 @contextlib.contextmanager
 def readable(path: Path) -> Iterator[Path]:
     """A trace file for `path`: itself, or one made for the moment of parts that were not finished."""
+    if not path.name or (path.is_dir() and not path.name.endswith(PARTS_SUFFIX)):
+        raise TraceError(f"{path} is a directory, not a trace")
     parts = path if path.name.endswith(PARTS_SUFFIX) else parts_directory(path)
     if path.is_file() or not parts.is_dir():
         yield path

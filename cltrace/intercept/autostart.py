@@ -7,6 +7,7 @@ from typing import Final
 from cltrace.intercept import session
 from cltrace.intercept.children import SESSION_VARIABLE, leave_word, watch_children
 from cltrace.intercept.import_watch import ImportWatch
+from cltrace.intercept.workers import watch_workers
 from cltrace.trace.spool.settings import read_session
 
 RECORDER_VARIABLE: Final = "CLTRACE_RECORDER"
@@ -30,6 +31,7 @@ def begin(parts: Path) -> None:
     session.join(parts, settings, facts.origin_host_ns)
     if settings.follow_children:
         watch_children(parts)
+        watch_workers(session.flush)
 
     def start() -> None:
         try:

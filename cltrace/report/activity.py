@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from cltrace.report.document import Column, Table, Unit, Value
+from cltrace.report.quantities import counted
 from cltrace.trace.reader import Trace
 from cltrace.trace.rollup import Rollup
 
@@ -44,10 +45,8 @@ def stored_lines(trace: Trace, dimension: str) -> list[Line]:
     return [Line(str(row[0]), str(row[1]), str(row[2]), Rollup(*row[3:])) for row in rows]
 
 
-def kernel_table(
-    lines: Sequence[Line], *, title: str, name: str, sort: str, top: int | None
-) -> Table:
-    """Kernel launches by whatever `lines` group them by, `name` being the header of that."""
+def kernel_table(lines: Sequence[Line], *, sort: str, top: int | None, why_empty: str) -> Table:
+    """Kernel launches by kernel."""
     kernels = [line for line in lines if line.activity == "kernel"]
     whole_ns = sum(line.rollup.total_ns for line in kernels)
     kernels.sort(key=lambda line: _sort_key(line, sort))
@@ -56,16 +55,16 @@ def kernel_table(
     if len(shown) < len(kernels):
         rest_ns = sum(line.rollup.total_ns for line in kernels[len(shown) :])
         share = 100 * rest_ns / whole_ns if whole_ns else 0.0
-        note = f"{len(kernels) - len(shown)} more, {share:.1f} % of the time: --top shows them"
+        note = f"{len(kernels) - len(shown)} more, {share:.1f} % of the time: --top 0 shows all"
     untimed = sum(line.rollup.calls - line.rollup.timed_calls for line in kernels)
     if untimed:
         note = f"{note}; " if note else ""
-        note += f"{untimed} launches have no device time"
+        note += f"{counted(untimed, 'launch', 'launches')} without device time"
     return Table(
         "kernels",
-        title,
+        "Kernels",
         (
-            Column("name", name),
+            Column("name", "kernel"),
             Column("calls", "calls", Unit.COUNT, 90),
             Column("total_ns", "total", Unit.NS, 100),
             Column("share", "share", Unit.SHARE, 80),
@@ -77,7 +76,7 @@ def kernel_table(
         ),
         [_kernel_row(line, whole_ns) for line in shown],
         note=note,
-        why_empty="no kernel was launched",
+        why_empty=why_empty,
     )
 
 
@@ -120,7 +119,7 @@ def transfer_table(lines: Sequence[Line]) -> Table:
                         _TRANSFER_NAMES[activity],
                         rollup.calls,
                         rollup.size_bytes,
-                        rollup.total_ns,
+                        rollup.total_ns if rollup.timed_calls else None,
                         rollup.median_ns,
                         rate if rollup.size_bytes else None,
                     )
@@ -148,6 +147,7 @@ def group_table(lines: Sequence[Line], *, by: str, sort: str, top: int | None) -
         f"By {by}",
         (
             Column("name", by, Unit.PLACE if by == "callsite" else Unit.TEXT),
+            *([Column("device", "device", keep=60)] if by == "queue" else []),
             Column("activity", "activity"),
             Column("calls", "calls", Unit.COUNT, 90),
             Column("total_ns", "total", Unit.NS, 100),
@@ -159,10 +159,10 @@ def group_table(lines: Sequence[Line], *, by: str, sort: str, top: int | None) -
         ),
         [
             (
-                line.label or "(not known)",
+                *_names(line, by),
                 line.activity,
                 line.rollup.calls,
-                line.rollup.total_ns,
+                line.rollup.total_ns if line.rollup.timed_calls else None,
                 line.rollup.busy_ns,
                 line.rollup.median_ns,
                 line.rollup.max_ns,
@@ -171,11 +171,20 @@ def group_table(lines: Sequence[Line], *, by: str, sort: str, top: int | None) -
             )
             for line in chosen
         ],
-        note=f"{len(lines) - len(chosen)} more: --top shows them"
+        note=f"{len(lines) - len(chosen)} more: --top 0 shows all"
         if len(chosen) < len(lines)
         else "",
         why_empty="no command was enqueued",
     )
+
+
+def _names(line: Line, by: str) -> tuple[str, ...]:
+    """What a group is called; a queue has its device in a column of its own."""
+    label = line.label or "(not known)"
+    if by != "queue":
+        return (label,)
+    queue, _, device = label.partition(" on ")
+    return (queue, device)
 
 
 def _kernel_row(line: Line, whole_ns: int) -> tuple[Value, ...]:

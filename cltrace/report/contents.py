@@ -114,6 +114,12 @@ def _revealed(trace: Trace) -> Table:
         ("environment variables", _variables(trace), "--no-env"),
         ("file names and lines", count("SELECT count(*) FROM v_site"), "--callsite-depth 0"),
         ("buffer contents", count("SELECT count(*) FROM v_content"), "off by default"),
+        ("names of kernels", count("SELECT count(DISTINCT name) FROM v_kernel"), "nothing"),
+        ("names of hosts", count("SELECT count(DISTINCT host) FROM v_process"), "nothing"),
+        ("names of threads", count("SELECT count(DISTINCT name) FROM v_thread"), "nothing"),
+        ("working directories", count("SELECT count(working_directory) FROM v_process"), "nothing"),
+        ("paths of interpreters", count("SELECT count(executable) FROM v_process"), "nothing"),
+        ("names of regions", count("SELECT count(DISTINCT name) FROM v_region"), "not using them"),
     ]
     return Table(
         "reveals",

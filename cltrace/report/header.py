@@ -1,5 +1,7 @@
 """The head of a report: what was traced, how it ended, on what, and what tracing cost."""
 
+import contextlib
+import json
 import signal
 
 from cltrace.events import NS_PER_MS
@@ -11,6 +13,7 @@ from cltrace.trace.reader import Trace
 def facts(trace: Trace) -> list[Fact]:
     """The facts at the head of a summary."""
     found = [
+        *_merged(trace),
         Fact("command", "command", _command(trace)),
         Fact("ended", "ended", _ended(trace)),
         *_devices(trace),
@@ -48,7 +51,19 @@ def ended_text(trace: Trace) -> str:
         return f"exited {status}"
     if trace.meta_int("ended_host_ns") is not None:
         return "stopped by the program"
+    if trace.rows("SELECT 1 FROM v_process WHERE ended_how = 'running' LIMIT 1"):
+        return "it still ran when this was read"
     return "not known: its recording did not end"
+
+
+def _merged(trace: Trace) -> list[Fact]:
+    """What a merged trace was made of: the other facts are of the first part or over all."""
+    with contextlib.suppress(TypeError, ValueError):
+        paths = json.loads(trace.meta.get("merged_from") or "[]")
+        if paths and isinstance(paths, list):
+            names = ", ".join(map(str, paths))
+            return [Fact("merged_from", "merged", f"{len(paths)} traces: {names}")]
+    return []
 
 
 def _signal_name(number: int) -> str:

@@ -1,7 +1,8 @@
-"""Tables of what the host did: calls by entry point, calls that failed, builds."""
+"""Tables of what the host did: calls by entry point, calls that failed, builds, regions."""
 
 from cltrace.events.statuses import status_name
 from cltrace.report.document import Column, Table, Unit
+from cltrace.report.quantities import time_text
 from cltrace.trace.reader import Trace
 
 
@@ -24,7 +25,7 @@ def api_table(trace: Trace, *, top: int | None) -> Table:
             Column("max_ns", "max", Unit.NS, 48),
         ),
         rows[:top],
-        note=f"{len(rows) - top} more: --top shows them" if top and len(rows) > top else "",
+        note=f"{len(rows) - top} more: --top 0 shows all" if top and len(rows) > top else "",
         why_empty="no OpenCL call was seen",
     )
 
@@ -76,17 +77,39 @@ def build_table(trace: Trace, *, top: int | None) -> Table:
     ]
     total_ns = sum(row[3] for row in shown)
     failed = sum(row[4] != "ok" for row in shown)
-    note = f"{len(shown)} builds, {total_ns / 1e6:.1f} ms in all" if len(shown) > 1 else ""
+    note = f"{len(shown)} builds, {time_text(total_ns)} in all" if len(shown) > 1 else ""
     return Table(
         "builds",
         "Builds",
         (
             Column("program", "program"),
-            Column("origin", "from"),
+            Column("origin", "from", keep=60),
             Column("kernels", "kernels used"),
             Column("duration_ns", "time", Unit.NS, 100),
             Column("status", "result", keep=95 if failed else 20),
         ),
         shown[:top],
         note=note,
+    )
+
+
+def region_table(trace: Trace, *, top: int | None) -> Table:
+    """Named stretches of the program: how often each was entered, and for how long."""
+    rows = trace.rows(
+        "SELECT name, count(*), sum(duration_ns), sum(duration_ns) * 1.0 / count(*), "
+        "min(duration_ns), max(duration_ns) FROM v_region GROUP BY name ORDER BY 3 DESC, 1"
+    )
+    return Table(
+        "regions",
+        "Regions",
+        (
+            Column("name", "region"),
+            Column("entered", "entered", Unit.COUNT, 90),
+            Column("total_ns", "total", Unit.NS, 100),
+            Column("mean_ns", "mean", Unit.NS, 80),
+            Column("min_ns", "min", Unit.NS, 30),
+            Column("max_ns", "max", Unit.NS, 48),
+        ),
+        [(name or "(not known)", *numbers) for name, *numbers in rows[:top]],
+        note=f"{len(rows) - top} more: --top 0 shows all" if top and len(rows) > top else "",
     )

@@ -51,5 +51,5 @@ def leak_table(trace: Trace, *, top: int | None) -> Table:
             Column("size_bytes", "size", Unit.BYTES, 100),
         ),
         [(fate, site or "(not known)", count, size) for fate, site, count, size in rows[:top]],
-        note=f"{len(rows) - top} more: --top shows them" if top and len(rows) > top else "",
+        note=f"{len(rows) - top} more: --top 0 shows all" if top and len(rows) > top else "",
     )

@@ -24,6 +24,11 @@ def shown(value: Value, unit: Unit) -> str:
     return _SHOWN[unit](value)
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number with what it counts: "1 launch", "2 launches"."""
+    return f"{shown(number, Unit.COUNT)} {one if number == 1 else many}"
+
+
 def time_text(ns: float) -> str:
     """A duration as text, from ns to days."""
     if abs(ns) >= 3600e9:

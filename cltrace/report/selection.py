@@ -6,16 +6,17 @@ from typing import Any, Final
 import numpy as np
 
 from cltrace.report.activity import Line
+from cltrace.report.quantities import time_text
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
 from cltrace.trace.reader import Trace
 from cltrace.trace.rollup import durations, roll_up
 
 _KEYS: Final = {
     "kernel": "coalesce(kernel, '')",
-    "queue": "'queue ' || queue_id",
-    "device": "'device ' || device_id",
-    "process": "'process ' || process_id",
-    "thread": "'thread ' || thread_id",
+    "queue": "coalesce(queue_id, '')",
+    "device": "coalesce(device_id, '')",
+    "process": "coalesce(process_id, '')",
+    "thread": "coalesce(thread_id, '')",
     "callsite": "coalesce(site, '')",
 }
 _COLUMNS: Final = (
@@ -40,6 +41,16 @@ class Selection:
     from_ns: int | None = None
     to_ns: int | None = None
 
+    def __str__(self) -> str:
+        words = []
+        if self.kernel is not None:
+            words.append(f"kernels like {self.kernel}")
+        if self.from_ns is not None:
+            words.append(f"from {time_text(self.from_ns)}")
+        if self.to_ns is not None:
+            words.append(f"to {time_text(self.to_ns)}")
+        return ", ".join(words)
+
     @property
     def is_everything(self) -> bool:
         """Whether no condition is given."""
@@ -63,8 +74,18 @@ def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[L
         return []
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
     listed = list(groups)
+    labels = _labels(trace, dimension)
     sums = roll_up(np.concatenate(numbers), joined, durations(joined))
-    return [Line(listed[at][0], listed[at][0], listed[at][1], rollup) for at, rollup in sums]
+    return [
+        Line(listed[at][0], labels.get(listed[at][0], listed[at][0]), listed[at][1], rollup)
+        for at, rollup in sums
+    ]
+
+
+def _labels(trace: Trace, dimension: str) -> dict[str, str]:
+    """What people call the groups of a dimension, by key."""
+    sql = "SELECT DISTINCT key, label FROM v_rollup WHERE dimension = :dimension"
+    return {str(key): str(label) for key, label in trace.rows(sql, {"dimension": dimension})}
 
 
 def _batches(trace: Trace, dimension: str, selection: Selection) -> "_Batches":

@@ -11,10 +11,10 @@ from cltrace.report.activity import (
     stored_lines,
     transfer_table,
 )
-from cltrace.report.document import Document, Table, Unit
-from cltrace.report.host import api_table, build_table, failure_table
+from cltrace.report.document import Document, Fact, Table
+from cltrace.report.host import api_table, build_table, failure_table, region_table
 from cltrace.report.memory import leak_table, memory_table
-from cltrace.report.quantities import shown
+from cltrace.report.quantities import counted
 from cltrace.report.selection import Selection, selected_lines
 from cltrace.trace.reader import Trace
 
@@ -40,7 +40,10 @@ def summary(trace: Trace, options: SummaryOptions) -> Document:
         tables: list[Table] = [failure_table(trace, top=options.top)]
     else:
         tables = _tables(trace, options)
-    return Document("", header.facts(trace), tables, _notes(trace), home=header.home(trace))
+    facts = header.facts(trace)
+    if not options.selection.is_everything:
+        facts.append(Fact("selection", "below only", str(options.selection)))
+    return Document("", facts, tables, _notes(trace, options), home=header.home(trace))
 
 
 def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
@@ -52,7 +55,14 @@ def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
     if options.by != "kernel":
         return [group_table(lines, by=options.by, sort=options.sort, top=options.top)]
     tables = [
-        kernel_table(lines, title="Kernels", name="kernel", sort=options.sort, top=options.top),
+        kernel_table(
+            lines,
+            sort=options.sort,
+            top=options.top,
+            why_empty="no kernel was launched"
+            if options.selection.is_everything
+            else f"no launch is selected: {options.selection}",
+        ),
         first_launch_table(lines),
         transfer_table(lines),
     ]
@@ -60,23 +70,26 @@ def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
         tables += [
             api_table(trace, top=options.top),
             build_table(trace, top=options.top),
+            region_table(trace, top=options.top),
             memory_table(trace),
             leak_table(trace, top=options.top),
         ]
     return tables
 
 
-def _notes(trace: Trace) -> list[str]:
+def _notes(trace: Trace, options: SummaryOptions) -> list[str]:
     """What the reader should know, the worst first."""
     rows = trace.rows(
         "SELECT severity, message, count(*) FROM v_diagnostic GROUP BY severity, message "
         "ORDER BY severity = 'error' DESC, severity = 'warning' DESC, min(diagnostic_id) LIMIT 20"
     )
     notes = [_note(*row) for row in rows]
-    for sql, words in _COUNTED_NOTES:
+    if trace.meta.get("timing") in _TIMING_NOTES:
+        notes.append(_TIMING_NOTES[str(trace.meta["timing"])])
+    for sql, one, many, then in _COUNTED_NOTES:
         number = trace.rows(sql)[0][0]
-        if number:
-            notes.append(f"note: {shown(number, Unit.COUNT)} {words}")
+        if number and not (options.only_failures and "failed" in one):
+            notes.append(f"note: {counted(number, one, many)}{then}")
     return notes
 
 
@@ -88,17 +101,31 @@ def _note(severity: object, message: object, times: int) -> str:
 _COUNTED_NOTES: Final = (
     (
         "SELECT sum(failed) FROM v_api_rollup",
-        "OpenCL calls failed: --failed shows them",
+        "OpenCL call failed",
+        "OpenCL calls failed",
+        ": `cltrace summary --failed` shows which",
     ),
     (
         "SELECT sum(r.calls - r.timed_calls) FROM v_rollup r JOIN v_queue q "
         "ON r.key = CAST(q.queue_id AS TEXT) WHERE r.dimension = 'queue' AND q.profiling = 0",
-        "commands have no device time: their queue has no profiling, because it was made before "
-        "tracing started or under --no-force-profiling",
+        "command has no device time",
+        "commands have no device time",
+        ": their queue has no profiling, because it was made before tracing started or under "
+        "--no-force-profiling",
     ),
     (
         "SELECT sum(commands_skipped) FROM v_process",
+        "command was enqueued while recording was paused",
         "commands were enqueued while recording was paused",
+        "",
     ),
 )
-"""What is worth a note when there is any of it: a query that counts it, and the words."""
+"""What is worth a note when there is any of it: a query that counts it, and the words for one, for
+many, and behind them."""
+
+_TIMING_NOTES: Final = {
+    "callback": "note: --timing callback: times are from the call to the completion that the host "
+    "was told, so they include waiting in the queue",
+    "sync": "note: --timing sync: every command was waited for, so nothing overlapped; times are "
+    "from the call to the end of that wait",
+}

@@ -58,6 +58,18 @@ def console_for(file: object, *, width: int | None = None, color: str = "auto") 
     )
 
 
+def hidden_columns(table: Table, width: int) -> list[str]:
+    """The headers of the columns for which a screen of `width` columns has no room."""
+    if not table.rows:
+        return []
+    cells = [
+        [_cell(value, column.unit, "") for value, column in zip(row, table.columns, strict=True)]
+        for row in table.rows
+    ]
+    shown_there = _widths_that_fit(table.columns, cells, width)
+    return [one.header for at, one in enumerate(table.columns) if at not in shown_there]
+
+
 def is_ascii_only(encoding: str | None) -> bool:
     """Whether an encoding lacks what our tables are drawn with."""
     try:

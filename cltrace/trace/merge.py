@@ -138,6 +138,11 @@ def _numbers(metas: list[dict[str, Any]], key: str) -> list[int]:
     return [number for number in found if number is not None]
 
 
+def _badness(meta: dict[str, Any]) -> tuple[int, int]:
+    """Larger for a worse end: a signal before a status, a high status before a low one."""
+    return whole_number(meta.get("signal")) or 0, whole_number(meta.get("exit_status")) or 0
+
+
 def _merged_meta(metas: list[dict[str, Any]]) -> dict[str, str | None]:
     """The first trace's facts, the longest time, the worst end."""
     origins = _numbers(metas, "origin_host_ns")
@@ -145,7 +150,7 @@ def _merged_meta(metas: list[dict[str, Any]]) -> dict[str, str | None]:
     hosts = {meta.get("host") for meta in metas}
     is_complete = all(meta.get("state") == "complete" for meta in metas)
     same_clock = len(hosts) == 1
-    worst = max(metas, key=lambda meta: (meta.get("signal") or "", meta.get("exit_status") or ""))
+    worst = max(metas, key=_badness)
     return {
         **{key: value for key, value in metas[0].items() if key != "path"},
         "merged_from": json.dumps([meta["path"] for meta in metas]),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cltrace.errors import DamagedTraceError
+from cltrace.errors import DamagedTraceError, QueryError
 from cltrace.trace.guard import open_trace
 from cltrace.trace.validation import check_short_tables
 from cltrace.trace.views import VIEWS
@@ -86,8 +86,7 @@ class Trace:
         """A view as a pandas table. Raises: `KeyError` for a view that there is not."""
         if view not in _VIEWS_BY_NAME:
             raise KeyError(f"there is no view {view!r}; there are {', '.join(_VIEWS_BY_NAME)}")
-        with self._said_plainly():
-            return self.sql(f"SELECT * FROM {view}")
+        return self.sql(f"SELECT * FROM {view}")
 
     def __getitem__(self, view: str) -> "pd.DataFrame":
         return self.table(view)
@@ -96,13 +95,17 @@ class Trace:
         """The result of a query on the views, as a pandas table.
 
         Columns are `Int64`, `Float64` or `string`; one of bytes, or of several kinds, is of objects.
-        Raises: `sqlite3.Error` when the query is wrong.
+        Raises: `QueryError` when the query is wrong, or does more than read.
         """
         import pandas as pd  # noqa: PLC0415 - 0.3 s that most readers do not need
 
-        cursor = self._connection.execute(query)
+        try:
+            cursor = self._connection.execute(query)
+            rows = cursor.fetchall()
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise QueryError(f"the query is wrong: {error}") from error
         names = [column[0] for column in cursor.description or ()]
-        columns = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(names)
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
         series = [
             pd.Series(list(column), dtype=_dtype_of(name, column))
             for name, column in zip(names, columns, strict=True)

@@ -40,9 +40,10 @@ def begin(
     """
     path = path.absolute()
     if path.is_dir():
-        raise RefusedError(f"{path} is a directory: name a file with -o")
+        raise RefusedError(f"{path} is a directory: name a file")
     if path.exists() and not overwrite:
-        raise RefusedError(f"{path} exists already: -f overwrites it, -o names another file")
+        how = "force=True" if not recorder_pid else "-f"
+        raise RefusedError(f"{path} exists already: {how} overwrites it, or name another file")
     parts = parts_directory(path)
     _make_room(parts, path, overwrite=overwrite)
     try:
@@ -60,7 +61,7 @@ def begin(
         write_session(parts, session)
     except OSError as error:
         raise RefusedError(
-            f"{parts} cannot be made ({error.strerror}): name another place for the trace with -o"
+            f"{parts} cannot be made ({error.strerror}): name another place for the trace"
         ) from error
     return Recording(path, parts)
 
@@ -80,9 +81,7 @@ def _make_room(parts: Path, path: Path, *, overwrite: bool) -> None:
         return
     alive = [identity.pid for _, identity in process_directories(parts) if identity.is_alive]
     if alive:
-        raise RefusedError(
-            f"process {alive[0]} is being traced into {parts}: name another file with -o"
-        )
+        raise RefusedError(f"process {alive[0]} is being traced into {parts}: name another file")
     if not overwrite:
         raise RefusedError(
             f"{parts} holds a recording that was not finished: `cltrace recover {path}` finishes "

@@ -84,7 +84,8 @@ def _commands_in(spool: ProcessSpool) -> int:
 def _missing(spools: list[ProcessSpool], outcome: Outcome | None) -> list[str]:
     """Why the trace may lack something; nothing when it is whole."""
     reasons = []
-    if outcome is None:
+    is_going_on = any(spool.identity.is_alive and not spool.is_complete for spool in spools)
+    if outcome is None and not is_going_on:
         reasons.append("the recording's parent did not live to see how the command ended")
     for spool in spools:
         pid = spool.identity.pid

@@ -154,7 +154,9 @@ def test_merge_refuses_what_it_cannot_do(run: Runner, tmp_path: Path) -> None:
     for words in (
         ["merge", "-o", "m.cltrace", "t.cltrace"],
         ["merge", "-o", "m.cltrace", "t.cltrace", "nosuch.cltrace"],
-        ["merge", "-o", "t.cltrace", "t.cltrace", "t.cltrace"],
+        ["merge", "-o", "m.cltrace", "t.cltrace", "t.cltrace"],
+        ["merge", "-o", "t.cltrace", "t.cltrace", "u.cltrace"],
+        ["merge", "-f", "-o", "t.cltrace", "t.cltrace", "u.cltrace"],
     ):
         done = run(*words)
         assert done.status == 2
@@ -162,7 +164,8 @@ def test_merge_refuses_what_it_cannot_do(run: Runner, tmp_path: Path) -> None:
     assert not (tmp_path / "m.cltrace").exists()
     with cltrace.load(tmp_path / "t.cltrace") as trace:
         once = trace.rows("SELECT count(*) FROM v_command")[0][0]
-    assert run("merge", "-o", "m.cltrace", "t.cltrace", "t.cltrace").status == 0
+    shutil.copy(tmp_path / "t.cltrace", tmp_path / "u.cltrace")
+    assert run("merge", "-o", "m.cltrace", "t.cltrace", "u.cltrace").status == 0
     with cltrace.load(tmp_path / "m.cltrace") as trace:
         assert trace.rows("SELECT count(*) FROM v_command")[0][0] == 2 * once
 

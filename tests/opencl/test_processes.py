@@ -54,6 +54,41 @@ def test_traces_multiprocessing(method: str, run: Runner, tmp_path: Path) -> Non
     assert sum(ticks(path)) == 20
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_pool_that_is_terminated_loses_nothing(method: str, run: Runner, tmp_path: Path) -> None:
+    program = tmp_path / "pooled.py"
+    program.write_text(
+        """
+import multiprocessing, sys
+import numpy as np
+
+def work(number):
+    import pyopencl as cl
+    global queue, kernel, memory
+    if "queue" not in globals():
+        context = cl.create_some_context(interactive=False)
+        queue = cl.CommandQueue(context)
+        source = "kernel void tick(global int *a) { a[0]++; }"
+        kernel = cl.Kernel(cl.Program(context, source).build(), "tick")
+        memory = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4)
+    for _ in range(4):
+        kernel(queue, (1,), None, memory)
+    got = np.zeros(1, np.int32)
+    cl.enqueue_copy(queue, got, memory)
+    return number
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(sorted(pool.map(work, range(6), chunksize=1)))
+"""
+    )
+    done = run("run", "-q", "-o", "t.cltrace", sys.executable, program, method)
+    assert (done.status, done.stdout) == (0, "[0, 1, 2, 3, 4, 5]\n"), done.stderr
+    with cltrace.load(tmp_path / "t.cltrace") as trace:
+        counts = dict(trace.rows("SELECT kind, count(end_device_ns) FROM v_command GROUP BY kind"))
+    assert counts == {"kernel": 24, "read": 6}
+
+
 def test_leaves_children_alone_when_told_to(run: Runner, tmp_path: Path) -> None:
     path = tmp_path / "t.cltrace"
     done = run("run", "-q", "--no-children", "-o", path, FAMILY, "subprocess")

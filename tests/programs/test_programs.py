@@ -63,11 +63,19 @@ def run_both(
     """The program native and traced. Both asked the same launches of the driver; all are traced."""
     trace = directory / "traced.cltrace"
     environment = {**ENVIRONMENT, **layer.environment}
-    native = run(*words, command=[sys.executable], cwd=directory, env=environment)
+
+    def cold(name: str) -> dict[str, str]:
+        """Caches of its own: a build that is taken from a cache is silent."""
+        caches = directory / f"cache-{name}-{words[-1]}"
+        return {"POCL_CACHE_DIR": f"{caches}/pocl", "XDG_CACHE_HOME": str(caches)}
+
+    native_environment = {**environment, **cold("native")}
+    native = run(*words, command=[sys.executable], cwd=directory, env=native_environment)
     native_counts = layer.counts()
     layer.restart()
     flags = ("run", "-q", "-f", "-o", trace, "--")
-    traced = run(*flags, sys.executable, *words, cwd=directory, env=environment)
+    traced_environment = {**environment, **cold("traced")}
+    traced = run(*flags, sys.executable, *words, cwd=directory, env=traced_environment)
     counts = layer.counts()
     assert traced.status == native.status
     assert counts[LAUNCHES] == native_counts[LAUNCHES]

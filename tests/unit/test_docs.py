@@ -11,8 +11,10 @@ from cltrace.cli import make_verb_parser
 from cltrace.commands import VERBS
 from cltrace.errors import CltraceError, ExitStatus
 from cltrace.trace.limits import LIMITS
+from cltrace.trace.query import query
 from cltrace.trace.views import VIEWS
 from tests.conftest import Runner
+from tests.unit.conftest import MakeTrace
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -50,10 +52,22 @@ def test_a_page_names_no_flag_that_there_is_not() -> None:
         for action in make_verb_parser(verb)._actions
         for one in action.option_strings
     }
-    known |= {"--version", "--color", "--group", "--app-flag", "--only", "--rounds", "--json"}
+    known |= {"--version", "--group", "--app-flag", "--only", "--rounds", "--json"}
     for page in [*DOCS.glob("*.md"), ROOT / "README.md"]:
         named = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", page.read_text()))
         assert not named - known - {"--check"}, page.name
+
+
+def test_the_queries_in_the_pages_are_answered(make_trace: MakeTrace) -> None:
+    path = make_trace()
+    page = (DOCS / "query.md").read_text()
+    found = [
+        re.sub(r"\s+", " ", one).strip()
+        for one in re.findall(r"^    SELECT.*?(?=\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
+    ]
+    assert len(found) >= 4
+    for sql in found:
+        assert query(path, sql, most_rows=10, most_seconds=10).rows, sql
 
 
 def test_every_view_column_and_limit_is_described() -> None:

@@ -92,7 +92,7 @@ def test_ascii_where_nothing_else_can_be_shown(make_trace: MakeTrace, run: Runne
     assert columns_of(done.stdout) <= 80
 
 
-@pytest.mark.parametrize("words", [["summary"], ["info"], ["query", "SELECT * FROM v_command"]])
+@pytest.mark.parametrize("words", [["summary"], ["info"], ["query", "SELECT kind FROM v_command"]])
 def test_a_reader_that_leaves_early_is_no_error(words: list[str], make_trace: MakeTrace) -> None:
     command = [sys.executable, "-m", "cltrace", words[0], str(make_trace()), *words[1:]]
     process = subprocess.Popen(
