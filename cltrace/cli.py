@@ -1,6 +1,7 @@
 """The command line: parses, dispatches to `commands`, exits. No logic."""
 
 import argparse
+import contextlib
 import difflib
 import logging
 import os
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 
 from cltrace.commands import VERBS
 from cltrace.errors import CltraceError, ExitStatus
+from cltrace.report.text import plain
 from cltrace.version import __version__
 
 _COLORS = ("auto", "always", "never")
@@ -127,7 +129,8 @@ def _no_such_verb(word: str) -> str:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"cltrace: {message}\n")
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr may be closed
+        sys.stderr.write(f"cltrace: {plain(message)}\n")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """Tracing from inside a program: what `import cltrace` offers."""
 
+import atexit
 import contextlib
 import sys
 import time
+from _thread import get_ident
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cltrace.errors import CltraceError, TracingError
 from cltrace.events.kinds import Timing
@@ -135,8 +137,21 @@ def _patterns(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def start(path: str | Path, **options: Any) -> None:
-    """Begin to trace this process; `stop` ends it. Options as for `trace`.
+class TraceOptions(TypedDict, total=False):
+    """The options of `trace` and `start`, by name."""
+
+    force: bool
+    timing: str
+    include_kernels: Sequence[str]
+    exclude_kernels: Sequence[str]
+    callsite_depth: int
+    record_source: bool
+    record_arguments: bool
+    capture_bytes: int
+
+
+def start(path: str | Path, **options: Unpack[TraceOptions]) -> None:
+    """Begin to trace this process; `stop` ends it, or the end of the process. Options as for `trace`.
 
     Raises: as entering the block of `trace`, and `TracingError` when a tracing was begun already.
     """
@@ -145,6 +160,8 @@ def start(path: str | Path, **options: Any) -> None:
     tracing = trace(path, **options)
     tracing.__enter__()
     _started.append(tracing)
+    # After the end of what `session` does at exit: those who registered last come first.
+    atexit.register(_stop_at_exit)
 
 
 def stop() -> Path:
@@ -154,9 +171,18 @@ def stop() -> Path:
     """
     if not _started:
         raise TracingError("no tracing was begun: call cltrace.start first")
+    atexit.unregister(_stop_at_exit)
     tracing = _started.pop()
     tracing.__exit__(None, None, None)
     return tracing.path
+
+
+def _stop_at_exit() -> None:
+    """Write the trace of a tracing that the program never stopped."""
+    try:
+        stop()
+    except CltraceError as error:
+        sys.stderr.write(f"cltrace: {error}\n")
 
 
 def pause() -> None:
@@ -182,14 +208,15 @@ class region(contextlib.ContextDecorator):  # noqa: N801 - used like a function
 
     def __init__(self, name: str) -> None:
         self._name = str(name)
-        self._entered_ns: list[int] = []
+        self._entered_ns: dict[int, list[int]] = {}
+        """By thread: one region may be entered by several, and by one of them again."""
 
     def __enter__(self) -> "region":
-        self._entered_ns.append(time.perf_counter_ns())
+        self._entered_ns.setdefault(get_ident(), []).append(time.perf_counter_ns())
         return self
 
     def __exit__(self, *_: object) -> None:
-        entered_ns = self._entered_ns.pop()
+        entered_ns = self._entered_ns[get_ident()].pop()
         tracer = session.current()
         if tracer is not None:
             tracer.recorder.record_region(self._name, entered_ns)

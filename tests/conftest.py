@@ -1,5 +1,6 @@
 """What the tests share: running cltrace as its users do, and a watch for hooks left behind."""
 
+import multiprocessing.queues
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyopencl
 import pytest
 
 import cltrace
@@ -32,24 +34,21 @@ Runner = Callable[..., Finished]
 @pytest.fixture(autouse=True)
 def no_leaked_hooks() -> Iterator[None]:
     """Fail a test that leaves anything of pyopencl replaced, or a tracing under way."""
-    before = _pyopencl_state()
+    before = _state()
     yield
     from cltrace.intercept import session  # noqa: PLC0415 - only where a test may have used it
 
     assert session.current() is None, "the test left a tracing under way"
-    changed = {
-        name for name, value in _pyopencl_state().items() if before.get(name, value) != value
-    }
+    after = _state()
+    changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
     assert not changed, f"the test left hooks: {sorted(changed)}"
 
 
-def _pyopencl_state() -> dict[str, int]:
-    """The identity of everything in pyopencl that cltrace replaces. Empty if it is not imported."""
-    module = sys.modules.get("pyopencl")
-    if module is None:
-        return {}
+def _state() -> dict[str, int]:
+    """The identity of everything that cltrace replaces."""
     raw = sys.modules["pyopencl._cl"]
-    owners: list[object] = [module, raw, sys.modules.get("pyopencl.invoker")]
+    owners: list[object] = [pyopencl, raw, sys.modules.get("pyopencl.invoker")]
+    owners += [os, subprocess.Popen, multiprocessing.queues.SimpleQueue]
     owners += (value for value in vars(raw).values() if isinstance(value, type))
     return {
         f"{getattr(owner, '__name__', owner)}.{name}": id(value)

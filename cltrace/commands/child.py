@@ -13,11 +13,8 @@ from types import FrameType
 from typing import Any, Final
 
 from cltrace.errors import CommandNotExecutableError, CommandNotFoundError, RefusedError
-from cltrace.intercept.autostart import (
-    BOOTSTRAP_DIRECTORY,
-    RECORDER_VARIABLE,
-)
-from cltrace.intercept.children import SESSION_VARIABLE
+from cltrace.intercept.autostart import RECORDER_VARIABLE
+from cltrace.intercept.children import BOOTSTRAP_DIRECTORY, SESSION_VARIABLE
 
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Signals that reach the command when they are sent to cltrace."""

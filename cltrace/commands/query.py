@@ -2,8 +2,11 @@
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
+from cltrace.commands.argument_types import positive, seconds
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import readable
 from cltrace.errors import UsageError
@@ -20,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL", nargs="?", help="one SELECT statement; - reads stdin")
     parser.add_argument("--list", action="store_true", help="list the views and their columns")
     parser.add_argument(
-        "--limit", metavar="N", type=int, default=1000, help="most rows (default 1000)"
+        "--limit", metavar="N", type=positive, default=1000, help="most rows (default 1000)"
     )
     parser.add_argument(
-        "--timeout", metavar="S", type=float, default=10.0, help="most seconds (default 10)"
+        "--timeout", metavar="S", type=seconds, default=10.0, help="most seconds (default 10)"
     )
     add_format_argument(parser)
 
@@ -54,11 +57,22 @@ def execute(arguments: argparse.Namespace) -> int:
 def _document(result: QueryResult) -> Document:
     # Where there is no room for all, the first ones stay.
     columns = [
-        Column(name, name, _unit(result, position), -position)
-        for position, name in enumerate(result.column_names)
+        Column(key, name, _unit(result, position), -position)
+        for position, (key, name) in enumerate(_keyed(result.column_names))
     ]
     rows = [[_value(value) for value in row] for row in result.rows]
     return Document("", [], [Table("rows", "", columns, rows, why_empty="no row")])
+
+
+def _keyed(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The names of columns, each with a key that no other has: `a`, `a_2`."""
+    used: set[str] = set()
+    for name in names:
+        key = next(
+            one for at in count(1) if (one := f"{name}_{at}" if at > 1 else name) not in used
+        )
+        used.add(key)
+        yield key, name
 
 
 def _say_what_is_hidden(document: Document) -> None:

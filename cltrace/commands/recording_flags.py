@@ -2,6 +2,7 @@
 
 import argparse
 
+from cltrace.commands.argument_types import natural, positive, seconds
 from cltrace.events.kinds import Timing
 from cltrace.trace.spool.settings import Settings
 
@@ -73,7 +74,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--callsite-depth",
         metavar="N",
-        type=_natural,
+        type=natural,
         default=1,
         help="frames of the program to keep for each call (default 1)",
     )
@@ -90,7 +91,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--capture-buffers",
         metavar="MIB",
-        type=_natural,
+        type=natural,
         default=0,
         help="keep buffers that the host wrote, up to so many MiB (default 0: off)",
     )
@@ -99,13 +100,13 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
 def _add_when(parser: argparse.ArgumentParser) -> None:
     when = parser.add_argument_group("when to record")
     when.add_argument(
-        "--delay", metavar="S", type=_seconds, default=0.0, help="start after S seconds"
+        "--delay", metavar="S", type=seconds, default=0.0, help="start after S seconds"
     )
     when.add_argument(
-        "--duration", metavar="S", type=_seconds, help="stop after S seconds; the program goes on"
+        "--duration", metavar="S", type=seconds, help="stop after S seconds; the program goes on"
     )
     when.add_argument("--start-paused", action="store_true", help="wait for cltrace.resume()")
-    when.add_argument("--max-events", metavar="N", type=_positive, help="pause after about N calls")
+    when.add_argument("--max-events", metavar="N", type=positive, help="pause after about N calls")
 
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
@@ -127,30 +128,3 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="measure what the driver's profiling costs, when the program ends",
     )
-
-
-def _natural(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
-    return number
-
-
-def _positive(text: str) -> int:
-    number = _natural(text)
-    if not number:
-        raise argparse.ArgumentTypeError("0 is too few: --start-paused records nothing at first")
-    return number
-
-
-def _seconds(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return number

@@ -1,6 +1,7 @@
 """`cltrace run`: trace a command, then print the summary."""
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
@@ -14,6 +15,7 @@ from cltrace.commands import recording_flags
 from cltrace.commands.child import die_of, resolved, run_to_end, traced_environment
 from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
 from cltrace.intercept.ranks import rank_of
+from cltrace.report.text import plain
 from cltrace.trace import recording
 from cltrace.trace.names import default_name, expanded
 from cltrace.trace.recording import Recording
@@ -130,7 +132,6 @@ def _after(begun: Recording, returned: int, arguments: argparse.Namespace) -> in
     if arguments.strict and not traced.has_calls:
         say.error("--strict: no OpenCL call was traced")
         return int(ExitStatus.REFUSED)
-    sys.stderr.flush()
     if returned < 0:
         die_of(-returned)
         return 128 - returned
@@ -149,7 +150,8 @@ def _finish(begun: Recording, arguments: argparse.Namespace, say: "_Speaker") ->
     with Trace(begun.path) as trace:
         has_calls = bool(trace.rows("SELECT count(*) FROM v_api_rollup")[0][0])
         if has_calls and not arguments.no_summary and not arguments.quiet:
-            _print_summary(trace, color=arguments.color)
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                _print_summary(trace, color=arguments.color)
             say.line("")
         why_nothing = "" if has_calls else _why_nothing(trace, has_python=has_python)
     if why_nothing:
@@ -200,6 +202,13 @@ def _near(path: Path) -> str:
         return str(path)
 
 
+def _write(text: str) -> None:
+    """Write to stderr, if there is one that takes it: the command's status must come out."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 class _Speaker:
     """Lines of ours on stderr."""
 
@@ -209,11 +218,11 @@ class _Speaker:
     def line(self, text: str) -> None:
         """Say something, unless we are to be quiet."""
         if not self._is_quiet:
-            sys.stderr.write(f"cltrace: {text}\n" if text else "\n")
+            _write(f"cltrace: {plain(text)}\n" if text else "\n")
 
     def error(self, text: str) -> None:
         """Say something that must be known."""
-        sys.stderr.write(f"cltrace: {text}\n")
+        _write(f"cltrace: {plain(text)}\n")
 
 
 def _was_refused(begun: Recording, returned: int) -> bool:

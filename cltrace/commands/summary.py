@@ -1,9 +1,9 @@
 """`cltrace summary`: what a trace says, at a glance."""
 
 import argparse
-import re
 from dataclasses import replace
 
+from cltrace.commands.argument_types import natural, time_ns
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
 from cltrace.errors import UsageError
@@ -11,9 +11,6 @@ from cltrace.report.activity import SORT_KEYS
 from cltrace.report.document import Document
 from cltrace.report.selection import Selection
 from cltrace.report.summary import DIMENSIONS, SummaryOptions, summary
-
-_SCALES = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0, "min": 60e9}
-_TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|min)?")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--top",
         metavar="N",
-        type=_count,
+        type=natural,
         default=10,
         help="most rows a table; 0 for all (default 10)",
     )
@@ -37,11 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_ns",
         metavar="T",
-        type=_time_ns,
+        type=time_ns,
         help="only what was enqueued T after the start: 1.5, 200ms, 30us",
     )
     parser.add_argument(
-        "--to", dest="to_ns", metavar="T", type=_time_ns, help="only what was enqueued before T"
+        "--to", dest="to_ns", metavar="T", type=time_ns, help="only what was enqueued before T"
     )
     parser.add_argument(
         "--table", metavar="NAME", help="only one table, by the name that --format json gives it"
@@ -75,16 +72,3 @@ def _only(document: Document, name: str) -> Document:
         names = ", ".join(table.key for table in document.tables)
         raise UsageError(f"there is no table {name!r} here; there are {names}")
     return replace(document, facts=(), tables=tables, notes=())
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows: write 10, or 0 for all")
-    return int(text)
-
-
-def _time_ns(text: str) -> int:
-    found = _TIME.fullmatch(text.strip())
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 1.5, 200ms, 30us or 10ns")
-    return round(float(found[1]) * _SCALES[found[2] or ""])

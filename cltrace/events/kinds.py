@@ -1,6 +1,7 @@
 """The closed sets of words that records and rows use."""
 
 from enum import IntEnum, IntFlag, StrEnum
+from typing import Final
 
 
 class CallFlag(IntFlag):
@@ -68,3 +69,7 @@ class ProgramOrigin(StrEnum):
     LINKED = "linked"
     BUILT_IN = "built-in"
     UNKNOWN = "unknown"
+
+
+RELEASES_UNSEEN: Final = "releases-unseen"
+"""The code of the diagnostic that says: this process's memory objects have no known end."""

@@ -39,8 +39,8 @@ class ProcessEnded:
     event_wait_ns: int
     unread_events_peak: int
     commands_skipped: int
-    memory_peak_bytes: int
-    memory_peak_host_ns: int
+    memory_peak_bytes: int | None
+    memory_peak_host_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)

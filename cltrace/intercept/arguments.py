@@ -2,7 +2,8 @@
 
 A description is a tuple whose first item says what the argument is:
 
-    ("m", handle)              a memory object
+    ("m", handle)              a buffer
+    ("i", handle)              an image
     ("v", handle, offset)      an array that pyopencl passes with its offset in bytes
     ("s", address)             shared virtual memory
     ("l", bytes)               local memory
@@ -19,7 +20,6 @@ import pyopencl as cl
 
 from cltrace.events.kinds import ArgumentKind
 from cltrace.events.records import Argument
-from cltrace.intercept.memory import MemoryObjects
 
 Description = tuple[Any, ...]
 
@@ -32,7 +32,7 @@ def describe(argument: Any) -> Description:
     """The description of what a program passed to a kernel."""
     match argument:
         case cl.MemoryObjectHolder():
-            return ("m", argument.int_ptr)
+            return ("i" if isinstance(argument, cl.Image) else "m", argument.int_ptr)
         case np.generic():
             return ("x", argument.dtype.str, argument.tobytes())
         case None:
@@ -95,25 +95,19 @@ def _describe_other(argument: Any) -> Description:
     return ("x", getattr(dtype, "str", ""), data)
 
 
-def with_ids(description: Description, memory: MemoryObjects, found: int) -> Description:
+def with_ids(description: Description, found: int) -> Description:
     """`description` with the handle of a memory object replaced by its number `found`."""
-    match description[0]:
-        case "m":
-            return ("m", found)
-        case "v":
-            return ("v", found, description[2])
-        case "s":
-            return ("s", memory.svm_id(description[1]), description[1])
-        case _:
-            return description
+    tag, _, *rest = description
+    return (tag, found, *rest)
 
 
 def argument_record(description: Description) -> Argument:
     """The record of an argument whose description holds numbers, not handles (`with_ids`)."""
     tag, *rest = description
     match tag:
-        case "m":
-            return _record(ArgumentKind.BUFFER, buffer_id=rest[0])
+        case "m" | "i":
+            kind = ArgumentKind.IMAGE if tag == "i" else ArgumentKind.BUFFER
+            return _record(kind, buffer_id=rest[0])
         case "v":
             return _record(ArgumentKind.BUFFER, buffer_id=rest[0], offset_bytes=rest[1])
         case "s":

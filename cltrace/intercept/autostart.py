@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.intercept import session
-from cltrace.intercept.children import SESSION_VARIABLE, leave_word, watch_children
+from cltrace.intercept.children import (
+    BOOTSTRAP_DIRECTORY,
+    SESSION_VARIABLE,
+    leave_word,
+    watch_children,
+)
 from cltrace.intercept.import_watch import ImportWatch
 from cltrace.intercept.workers import watch_workers
 from cltrace.trace.spool.settings import read_session
 
 RECORDER_VARIABLE: Final = "CLTRACE_RECORDER"
 """The process number of the recording's parent: its direct child is the command itself."""
-
-DISABLE_VARIABLE: Final = "CLTRACE_DISABLE"
-"""Any value but the empty one keeps a process from being traced."""
-
-BOOTSTRAP_DIRECTORY: Final = Path(__file__).parent / "bootstrap"
 
 
 def begin(parts: Path) -> None:

@@ -8,6 +8,7 @@ import pyopencl as cl
 
 from cltrace.intercept.arguments import Description, describe
 from cltrace.intercept.configurations import Configurations, Ndrange
+from cltrace.intercept.hooking import named_as
 from cltrace.intercept.recorder import Recorder
 from cltrace.intercept.tracebacks import hide_own_frames
 
@@ -19,6 +20,7 @@ class BareLaunches:
         self._recorder = recorder
         self._configurations = configurations
         self._arguments: dict[int, dict[int, Description]] = {}
+        self._with_lane: set[int] = set()
 
     def wrap_enqueue(self, enqueue: Callable[..., cl.Event]) -> Callable[..., cl.Event]:
         """What to put in the place of `enqueue_nd_range_kernel`."""
@@ -46,37 +48,51 @@ class BareLaunches:
     def wrap_set_arg(self, set_arg: Callable[..., None]) -> Callable[..., None]:
         """What to put in the place of `Kernel.set_arg`."""
 
-        def hook(kernel: cl.Kernel, index: int, argument: Any) -> None:
+        def hook(kernel: cl.Kernel, *args: Any, **kwargs: Any) -> None:
             try:
-                set_arg(kernel, index, argument)
+                set_arg(kernel, *args, **kwargs)
+                given = {**dict(zip(("arg_index", "arg"), args, strict=False)), **kwargs}
+                self._remember(kernel, {given["arg_index"]: given["arg"]})
             except BaseException as error:
                 hide_own_frames(error)
                 raise
-            self._remember(kernel, {index: argument})
 
-        return hook
+        return named_as(set_arg, hook)
 
-    def wrap_set_args(self, set_args: FunctionType) -> Callable[..., None]:
-        """What to put in the place of the function behind `Kernel.set_args`."""
+    def wrap_set_args(
+        self, set_args: FunctionType, close_lane: Callable[[cl.Kernel], None] = lambda _: None
+    ) -> Callable[..., None]:
+        """What to put in the place of the function behind `Kernel.set_args`.
+
+        `close_lane` is called first: a launch by a lane sets arguments too, and must be seen to.
+        """
 
         def hook(kernel: cl.Kernel, *args: Any) -> None:
             try:
                 set_args(kernel, *args)
+                if kernel.int_ptr in self._with_lane:
+                    close_lane(kernel)
+                    self._with_lane.discard(kernel.int_ptr)
+                self._remember(kernel, dict(enumerate(args)))
             except BaseException as error:
                 hide_own_frames(error)
                 raise
-            self._remember(kernel, dict(enumerate(args)))
 
         hook.__name__, hook.__qualname__ = set_args.__name__, set_args.__qualname__
         return hook
 
-    def forget(self, kernel: cl.Kernel) -> None:
-        """Forget the arguments of a kernel: its handle has a new meaning, or they were set anew."""
+    def lane_opened(self, kernel: cl.Kernel) -> None:
+        """From now on a kernel is launched by a lane, which sets its arguments unseen."""
         self._arguments.pop(kernel.int_ptr, None)
+        self._with_lane.add(kernel.int_ptr)
 
     def _remember(self, kernel: cl.Kernel, arguments: dict[int, Any]) -> None:
         try:
-            if self._recorder.gate and self._recorder.settings.record_arguments:
+            # While recording is paused arguments are set for what is recorded later.
+            recorder = self._recorder
+            if kernel.int_ptr in self._with_lane or not recorder.settings.record_arguments:
+                return
+            if not recorder.is_closed:
                 known = self._arguments.setdefault(kernel.int_ptr, {})
                 known.update({index: describe(one) for index, one in arguments.items()})
         except Exception as fault:

@@ -3,12 +3,11 @@
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.intercept.import_watch import ImportWatch
-from cltrace.intercept.tracebacks import hide_own_frames
+from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
 from cltrace.trace.spool.layout import FILE_MODE, untraced_file
 
 if TYPE_CHECKING:
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
 
 SESSION_VARIABLE: Final = "CLTRACE_SESSION"
 """Names the parts directory of the recording that a process belongs to."""
+
+BOOTSTRAP_DIRECTORY: Final = Path(__file__).parent / "bootstrap"
+"""Stands first on the `PYTHONPATH` of a traced family."""
 
 _ISOLATING: Final = ("-I", "-E", "-S")
 
@@ -42,12 +44,16 @@ def _watch_popen(parts: Path) -> None:
     said: set[str] = set()
 
     def hook(process: "subprocess.Popen[Any]", args: Any, *rest: Any, **options: Any) -> None:
-        with suppress(Exception):  # whatever Popen is about to refuse, it refuses in its own words
-            reason = _why_untraced(args, rest, options)
+        try:
+            try:
+                reason = _why_untraced(args, rest, options)
+            except Exception as fault:
+                if is_from_signal_handler(fault):
+                    raise
+                reason = ""  # what Popen is about to refuse, it refuses in its own words
             if reason and reason not in said:
                 said.add(reason)
                 leave_word(parts, reason)
-        try:
             original(process, args, *rest, **options)
         except BaseException as error:
             hide_own_frames(error)
@@ -70,8 +76,11 @@ def _why_untraced(args: Any, rest: Sequence[Any], options: dict[str, Any]) -> st
     words = [os.fsdecode(word) for word in args] if isinstance(args, (list, tuple)) else []
     if not words or "python" not in Path(words[0]).name:
         return ""
-    if environment is not None and SESSION_VARIABLE not in environment:
+    given = os.environ if environment is None else environment
+    if SESSION_VARIABLE not in given:
         return f"a Python child has an environment of its own and is not traced: {words[0]}"
+    if str(BOOTSTRAP_DIRECTORY) not in str(given.get("PYTHONPATH", "")).split(os.pathsep):
+        return f"a Python child has a PYTHONPATH of its own and is not traced: {words[0]}"
     flag = next((word for word in words[1:2] if word in _ISOLATING), None)
     if flag is not None:
         return f"a Python child is started with {flag} and is not traced: {words[0]}"

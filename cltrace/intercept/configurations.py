@@ -113,12 +113,14 @@ class Configurations:
 
     def _exact(self, description: Description, forget: Callable[[], None] | None) -> Description:
         memory = self._recorder.memory
-        if description[0] not in {"m", "v"}:
-            return with_ids(description, memory, 0)
+        if description[0] not in {"m", "i", "v", "s"}:
+            return description
         handle = description[1]
         if forget is not None:
             memory.used_by(handle, forget)
-        return with_ids(description, memory, memory.id_of_handle(handle))
+        if description[0] == "s":
+            return ("s", memory.svm_id(handle), handle)
+        return with_ids(description, memory.id_of_handle(handle))
 
 
 def _whole(sizes: Any) -> tuple[int, ...]:

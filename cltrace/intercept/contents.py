@@ -41,6 +41,7 @@ class Contents:
         self._clock = clock
         self._held: OrderedDict[int, _Held] = OrderedDict()
         self._held_bytes = 0
+        self._whole: dict[int, int] = {}
         self._stored: dict[str, tuple[int, int]] = {}
         self._stored_bytes = 0
 
@@ -55,10 +56,15 @@ class Contents:
         while self._held_bytes > self._budget_bytes:
             self._drop(next(iter(self._held)))
 
+    def divided(self, sub_buffer_id: int, parent_id: int) -> None:
+        """A part of a buffer is a memory object of its own from now on."""
+        self._whole[sub_buffer_id] = self._whole.get(parent_id, parent_id)
+
     def enqueued(self, row: CallRow, call: Call) -> None:
         """A command other than a launch was enqueued: follow what the host wrote, drop the rest."""
         if not row.target_buffer_id:
             return
+        self._drop_overlapping(row.target_buffer_id)
         if row.api is not Api.clEnqueueWriteBuffer:
             self._drop(row.target_buffer_id)
         elif row.target_offset_bytes == 0 and row.size_bytes == call.given(1, "mem").size:
@@ -99,6 +105,13 @@ class Contents:
         self._stored_bytes += len(data)
         self._stored[digest] = place = (self._writer.content(stored), len(stored))
         return place
+
+    def _drop_overlapping(self, buffer_id: int) -> None:
+        """What is written to a buffer is written to what it is a part of, and to parts of that."""
+        whole = self._whole.get(buffer_id, buffer_id)
+        for other in [one for one in self._held if self._whole.get(one, one) == whole]:
+            if other != buffer_id:
+                self._drop(other)
 
     def _drop(self, buffer_id: int) -> None:
         dropped = self._held.pop(buffer_id, None)

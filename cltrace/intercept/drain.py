@@ -60,6 +60,12 @@ _STAGES_LAST_FIRST: Final = _STAGES[::-1]
 _handle_of: Final = attrgetter("int_ptr")
 _PLAIN_TABLES: Final = (CIRCUMSTANCES, COMPLETIONS, EDGES, BUFFERS, RELEASES, REGIONS)
 
+Pause = Callable[[], None]
+
+
+def _no_pause() -> None:
+    return
+
 
 class Drain:
     """Empties a recorder's sink into a spool. One thread at a time: the methods take a lock."""
@@ -86,9 +92,10 @@ class Drain:
         """How many launches and other calls are in the spool."""
         return sum(self._written.values())
 
-    def flush(self, pause: Callable[[], None] = lambda: None) -> None:
+    def flush(self, pause: Callable[[], None] = lambda: None, most_ns: int | None = None) -> bool:
         """Write what is there and read what is complete. `pause` is called between blocks.
 
+        Returns whether reading was broken off because `most_ns` had passed.
         Raises: `OSError` when the disk does not take it.
         """
         with self.lock:
@@ -103,7 +110,8 @@ class Drain:
                 self._writer.rows(table, _as_rows(flat, table))
             self._write_commands(LAUNCHES, launches)
             self._write_commands(CALLS, calls)
-            self._read_complete(pause)
+            deadline_ns = None if most_ns is None else time.perf_counter_ns() + most_ns
+            return self._read_complete(pause, deadline_ns)
 
     def settle(self, patience_s: float) -> None:
         """Flush, and go on as long as commands become complete, up to `patience_s` in vain."""
@@ -133,7 +141,7 @@ class Drain:
                     self._give_up_waiting()
                     break
                 time.sleep(0.0005)
-                self._read_complete(lambda: None)
+                self._read_complete()
             tallies.event_waits += 1
             tallies.event_wait_ns += time.perf_counter_ns() - begin
 
@@ -184,15 +192,16 @@ class Drain:
                 self._unread_count += len(kept)
             self._written[table.name] += len(rows)
 
-    def _read_complete(self, pause: Callable[[], None]) -> None:
-        """Read the stamps of what is complete, oldest first.
+    def _read_complete(self, pause: Pause = _no_pause, deadline_ns: int | None = None) -> bool:
+        """Read the stamps of what is complete, oldest first; true when the deadline ended that.
 
         Blocks in which nothing is complete are kept for the next time; after a few of them in a row
         the rest is not even asked.
         """
+        is_late = False
         left: list[tuple[NDArray[np.int64], list[cl.Event]]] = []
         fruitless = 0
-        while self._unread and fruitless < _MOST_FRUITLESS:
+        while self._unread and fruitless < _MOST_FRUITLESS and not is_late:
             commands, events = self._unread.popleft()
             if len(events) > _BLOCK:
                 self._unread.appendleft((commands[_BLOCK:], events[_BLOCK:]))
@@ -202,7 +211,9 @@ class Drain:
             if incomplete[1]:
                 left.append(incomplete)
             pause()
+            is_late = deadline_ns is not None and time.perf_counter_ns() > deadline_ns
         self._unread.extendleft(reversed(left))
+        return is_late
 
     def _read_block(
         self, commands: NDArray[np.int64], events: list[cl.Event]

@@ -35,12 +35,17 @@ class Call(NamedTuple):
 
 
 def hooked(
-    recorder: Recorder, original: Hook, api: Api | None, record: Callable[[Call], None]
+    recorder: Recorder,
+    original: Hook,
+    api: Api | None,
+    record: Callable[[Call], None],
+    unrecorded: Callable[[Call], None] | None = None,
 ) -> Hook:
     """A hook that calls `original` and then `record`.
 
     The program sees what `original` returns or raises, whatever `record` does. A call that an
-    OpenCL error ends is recorded as a failure of `api`; with `None` it is not.
+    OpenCL error ends is recorded as a failure of `api`; with `None` it is not. While recording is
+    paused `unrecorded` is called instead of `record`.
     """
     gate, clock = recorder.gate, recorder.clock
     is_command = api in COMMAND_KINDS
@@ -50,9 +55,10 @@ def hooked(
         try:
             result = original(*args, **kwargs)
             leave = clock()
-            if gate:
+            note = record if gate else unrecorded
+            if note is not None:
                 try:
-                    record(Call((enter, leave), args, kwargs, result))
+                    note(Call((enter, leave), args, kwargs, result))
                 except Exception as fault:
                     recorder.faulty(fault)
             elif is_command:
@@ -62,7 +68,7 @@ def hooked(
             if api is None:
                 hide_own_frames(error)
             else:
-                recorder.call_failed(error, CallRow(api, _queue_handle(recorder, args)), enter)
+                recorder.call_failed(error, _failed_row(recorder, api, args), enter)
             raise
 
     return named_as(original, hook)
@@ -81,6 +87,10 @@ def named_as(original: Hook, hook: Hook) -> Hook:
 _ATTRIBUTES: Final = ("__name__", "__qualname__", "__doc__", "__module__")
 
 
-def _queue_handle(recorder: Recorder, args: tuple[Any, ...]) -> int:
-    queue = next((one for one in args[:2] if isinstance(one, cl.CommandQueue)), None)
-    return recorder.registry.queue_handle(queue)
+def _failed_row(recorder: Recorder, api: Api, args: tuple[Any, ...]) -> CallRow:
+    try:
+        queue = next((one for one in args[:2] if isinstance(one, cl.CommandQueue)), None)
+        return CallRow(api, recorder.registry.queue_handle(queue))
+    except Exception as fault:
+        recorder.faulty(fault)
+        return CallRow(api)

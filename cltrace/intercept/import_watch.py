@@ -33,8 +33,9 @@ class ImportWatch(MetaPathFinder):
         """The specification that the other finders give, its loader told to call us back."""
         if fullname != self._name:
             return None
-        self.cancel()
         for finder in sys.meta_path:
+            if finder is self:
+                continue
             find_spec = getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = find_spec(fullname, path, target) if find_spec else None
             if spec is not None:
@@ -47,8 +48,11 @@ class ImportWatch(MetaPathFinder):
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            del loader.exec_module
+            # Whoever only asks where the module is gets a loader of its own, with this in it too.
+            loader.__dict__.pop("exec_module", None)
             execute(module)
-            self._action()
+            if self in sys.meta_path:
+                self.cancel()
+                self._action()
 
         loader.exec_module = exec_module  # type: ignore[method-assign]

@@ -112,12 +112,15 @@ class Lanes:
     def _unopened(self, invoker: _Invoker) -> Callable[..., Any]:
         """What a kernel object launches with until its first launch says what its lane must know."""
 
+        def close_lane(kernel: cl.Kernel) -> None:
+            set_args = self._bare.wrap_set_args(invoker.set_args)
+            kernel._set_enqueue_and_set_args(enqueue, set_args)  # type: ignore[attr-defined]
+
         def enqueue(kernel: cl.Kernel, *args: Any, **kwargs: Any) -> Any:
             try:
                 lane = self._open(kernel, invoker, args)
-                kernel._set_enqueue_and_set_args(  # type: ignore[attr-defined]
-                    lane, self._bare.wrap_set_args(invoker.set_args)
-                )
+                set_args = self._bare.wrap_set_args(invoker.set_args, close_lane)
+                kernel._set_enqueue_and_set_args(lane, set_args)  # type: ignore[attr-defined]
                 return lane(kernel, *args, **kwargs)
             except BaseException as error:
                 hide_own_frames(error)
@@ -134,7 +137,7 @@ class Lanes:
             return invoker.inner
         try:
             kernel_id = recorder.registry.kernel_id(kernel, invoker.name)
-            self._bare.forget(kernel)
+            self._bare.lane_opened(kernel)
             argument_count = invoker.inner.__code__.co_argcount - _FIXED_PARAMETERS
             given = args[3 : 3 + argument_count]
             arguments = (*given, *[None] * (argument_count - len(given)))
@@ -245,6 +248,8 @@ class _LaneOwner:
                 kernel._set_enqueue_and_set_args(  # type: ignore[attr-defined]
                     self._invoker.enqueue, self._invoker.set_args
                 )
+                # pyopencl's own function goes through whatever hooks there are now.
+                return self._invoker.enqueue(kernel, *args)
             self._recorder.tallies.commands_skipped += 1
             return self._invoker.inner(kernel, *args)
         except BaseException as error:

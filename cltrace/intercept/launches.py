@@ -34,6 +34,7 @@ def make(inner, idle, recorder, known, intern, slow, kinds):
     get_thread, getframe, locate = recorder.get_thread, recorder.getframe, recorder.sites.locate
     describe, signed_zero, sampled = recorder.describe, recorder.signed_zero, recorder.sampled
     failed, faulty, circumstances = recorder.launch_failed, recorder.faulty, known.circumstances
+    is_from_signal_handler = recorder.is_from_signal_handler
     last = nothing = (None,) * {last_length}
     {types} = kinds
     def forget_last():
@@ -75,8 +76,10 @@ def make(inner, idle, recorder, known, intern, slow, kinds):
                     if not leave & 63:
                         sampled(leave)
                     return event
-            except (TypeError, ValueError):
-                pass  # a size that is a list or an array is no key: the slow way takes it
+            except (TypeError, ValueError) as fault:
+                # A size that is a list or an array is no key: the slow way takes it.
+                if is_from_signal_handler(fault):
+                    raise
             except Exception as fault:
                 faulty(fault)
                 return event

@@ -58,6 +58,11 @@ class MemoryObjects:
         self.peak_bytes = 0
         self.peak_host_ns = 0
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether the destruction of memory objects is seen, so that a peak and leaks are known."""
+        return self._slots is not None
+
     def is_known(self, handle: int) -> bool:
         """Whether `handle` means a memory object that is registered."""
         known = self._ids.get(handle)

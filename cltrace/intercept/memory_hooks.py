@@ -24,6 +24,8 @@ class MemoryHooks:
         self._has_noted_commands = False
         self.initialised: Callable[[int, Any], None] = lambda *_: None
         """Called when a buffer is made from host data, with its number and the data."""
+        self.divided: Callable[[int, int], None] = lambda *_: None
+        """Called when a sub-buffer is made, with its number and its parent's."""
 
     def buffer_constructor(self, original: Hook) -> Hook:
         """`Buffer.__init__`."""
@@ -52,6 +54,7 @@ class MemoryHooks:
             parent_id = memory.id_of(call.args[0])
             birth = self._recorder.birth(call.span[0])
             number = memory.created(call.result, birth, parent_id)
+            self.divided(number, parent_id)
             row = CallRow(Api.clCreateSubBuffer, subject_id=number, size_bytes=call.result.size)
             self._recorder.record_call(row, call.span)
 
@@ -94,14 +97,11 @@ class MemoryHooks:
 
             def hook(allocation: Any, *args: Any, **kwargs: Any) -> Any:
                 enter = recorder.clock()
+                address, queue = self._svm_about_to_go(allocation)
                 try:
-                    address = allocation.svm_ptr if recorder.gate else 0
-                    queue = allocation._queue
                     result = release(allocation, *args, **kwargs)
                     span = (enter, recorder.clock())
-                    if enqueued is None:
-                        self._svm_released(queue, span)
-                    recorder.memory.freed_svm(address, span[1])
+                    self._svm_released(address, queue, span, is_enqueued=enqueued is not None)
                     return result
                 except BaseException as error:
                     hide_own_frames(error)
@@ -144,10 +144,22 @@ class MemoryHooks:
             row = CallRow(Api.clCreateBuffer, subject_id=number, size_bytes=int(holder.size))
             self._recorder.record_call(row, span)
 
-    def _svm_released(self, queue: Any, span: tuple[int, int]) -> None:
+    def _svm_about_to_go(self, allocation: Any) -> tuple[int, Any]:
+        """The address of an allocation, and the queue that it is bound to."""
+        try:
+            return (allocation.svm_ptr if self._recorder.gate else 0), allocation._queue
+        except Exception:
+            return 0, None  # it was released before: the program is told so by the release
+
+    def _svm_released(
+        self, address: int, queue: Any, span: tuple[int, int], *, is_enqueued: bool
+    ) -> None:
         """Shared virtual memory was freed: on the queue that it is bound to, if it is."""
         recorder = self._recorder
         try:
+            recorder.memory.freed_svm(address, span[1])
+            if is_enqueued:
+                return
             if recorder.gate and queue is None:
                 recorder.record_call(CallRow(Api.clSVMFree), span)
             elif recorder.gate:

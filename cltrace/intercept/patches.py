@@ -94,6 +94,7 @@ def queue_patches(queues: QueueHooks) -> Iterator[Patch]:
     yield Patch(queue, "__init__", queues.constructor, constructor_witness=cl.Event)
     yield Patch(queue, "from_int_ptr", queues.from_handle)
     yield Patch(queue, "_finalize", queues.finalise)
+    yield Patch(cl.Event, "command_queue", queues.of_event)
     yield Patch(queue, "get_info", queues.info)
     yield Patch(queue, "properties", queues.property_of(info.PROPERTIES))
     yield Patch(queue, "properties_array", queues.property_of(info.PROPERTIES_ARRAY))

@@ -43,7 +43,9 @@ class ProgramHooks:
             )
             self._recorder.record_call(CallRow(api, subject_id=number), call.span)
 
-        return hooked(self._recorder, original, Api.clCreateProgramWithSource, record)
+        return hooked(
+            self._recorder, original, Api.clCreateProgramWithSource, record, self._unrecorded
+        )
 
     def from_il(self, original: Hook) -> Hook:
         """`_create_program_with_il`."""
@@ -52,7 +54,7 @@ class ProgramHooks:
         def record(call: Call) -> None:
             self._made(api, ProgramOrigin.IL, call, binary_bytes=byte_count(call.args[1]))
 
-        return hooked(self._recorder, original, api, record)
+        return hooked(self._recorder, original, api, record, self._unrecorded)
 
     def built_in(self, original: Hook) -> Any:
         """`_Program.create_with_built_in_kernels`."""
@@ -61,7 +63,7 @@ class ProgramHooks:
         def record(call: Call) -> None:
             self._made(api, ProgramOrigin.BUILT_IN, call)
 
-        return staticmethod(hooked(self._recorder, original, api, record))
+        return staticmethod(hooked(self._recorder, original, api, record, self._unrecorded))
 
     def link(self, original: Hook) -> Any:
         """`_Program.link`, which makes a program and builds it."""
@@ -78,7 +80,7 @@ class ProgramHooks:
             )
             self._built(api, call.result, call.given(2, "options", b""), call.span, 0)
 
-        return staticmethod(hooked(self._recorder, original, api, record))
+        return staticmethod(hooked(self._recorder, original, api, record, self._unrecorded))
 
     def build(self, api: Api) -> Wrap:
         """`_Program._build` and `_Program.compile`; a failed one is recorded with its log."""
@@ -113,6 +115,11 @@ class ProgramHooks:
         )
         self._recorder.record_call(CallRow(api, subject_id=number), call.span)
 
+    def _unrecorded(self, call: Call) -> None:
+        """A program was made while recording is paused: its handle may have been another's."""
+        made = call.args[0] if call.result is None else call.result
+        self._recorder.programs.forget(made)
+
     def _built_guarded(
         self, api: Api, program: Any, options: Any, span: tuple[int, int], status: int
     ) -> None:
@@ -130,7 +137,7 @@ class ProgramHooks:
         number = self._recorder.programs.built(
             program,
             api,
-            text_of(options),
+            text_of(options) if self._recorder.settings.record_source else "",
             span,
             status,
             context_id=registry.context_id(program.get_info(cl.program_info.CONTEXT)),

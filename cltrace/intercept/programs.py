@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyopencl as cl
-from pyopencl import _cl
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import ProgramOrigin
@@ -62,6 +61,10 @@ class Programs:
         source = program.get_info(cl.program_info.SOURCE)
         origin = ProgramOrigin.SOURCE if source else ProgramOrigin.UNKNOWN
         return self.created(program, origin, context_id, 0, source=source or "")
+
+    def forget(self, program: Any) -> None:
+        """A handle has a new meaning that was not recorded."""
+        self._ids.pop(program.int_ptr, None)
 
     def created(
         self,
@@ -188,7 +191,3 @@ def source_behind_cache() -> str | None:
 def text_of(value: Any) -> str:
     """Text that a program passed as `str` or `bytes`."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-RAW_PROGRAM: Final = _cl._Program
-"""The class of program objects as the driver knows them; `cl.Program` wraps one."""

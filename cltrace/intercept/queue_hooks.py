@@ -10,6 +10,7 @@ from cltrace.intercept.recorder import CallRow, Recorder
 from cltrace.intercept.registry import FORCED_QUEUES, PROFILING_ENABLE
 from cltrace.intercept.tracebacks import hide_own_frames
 
+_PARAMETERS: Final = ("context", "device", "properties")
 _PROPERTIES_KEY: Final = int(cl.queue_properties.PROPERTIES)
 
 
@@ -42,17 +43,40 @@ class QueueHooks:
         """`CommandQueue.from_int_ptr`: a queue that others made."""
 
         def record(call: Call) -> None:
+            self._recorder.registry.queue_wrapped(call.result)
             self._recorder.registry.queue_handle(call.result)
 
         return staticmethod(hooked(self._recorder, original, None, record))
+
+    def of_event(self, original: Any) -> Any:
+        """`Event.command_queue`, which makes a new object of the queue."""
+        registry, read = self._recorder.registry, original.fget
+
+        def command_queue(event: cl.Event) -> cl.CommandQueue:
+            try:
+                queue: cl.CommandQueue = read(event)
+            except BaseException as error:
+                hide_own_frames(error)
+                raise
+            registry.queue_wrapped(queue)
+            return queue
+
+        return property(command_queue, doc=original.__doc__)
 
     def finalise(self, original: Hook) -> Hook:
         """`CommandQueue._finalize`: the end of a `with` block."""
 
         def hook(queue: cl.CommandQueue) -> None:
             # Its handle is asked before the block ends: pyopencl warns of it afterwards.
-            self._recorder.registry.queue_finalised(queue)
-            original(queue)
+            try:
+                self._recorder.registry.queue_finalised(queue)
+            except Exception as fault:
+                self._recorder.faulty(fault)
+            try:
+                original(queue)
+            except BaseException as error:
+                hide_own_frames(error)
+                raise
 
         return named_as(original, hook)
 
@@ -102,7 +126,10 @@ def _construct_profiling(
 
     `None` when the driver declines or the properties are not understood: nothing is constructed.
     """
-    given = dict(zip(("context", "device", "properties"), args, strict=False)) | kwargs
+    positional = dict(zip(_PARAMETERS, args, strict=False))
+    if len(args) > len(_PARAMETERS) or positional.keys() & kwargs.keys():
+        return None
+    given = positional | kwargs
     try:
         numeric, changed = _with_profiling(given.get("properties", 0))
         construct(queue, **{**given, "properties": changed})
@@ -132,4 +159,7 @@ def _without_profiling(properties: Any) -> Any:
     for position in range(0, len(words) - 1, 2):
         if words[position] == _PROPERTIES_KEY:
             words[position + 1] &= ~PROFILING_ENABLE
+            if not words[position + 1]:
+                del words[position : position + 2]
+            break
     return words

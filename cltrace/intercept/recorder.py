@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyopencl as cl
 
 from cltrace.events.apis import Api
-from cltrace.events.kinds import CallFlag, Severity
+from cltrace.events.kinds import Severity
 from cltrace.events.records import Argument, Diagnostic
 from cltrace.events.tables import CALLS, COMPLETIONS, EDGES, LAUNCHES, REGIONS
 from cltrace.intercept.arguments import describe
@@ -23,7 +23,7 @@ from cltrace.intercept.sink import Sink
 from cltrace.intercept.slots import ReleaseSlots
 from cltrace.intercept.tallies import Tallies
 from cltrace.intercept.threads import ThreadNumbers, thread_numbers
-from cltrace.intercept.tracebacks import hide_own_frames
+from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
 from cltrace.trace.spool.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Recorder:
     get_thread = staticmethod(threading.get_ident)
     describe = staticmethod(describe)
     signed_zero = staticmethod(signed_zero)
+    is_from_signal_handler = staticmethod(is_from_signal_handler)
 
     def __init__(self, settings: Settings, sink: Sink, slots: ReleaseSlots | None) -> None:
         self.settings: Final = settings
@@ -122,7 +123,9 @@ class Recorder:
             return 0
         mark = self.sink.next_mark()
         for one in awaited:
-            self._add_edge((mark, one.int_ptr))
+            # A user event is no command's, and its handle may have been a command's before.
+            if not isinstance(one, cl.UserEvent):
+                self._add_edge((mark, one.int_ptr))
         if event is not None and completions is not None:
             completions.watch(event, mark)
         return mark
@@ -165,7 +168,12 @@ class Recorder:
             hide_own_frames(error)
 
     def faulty(self, fault: BaseException) -> None:
-        """Cltrace itself failed: stop recording and keep the reason. The program goes on."""
+        """Cltrace itself failed: stop recording and keep the reason. The program goes on.
+
+        Raises `fault` itself when it is the program's: a signal handler raised it just then.
+        """
+        if is_from_signal_handler(fault):
+            raise fault
         if self.is_closed:
             return
         self.close()
@@ -216,5 +224,3 @@ def status_of(error: cl.Error) -> int:
 
 
 _API_OF_ROUTINE: Final = {**Api.__members__, "Kernel.set_arg": Api.clSetKernelArg}
-
-BLOCKING: Final = int(CallFlag.BLOCKING)

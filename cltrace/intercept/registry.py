@@ -104,6 +104,10 @@ class Registry:
         """Whether this queue has profiling because we added it."""
         return (self._finalised.get(id(queue)) or queue.int_ptr) in FORCED_QUEUES
 
+    def queue_wrapped(self, queue: object) -> None:
+        """A new object for a queue: what an earlier one at its address was is forgotten."""
+        self._finalised.pop(id(queue), None)
+
     def queue_finalised(self, queue: cl.CommandQueue) -> None:
         """The block of a queue that is a context manager ends."""
         self._finalised[id(queue)] = queue.int_ptr

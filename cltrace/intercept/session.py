@@ -5,10 +5,16 @@ This module and `autostart` may be imported before pyopencl, and import it only 
 
 import atexit
 import os
+import sys
+
+# Not used here: `threading` tidies up after a fork, and must do so before our own forked-child hook
+# starts a thread. Hooks run in the order in which the modules registered them.
+import threading  # noqa: F401
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
@@ -35,6 +41,8 @@ class _State:
     tracer: "Tracer | None" = None
     preparation: Preparation | None = None
     is_watching_life: bool = False
+    endings: tuple[tuple[str, Callable[..., Any], Callable[..., Any]], ...] = ()
+    """What of `os` ends this process, and is hooked: name, original, hook."""
 
 
 _state: Final = _State()
@@ -83,6 +91,7 @@ def leave(how: str) -> None:
     _state.tracer = _state.parts = _state.directory = _state.settings = None
     if tracer is not None:
         tracer.finish(how)
+    _unhook_endings()
     if _state.preparation is not None:
         _state.preparation.install()
 
@@ -108,7 +117,8 @@ def flush() -> None:
 
 
 def _watch_life() -> None:
-    """See the ends of this process that Python can see, and its copies. Done once a process."""
+    """See the ends of this process that Python can see, and its copies."""
+    _hook_endings()
     if _state.is_watching_life:
         return
     _state.is_watching_life = True
@@ -116,8 +126,25 @@ def _watch_life() -> None:
     os.register_at_fork(
         before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
     )
-    for name in ("_exit", "abort", "execv", "execve"):
-        setattr(os, name, _flushing(getattr(os, name), name))
+
+
+def _hook_endings() -> None:
+    if _state.endings:
+        return
+    originals = {name: getattr(os, name) for name in ("_exit", "abort", "execv", "execve")}
+    _state.endings = tuple(
+        (name, original, _flushing(original, name)) for name, original in originals.items()
+    )
+    for name, _, hook in _state.endings:
+        setattr(os, name, hook)
+
+
+def _unhook_endings() -> None:
+    """Put back what the program has not replaced itself meanwhile."""
+    for name, original, hook in _state.endings:
+        if getattr(os, name) is hook:
+            setattr(os, name, original)
+    _state.endings = ()
 
 
 def _flushing(original: Callable[..., Any], how: str) -> Callable[..., Any]:
@@ -126,7 +153,8 @@ def _flushing(original: Callable[..., Any], how: str) -> Callable[..., Any]:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if is_replaced:
-            flush()  # the call may fail, and the process go on
+            if _state.tracer is not None:
+                _state.tracer.about_to_exec()
         else:
             leave(how)
         try:
@@ -152,11 +180,12 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     """The child starts a tracing of its own, or none."""
+    is_short_lived = _is_for_exec()
     tracer, parts, settings = _state.tracer, _state.parts, _state.settings
     _state.tracer = _state.parts = _state.directory = None
     if tracer is not None:
         tracer.forked_in_child()
-    if parts is None or settings is None or not settings.follow_children:
+    if parts is None or settings is None or is_short_lived or not settings.follow_children:
         return
     try:
         join(parts, settings, _state.began_ns)
@@ -164,3 +193,17 @@ def _after_in_child() -> None:
             start()
     except Exception:
         pass
+
+
+def _is_for_exec() -> bool:
+    """Whether `subprocess` made this child, which is about to become another program."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "_execute_child" and code.co_filename == _SUBPROCESS_FILE:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_SUBPROCESS_FILE: Final = str(Path(os.__file__).with_name("subprocess.py"))

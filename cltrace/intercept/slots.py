@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from cltrace.trace.spool.layout import FILE_MODE, SLOTS_FILE
+from cltrace.trace.spool.descriptors import KeptFile
+from cltrace.trace.spool.layout import SLOTS_FILE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,8 +41,9 @@ class ReleaseSlots:
     def __init__(self, directory: Path) -> None:
         self._set_callback = _destructor_setter()
         self._write = ctypes.cast(ctypes.CDLL(None).strtod, ctypes.c_void_p)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._descriptor = os.open(directory / SLOTS_FILE, flags, FILE_MODE)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+        self._file = KeptFile(directory / SLOTS_FILE, flags)
+        self._file.descriptor()
         self._chunks: list[NDArray[np.uint64]] = []
         self._seen: list[NDArray[np.bool_]] = []
         self._unseen_counts: list[int] = []
@@ -83,13 +85,14 @@ class ReleaseSlots:
         kind = _MAP_FIXED | mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         for chunk in self._chunks:
             _map(chunk.ctypes.data, kind, -1, 0)
-        os.close(self._descriptor)
+        self._file.close()
 
     def _grow(self) -> None:
         position = len(self._chunks) * _CHUNK_BYTES
         # Without the space for it, a write into the mapping would be a fatal signal.
-        os.posix_fallocate(self._descriptor, position, _CHUNK_BYTES)
-        address = _map(None, mmap.MAP_SHARED, self._descriptor, position)
+        descriptor = self._file.descriptor()
+        os.posix_fallocate(descriptor, position, _CHUNK_BYTES)
+        address = _map(None, mmap.MAP_SHARED, descriptor, position)
         words = (ctypes.c_uint64 * _SLOTS_PER_CHUNK).from_address(address)
         self._chunks.append(np.ctypeslib.as_array(words))
         self._seen.append(np.zeros(_SLOTS_PER_CHUNK, np.bool_))
@@ -127,7 +130,7 @@ def _destructor_setter() -> Callable[[int, ctypes.c_void_p, int], int]:
 def _loader_path() -> str:
     """The OpenCL loader that pyopencl is linked with, which is in this process already."""
     try:
-        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+        lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
     except OSError as error:
         raise NoDestructorCallbackError("the loader is not found without /proc") from error
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if "libOpenCL" in line)

@@ -34,6 +34,24 @@ def hide_own_frames(error: BaseException) -> None:
         kept = following
 
 
+def is_from_signal_handler(error: BaseException) -> bool:
+    """Whether a signal handler of the program raised `error` while code of ours was running.
+
+    Python calls a handler between two instructions of whatever runs, with the frame that it
+    interrupts as the second argument: that tells it from code of the program that we called.
+    """
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        if is_own_file(entry.tb_frame.f_code.co_filename):
+            called = entry.tb_next.tb_frame
+            values = [*called.f_locals.values()]
+            values += [one for value in values if isinstance(value, tuple) for one in value]
+            if any(value is entry.tb_frame for value in values):
+                return True
+        entry = entry.tb_next
+    return False
+
+
 def _without_own(entry: TracebackType | None) -> TracebackType | None:
     while entry is not None and is_own_file(entry.tb_frame.f_code.co_filename):
         entry = entry.tb_next

@@ -2,14 +2,13 @@
 
 import contextlib
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Final
 
 import pyopencl as cl
 
-from cltrace.events.kinds import Severity
+from cltrace.events.kinds import RELEASES_UNSEEN, Severity
 from cltrace.events.records import ProcessEnded, Redaction, Surcharge
 from cltrace.intercept import patches
 from cltrace.intercept.bare_launches import BareLaunches
@@ -25,6 +24,7 @@ from cltrace.intercept.patching import Patch, Patches
 from cltrace.intercept.process_facts import process_started
 from cltrace.intercept.program_hooks import ProgramHooks
 from cltrace.intercept.queue_hooks import QueueHooks
+from cltrace.intercept.reader_thread import ReaderThread
 from cltrace.intercept.recorder import Recorder
 from cltrace.intercept.schedule import Schedule
 from cltrace.intercept.sink import Sink
@@ -36,6 +36,11 @@ from cltrace.trace.spool.writer import SpoolWriter
 
 _PERIOD_S: Final = 0.04
 """How often the sink is emptied: what a killed program loses is at most this and a flush."""
+
+_MOST_READING_NS: Final = 20_000_000
+"""How long stamps are read before new rows are written again."""
+
+_MOST_STOP_S: Final = 5.0
 
 _OTHER_LIBRARIES: Final = ("pyvkfft", "gpyfft", "pyclblast", "arrayfire", "pyclblas")
 """Python packages that call OpenCL past pyopencl."""
@@ -64,12 +69,12 @@ class Tracer:
         self._drain = Drain(self.recorder, self._writer)
         self._patches = Patches()
         self._watch: ImportWatch | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._read, name="cltrace", daemon=True)
+        self._is_over = False
+        self._thread = ReaderThread(self._read, _PERIOD_S)
         self._schedule = Schedule(self.recorder, settings, began_ns)
         self._writer.records([process_started(settings, cl.VERSION_TEXT), *_redactions(settings)])
         if why_not:
-            self.recorder.note(Severity.WARNING, "releases-unseen", why_not)
+            self.recorder.note(Severity.WARNING, RELEASES_UNSEEN, why_not)
 
     def install(self) -> None:
         """Put the hooks in place and start to record."""
@@ -84,6 +89,7 @@ class Tracer:
             contents = Contents(recorder.sink, self._writer, budget_bytes, recorder.clock)
             recorder.configured = contents.configured
             memory.initialised = contents.initialised
+            memory.divided = contents.divided
             calls.enqueued = contents.enqueued
         self._install(
             [
@@ -121,16 +127,15 @@ class Tracer:
 
     def finish(self, how: str) -> None:
         """Remove the hooks and write the last rows and words. `how` says what ended the tracing."""
-        if self._stopping.is_set():
+        if self._is_over:
             return
-        self._stopping.set()
+        self._is_over = True
         self._cancel_watch()
         self._note_other_libraries()
         for name in self._patches.remove():
             message = f"{name} was replaced by the program after cltrace had: it is left"
             self.recorder.note(Severity.NOTE, "hook-left", message)
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(timeout=5.0)
+        self._thread.stop(_MOST_STOP_S)
         if self.recorder.completions is not None:
             self.recorder.completions.settle(_CALLBACK_PATIENCE_S)
         try:
@@ -145,6 +150,14 @@ class Tracer:
             self._give_up(fault)
         self._writer.close()
 
+    def about_to_exec(self) -> None:
+        """This process image may be over: write what there is, and words that may be the last."""
+        try:
+            self._drain.flush()
+            self._writer.records([self._last_words("exec")])
+        except Exception as fault:
+            self._give_up(fault)
+
     def prepare_fork(self) -> None:
         """Have nothing under way when the process is copied."""
         self._drain.lock.acquire()
@@ -155,7 +168,7 @@ class Tracer:
 
     def forked_in_child(self) -> None:
         """Let go of everything that is the parent's; this tracer is over here."""
-        self._stopping.set()
+        self._is_over = True
         self._cancel_watch()
         self._patches.remove()
         self.recorder.close()
@@ -190,18 +203,18 @@ class Tracer:
             self.recorder.note(Severity.WARNING, "constructors-closed", message)
             self._patches.install(patch for patch in wanted if not patch.constructor_witness)
 
-    def _read(self) -> None:
-        """The reader thread."""
-        while not self._stopping.wait(_PERIOD_S):
-            begin_ns = time.thread_time_ns()
-            self._schedule.follow(time.perf_counter_ns())
-            try:
-                self._drain.flush(pause=lambda: time.sleep(0))
-                self._schedule.limit(self._drain.commands_written)
-            except Exception as fault:
-                self._give_up(fault)
-                return
-            self.recorder.tallies.reader_cpu_ns += time.thread_time_ns() - begin_ns
+    def _read(self) -> bool:
+        """What the reader thread does: true when there is more to read already."""
+        begin_ns = time.thread_time_ns()
+        self._schedule.follow(time.perf_counter_ns())
+        try:
+            has_more = self._drain.flush(pause=lambda: time.sleep(0), most_ns=_MOST_READING_NS)
+            self._schedule.limit(self._drain.commands_written)
+        except Exception as fault:
+            self._give_up(fault)
+            return False
+        self.recorder.tallies.reader_cpu_ns += time.thread_time_ns() - begin_ns
+        return has_more
 
     def _relieve(self) -> None:
         try:
@@ -235,8 +248,8 @@ class Tracer:
             event_wait_ns=tallies.event_wait_ns,
             unread_events_peak=tallies.unread_events_peak,
             commands_skipped=tallies.commands_skipped,
-            memory_peak_bytes=memory.peak_bytes,
-            memory_peak_host_ns=memory.peak_host_ns,
+            memory_peak_bytes=memory.peak_bytes if memory.is_watched else None,
+            memory_peak_host_ns=memory.peak_host_ns if memory.is_watched else None,
         )
 
     def _give_up(self, fault: Exception) -> None:

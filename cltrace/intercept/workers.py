@@ -5,7 +5,6 @@ So a worker writes what it has recorded before it hands over a result, not up to
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from cltrace.intercept.import_watch import ImportWatch
@@ -23,10 +22,9 @@ def _watch_results(flush: Callable[[], None]) -> None:
     original = queue_class.put
 
     def put(queue: Any, obj: Any) -> None:
-        with suppress(Exception):
+        try:
             if parent_process() is not None:
                 flush()
-        try:
             original(queue, obj)
         except BaseException as error:
             hide_own_frames(error)

@@ -108,6 +108,7 @@ def _revealed(trace: Trace) -> Table:
     rows = [
         ("kernel sources", count("SELECT count(source) FROM v_program"), "--no-source"),
         ("included files", count("SELECT count(text) FROM v_include"), "--no-source"),
+        ("build options", count("SELECT sum(options <> '') FROM v_build"), "--no-source"),
         ("build logs", count("SELECT count(log) FROM v_build"), "--no-source"),
         ("kernel arguments", count("SELECT count(*) FROM v_launch_arg"), "--no-args"),
         ("words of command lines", _words(trace), "--no-args"),
@@ -173,7 +174,7 @@ def _variables(trace: Trace) -> int:
 def _json(text: object) -> list[object] | dict[str, object]:
     try:
         value = json.loads(text) if isinstance(text, str) else []
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return value if isinstance(value, (list, dict)) else []
 

@@ -17,7 +17,7 @@ _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 def to_json(document: Document) -> str:
     """One object: the facts by key, and each table as a list of objects. Values are in their units.
 
-    What is not a finite number is null.
+    A key with several facts has a list of them. What is not a finite number is null.
     """
     tables = {
         table.key: [
@@ -26,7 +26,14 @@ def to_json(document: Document) -> str:
         ]
         for table in document.tables
     }
-    facts = {fact.key: fact.text if fact.value is None else fact.value for fact in document.facts}
+    facts: dict[str, Value | list[Value]] = {}
+    for fact in document.facts:
+        value = fact.text if fact.value is None else fact.value
+        if fact.key in facts:
+            before = facts[fact.key]
+            facts[fact.key] = [*(before if isinstance(before, list) else [before]), value]
+        else:
+            facts[fact.key] = value
     whole = {"title": document.title, "facts": facts, "notes": list(document.notes), **tables}
     return json.dumps(whole, indent=2, allow_nan=False) + "\n"
 

@@ -58,7 +58,7 @@ def ended_text(trace: Trace) -> str:
 
 def _merged(trace: Trace) -> list[Fact]:
     """What a merged trace was made of: the other facts are of the first part or over all."""
-    with contextlib.suppress(TypeError, ValueError):
+    with contextlib.suppress(TypeError, ValueError, RecursionError):
         paths = json.loads(trace.meta.get("merged_from") or "[]")
         if paths and isinstance(paths, list):
             names = ", ".join(map(str, paths))

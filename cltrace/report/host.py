@@ -38,7 +38,13 @@ def failure_table(trace: Trace, *, top: int | None) -> Table:
     )
     origin = trace.meta_int("origin_host_ns") or 0
     shown = [
-        (api, status_name(status), site, count, first_ns - origin)
+        (
+            api,
+            status_name(status) if isinstance(status, int) else str(status),
+            site,
+            count,
+            first_ns - origin if isinstance(first_ns, int) else None,
+        )
         for api, status, site, count, first_ns in rows
     ]
     return Table(

@@ -8,7 +8,7 @@ def memory_table(trace: Trace) -> Table:
     """Memory of each process: made, peak, live at the end, leaked."""
     rows = trace.rows(
         "SELECT p.pid, count(b.buffer_id), sum(b.size_bytes), p.memory_peak_bytes, "
-        "sum(CASE WHEN b.fate <> 'released' THEN b.size_bytes ELSE 0 END), "
+        "sum(CASE WHEN b.fate NOT IN ('released', 'unknown') THEN b.size_bytes ELSE 0 END), "
         "sum(b.fate = 'leaked'), sum(CASE WHEN b.fate = 'leaked' THEN b.size_bytes ELSE 0 END) "
         "FROM v_process p JOIN v_buffer b ON b.process_id = p.process_id "
         "WHERE b.parent_buffer_id IS NULL GROUP BY p.process_id ORDER BY p.process_id"
@@ -38,7 +38,7 @@ def leak_table(trace: Trace, *, top: int | None) -> Table:
     rows = trace.rows(
         "SELECT CASE fate WHEN 'leaked' THEN 'never destroyed' ELSE 'live at exit' END, site, "
         "count(*), sum(size_bytes) FROM v_buffer "
-        "WHERE fate <> 'released' AND parent_buffer_id IS NULL "
+        "WHERE fate NOT IN ('released', 'unknown') AND parent_buffer_id IS NULL "
         "GROUP BY 1, 2 ORDER BY fate = 'leaked' DESC, 4 DESC"
     )
     return Table(

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cltrace.errors import UsageError
 from cltrace.report.activity import Line
 from cltrace.report.quantities import time_text
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
@@ -26,6 +27,7 @@ _COLUMNS: Final = (
     "end_device_ns",
     "complete_host_ns",
     "size_bytes",
+    "device_id",
 )
 _ROWS_AT_ONCE: Final = 100_000
 
@@ -69,10 +71,12 @@ def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[L
         numbers.append(np.array(found, np.int64))
         for name, column in zip(_COLUMNS, values, strict=True):
             columns[name].append(_whole(column))
-        columns["flags"].append(np.array(first, np.int64) * FIRST_LAUNCH)
+        is_first = np.array([one == 1 for one in first], np.int64)
+        columns["flags"].append(is_first * FIRST_LAUNCH)
     if not numbers:
         return []
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
+    joined["device"] = joined["device_id"]
     listed = list(groups)
     labels = _labels(trace, dimension)
     sums = roll_up(np.concatenate(numbers), joined, durations(joined))
@@ -96,11 +100,15 @@ def _batches(trace: Trace, dimension: str, selection: Selection) -> "_Batches":
         conditions.append("enter_host_ns >= :from_ns")
     if selection.to_ns is not None:
         conditions.append("enter_host_ns < :to_ns")
-    origin = trace.meta_int("origin_host_ns") or 0
+    origin = trace.meta_int("origin_host_ns")
+    if origin is None and (selection.from_ns, selection.to_ns) != (None, None):
+        raise UsageError(
+            "this trace has no start that times could count from: it was merged of several machines"
+        )
     parameters = {
         "kernel": selection.kernel,
-        "from_ns": origin + (selection.from_ns or 0),
-        "to_ns": origin + (selection.to_ns or 0),
+        "from_ns": (origin or 0) + (selection.from_ns or 0),
+        "to_ns": (origin or 0) + (selection.to_ns or 0),
     }
     sql = (
         f"SELECT {_KEYS[dimension]}, kind, first_launch, {', '.join(_COLUMNS)} "

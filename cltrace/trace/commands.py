@@ -240,7 +240,7 @@ def _call_columns(calls: Int64s, spool: ProcessSpool) -> dict[str, Int64s]:
     """The host calls that made no command, as columns ordered by entry."""
     calls = calls[np.argsort(calls[:, 0], kind="stable")]
     names = (
-        *("api", "thread_id", "site_id", "subject_id", "enter_host_ns", "return_host_ns"),
+        *("api", "thread_id", "site_id", "enter_host_ns", "return_host_ns"),
         *("status", "mark", "queue_handle"),
     )
     columns = {name: _column(calls, name).copy() for name in names}

@@ -96,13 +96,22 @@ def _check_header(path: Path) -> None:
         raise NotATraceError(f"{path} is empty: it is no trace")
     if header[:16] != _MAGIC or len(header) < _HEADER_BYTES:
         raise NotATraceError(f"{path} is not a cltrace trace")
+    _check_identity(header, path)
+
+
+def _check_identity(header: bytes, path: Path) -> None:
     application, version = (
         int.from_bytes(header[68:72], "big"),
         int.from_bytes(header[60:64], "big"),
     )
     if application != APPLICATION_ID:
         raise NotATraceError(f"{path} is an SQLite file, but not a cltrace trace")
-    if not 0 < version <= SCHEMA_VERSION:
+    if header[18:20] != b"\x01\x01":
+        # A write-ahead log would have to be made beside the file to read it.
+        raise DamagedTraceError(f"{path} is not as cltrace writes it: it has a write-ahead log")
+    if not version:
+        raise DamagedTraceError(f"{path} is damaged: it has no schema version")
+    if version > SCHEMA_VERSION:
         raise NewerTraceError(
             f"{path} has schema {version}, and this cltrace reads up to {SCHEMA_VERSION}: "
             "install a newer cltrace to read it"

@@ -64,7 +64,7 @@ class Trace:
     @property
     def command_line(self) -> list[str]:
         """The command that was traced."""
-        with contextlib.suppress(TypeError, ValueError):
+        with contextlib.suppress(TypeError, ValueError, RecursionError):
             words = json.loads(self.meta.get("command") or "[]")
             if isinstance(words, list):
                 return [str(word) for word in words]

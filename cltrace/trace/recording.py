@@ -60,6 +60,7 @@ def begin(
         )
         write_session(parts, session)
     except OSError as error:
+        shutil.rmtree(parts, ignore_errors=True)
         raise RefusedError(
             f"{parts} cannot be made ({error.strerror}): name another place for the trace"
         ) from error

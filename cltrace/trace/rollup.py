@@ -22,6 +22,7 @@ class Durations:
 
     duration_ns: Int64s
     is_timed: NDArray[np.bool_]
+    has_stamps: NDArray[np.bool_]
     wait_ns: Int64s
     is_waited: NDArray[np.bool_]
 
@@ -56,13 +57,16 @@ def durations(commands: dict[str, Int64s]) -> Durations:
     is_first = commands["flags"] & FIRST_LAUNCH != 0
     is_waited = has_stamps & (queued != ABSENT) & (waited >= 0) & ~is_first
     duration = np.where(has_stamps, on_device, np.where(has_completion, on_host, 0))
-    return Durations(duration, has_stamps | has_completion, waited, is_waited)
+    return Durations(duration, has_stamps | has_completion, has_stamps, waited, is_waited)
 
 
 def roll_up(
     groups: Int64s, commands: dict[str, Int64s], times: Durations
 ) -> Iterator[tuple[int, Rollup]]:
-    """For each number in `groups` (one a command), what the commands with it add up to."""
+    """For each number in `groups` (one a command), what the commands with it add up to.
+
+    Of `commands`, `device` tells devices apart: stamps of several are of several clocks.
+    """
     if not len(groups):
         return
     order = np.argsort(groups, kind="stable")
@@ -81,13 +85,18 @@ def busy_ns(start_ns: Int64s, end_ns: Int64s) -> int:
     return int(np.maximum(end - np.maximum(start, covered_until), 0).sum())
 
 
+def busy_of_devices_ns(device: Int64s, start_ns: Int64s, end_ns: Int64s) -> int:
+    """`busy_ns` of each device by itself, added up: there is no clock that they share."""
+    return sum(busy_ns(start_ns[device == one], end_ns[device == one]) for one in np.unique(device))
+
+
 def _of(members: Int64s, commands: dict[str, Int64s], times: Durations) -> Rollup:
     duration = times.duration_ns[members][times.is_timed[members]]
     waits = times.wait_ns[members][times.is_waited[members]]
     sizes = commands["size_bytes"][members]
     first = members[commands["flags"][members] & FIRST_LAUNCH != 0]
     first_waits = _nonnegative(times.wait_ns[first][commands["start_device_ns"][first] != ABSENT])
-    on_device = members[times.is_timed[members] & (commands["start_device_ns"][members] != ABSENT)]
+    on_device = members[times.has_stamps[members]]
     return Rollup(
         calls=len(members),
         timed_calls=len(duration),
@@ -95,8 +104,10 @@ def _of(members: Int64s, commands: dict[str, Int64s], times: Durations) -> Rollu
         min_ns=int(duration.min()) if len(duration) else None,
         median_ns=_median(duration),
         max_ns=int(duration.max()) if len(duration) else None,
-        busy_ns=busy_ns(
-            commands["start_device_ns"][on_device], commands["end_device_ns"][on_device]
+        busy_ns=busy_of_devices_ns(
+            commands["device"][on_device],
+            commands["start_device_ns"][on_device],
+            commands["end_device_ns"][on_device],
         )
         if len(on_device)
         else None,

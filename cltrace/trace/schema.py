@@ -268,7 +268,6 @@ API_CALL = Table(
         "thread_id INTEGER",
         "queue_id INTEGER",
         "site_id INTEGER",
-        "subject_id INTEGER",
         "enter_host_ns INTEGER NOT NULL",
         "return_host_ns INTEGER NOT NULL",
         "status INTEGER NOT NULL",

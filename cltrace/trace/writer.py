@@ -12,12 +12,12 @@ import numpy as np
 
 from cltrace.errors import DamagedTraceError, SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
-from cltrace.events.kinds import MemoryKind, Severity
-from cltrace.events.records import Content, ProcessEnded
+from cltrace.events.kinds import RELEASES_UNSEEN, MemoryKind, Severity
+from cltrace.events.records import Content, Diagnostic, ProcessEnded
 from cltrace.events.tables import ANCHORS, BUFFERS, CALLS, LAUNCHES, REGIONS, RELEASES
 from cltrace.trace import schema
 from cltrace.trace.catalogue import catalogue_of_spool
-from cltrace.trace.commands import ABSENT, HostCalls, Int64s, assemble
+from cltrace.trace.commands import HostCalls, Int64s, assemble
 from cltrace.trace.fill import clean, record_rows
 from cltrace.trace.numbering import Numbering, Numbers
 from cltrace.trace.rollups import Grouping, groupings, write_rollups
@@ -178,7 +178,6 @@ class _Filler:
         calls = {
             **calls,
             **_renumbered(calls, numbers, _CALL_REFERENCES),
-            "subject_id": np.where(calls["subject_id"] > 0, calls["subject_id"], ABSENT),
         }
         self._store.insert_columns(schema.COMMAND, commands)
         self._store.insert_columns(schema.API_CALL, calls)
@@ -219,16 +218,22 @@ def _buffer_rows(spool: ProcessSpool, numbers: Numbers) -> Iterator[tuple[Any, .
     releases = {row[0]: (row[1], row[2]) for row in spool.rows(RELEASES).tolist()}
     late = set(spool.released_buffer_ids().tolist()) - releases.keys()
     ended = next(iter(reversed(spool.records(ProcessEnded))), None)
+    is_unseen = any(note.code == RELEASES_UNSEEN for note in spool.records(Diagnostic))
     kinds = {int(kind): kind.name.lower().replace("_", "-") for kind in MemoryKind}
     for row in spool.rows(BUFFERS).tolist():
         one = dict(zip(BUFFERS.columns, row, strict=True))
         number = one["buffer_id"]
-        fate = "alive"
+        fate = "unknown" if is_unseen else "alive"
         if number in releases:
             fate = "released"
         elif number in late:
             fate = "at-exit"
-        elif ended is not None and ended.how == "exit" and one["kind"] != MemoryKind.SVM:
+        elif (
+            not is_unseen
+            and ended is not None
+            and ended.how == "exit"
+            and one["kind"] != MemoryKind.SVM
+        ):
             fate = "leaked"
         after, before = releases.get(number, (None, None))
         yield (

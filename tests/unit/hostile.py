@@ -87,6 +87,11 @@ FOREIGN_SCHEMAS: dict[str, Change] = {
         "name_string_id INTEGER, enter_host_ns INTEGER, "
         "leave_host_ns INTEGER AS (abs(enter_host_ns)))"
     ),
+    "a name that a terminal acts upon": statement('CREATE TABLE "\x1b]0;owned\x07\x1b[2J" (x)'),
+    "a malformed entry with such a name": statement(
+        "INSERT INTO sqlite_schema VALUES ('table', '\x1b]0;owned\x07', 'boom', 3, "
+        "'CREATE TABLE \x1b[31m(x')"
+    ),
     "a schema entry of its own making": statement(
         "INSERT INTO sqlite_schema VALUES ('table', 'boom', 'boom', 3, 'CREATE TABLE boom(x')"
     ),
@@ -102,6 +107,11 @@ BAD_VALUES: dict[str, Change] = {
     "infinity everywhere": fill_all(float("inf")),
     "bytes everywhere": fill_all(b"\xff\x00\xfe" * 40),
     "a large blob everywhere": fill_all(b"\xff" * 100_000),
+    "deeply nested JSON": statement(
+        f"UPDATE meta SET value = '{'[' * 100_000}' WHERE key IN ('command', 'origin_host_ns'); "
+        f"INSERT OR REPLACE INTO meta VALUES ('merged_from', '{'[' * 100_000}'); "
+        f"UPDATE process SET argv = '{'[' * 100_000}', environment = '{'[' * 100_000}'"
+    ),
     "broken JSON": statement("UPDATE meta SET value = '{'; UPDATE process SET argv = '[['"),
     "references to themselves": statement(
         "UPDATE site SET outer_site_id = id; UPDATE device SET parent_device_id = id; "
@@ -109,3 +119,13 @@ BAD_VALUES: dict[str, Change] = {
     ),
 }
 """Files with our tables and values that cltrace never writes."""
+
+
+def one_value(table: str, column: str, value: object) -> Change:
+    """The values of one column become `value`, and nothing else."""
+
+    def change(database: sqlite3.Connection) -> None:
+        with contextlib.suppress(sqlite3.Error):  # a key takes no text
+            database.execute(f"UPDATE OR IGNORE {table} SET {column} = ?", (value,))
+
+    return change

@@ -1,23 +1,43 @@
 """A trace from a stranger: whatever is in it, reading it harms nobody and ends in time."""
 
+import contextlib
 import csv
 import io
 import json
 import re
 import shutil
 import sqlite3
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import cltrace
 from cltrace.commands import VERBS
 from cltrace.errors import CltraceError, DamagedTraceError, QueryError
+from cltrace.report.contents import contents
+from cltrace.report.document import Document
+from cltrace.report.formats import FORMATS
+from cltrace.report.selection import Selection
+from cltrace.report.summary import SummaryOptions, summary
+from cltrace.report.terminal import console_for, renderable
 from cltrace.trace.query import query
+from cltrace.trace.schema import TABLES
 from cltrace.trace.views import VIEWS
 from tests.conftest import Finished, Runner
 from tests.unit.conftest import MakeTrace
-from tests.unit.hostile import BAD_VALUES, ENDLESS, FOREIGN_SCHEMAS, changed, hostile_text
+from tests.unit.hostile import (
+    BAD_VALUES,
+    ENDLESS,
+    FOREIGN_SCHEMAS,
+    changed,
+    hostile_text,
+    one_value,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "schema-1.cltrace"
 
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -135,6 +155,54 @@ def test_a_file_with_bad_values_is_read_or_refused(
         pass
     for name in ("csv", "json", "md"):
         check(run("summary", path, "--format", name))
+
+
+ALL_COLUMNS = [(table.name, name) for table in TABLES for name in table.column_names]
+
+
+@given(
+    st.sampled_from(ALL_COLUMNS),
+    st.sampled_from([None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_value_anywhere_is_reported_or_refused(place: tuple[str, str], value: object) -> None:
+    directory = Path(tempfile.mkdtemp())
+    try:
+        path = directory / "t.cltrace"
+        shutil.copy(GOLDEN, path)
+        changed(path, one_value(*place, value))
+        for how in (SummaryOptions(), SummaryOptions(by="callsite"), SummaryOptions(by="queue"),
+                    SummaryOptions(only_failures=True),
+                    SummaryOptions(selection=Selection(kernel="*", from_ns=0))):  # fmt: skip
+            with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
+                check_document(summary(trace, how))
+        with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
+            check_document(contents(trace))
+    finally:
+        shutil.rmtree(directory)
+
+
+def check_document(document: Document) -> None:
+    """A document of a hostile trace can be shown in every format."""
+    for form in FORMATS.values():
+        form(document)
+    console = console_for(io.StringIO(), width=80)
+    console.print(renderable(document, width=80, is_ascii=False))
+    assert not HARMFUL.search(console.file.getvalue())  # type: ignore[attr-defined]
+
+
+def test_a_write_ahead_log_is_not_made_for_a_stranger(
+    make_trace: MakeTrace, run: Runner, tmp_path: Path
+) -> None:
+    path = make_trace()
+    raw = bytearray(path.read_bytes())
+    raw[18:20] = b"\x02\x02"
+    path.write_bytes(bytes(raw))
+    for words in (["summary", path], ["info", path], ["query", path, "SELECT 1"]):
+        done = run(*words)
+        check(done)
+        assert done.status == 2
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
 @pytest.mark.parametrize(

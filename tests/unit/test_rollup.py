@@ -26,6 +26,7 @@ def commands(draw: st.DrawFn) -> list[dict[str, Any]]:
             "end_device_ns": MAYBE,
             "size_bytes": MAYBE,
             "is_first": st.booleans(),
+            "device": st.integers(1, 2),
         }
     )
     return draw(st.lists(one, max_size=25))
@@ -40,6 +41,7 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
         name: np.array([int(ABSENT) if row[name] is None else row[name] for row in rows], np.int64)
         for name in names
     }
+    columns["device"] = np.array([row["device"] for row in rows], np.int64)
     columns["flags"] = np.array([FIRST_LAUNCH * row["is_first"] for row in rows], np.int64)
     return columns
 
@@ -84,6 +86,13 @@ def test_sums_are_those_of_the_commands(rows: list[dict[str, Any]]) -> None:
         assert rollup.median_ns == (statistics.median(took) if took else None)
         assert rollup.size_bytes == sum(row["size_bytes"] or 0 for row in members)
         assert (rollup.waited_calls, rollup.wait_total_ns) == (len(waits), sum(waits))
+        ticks = {
+            (row["device"], tick)
+            for row in members
+            if has_stamps(row)
+            for tick in range(row["start_device_ns"], row["end_device_ns"])
+        }
+        assert (rollup.busy_ns or 0) == len(ticks)
         assert rollup.first_calls == sum(row["is_first"] for row in members)
 
 

@@ -102,13 +102,13 @@ def untraced_reasons(parts: Path) -> dict[int, list[str]]:
     for entry in parts.iterdir():
         match = _UNTRACED.fullmatch(entry.name)
         if match:
-            said[int(match[1])] = entry.read_text(errors="replace").splitlines()[:100]
+            said[int(match[1])] = entry.read_text("utf-8", "replace").splitlines()[:100]
     return said
 
 
 def _stat_fields(pid: int) -> list[str]:
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return []
     return text.rpartition(")")[2].split()

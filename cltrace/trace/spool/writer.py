@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from cltrace.events.records import Record
 from cltrace.events.tables import RowTable
 from cltrace.trace.spool.codec import encode
-from cltrace.trace.spool.layout import CONTENTS_FILE, FILE_MODE, RECORDS_FILE, rows_file
+from cltrace.trace.spool.descriptors import KeptFile
+from cltrace.trace.spool.layout import CONTENTS_FILE, RECORDS_FILE, rows_file
 
 
 class SpoolWriter:
@@ -22,7 +23,7 @@ class SpoolWriter:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._descriptors: dict[Path, int] = {}
+        self._files: dict[Path, KeptFile] = {}
         self._contents_bytes = 0
 
     def records(self, records: Iterable[Record]) -> None:
@@ -47,15 +48,15 @@ class SpoolWriter:
 
     def close(self) -> None:
         """Close the files. A closed writer opens them again when it is used."""
-        for descriptor in self._descriptors.values():
-            os.close(descriptor)
-        self._descriptors.clear()
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
 
     def _append(self, path: Path, data: bytes) -> None:
-        descriptor = self._descriptors.get(path)
-        if descriptor is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            descriptor = self._descriptors[path] = os.open(path, flags, FILE_MODE)
+        file = self._files.get(path)
+        if file is None:
+            file = self._files[path] = KeptFile(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        descriptor = file.descriptor()
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]

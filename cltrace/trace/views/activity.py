@@ -214,7 +214,7 @@ V_ROLLUP: Final = View(
         ("min_ns", "shortest"),
         ("median_ns", "median"),
         ("max_ns", "longest"),
-        ("busy_ns", "time in which at least one of them ran on the device"),
+        ("busy_ns", "time in which at least one of them ran, added up over devices"),
         ("size_bytes", "bytes they moved"),
         ("waited_calls", "commands with a wait (START - QUEUED), first launches left out"),
         ("wait_total_ns", "sum of their waits"),

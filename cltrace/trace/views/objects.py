@@ -244,7 +244,7 @@ V_BUFFER: Final = View(
             "fate",
             "b.fate",
             "released; at-exit: destroyed while the interpreter shut down; leaked: never "
-            "destroyed; alive: not destroyed when tracing ended",
+            "destroyed; alive: not destroyed when tracing ended; unknown: it could not be seen",
         ),
     ),
 )

@@ -1,0 +1,42 @@
+"""What the values of flags may be: types for `argparse`, whose messages users read."""
+
+import argparse
+import re
+from typing import Final
+
+_SCALES: Final = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0, "min": 60e9}
+_TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|min)?")
+
+
+def natural(text: str) -> int:
+    """A whole number from 0 on."""
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    number = natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 is too few")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A number of seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return number
+
+
+def time_ns(text: str) -> int:
+    """A time with or without a unit, as ns; without one it is seconds."""
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 1.5, 200ms, 30us or 10ns")
+    return round(float(found[1]) * _SCALES[found[2] or ""])

@@ -1,0 +1,49 @@
+"""The thread that empties the sink, invisible to the program.
+
+It is started below `threading`: a program that counts or joins all threads of `threading.enumerate()`
+does not meet it, and a fork does not try to tidy it up.
+"""
+
+import _thread
+import signal
+import threading
+from collections.abc import Callable
+from typing import Final
+
+_FATAL: Final = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+"""Signals of the thread's own faults, which nobody else would get."""
+
+
+class ReaderThread:
+    """Calls `work` every `period_s` seconds, and at once again while it returns true, until `stop`."""
+
+    def __init__(self, work: Callable[[], bool], period_s: float) -> None:
+        self._work = work
+        self._period_s = period_s
+        self._stopping: Final = threading.Event()
+        self._running: Final = _thread.allocate_lock()
+        self._ident = 0
+
+    def start(self) -> None:
+        """Begin."""
+        self._running.acquire()
+        # The thread inherits the mask: signals that the program blocks and waits for are not ours.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FATAL)
+        try:
+            self._ident = _thread.start_new_thread(self._run, ())
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def stop(self, most_seconds: float) -> None:
+        """Have it end, and wait until it has, unless it is the caller."""
+        self._stopping.set()
+        if self._ident and self._ident != _thread.get_ident():
+            self._running.acquire(timeout=most_seconds)
+
+    def _run(self) -> None:
+        try:
+            has_more = False
+            while not self._stopping.wait(0 if has_more else self._period_s):
+                has_more = self._work()
+        finally:
+            self._running.release()
