@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Final
 
 from cltrace.errors import CommandNotExecutableError, CommandNotFoundError, RefusedError
-from cltrace.intercept.autostart import RECORDER_VARIABLE
+from cltrace.intercept.autostart import FIRST_ONLY_VARIABLE, RECORDER_VARIABLE
 from cltrace.intercept.children import BOOTSTRAP_DIRECTORY, SESSION_VARIABLE
 
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -55,8 +55,13 @@ def resolved(words: Sequence[str]) -> list[str]:
     raise CommandNotFoundError(f"{first} was not found")
 
 
-def traced_environment(environment: Mapping[str, str], parts: Path) -> dict[str, str]:
-    """The environment in which every Python interpreter joins the recording in `parts`."""
+def traced_environment(
+    environment: Mapping[str, str], parts: Path, *, follow_children: bool
+) -> dict[str, str]:
+    """The environment in which every Python interpreter joins the recording in `parts`.
+
+    Without `follow_children` it is the first interpreter only.
+    """
     given = environment.get("PYTHONPATH", "")
     return {
         **environment,
@@ -65,6 +70,7 @@ def traced_environment(environment: Mapping[str, str], parts: Path) -> dict[str,
         else str(BOOTSTRAP_DIRECTORY),
         SESSION_VARIABLE: str(parts),
         RECORDER_VARIABLE: str(os.getpid()),
+        **({} if follow_children else {FIRST_ONLY_VARIABLE: "1"}),
     }
 
 

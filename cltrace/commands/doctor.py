@@ -126,7 +126,7 @@ def _injection() -> Finding:
         try:
             subprocess.run(
                 [sys.executable, "-c", ""],
-                env=traced_environment(os.environ, begun.parts),
+                env=traced_environment(os.environ, begun.parts, follow_children=True),
                 capture_output=True,
                 timeout=_MOST_SECONDS,
                 check=False,

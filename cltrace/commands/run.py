@@ -75,7 +75,9 @@ def execute(arguments: argparse.Namespace) -> int:
         path, arguments.command, settings, recorder_pid=os.getpid(), overwrite=arguments.force
     )
     try:
-        environment = traced_environment(os.environ, begun.parts)
+        environment = traced_environment(
+            os.environ, begun.parts, follow_children=settings.follow_children
+        )
         is_silent = arguments.quiet or arguments.no_summary
         modules = _AFTERWARDS if is_silent else (*_AFTERWARDS, *_FOR_THE_SUMMARY)
         returned = run_to_end(command, environment, lambda: _load(modules))

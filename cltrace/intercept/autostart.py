@@ -1,53 +1,36 @@
-"""Tracing that starts by itself: called by the bootstrap's `sitecustomize` in every interpreter."""
+"""Tracing that starts by itself: called by the bootstrap once the program has imported pyopencl."""
 
 import os
 from pathlib import Path
 from typing import Final
 
 from cltrace.intercept import session
-from cltrace.intercept.children import (
-    BOOTSTRAP_DIRECTORY,
-    SESSION_VARIABLE,
-    leave_word,
-    watch_children,
-)
-from cltrace.intercept.import_watch import ImportWatch
-from cltrace.intercept.workers import watch_workers
+from cltrace.intercept.children import leave_word
+from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory
 from cltrace.trace.spool.settings import read_session
 
 RECORDER_VARIABLE: Final = "CLTRACE_RECORDER"
 """The process number of the recording's parent: its direct child is the command itself."""
 
+FIRST_ONLY_VARIABLE: Final = "CLTRACE_FIRST_ONLY"
+"""Set when only the first process is to be traced."""
 
-def begin(parts: Path) -> None:
-    """Join the recording in `parts`, and trace once the program imports pyopencl.
 
-    Raises: `OSError`, `CltraceError`.
+def begin(parts: str, directory: str) -> None:
+    """Trace this process in the recording in `parts`.
+
+    `directory` is what the interpreter made for itself when it started; a copy of it, made by a fork
+    since, needs one of its own. Raises: `OSError`, `CltraceError`.
     """
-    facts = read_session(parts)
-    settings = facts.settings
-    if not settings.follow_children:
-        _forget_in_children()
-    session.join(parts, settings, facts.origin_host_ns)
-    if settings.follow_children:
-        watch_children(parts)
-        watch_workers(session.flush)
-
-    def start() -> None:
-        try:
-            session.start()
-        except Exception as fault:
-            leave_word(parts, f"tracing did not start: {type(fault).__name__}: {fault}")
-
-    ImportWatch("pyopencl", start)
-
-
-def _forget_in_children() -> None:
-    """Start later interpreters as if there were no recording."""
-    os.environ.pop(SESSION_VARIABLE, None)
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    kept = [path for path in paths if Path(path) != BOOTSTRAP_DIRECTORY]
-    if any(kept):
-        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
-    else:
-        os.environ.pop("PYTHONPATH", None)
+    place, own = Path(parts), Path(directory)
+    facts = read_session(place)
+    identity = ProcessIdentity.of(os.getpid())
+    if not own.name.startswith(f"{identity.pid}-"):
+        if not facts.settings.follow_children:
+            return
+        own = create_process_directory(place, identity)
+    session.join(place, facts.settings, facts.origin_host_ns, own)
+    try:
+        session.start()
+    except Exception as fault:
+        leave_word(place, f"tracing did not start: {type(fault).__name__}: {fault}")

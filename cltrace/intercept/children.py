@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cltrace.intercept.import_watch import ImportWatch
 from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
 from cltrace.trace.spool.layout import FILE_MODE, untraced_file
 
@@ -22,11 +21,6 @@ BOOTSTRAP_DIRECTORY: Final = Path(__file__).parent / "bootstrap"
 _ISOLATING: Final = ("-I", "-E", "-S")
 
 
-def watch_children(parts: Path) -> None:
-    """Leave word in `parts` when the program starts a child that cannot join the recording."""
-    ImportWatch("subprocess", lambda: _watch_popen(parts))
-
-
 def leave_word(parts: Path, reason: str) -> None:
     """Write why a process is not traced, where the recording's parent looks. Never raises."""
     try:
@@ -38,7 +32,11 @@ def leave_word(parts: Path, reason: str) -> None:
         return
 
 
-def _watch_popen(parts: Path) -> None:
+def watch_children(parts: str) -> None:
+    """Leave word in `parts` when the program starts a child that cannot join the recording.
+
+    The program has imported `subprocess`.
+    """
     popen = sys.modules["subprocess"].Popen
     original = popen.__init__
     said: set[str] = set()
@@ -53,7 +51,7 @@ def _watch_popen(parts: Path) -> None:
                 reason = ""  # what Popen is about to refuse, it refuses in its own words
             if reason and reason not in said:
                 said.add(reason)
-                leave_word(parts, reason)
+                leave_word(Path(parts), reason)
             original(process, args, *rest, **options)
         except BaseException as error:
             hide_own_frames(error)

@@ -101,11 +101,11 @@ class Drain:
         with self.lock:
             self._recorder.memory.look()
             # Rows are taken before records: a record is made before the first row that needs it.
-            launches = self._recorder.sink.take(LAUNCHES)
-            calls = self._recorder.sink.take(CALLS)
-            plain = [(table, self._recorder.sink.take(table)) for table in _PLAIN_TABLES]
+            sink = self._recorder.sink
+            launches, calls = sink.take(LAUNCHES), sink.take(CALLS)
+            plain = [(table, sink.take(table)) for table in _PLAIN_TABLES]
             self._anchor()
-            self._writer.records(self._recorder.sink.take_records())
+            self._writer.records(sink.take_records())
             for table, flat in plain:
                 self._writer.rows(table, _as_rows(flat, table))
             self._write_commands(LAUNCHES, launches)
@@ -161,8 +161,7 @@ class Drain:
         )
 
     def _anchor(self) -> None:
-        now_ns = time.perf_counter_ns()
-        if now_ns >= self._next_anchor_ns:
+        if (now_ns := time.perf_counter_ns()) >= self._next_anchor_ns:
             self._next_anchor_ns = now_ns + _ANCHOR_PERIOD_NS
             self._writer.rows(ANCHORS, np.array([anchor()], np.int64))
 

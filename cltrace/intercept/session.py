@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
@@ -24,6 +23,8 @@ from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory
 from cltrace.trace.spool.settings import Settings
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from cltrace.intercept.tracer import Tracer
 
 
@@ -58,8 +59,12 @@ def is_recording_here() -> bool:
     return _state.parts is not None
 
 
-def join(parts: Path, settings: Settings, began_ns: int | None = None) -> None:
+def join(
+    parts: Path, settings: Settings, began_ns: int | None = None, directory: Path | None = None
+) -> None:
     """Make this process a part of the recording in `parts`, which began then, or now.
+
+    `directory` is the process's own, if it has one already.
 
     Raises: `OSError`, `TracingError`.
     """
@@ -67,7 +72,8 @@ def join(parts: Path, settings: Settings, began_ns: int | None = None) -> None:
         raise TracingError(
             f"this process is being traced into {_state.parts} already: stop that first"
         )
-    _state.directory = create_process_directory(parts, ProcessIdentity.of(os.getpid()))
+    identity = ProcessIdentity.of(os.getpid())
+    _state.directory = directory or create_process_directory(parts, identity)
     _state.parts, _state.settings = parts, settings
     _state.began_ns = time.perf_counter_ns() if began_ns is None else began_ns
     _watch_life()

@@ -42,12 +42,10 @@ def is_from_signal_handler(error: BaseException) -> bool:
     """
     entry = error.__traceback__
     while entry is not None and entry.tb_next is not None:
-        if is_own_file(entry.tb_frame.f_code.co_filename):
-            called = entry.tb_next.tb_frame
-            values = [*called.f_locals.values()]
-            values += [one for value in values if isinstance(value, tuple) for one in value]
-            if any(value is entry.tb_frame for value in values):
-                return True
+        values = [*entry.tb_next.tb_frame.f_locals.values()]
+        values += [one for value in values if isinstance(value, tuple) for one in value]
+        if any(value is entry.tb_frame for value in values):
+            return True
         entry = entry.tb_next
     return False
 

@@ -131,7 +131,7 @@ class Tracer:
             return
         self._is_over = True
         self._cancel_watch()
-        self._note_other_libraries()
+        _note_other_libraries(self.recorder)
         for name in self._patches.remove():
             message = f"{name} was replaced by the program after cltrace had: it is left"
             self.recorder.note(Severity.NOTE, "hook-left", message)
@@ -179,12 +179,6 @@ class Tracer:
     def _cancel_watch(self) -> None:
         if self._watch is not None:
             self._watch.cancel()
-
-    def _note_other_libraries(self) -> None:
-        for name in _OTHER_LIBRARIES:
-            if name in sys.modules:
-                message = f"{name} calls OpenCL by itself: what it does is not in this trace"
-                self.recorder.note(Severity.NOTE, "other-library", message)
 
     def _install_invoker(self, lanes: Lanes) -> None:
         try:
@@ -257,6 +251,13 @@ class Tracer:
         self.recorder.faulty(fault)
         with contextlib.suppress(OSError):
             self._writer.records(self.recorder.sink.take_records())
+
+
+def _note_other_libraries(recorder: Recorder) -> None:
+    for name in _OTHER_LIBRARIES:
+        if name in sys.modules:
+            message = f"{name} calls OpenCL by itself: what it does is not in this trace"
+            recorder.note(Severity.NOTE, "other-library", message)
 
 
 def _release_slots(directory: Path) -> tuple[ReleaseSlots | None, str]:

@@ -4,27 +4,27 @@ So a worker writes what it has recorded before it hands over a result, not up to
 """
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from cltrace.intercept.import_watch import ImportWatch
 from cltrace.intercept.tracebacks import hide_own_frames
 
-
-def watch_workers(flush: Callable[[], None]) -> None:
-    """Call `flush` in a worker before each result that it puts into its queue."""
-    ImportWatch("multiprocessing.queues", lambda: _watch_results(flush))
+_SESSION: Final = "cltrace.intercept.session"
 
 
-def _watch_results(flush: Callable[[], None]) -> None:
+def watch_results() -> None:
+    """Write before each result that a worker puts into its queue.
+
+    The program has imported `multiprocessing.queues`, and no worker has begun.
+    """
     queue_class = sys.modules["multiprocessing.queues"].SimpleQueue
     parent_process = sys.modules["multiprocessing.process"].parent_process
     original = queue_class.put
 
     def put(queue: Any, obj: Any) -> None:
         try:
-            if parent_process() is not None:
-                flush()
+            session = sys.modules.get(_SESSION)  # imported once pyopencl is
+            if session is not None and parent_process() is not None:
+                session.flush()
             original(queue, obj)
         except BaseException as error:
             hide_own_frames(error)

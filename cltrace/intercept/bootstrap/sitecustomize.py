@@ -1,36 +1,53 @@
 # Imported by every Python interpreter that a traced program starts: it must be understood by any
-# of them, old ones included, and it must leave no trace of itself but the tracing.
+# of them, old ones included, and it must leave no trace of itself but the tracing. So it imports
+# nothing that the interpreter has not imported by itself: a program may have a `json` of its own.
 import os
 import sys
 
+_HERE = os.path.dirname(os.path.abspath(__file__))
 
-def _leave_path(here):
+
+def _leave_path():
     """Take this directory out of the module search path again."""
-    sys.path[:] = [one for one in sys.path if os.path.abspath(one or ".") != here]
+    sys.path[:] = [one for one in sys.path if os.path.abspath(one or ".") != _HERE]
 
 
 def _start():
     parts = os.environ.get("CLTRACE_SESSION", "")
     if not parts or os.environ.get("CLTRACE_DISABLE"):
         return
-    try:
-        from cltrace.intercept import autostart
-    except Exception:
-        _refuse(parts, sys.exc_info()[1])
+    if sys.version_info < (3, 11) or not _has_cltrace():
+        _refuse(parts)
         return
     try:
-        from pathlib import Path
-
-        autostart.begin(Path(parts))
+        directory = _report_in(parts)
+        if os.environ.get("CLTRACE_FIRST_ONLY"):
+            _forget_in_children()
+        else:
+            _Watch("subprocess", "children", lambda module: module.watch_children(parts))
+            _Watch("multiprocessing.queues", "workers", lambda module: module.watch_results())
+        _Watch("pyopencl", "autostart", lambda module: module.begin(parts, directory))
     except Exception:
         _say(parts, "tracing did not start: %r" % (sys.exc_info()[1],))
 
 
-def _refuse(parts, error):
+def _has_cltrace():
+    for finder in sys.meta_path:
+        find_spec = getattr(finder, "find_spec", None)
+        if find_spec and find_spec("cltrace", None):
+            return True
+    return False
+
+
+def _refuse(parts):
     """This interpreter has no cltrace. The command itself is then not run; a child of it is."""
-    reason = "%s (Python %d.%d) has no cltrace (%s): run `%s -m pip install cltrace`" % (
-        (sys.executable,) + tuple(sys.version_info[:2]) + (error, sys.executable)
+    reason = "%s (Python %d.%d) has no cltrace: run `%s -m pip install cltrace`" % (
+        (sys.executable,) + tuple(sys.version_info[:2]) + (sys.executable,)
     )
+    if sys.version_info < (3, 11):
+        reason = "%s is Python %d.%d, and cltrace needs 3.11 or newer" % (
+            (sys.executable,) + tuple(sys.version_info[:2])
+        )
     _say(parts, reason)
     if str(os.getppid()) == os.environ.get("CLTRACE_RECORDER"):
         os._exit(125)
@@ -39,11 +56,114 @@ def _refuse(parts, error):
 def _say(parts, reason):
     try:
         path = os.path.join(parts, "untraced-%d.txt" % os.getpid())
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 384)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 384)
         os.write(descriptor, (reason + "\n").encode("utf-8", "replace"))
         os.close(descriptor)
     except OSError:
         pass
+
+
+def _report_in(parts):
+    """Make the directory of this process image, named by its number and start time."""
+    descriptor = os.open("/proc/self/stat", os.O_RDONLY)
+    fields = os.read(descriptor, 4096).rpartition(b")")[2].split()
+    os.close(descriptor)
+    stem = os.path.join(parts, "%d-%d" % (os.getpid(), int(fields[19])))
+    for attempt in range(1000):
+        directory = "%s-%d" % (stem, attempt) if attempt else stem
+        try:
+            os.mkdir(directory, 448)
+        except FileExistsError:  # an image of this process before it was replaced
+            continue
+        return directory
+    raise OSError("%s and 999 more exist" % stem)
+
+
+def _forget_in_children():
+    """Start later interpreters as if there were no recording."""
+    os.environ.pop("CLTRACE_SESSION", None)
+    paths = os.environ.pop("PYTHONPATH", "").split(os.pathsep)
+    kept = [one for one in paths if os.path.abspath(one or ".") != _HERE]
+    if any(kept):
+        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
+
+
+class _Watch:
+    """Calls `action` with a module of ours once the module `name` was imported by the program."""
+
+    def __init__(self, name, ours, action):
+        self._name = name
+        self._ours = ours
+        self._action = action
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path, target=None):
+        """The specification that the other finders give, its loader told to call us back."""
+        if name != self._name:
+            return None
+        for finder in sys.meta_path:
+            find_spec = getattr(finder, "find_spec", None)
+            spec = find_spec(name, path, target) if find_spec and finder is not self else None
+            if spec is not None:
+                if spec.loader is not None:
+                    self._act_after(spec.loader)
+                return spec
+        return None
+
+    def _act_after(self, loader):
+        execute = loader.exec_module
+
+        def exec_module(module):
+            vars(loader).pop("exec_module", None)
+            execute(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self._act()
+
+        loader.exec_module = exec_module
+
+    def _act(self):
+        try:
+            self._action(_import_ours("cltrace.intercept." + self._ours))
+        except Exception:
+            parts = os.environ.get("CLTRACE_SESSION", "")
+            _say(parts, "tracing did not start: %r" % (sys.exc_info()[1],))
+
+
+def _import_ours(name):
+    """Import a module of ours, and what it needs, past what the program has of the same names."""
+    before = set(sys.modules)
+    finder = _OurFinder()
+    sys.meta_path.insert(0, finder)
+    try:
+        __import__(name)
+    finally:
+        sys.meta_path.remove(finder)
+    own = [one or os.getcwd() for one in sys.path if one not in _SEARCH_PATH]
+    for imported in set(sys.modules) - before:
+        top = imported.partition(".")[0]
+        if top != "cltrace" and any(_is_there(one, top) for one in own):
+            del sys.modules[imported]
+    return sys.modules[name]
+
+
+def _is_there(directory, name):
+    path = os.path.join(directory, name)
+    return os.path.exists(path + ".py") or os.path.isdir(path)
+
+
+class _OurFinder:
+    """Finds modules, for this thread, where they were found before the program had a say."""
+
+    def __init__(self):
+        self._thread = sys.modules["_thread"].get_ident()
+
+    def find_spec(self, name, path, target=None):
+        """The specification of a top-level module."""
+        if path is not None or sys.modules["_thread"].get_ident() != self._thread:
+            return None
+        finder = sys.modules["_frozen_importlib_external"].PathFinder
+        return finder.find_spec(name, _SEARCH_PATH)
 
 
 def _chain():
@@ -59,6 +179,7 @@ def _chain():
             sys.modules.setdefault(__name__, mine)
 
 
-_leave_path(os.path.dirname(os.path.abspath(__file__)))
+_leave_path()
+_SEARCH_PATH = list(sys.path)
 _start()
 _chain()
