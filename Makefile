@@ -1,7 +1,7 @@
 # `make check` is what CI runs, step by step, the cheapest first.
 PYTHON ?= python3
 
-.PHONY: check format lint types imports test test-programs bench
+.PHONY: check format lint types imports test docs bench
 
 check: lint types imports test
 
@@ -21,6 +21,9 @@ imports:
 
 test:
 	$(PYTHON) -m pytest -n 2
+
+docs:
+	$(PYTHON) docs/generate.py
 
 bench:
 	$(PYTHON) benchmarks/overhead.py

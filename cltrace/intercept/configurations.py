@@ -1,7 +1,6 @@
 """Launch configurations: a kernel, its NDRange and its arguments under one number."""
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -13,6 +12,7 @@ from cltrace.events.kinds import CallFlag
 from cltrace.events.records import Launch
 from cltrace.intercept.arguments import Description, argument_record, with_ids
 from cltrace.intercept.recorder import CallRow, Recorder
+from cltrace.intercept.threads import Forgetful
 
 MOST_KEYS: Final = 65_536
 """A table of configurations forgets what it has beyond this many: a program that changes an argument
@@ -67,15 +67,15 @@ class Configurations:
         kernel_id: int,
         ndrange: Ndrange,
         arguments: tuple[Description, ...] | None,
-        forget: Callable[[], None] | None = None,
+        user: Forgetful | None = None,
     ) -> int:
         """The number of a configuration, which is recorded if it is new.
 
-        `arguments` is `None` when they are not known. `forget` is called when the handle of one of
+        `arguments` is `None` when they are not known. `user` is to forget when the handle of one of
         their memory objects comes to mean another object.
         """
         with self._lock:
-            exact = tuple(self._exact(one, forget) for one in arguments or ())
+            exact = tuple(self._exact(one, user) for one in arguments or ())
             sizes = ndrange.in_work_items()
             key = (kernel_id, arguments is None, *sizes, *exact)
             known = self._ids.get(key)
@@ -111,13 +111,13 @@ class Configurations:
             row = row._replace(api=Api.clEnqueueMarkerWithWaitList, flags=int(CallFlag.EMPTY_RANGE))
         self._recorder.record_call(row, span, event=event, wait_for=wait_for)
 
-    def _exact(self, description: Description, forget: Callable[[], None] | None) -> Description:
+    def _exact(self, description: Description, user: Forgetful | None) -> Description:
         memory = self._recorder.memory
         if description[0] not in {"m", "i", "v", "s"}:
             return description
         handle = description[1]
-        if forget is not None:
-            memory.used_by(handle, forget)
+        if user is not None:
+            memory.used_by(handle, user)
         if description[0] == "s":
             return ("s", memory.svm_id(handle), handle)
         return with_ids(description, memory.id_of_handle(handle))

@@ -8,7 +8,7 @@ events.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final
@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 import pyopencl as cl
 from numpy.typing import ArrayLike, NDArray
-from pyopencl import _cl
 
 from cltrace.events import NS_PER_MS
 from cltrace.events.kinds import Severity
@@ -35,10 +34,8 @@ from cltrace.events.tables import (
 )
 from cltrace.intercept.host_clocks import anchor
 from cltrace.intercept.recorder import Recorder
+from cltrace.intercept.stamps import Stamps
 from cltrace.trace.spool.writer import SpoolWriter
-
-NO_STAMP: Final = -(2**63)
-"""What stands for a stamp that the driver does not give."""
 
 _MOST_UNREAD: Final = 200_000
 _BLOCK: Final = 2048
@@ -46,17 +43,6 @@ _MOST_FRUITLESS: Final = 8
 _PATIENCE_NS: Final = 1000 * NS_PER_MS
 _ANCHOR_PERIOD_NS: Final = 1000 * NS_PER_MS
 
-_STATUS: Final = int(cl.event_info.COMMAND_EXECUTION_STATUS)
-_STAGES: Final = tuple(
-    int(stage)
-    for stage in (
-        cl.profiling_info.QUEUED,
-        cl.profiling_info.SUBMIT,
-        cl.profiling_info.START,
-        cl.profiling_info.END,
-    )
-)
-_STAGES_LAST_FIRST: Final = _STAGES[::-1]
 _handle_of: Final = attrgetter("int_ptr")
 _PLAIN_TABLES: Final = (CIRCUMSTANCES, COMPLETIONS, EDGES, BUFFERS, RELEASES, REGIONS)
 
@@ -79,8 +65,8 @@ class Drain:
         self._written = {LAUNCHES.name: 0, CALLS.name: 0}
         self._most_unread = _MOST_UNREAD
         self._next_anchor_ns = 0
-        self._native_status: Callable[..., Any] = _cl.Event.get_info
-        self._native_stamp: Callable[..., Any] = _cl.Event.get_profiling_info
+        self._stamps = Stamps()
+        self._is_flushing = False
 
     @property
     def launches_written(self) -> int:
@@ -99,19 +85,28 @@ class Drain:
         Raises: `OSError` when the disk does not take it.
         """
         with self.lock:
-            self._recorder.memory.look()
-            # Rows are taken before records: a record is made before the first row that needs it.
-            sink = self._recorder.sink
-            launches, calls = sink.take(LAUNCHES), sink.take(CALLS)
-            plain = [(table, sink.take(table)) for table in _PLAIN_TABLES]
-            self._anchor()
-            self._writer.records(sink.take_records())
-            for table, flat in plain:
-                self._writer.rows(table, _as_rows(flat, table))
-            self._write_commands(LAUNCHES, launches)
-            self._write_commands(CALLS, calls)
-            deadline_ns = None if most_ns is None else time.perf_counter_ns() + most_ns
-            return self._read_complete(pause, deadline_ns)
+            if self._is_flushing:
+                return False  # a signal handler of the program interrupted a flush of this thread
+            self._is_flushing = True
+            try:
+                return self._flush(pause, most_ns)
+            finally:
+                self._is_flushing = False
+
+    def _flush(self, pause: Pause, most_ns: int | None) -> bool:
+        self._recorder.memory.look()
+        # Rows are taken before records: a record is made before the first row that needs it.
+        sink = self._recorder.sink
+        launches, calls = sink.take(LAUNCHES), sink.take(CALLS)
+        plain = [(table, sink.take(table)) for table in _PLAIN_TABLES]
+        self._anchor()
+        self._writer.records(sink.take_records())
+        for table, flat in plain:
+            self._writer.rows(table, _as_rows(flat, table))
+        self._write_commands(LAUNCHES, launches)
+        self._write_commands(CALLS, calls)
+        deadline_ns = None if most_ns is None else time.perf_counter_ns() + most_ns
+        return self._read_complete(pause, deadline_ns)
 
     def settle(self, patience_s: float) -> None:
         """Flush, and go on as long as commands become complete, up to `patience_s` in vain."""
@@ -129,7 +124,7 @@ class Drain:
         pending = self._unread_count + self._recorder.sink.unwritten_commands
         tallies = self._recorder.tallies
         tallies.unread_events_peak = max(tallies.unread_events_peak, pending)
-        if pending <= self._most_unread:
+        if pending <= self._most_unread or self._is_flushing:
             return
         with self.lock:
             self.flush()
@@ -218,15 +213,15 @@ class Drain:
         self, commands: NDArray[np.int64], events: list[cl.Event]
     ) -> tuple[NDArray[np.int64], list[cl.Event]]:
         """Write the stamps of the complete ones among `events` and return the others."""
-        stamps = self._stamps_when_complete(events)
+        stamps = self._stamps.when_complete(events)
         if stamps is not None:
             self._write_stamps(commands, stamps, 0)
             return commands[:0], []
-        status = np.fromiter(map(self._native_status, events, repeat(_STATUS)), np.int64)
+        status = np.fromiter(map(self._stamps.status_of, events), np.int64)
         is_done = status <= 0
         done = [event for event, ready in zip(events, is_done, strict=True) if ready]
         left = [event for event, ready in zip(events, is_done, strict=True) if not ready]
-        self._write_stamps(commands[is_done], self._stamps(done), status[is_done])
+        self._write_stamps(commands[is_done], self._stamps.of(done), status[is_done])
         return commands[~is_done], left
 
     def _write_stamps(
@@ -238,35 +233,6 @@ class Drain:
         rows[:, 5] = status
         self._writer.rows(STAMPS, rows)
         self._unread_count -= len(commands)
-
-    def _stamps_when_complete(self, events: list[cl.Event]) -> NDArray[np.int64] | None:
-        """The stamps of all of `events`, of shape (n, 4), or nothing when one is incomplete.
-
-        When the last of them is complete the others mostly are. Whether they are, the stamps say
-        themselves: OpenCL gives none of a command that is not complete, or failed.
-        """
-        if self._native_status(events[-1], _STATUS) != 0:
-            return None
-        try:
-            stamps = np.stack([self._stage(events, stage) for stage in _STAGES_LAST_FIRST], axis=1)
-        except cl.Error:
-            return None
-        # A driver that does give some gives zeros.
-        return stamps[:, ::-1] if stamps[:, 0].all() else None
-
-    def _stamps(self, events: list[cl.Event]) -> NDArray[np.int64]:
-        """The four stamps of each event, of shape (n, 4)."""
-        return np.array([self._stamps_of_one(event) for event in events], np.int64).reshape(-1, 4)
-
-    def _stage(self, events: Iterable[cl.Event], stage: int) -> NDArray[np.int64]:
-        return np.fromiter(map(self._native_stamp, events, repeat(stage)), np.uint64).view(np.int64)
-
-    def _stamps_of_one(self, event: cl.Event) -> list[int]:
-        """The stamps of an event that may have none: its queue has no profiling, or it failed."""
-        try:
-            return [int(self._stage([event], stage)[0]) for stage in _STAGES]
-        except cl.Error:
-            return [NO_STAMP] * len(_STAGES)
 
 
 _immortal: Final[list[Any]] = []

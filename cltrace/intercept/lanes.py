@@ -160,13 +160,13 @@ class Lanes:
         ndrange: Ndrange,
         invoker: "_Invoker",
         arguments: tuple[Any, ...],
-        forget: Callable[[], None],
+        user: Known,
     ) -> int:
-        """The number of a launch configuration. `forget` as in `Configurations.launch_id`."""
+        """The number of a launch configuration. `user` as in `Configurations.launch_id`."""
         found = None
         if self.recorder.settings.record_arguments:
             found = described(arguments, invoker.declared)
-        return self.configurations.launch_id(kernel_id, ndrange, found, forget)
+        return self.configurations.launch_id(kernel_id, ndrange, found, user)
 
     def circumstance(self, launch_id: int, queue: cl.CommandQueue) -> int:
         """The number of a launch configuration, called from here, by this thread, on `queue`."""
@@ -214,7 +214,7 @@ class _LaneOwner:
         """The circumstance of a plain launch, which the lane will know by `key` from now on."""
         launch_id = self._number(Ndrange(*sizes), arguments)
         circumstance = self._lanes.circumstance(launch_id, queue)
-        self._recorder.threads.used_by(self.known.forget)
+        self._recorder.threads.used_by(self.known)
         sites = self._recorder.sites
         # A call from inside a library has its place further out, where the key does not look.
         if sites.depth != 1 or not sites.is_library(_caller_of_lane()):
@@ -257,9 +257,7 @@ class _LaneOwner:
             raise
 
     def _number(self, ndrange: Ndrange, arguments: tuple[Any, ...]) -> int:
-        return self._lanes.launch_id(
-            self._kernel_id, ndrange, self._invoker, arguments, self.known.forget
-        )
+        return self._lanes.launch_id(self._kernel_id, ndrange, self._invoker, arguments, self.known)
 
 
 def _caller_of_lane() -> CodeType:

@@ -215,7 +215,7 @@ class Known:
     something else, `forget` is called.
     """
 
-    __slots__ = ("circumstances", "forget_last")
+    __slots__ = ("__weakref__", "circumstances", "forget_last")
 
     def __init__(self) -> None:
         self.circumstances: dict[Any, int] = {}

@@ -2,10 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, cast
+from weakref import WeakSet
 
 import pyopencl as cl
 from pyopencl import _cl
@@ -15,6 +15,7 @@ from cltrace.events.tables import BUFFERS, RELEASES
 from cltrace.intercept.registry import Registry
 from cltrace.intercept.sink import Sink
 from cltrace.intercept.slots import ReleaseSlots
+from cltrace.intercept.threads import Forgetful
 
 _IMAGE_TYPES: Final = frozenset(
     value
@@ -50,7 +51,7 @@ class MemoryObjects:
         self._next_id = count(1).__next__
         self._ids: dict[int, int] = {}
         self._live: dict[int, _Live] = {}
-        self._users: dict[int, list[Callable[[], None]]] = {}
+        self._users: dict[int, WeakSet[Forgetful]] = {}
         self._lock = threading.RLock()
         self._live_bytes = 0
         self._unlooked = 0
@@ -120,11 +121,9 @@ class MemoryObjects:
         """The number of the shared virtual memory that starts at `address`; 0 when it is not known."""
         return self._ids.get(address, 0)
 
-    def used_by(self, handle: int, forget: Callable[[], None]) -> None:
-        """Have `forget` called when `handle` comes to mean another object."""
-        users = self._users.setdefault(handle, [])
-        if forget not in users:
-            users.append(forget)
+    def used_by(self, handle: int, user: Forgetful) -> None:
+        """Have `user` forget when `handle` comes to mean another object."""
+        self._users.setdefault(handle, WeakSet()).add(user)
 
     def look(self) -> None:
         """Note what was destroyed since the last look."""
@@ -147,8 +146,8 @@ class MemoryObjects:
 
     def _forget(self, handle: int, host_ns: int) -> None:
         """A handle gets a new meaning: what it meant is gone by now."""
-        for forget in self._users.pop(handle, ()):
-            forget()
+        for user in self._users.pop(handle, ()):
+            user.forget()
         previous = self._ids.pop(handle, None)
         if previous is not None and previous in self._live:
             self._released(previous, self._last_look_ns, host_ns)

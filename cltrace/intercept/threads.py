@@ -3,9 +3,18 @@
 import threading
 from collections.abc import Callable
 from itertools import count
+from typing import Protocol
+from weakref import WeakSet
 
 from cltrace.events.records import Thread
 from cltrace.intercept.sink import Sink
+
+
+class Forgetful(Protocol):
+    """What knows things by handles and identifiers that may come to mean others."""
+
+    def forget(self) -> None:
+        """Know nothing any more."""
 
 
 class ThreadNumbers(threading.local):
@@ -19,24 +28,20 @@ class ThreadNumbers(threading.local):
         self.number = register()
         self._end = _ThreadEnd()
 
-    def used_by(self, forget: Callable[[], None]) -> None:
-        """Have `forget` called when this thread ends: its identifier may mean another from then on."""
-        self._end.add(forget)
+    def used_by(self, user: Forgetful) -> None:
+        """Have `user` forget when this thread ends: its identifier may mean another from then on."""
+        self._end.users.add(user)
 
 
 class _ThreadEnd:
     """Destroyed with its thread."""
 
     def __init__(self) -> None:
-        self._called: list[Callable[[], None]] = []
-
-    def add(self, forget: Callable[[], None]) -> None:
-        if forget not in self._called:
-            self._called.append(forget)
+        self.users: WeakSet[Forgetful] = WeakSet()
 
     def __del__(self) -> None:
-        for forget in self._called:
-            forget()
+        for user in self.users:
+            user.forget()
 
 
 def thread_numbers(sink: Sink) -> ThreadNumbers:

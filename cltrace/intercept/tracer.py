@@ -45,7 +45,7 @@ _MOST_STOP_S: Final = 5.0
 _OTHER_LIBRARIES: Final = ("pyvkfft", "gpyfft", "pyclblast", "arrayfire", "pyclblas")
 """Python packages that call OpenCL past pyopencl."""
 
-_CALLBACK_PATIENCE_S: Final = 2.0
+_CALLBACK_PATIENCE_S: Final = 0.5
 """How long the end of a process waits for callbacks that have not come."""
 
 _PATIENCE_S: Final = 0.25

@@ -126,7 +126,8 @@ V_EDGE: Final = View(
 
 V_WAIT: Final = View(
     "v_wait",
-    "Which host call waited for, or looked at, which command.",
+    "Which host call waited for which command by its event, or set a callback on it. `clFinish` waits "
+    "for a whole queue and is not here.",
     "wait",
     columns(
         ("call_id", "api_call_id", "the call"),
