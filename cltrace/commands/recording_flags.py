@@ -79,7 +79,9 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         help="frames of the program to keep for each call (default 1)",
     )
     what.add_argument(
-        "--no-source", action="store_true", help="keep no kernel source, headers and logs"
+        "--no-source",
+        action="store_true",
+        help="keep no kernel source, headers, build options and logs",
     )
     what.add_argument(
         "--no-args",

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
+from weakref import ref
 
 import pyopencl as cl
 
 from cltrace.intercept.arguments import Description, describe
 from cltrace.intercept.configurations import Configurations, Ndrange
 from cltrace.intercept.hooking import named_as
+from cltrace.intercept.launches import Known
 from cltrace.intercept.recorder import Recorder
 from cltrace.intercept.tracebacks import hide_own_frames
 
@@ -20,7 +22,7 @@ class BareLaunches:
         self._recorder = recorder
         self._configurations = configurations
         self._arguments: dict[int, dict[int, Description]] = {}
-        self._with_lane: set[int] = set()
+        self._lanes: dict[int, ref[Known]] = {}
 
     def wrap_enqueue(self, enqueue: Callable[..., cl.Event]) -> Callable[..., cl.Event]:
         """What to put in the place of `enqueue_nd_range_kernel`."""
@@ -70,9 +72,9 @@ class BareLaunches:
         def hook(kernel: cl.Kernel, *args: Any) -> None:
             try:
                 set_args(kernel, *args)
-                if kernel.int_ptr in self._with_lane:
+                if self._has_lane(kernel):
                     close_lane(kernel)
-                    self._with_lane.discard(kernel.int_ptr)
+                    del self._lanes[kernel.int_ptr]
                 self._remember(kernel, dict(enumerate(args)))
             except BaseException as error:
                 hide_own_frames(error)
@@ -81,16 +83,23 @@ class BareLaunches:
         hook.__name__, hook.__qualname__ = set_args.__name__, set_args.__qualname__
         return hook
 
-    def lane_opened(self, kernel: cl.Kernel) -> None:
-        """From now on a kernel is launched by a lane, which sets its arguments unseen."""
+    def lane_opened(self, kernel: cl.Kernel, known: Known) -> None:
+        """From now on a kernel is launched by a lane, which sets its arguments unseen.
+
+        `known` is the lane's: it lives as long as the kernel object.
+        """
         self._arguments.pop(kernel.int_ptr, None)
-        self._with_lane.add(kernel.int_ptr)
+        self._lanes[kernel.int_ptr] = ref(known)
+
+    def _has_lane(self, kernel: cl.Kernel) -> bool:
+        lane = self._lanes.get(kernel.int_ptr)
+        return lane is not None and lane() is not None
 
     def _remember(self, kernel: cl.Kernel, arguments: dict[int, Any]) -> None:
         try:
             # While recording is paused arguments are set for what is recorded later.
             recorder = self._recorder
-            if kernel.int_ptr in self._with_lane or not recorder.settings.record_arguments:
+            if self._has_lane(kernel) or not recorder.settings.record_arguments:
                 return
             if not recorder.is_closed:
                 known = self._arguments.setdefault(kernel.int_ptr, {})

@@ -38,6 +38,9 @@ from cltrace.intercept.stamps import Stamps
 from cltrace.trace.spool.writer import SpoolWriter
 
 _MOST_UNREAD: Final = 200_000
+_MANY_UNREAD: Final = 16_384
+"""From here on the launching thread makes way: an unread event may hold kilobytes of the driver's."""
+
 _BLOCK: Final = 2048
 _MOST_FRUITLESS: Final = 8
 _PATIENCE_NS: Final = 1000 * NS_PER_MS
@@ -124,6 +127,8 @@ class Drain:
         pending = self._unread_count + self._recorder.sink.unwritten_commands
         tallies = self._recorder.tallies
         tallies.unread_events_peak = max(tallies.unread_events_peak, pending)
+        if pending > _MANY_UNREAD:
+            time.sleep(0)  # the reader gets the interpreter
         if pending <= self._most_unread or self._is_flushing:
             return
         with self.lock:

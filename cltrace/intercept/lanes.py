@@ -137,7 +137,6 @@ class Lanes:
             return invoker.inner
         try:
             kernel_id = recorder.registry.kernel_id(kernel, invoker.name)
-            self._bare.lane_opened(kernel)
             argument_count = invoker.inner.__code__.co_argcount - _FIXED_PARAMETERS
             given = args[3 : 3 + argument_count]
             arguments = (*given, *[None] * (argument_count - len(given)))
@@ -149,6 +148,7 @@ class Lanes:
             )
             types = tuple(map(type, arguments))
             owner = _LaneOwner(self, kernel_id, invoker)
+            self._bare.lane_opened(kernel, owner.known)
             return make_lane(shape, invoker.inner, types, recorder, owner)
         except Exception as fault:
             recorder.faulty(fault)

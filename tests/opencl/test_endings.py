@@ -135,9 +135,12 @@ def test_killing_cltrace_leaves_parts_that_recover_finishes(
     assert run("summary", path).status == 0
 
 
-def test_a_killed_program_loses_at_most_its_last_100_ms(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["loop", "tight"])
+def test_a_killed_program_loses_at_most_its_last_100_ms(
+    how: str, start: Start, tmp_path: Path
+) -> None:
     path = tmp_path / "t.cltrace"
-    process = start(path, "loop")
+    process = start(path, how)
     time.sleep(0.5)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     killed_ns = time.perf_counter_ns()

@@ -184,7 +184,7 @@ V_BUILD: Final = View(
         ("program_id", "b.program_id", "the program"),
         ("device_id", "b.device_id", "the device"),
         ("api", "a.name", "entry point"),
-        ("options", "b.options", "build options"),
+        ("options", "b.options", "build options; empty with --no-source"),
         ("status", "b.status", "0, or the OpenCL error"),
         ("log", "t.text", "build log, where there is one"),
         ("enter_host_ns", "b.enter_host_ns", "when the call was entered"),
