@@ -78,6 +78,18 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="frames of the program to keep for each call (default 1)",
     )
+    _add_what_not(what)
+    what.add_argument("--no-children", action="store_true", help="trace the first process only")
+    what.add_argument(
+        "--capture-buffers",
+        metavar="MIB",
+        type=natural,
+        default=0,
+        help="keep buffers that the host wrote, up to so many MiB (default 0: off)",
+    )
+
+
+def _add_what_not(what: argparse._ArgumentGroup) -> None:
     what.add_argument(
         "--no-source",
         action="store_true",
@@ -89,14 +101,6 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         help="keep no kernel arguments and no words of the command line but the first",
     )
     what.add_argument("--no-env", action="store_true", help="keep no environment variables")
-    what.add_argument("--no-children", action="store_true", help="trace the first process only")
-    what.add_argument(
-        "--capture-buffers",
-        metavar="MIB",
-        type=natural,
-        default=0,
-        help="keep buffers that the host wrote, up to so many MiB (default 0: off)",
-    )
 
 
 def _add_when(parser: argparse.ArgumentParser) -> None:
