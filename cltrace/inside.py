@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import os
 import sys
 import time
 from _thread import get_ident
@@ -31,8 +32,12 @@ class Tracing:
         self._force = force
         self._recording: Recording | None = None
         self._region: region | None = None
+        self._pid = 0
 
     def __enter__(self) -> "Tracing":
+        if self._pid:
+            raise TracingError("a tracing is begun once: make another with cltrace.trace")
+        self._pid = os.getpid()
         if session.is_recording_here():
             self._region = region(f"trace {self.path.name}")
             self._region.__enter__()
@@ -77,8 +82,8 @@ class Tracing:
         from cltrace.trace.writer import finalise  # noqa: PLC0415 - imports numpy and sqlite3
 
         begun, self._recording = self._recording, None
-        if begun is None:
-            return
+        if begun is None or self._pid != os.getpid():
+            return  # a copy of the process, made by a fork, does not end what the process began
         session.leave("stop")
         recording.end(begun, None, None)
         finalise(begun.parts, begun.path)

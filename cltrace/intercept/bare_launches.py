@@ -77,6 +77,8 @@ class BareLaunches:
                     del self._lanes[kernel.int_ptr]
                 self._remember(kernel, dict(enumerate(args)))
             except BaseException as error:
+                # Those before the one that failed are set.
+                self._arguments.pop(kernel.int_ptr, None)
                 hide_own_frames(error)
                 raise
 

@@ -11,6 +11,7 @@ from cltrace.events.kinds import Severity
 from cltrace.intercept.hooking import Call, Wrap, hooked
 from cltrace.intercept.recorder import CallRow, Recorder
 from cltrace.intercept.shapes import Shape
+from cltrace.intercept.tracebacks import is_from_signal_handler
 
 
 class CallHooks:
@@ -82,6 +83,8 @@ class CallHooks:
         try:
             return shape_of(*call.args, **call.kwargs)
         except Exception as error:
+            if is_from_signal_handler(error):
+                raise
             if api not in self._undescribed:
                 self._undescribed.add(api)
                 message = f"the arguments of {api.name} are not recorded: {error!r}"

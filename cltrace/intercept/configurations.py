@@ -12,7 +12,7 @@ from cltrace.events.kinds import CallFlag
 from cltrace.events.records import Launch
 from cltrace.intercept.arguments import Description, argument_record, with_ids
 from cltrace.intercept.recorder import CallRow, Recorder
-from cltrace.intercept.threads import Forgetful
+from cltrace.intercept.weak_users import Forgetful
 
 MOST_KEYS: Final = 65_536
 """A table of configurations forgets what it has beyond this many: a program that changes an argument

@@ -5,7 +5,6 @@ import time
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, cast
-from weakref import WeakSet
 
 import pyopencl as cl
 from pyopencl import _cl
@@ -15,7 +14,7 @@ from cltrace.events.tables import BUFFERS, RELEASES
 from cltrace.intercept.registry import Registry
 from cltrace.intercept.sink import Sink
 from cltrace.intercept.slots import ReleaseSlots
-from cltrace.intercept.threads import Forgetful
+from cltrace.intercept.weak_users import Forgetful, WeakUsers
 
 _IMAGE_TYPES: Final = frozenset(
     value
@@ -51,7 +50,7 @@ class MemoryObjects:
         self._next_id = count(1).__next__
         self._ids: dict[int, int] = {}
         self._live: dict[int, _Live] = {}
-        self._users: dict[int, WeakSet[Forgetful]] = {}
+        self._users: dict[int, WeakUsers] = {}
         self._lock = threading.RLock()
         self._live_bytes = 0
         self._unlooked = 0
@@ -123,7 +122,7 @@ class MemoryObjects:
 
     def used_by(self, handle: int, user: Forgetful) -> None:
         """Have `user` forget when `handle` comes to mean another object."""
-        self._users.setdefault(handle, WeakSet()).add(user)
+        self._users.setdefault(handle, WeakUsers()).add(user)
 
     def look(self) -> None:
         """Note what was destroyed since the last look."""

@@ -10,7 +10,7 @@ from cltrace.events.kinds import CallFlag, Severity
 from cltrace.intercept.hooking import Call, Hook, Wrap, hooked, named_as
 from cltrace.intercept.memory import Birth
 from cltrace.intercept.recorder import CallRow, Recorder
-from cltrace.intercept.tracebacks import hide_own_frames
+from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,8 +97,8 @@ class MemoryHooks:
 
             def hook(allocation: Any, *args: Any, **kwargs: Any) -> Any:
                 enter = recorder.clock()
-                address, queue = self._svm_about_to_go(allocation)
                 try:
+                    address, queue = self._svm_about_to_go(allocation)
                     result = release(allocation, *args, **kwargs)
                     span = (enter, recorder.clock())
                     self._svm_released(address, queue, span, is_enqueued=enqueued is not None)
@@ -148,7 +148,9 @@ class MemoryHooks:
         """The address of an allocation, and the queue that it is bound to."""
         try:
             return (allocation.svm_ptr if self._recorder.gate else 0), allocation._queue
-        except Exception:
+        except Exception as error:
+            if is_from_signal_handler(error):
+                raise
             return 0, None  # it was released before: the program is told so by the release
 
     def _svm_released(

@@ -30,8 +30,9 @@ class Preparation:
             self._patches = None
 
     def _patch(self) -> None:
+        # Each of these imports pyopencl, which is there by now.
         from cltrace.intercept.constructors import ConstructorsClosedError  # noqa: PLC0415
-        from cltrace.intercept.patches import queue_patches  # noqa: PLC0415 - imports pyopencl
+        from cltrace.intercept.patches import queue_patches  # noqa: PLC0415
         from cltrace.intercept.patching import Patches  # noqa: PLC0415
         from cltrace.intercept.queue_hooks import QueueHooks  # noqa: PLC0415
         from cltrace.intercept.recorder import Recorder  # noqa: PLC0415

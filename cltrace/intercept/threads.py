@@ -3,18 +3,10 @@
 import threading
 from collections.abc import Callable
 from itertools import count
-from typing import Protocol
-from weakref import WeakSet
 
 from cltrace.events.records import Thread
 from cltrace.intercept.sink import Sink
-
-
-class Forgetful(Protocol):
-    """What knows things by handles and identifiers that may come to mean others."""
-
-    def forget(self) -> None:
-        """Know nothing any more."""
+from cltrace.intercept.weak_users import Forgetful, WeakUsers
 
 
 class ThreadNumbers(threading.local):
@@ -37,7 +29,7 @@ class _ThreadEnd:
     """Destroyed with its thread."""
 
     def __init__(self) -> None:
-        self.users: WeakSet[Forgetful] = WeakSet()
+        self.users = WeakUsers()
 
     def __del__(self) -> None:
         for user in self.users:

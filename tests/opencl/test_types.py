@@ -74,7 +74,7 @@ print(type(queue) is cl.CommandQueue, type(mine) is MyQueue, mine.mine, type(que
 print(queue.properties, mine.properties, queue.get_info(cl.command_queue_info.PROPERTIES))
 print(hasattr(cl.CommandQueue, "properties"), queue == queue, queue != mine, hash(queue) == hash(queue))
 print(type(event), isinstance(event, cl.Event), event.command_type, event.command_execution_status)
-print(cl.enqueue_copy.__name__, cl.enqueue_copy.__doc__ == cl.enqueue_copy.__doc__)
+print(cl.enqueue_copy.__name__, cl.enqueue_copy.__doc__, cl.wait_for_events.__doc__)
 print(inspect.signature(cl.enqueue_copy), inspect.signature(cl.create_some_context))
 print(weakref.ref(mine)() is mine, sys.getrefcount(queue), sys.getrefcount(mine))
 with cl.CommandQueue(context) as inner:

@@ -49,6 +49,9 @@ TESTS_OF_OTHERS = [
 
 LAUNCHES = "clEnqueueNDRangeKernel"
 
+SELF_TIMED = {"find-centers.py"}
+"""What launches until a time has passed: no two runs launch alike."""
+
 VARYING = re.compile(r"0x[0-9a-f]+|[-+]?\d[\d.]*(e[-+]?\d+)?|\bnan\b|\s+")
 """What differs from run to run of one program: times, random numbers, and how they are aligned."""
 
@@ -78,7 +81,8 @@ def run_both(
     traced = run(*flags, sys.executable, *words, cwd=directory, env=traced_environment)
     counts = layer.counts()
     assert traced.status == native.status
-    assert counts[LAUNCHES] == native_counts[LAUNCHES]
+    if str(words[-1]) not in SELF_TIMED:
+        assert counts[LAUNCHES] == native_counts[LAUNCHES]
     assert traced_counts(trace)[LAUNCHES] == counts[LAUNCHES]
     return native, traced
 

@@ -89,7 +89,10 @@ def _forget_in_children():
 
 
 class _Watch:
-    """Calls `action` with a module of ours once the module `name` was imported by the program."""
+    """Calls `action` with a module of ours once the module `name` was imported by the program.
+
+    It stays among the finders when it is done: another thread may be going through them.
+    """
 
     def __init__(self, name, ours, action):
         self._name = name
@@ -101,7 +104,7 @@ class _Watch:
         """The specification that the other finders give, its loader told to call us back."""
         if name != self._name:
             return None
-        for finder in sys.meta_path:
+        for finder in list(sys.meta_path):
             find_spec = getattr(finder, "find_spec", None)
             spec = find_spec(name, path, target) if find_spec and finder is not self else None
             if spec is not None:
@@ -116,54 +119,90 @@ class _Watch:
         def exec_module(module):
             vars(loader).pop("exec_module", None)
             execute(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
+            if self._name:
+                self._name = None
                 self._act()
 
         loader.exec_module = exec_module
 
     def _act(self):
         try:
-            self._action(_import_ours("cltrace.intercept." + self._ours))
+            _with_our_imports("cltrace.intercept." + self._ours, self._action)
         except Exception:
             parts = os.environ.get("CLTRACE_SESSION", "")
             _say(parts, "tracing did not start: %r" % (sys.exc_info()[1],))
 
 
-def _import_ours(name):
-    """Import a module of ours, and what it needs, past what the program has of the same names."""
-    before = set(sys.modules)
-    finder = _OurFinder()
-    sys.meta_path.insert(0, finder)
+def _with_our_imports(name, action):
+    """Call `action` with a module of ours. What it imports is what it would be without the program.
+
+    A module of the program that has the name of one that we need is set aside meanwhile, and one of
+    ours that the program has a module of that name for is taken out again afterwards.
+    """
+    own = [os.path.join(one or os.getcwd(), "") for one in sys.path if one not in _SEARCH_PATH]
+    aside = dict(_of_the_programs(own))
+    for module in aside:
+        del sys.modules[module]
+    _OURS.begin()
     try:
         __import__(name)
+        action(sys.modules[name])
     finally:
-        sys.meta_path.remove(finder)
-    own = [one or os.getcwd() for one in sys.path if one not in _SEARCH_PATH]
-    for imported in set(sys.modules) - before:
-        top = imported.partition(".")[0]
-        if top != "cltrace" and any(_is_there(one, top) for one in own):
-            del sys.modules[imported]
-    return sys.modules[name]
+        for module in _OURS.end():
+            if any(_is_there(one, module) for one in own):
+                _forget(module)
+        sys.modules.update(aside)
+
+
+def _of_the_programs(own):
+    """Modules that were loaded from the program's directories and hide ones of the library."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name.partition(".")[0] in sys.stdlib_module_names and isinstance(file, str):
+            if any(file.startswith(one) for one in own):
+                yield name, module
+
+
+def _forget(top):
+    for name in list(sys.modules):
+        if name == top or name.startswith(top + "."):
+            del sys.modules[name]
 
 
 def _is_there(directory, name):
     path = os.path.join(directory, name)
-    return os.path.exists(path + ".py") or os.path.isdir(path)
+    return os.path.exists(path + ".py") or os.path.exists(os.path.join(path, "__init__.py"))
 
 
 class _OurFinder:
-    """Finds modules, for this thread, where they were found before the program had a say."""
+    """Between `begin` and `end` finds modules, for this thread, where they are without the program."""
 
     def __init__(self):
+        self._thread = None
+        self._found = []
+        sys.meta_path.insert(0, self)
+
+    def begin(self):
+        """From now on imports of this thread are ours."""
+        self._found = []
         self._thread = sys.modules["_thread"].get_ident()
+
+    def end(self):
+        """They are the program's again. Returns what was found meanwhile."""
+        self._thread = None
+        return self._found
 
     def find_spec(self, name, path, target=None):
         """The specification of a top-level module."""
-        if path is not None or sys.modules["_thread"].get_ident() != self._thread:
+        if self._thread is None or path is not None:
+            return None
+        if sys.modules["_thread"].get_ident() != self._thread:
             return None
         finder = sys.modules["_frozen_importlib_external"].PathFinder
-        return finder.find_spec(name, _SEARCH_PATH)
+        spec = finder.find_spec(name, _SEARCH_PATH)
+        if spec is not None and name != "cltrace":
+            self._found.append(name)
+        return spec
 
 
 def _chain():
@@ -181,5 +220,7 @@ def _chain():
 
 _leave_path()
 _SEARCH_PATH = list(sys.path)
+if sys.version_info >= (3, 11):
+    _OURS = _OurFinder()
 _start()
 _chain()
