@@ -157,9 +157,12 @@ def _with_our_imports(name, action):
 def _of_the_programs(own):
     """Modules that were loaded from the program's directories and hide ones of the library."""
     for name, module in list(sys.modules.items()):
+        top = name.partition(".")[0]
         file = getattr(module, "__file__", None)
-        if name.partition(".")[0] in sys.stdlib_module_names and isinstance(file, str):
-            if any(file.startswith(one) for one in own):
+        if top in sys.stdlib_module_names and isinstance(file, str):
+            # The directory may be a parent of the library's.
+            places = [os.path.join(one, top) for one in own]
+            if any(file == one + ".py" or file.startswith(one + os.sep) for one in places):
                 yield name, module
 
 
@@ -198,8 +201,7 @@ class _OurFinder:
             return None
         if sys.modules["_thread"].get_ident() != self._thread:
             return None
-        finder = sys.modules["_frozen_importlib_external"].PathFinder
-        spec = finder.find_spec(name, _SEARCH_PATH)
+        spec = _PATH_FINDER.find_spec(name, _SEARCH_PATH)
         if spec is not None and name != "cltrace":
             self._found.append(name)
         return spec
@@ -221,6 +223,7 @@ def _chain():
 _leave_path()
 _SEARCH_PATH = list(sys.path)
 if sys.version_info >= (3, 11):
+    _PATH_FINDER = sys.modules["_frozen_importlib_external"].PathFinder
     _OURS = _OurFinder()
 _start()
 _chain()
