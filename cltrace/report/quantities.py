@@ -50,7 +50,8 @@ def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
     scaled = value / smallest
     if smallest == 1 and float(scaled).is_integer():
         return f"{scaled:.0f} {name}"
-    digits = max(0, 2 - math.floor(math.log10(abs(scaled)))) if scaled else 0
+    rounded = float(f"{scaled:.2e}")  # 9.998 is 10.0, which has a digit more before the point
+    digits = max(0, 2 - math.floor(math.log10(abs(rounded)))) if rounded else 0
     return f"{scaled:.{min(digits, 2)}f} {name}"
 
 

@@ -158,6 +158,7 @@ def test_plain_text_is_one_harmless_line(text: str) -> None:
         (0, Unit.NS, "0 ns"),
         (999, Unit.NS, "999 ns"),
         (1_234, Unit.NS, "1.23 µs"),
+        (9_998, Unit.NS, "10.0 µs"),
         (999_999, Unit.NS, "1.00 ms"),
         (12_345_678, Unit.NS, "12.3 ms"),
         (-1_500, Unit.NS, "-1.50 µs"),
