@@ -11,7 +11,7 @@ from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import readable
 from cltrace.errors import UsageError
 from cltrace.report.document import Column, Document, Table, Unit, Value
-from cltrace.report.terminal import console_for, hidden_columns
+from cltrace.report.terminal import console_for, hidden_columns, is_ascii_only
 from cltrace.report.text import plain
 from cltrace.trace.query import QueryResult, query
 from cltrace.trace.views import VIEWS
@@ -76,8 +76,12 @@ def _keyed(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _say_what_is_hidden(document: Document) -> None:
-    width = console_for(sys.stdout).width
-    hidden = [name for table in document.tables for name in hidden_columns(table, width)]
+    width, is_ascii = console_for(sys.stdout).width, is_ascii_only(sys.stdout.encoding)
+    hidden = [
+        name
+        for table in document.tables
+        for name in hidden_columns(table, width, is_ascii=is_ascii)
+    ]
     if hidden:
         names = ", ".join(map(plain, hidden))
         sys.stderr.write(

@@ -81,7 +81,7 @@ class Drain:
         """How many launches and other calls are in the spool."""
         return sum(self._written.values())
 
-    def flush(self, pause: Callable[[], None] = lambda: None, most_ns: int | None = None) -> bool:
+    def flush(self, pause: Pause = _no_pause, most_ns: int | None = None) -> bool:
         """Write what is there and read what is complete. `pause` is called between blocks.
 
         Returns whether reading was broken off because `most_ns` had passed.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
+from cltrace.intercept.children import leave_word
 from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
 from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory
@@ -186,19 +187,18 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     """The child starts a tracing of its own, or none."""
-    is_short_lived = _is_for_exec()
     tracer, parts, settings = _state.tracer, _state.parts, _state.settings
     _state.tracer = _state.parts = _state.directory = None
     if tracer is not None:
         tracer.forked_in_child()
-    if parts is None or settings is None or is_short_lived or not settings.follow_children:
+    if parts is None or settings is None or not settings.follow_children or _is_for_exec():
         return
     try:
         join(parts, settings, _state.began_ns)
         if tracer is not None:
             start()
-    except Exception:
-        pass
+    except Exception as fault:  # the child is the program's: it goes on untraced
+        leave_word(parts, f"tracing did not start: {type(fault).__name__}: {fault}")
 
 
 def _is_for_exec() -> bool:

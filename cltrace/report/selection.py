@@ -76,7 +76,6 @@ def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[L
     if not numbers:
         return []
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
-    joined["device"] = joined["device_id"]
     listed = list(groups)
     labels = _labels(trace, dimension)
     sums = roll_up(np.concatenate(numbers), joined, durations(joined))

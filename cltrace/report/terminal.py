@@ -58,14 +58,11 @@ def console_for(file: object, *, width: int | None = None, color: str = "auto") 
     )
 
 
-def hidden_columns(table: Table, width: int) -> list[str]:
+def hidden_columns(table: Table, width: int, *, is_ascii: bool) -> list[str]:
     """The headers of the columns for which a screen of `width` columns has no room."""
     if not table.rows:
         return []
-    cells = [
-        [_cell(value, column.unit, "") for value, column in zip(row, table.columns, strict=True)]
-        for row in table.rows
-    ]
+    cells = _cells(table, home="", is_ascii=is_ascii)
     shown_there = _widths_that_fit(table.columns, cells, width)
     return [one.header for at, one in enumerate(table.columns) if at not in shown_there]
 
@@ -94,13 +91,7 @@ def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[Rende
     title = Text(_fitted(table.title, is_ascii=is_ascii), style="bold")
     if not table.rows:
         return [title, Text(f"  {_fitted(table.why_empty, is_ascii=is_ascii)}", style="dim")]
-    cells = [
-        [
-            _fitted(_cell(value, column.unit, home), is_ascii=is_ascii)
-            for value, column in zip(row, table.columns, strict=True)
-        ]
-        for row in table.rows
-    ]
+    cells = _cells(table, home, is_ascii=is_ascii)
     drawn = _drawn(table, cells, _widths_that_fit(table.columns, cells, width), is_ascii=is_ascii)
     parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
     if table.note:
@@ -140,6 +131,17 @@ def _drawn(
             )
         )
     return drawn
+
+
+def _cells(table: Table, home: str, *, is_ascii: bool) -> list[list[str]]:
+    """The values of a table as they are drawn, before any is shortened."""
+    return [
+        [
+            _fitted(_cell(value, column.unit, home), is_ascii=is_ascii)
+            for value, column in zip(row, table.columns, strict=True)
+        ]
+        for row in table.rows
+    ]
 
 
 def _cell(value: Value, unit: Unit, home: str) -> str:

@@ -65,7 +65,7 @@ def roll_up(
 ) -> Iterator[tuple[int, Rollup]]:
     """For each number in `groups` (one a command), what the commands with it add up to.
 
-    Of `commands`, `device` tells devices apart: stamps of several are of several clocks.
+    Of `commands`, `device_id` tells devices apart: stamps of several are of several clocks.
     """
     if not len(groups):
         return
@@ -105,7 +105,7 @@ def _of(members: Int64s, commands: dict[str, Int64s], times: Durations) -> Rollu
         median_ns=_median(duration),
         max_ns=int(duration.max()) if len(duration) else None,
         busy_ns=busy_of_devices_ns(
-            commands["device"][on_device],
+            commands["device_id"][on_device],
             commands["start_device_ns"][on_device],
             commands["end_device_ns"][on_device],
         )

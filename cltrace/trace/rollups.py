@@ -80,7 +80,7 @@ class Grouping:
         if not self._columns["flags"]:
             return
         columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
-        columns["device"] = np.concatenate(self._groups[WHOLE_DEVICE])
+        columns["device_id"] = np.concatenate(self._groups[WHOLE_DEVICE])
         times = durations(columns)
         done: dict[bytes, dict[int, Rollup]] = {}
         for dimension in DIMENSIONS:

@@ -201,3 +201,21 @@ def test_the_program_sees_its_own_arguments_path_and_environment(run: Runner) ->
     plain = run("-c", code, "x", command=[sys.executable])
     traced = run("run", "-q", "-o", "t.cltrace", sys.executable, "-c", code, "x")
     assert traced.stdout == plain.stdout
+
+
+def test_the_demo_and_the_example_are_traced_and_leave_one_file(
+    run: Runner, tmp_path: Path
+) -> None:
+    example = Path(__file__).parents[2] / "examples" / "nbody.py"
+    for words, kernel in ((("demo",), "diffuse"), (("run", "python", example), "accelerate")):
+        place = tmp_path / words[0]
+        place.mkdir()
+        done = run(*words, cwd=place)
+        assert done.status == 0, done.stderr
+        assert done.stdout
+        assert kernel in done.stderr
+        assert "Kernels" in done.stderr
+        (left,) = place.iterdir()
+        with cltrace.load(left) as trace:
+            assert trace.meta["state"] == "complete"
+            assert trace.rows("SELECT count(*) FROM v_command WHERE kind = 'kernel'")[0][0] > 10

@@ -41,7 +41,7 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
         name: np.array([int(ABSENT) if row[name] is None else row[name] for row in rows], np.int64)
         for name in names
     }
-    columns["device"] = np.array([row["device"] for row in rows], np.int64)
+    columns["device_id"] = np.array([row["device"] for row in rows], np.int64)
     columns["flags"] = np.array([FIRST_LAUNCH * row["is_first"] for row in rows], np.int64)
     return columns
 

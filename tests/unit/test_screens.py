@@ -130,3 +130,38 @@ def test_a_value_that_no_flag_takes_is_a_usage_error(make_trace: MakeTrace, run:
         assert done.status == 2
         assert "usage: cltrace" in done.stderr
         assert done.stdout == ""
+
+
+def test_a_wrong_verb_is_answered_with_the_right_one(run: Runner) -> None:
+    for words, answer in (
+        (["rnu", "python", "app.py"], "did you mean 'run'?"),
+        (["app.py", "--flag"], "`cltrace run app.py ...` traces it"),
+        (["nosuch", "x"], "there are run, demo"),
+    ):
+        done = run(*words)
+        assert done.status == 2
+        assert answer in done.stderr
+
+
+def test_colour_may_be_chosen_behind_the_verb(make_trace: MakeTrace, run: Runner) -> None:
+    assert "\x1b[" in run("summary", make_trace(), "--color", "always").stdout
+
+
+def test_columns_without_room_are_named(make_trace: MakeTrace, run: Runner) -> None:
+    path = make_trace()
+    done = run("query", path, "SELECT * FROM v_command", env={"COLUMNS": "60"})
+    assert done.stdout.split()[0] == "command_id"
+    assert "no room for" in done.stderr
+    assert "first_launch" in done.stderr
+    whole = run("query", path, "SELECT * FROM v_command", "--format", "csv", env={"COLUMNS": "60"})
+    assert whole.stderr == ""
+
+
+def test_one_table_is_plain_csv(make_trace: MakeTrace, run: Runner) -> None:
+    path = make_trace()
+    done = run("summary", path, "--table", "kernels", "--format", "csv")
+    assert done.stdout.startswith("name,calls,total_ns,")
+    assert "#" not in done.stdout
+    refused = run("summary", path, "--table", "nosuch")
+    assert refused.status == 2
+    assert "there are kernels" in refused.stderr
