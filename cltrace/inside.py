@@ -78,8 +78,8 @@ class Tracing:
             error.add_note(f"cltrace: {failure}")
 
     def _finish(self) -> None:
+        from cltrace.timeline.timekeeping import finalise  # noqa: PLC0415 - imports numpy and sqlite3
         from cltrace.trace import recording  # noqa: PLC0415 - 20 ms that `import cltrace` saves
-        from cltrace.trace.writer import finalise  # noqa: PLC0415 - imports numpy and sqlite3
 
         begun, self._recording = self._recording, None
         if begun is None or self._pid != os.getpid():

@@ -150,7 +150,7 @@ def _programs(text: Text) -> list[r.Record]:
     ]  # fmt: skip
 
 
-def _rows() -> dict[RowTable, list[list[int]]]:
+def _launches() -> tuple[list[list[int]], list[list[int]]]:
     launches, stamps = [], []
     for number in range(LAUNCHES_EACH):
         enter = ORIGIN_NS + 10_000_000 + 1_000_000 * number
@@ -158,6 +158,11 @@ def _rows() -> dict[RowTable, list[list[int]]]:
         queued = enter + 2_000
         start = queued + (5_000_000 if number < 2 else 20_000)
         stamps.append([2 * number, queued, queued + 1_000, start, start + 100_000, 0])
+    return launches, stamps
+
+
+def _rows() -> dict[RowTable, list[list[int]]]:
+    launches, stamps = _launches()
     call = ORIGIN_NS + 5_000_000
     calls = [
         # A blocking write, a failing copy, a wait for the first launch, a fill without stamps, a copy.
@@ -173,6 +178,8 @@ def _rows() -> dict[RowTable, list[list[int]]]:
          128, 64, 0, 0x8003],
     ]  # fmt: skip
     stamps.append([1, call + 1_000, call + 2_000, call + 10_000, call + 60_000, 0])
+    # The last copy is submitted before it is queued.
+    stamps.append([9, call + 425_000, call + 421_000, call + 440_000, call + 450_000, 0])
     return {
         CIRCUMSTANCES: [[1, 1, 2, 1, 0x1000], [2, 2, 2, 1, 0x1000]],
         LAUNCHES: launches,

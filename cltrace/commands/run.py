@@ -142,8 +142,8 @@ def _after(begun: Recording, returned: int, arguments: argparse.Namespace) -> in
 
 def _finish(begun: Recording, arguments: argparse.Namespace, say: "_Speaker") -> _Traced:
     # `_load` has loaded these while the command ran.
+    from cltrace.timeline.timekeeping import finalise  # noqa: PLC0415
     from cltrace.trace.reader import Trace  # noqa: PLC0415
-    from cltrace.trace.writer import finalise  # noqa: PLC0415
 
     done = finalise(begun.parts, begun.path)
     has_python = bool(process_directories(begun.parts))
@@ -236,7 +236,7 @@ def _was_refused(begun: Recording, returned: int) -> bool:
     )
 
 
-_AFTERWARDS: Final = ("trace.reader", "trace.writer")
+_AFTERWARDS: Final = ("trace.reader", "timeline.timekeeping")
 _FOR_THE_SUMMARY: Final = ("commands.printing", "report.summary")
 
 

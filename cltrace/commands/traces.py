@@ -39,7 +39,7 @@ def readable(path: Path) -> Iterator[Path]:
     if path.is_file() or not parts.is_dir():
         yield path
         return
-    from cltrace.trace.writer import finalise  # noqa: PLC0415 - imports numpy
+    from cltrace.timeline.timekeeping import finalise  # noqa: PLC0415 - imports numpy
 
     sys.stderr.write(
         f"cltrace: {parts} is a recording that is not finished: reading what is there so far; "

@@ -17,6 +17,48 @@ class CallFlag(IntFlag):
     """A launch of no work-items: pyopencl enqueues a marker in its place."""
 
 
+class StampFault(IntFlag):
+    """What is wrong with a command's device stamps. The numbers are stored."""
+
+    ZERO = 1
+    """One of them is zero."""
+    REVERSED = 2
+    """A later stage has an earlier stamp."""
+    MADE_UP = 4
+    """The driver's clock does not run: small numbers, or the same ones for every command."""
+    FOREIGN = 8
+    """They are of another time than those of the commands around."""
+    BEFORE_ENQUEUE = 16
+    """QUEUED is before the call that enqueued the command was entered."""
+    AFTER_RETURN = 32
+    """QUEUED is after that call returned."""
+    AFTER_COMPLETION = 64
+    """END is after a host call returned that had waited for the command."""
+
+
+UNUSABLE_STAMPS: Final = (
+    StampFault.ZERO | StampFault.REVERSED | StampFault.MADE_UP | StampFault.FOREIGN
+)
+"""Stamps with one of these faults say nothing about when a command ran; with another they are near."""
+
+UNTIMED_STAMPS: Final = StampFault.ZERO | StampFault.MADE_UP
+"""With one of these they do not even say how long it took."""
+
+FAULT_SHIFT: Final = 17
+"""A command's stamp faults stand in its flags, from this bit on."""
+
+
+class ClockState(StrEnum):
+    """How well a device's clock is known."""
+
+    PROVEN = "proven"
+    """Everything observed agrees: the bound holds, as long as the rate was constant."""
+    CONDITIONAL = "conditional"
+    """Some observations contradict the others and were left out."""
+    UNALIGNED = "unaligned"
+    """Nothing relates this device's stamps to the host's clock."""
+
+
 class Timing(StrEnum):
     """How the time of a command is taken; the three methods of the literature."""
 

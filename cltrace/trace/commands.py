@@ -33,6 +33,9 @@ FIRST_LAUNCH: Final = 1 << 16
 """Set in `flags` of the first launch of a kernel with a work-group size on a device: drivers may
 compile only then."""
 
+OUT_OF_ORDER: Final = 1
+"""`CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE`."""
+
 _MOST_MISSING: Final = 1 << 20
 """How many numbers may be missing where a spool was cut short."""
 
@@ -59,6 +62,23 @@ class HostCalls:
     edges: Int64s
     waits: Int64s
     damaged_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """What the queues of a process are: the device of each, and whether it executes in order."""
+
+    device_ids: dict[int, int]
+    keeps_order: dict[int, bool]
+
+
+def queue_facts(spool: ProcessSpool) -> QueueFacts:
+    """The queues of a process."""
+    queues = spool.records(Queue)
+    return QueueFacts(
+        {queue.id: queue.device_id for queue in queues},
+        {queue.id: not queue.properties & OUT_OF_ORDER for queue in queues},
+    )
 
 
 def assemble(spool: ProcessSpool) -> HostCalls:

@@ -16,6 +16,7 @@ from typing import Final
 from cltrace.errors import DamagedTraceError, NewerTraceError, NotATraceError, TraceError
 from cltrace.trace.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
 from cltrace.trace.views import VIEWS
+from cltrace.trace.views.older import is_of_version
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
@@ -23,7 +24,6 @@ _LONGEST_VALUE_BYTES: Final = 256 << 20
 _CHECK_PERIOD: Final = 20_000
 """How many steps SQLite's machine takes between two looks at the clock."""
 
-_TABLE_SQL: Final = {table.name: table.create_sql for table in TABLES}
 _VIEW_SQL: Final = {view.name: view.create_sql for view in VIEWS}
 _SCHEMA_OBJECTS: Final = re.compile(
     r"(sqlite|pragma)_|(dbstat|bytecode|tables_used|fsdir|csv)$", re.IGNORECASE
@@ -57,8 +57,9 @@ def open_trace(path: Path) -> sqlite3.Connection:
         raise TraceError(f"{path} cannot be opened: {error}") from error
     try:
         _restrict(connection)
-        _check_schema(connection, path)
-        _make_views(connection)
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        _check_schema(connection, path, version)
+        _make_views(connection, version)
         connection.set_authorizer(_authorise)
     except sqlite3.Error as error:
         connection.close()
@@ -134,14 +135,17 @@ def _restrict(connection: sqlite3.Connection) -> None:
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
 
 
-def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+def _check_schema(connection: sqlite3.Connection, path: Path, version: int) -> None:
     """Every object in the file must be one that we write, word for word, and none may be missing."""
     found = connection.execute("SELECT type, name, sql FROM main.sqlite_schema").fetchmany(1000)
-    expected = {("table", name): sql for name, sql in _TABLE_SQL.items()}
+    tables = [table for table in TABLES if table.since <= version]
+    expected = {("table", table.name): table.create_sql for table in tables}
     expected |= {("view", name): sql for name, sql in _VIEW_SQL.items()}
     for kind, name, sql in found:
         if (kind, name) in expected and sql == expected[kind, name]:
             del expected[kind, name]
+        elif kind == "view" and is_of_version(version, name, sql):
+            continue
         elif not _is_sqlites_own(kind, name):
             shown = re.sub(r"[^\w.]", "?", str(name))[:40]
             raise DamagedTraceError(
@@ -156,8 +160,12 @@ def _is_sqlites_own(kind: object, name: object) -> bool:
     return kind == "index" and isinstance(name, str) and name.startswith("sqlite_autoindex_")
 
 
-def _make_views(connection: sqlite3.Connection) -> None:
+def _make_views(connection: sqlite3.Connection, version: int) -> None:
+    """Make our views, over empty tables where an older file has none."""
     connection.execute("PRAGMA query_only = OFF")
+    for table in TABLES:
+        if table.since > version:
+            connection.execute(table.create_sql.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
     for view in VIEWS:
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.select_sql}")
     connection.execute("PRAGMA query_only = ON")

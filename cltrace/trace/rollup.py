@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.events.kinds import FAULT_SHIFT, UNTIMED_STAMPS
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
 
 _SHORTEST_NS: Final = 0
@@ -17,7 +18,7 @@ class Durations:
     """How long each command took, and how long it waited, in ns; with masks of those that are known.
 
     A duration is END minus START on the device; without stamps it is completion minus entry on the
-    host. A wait is START minus QUEUED. A command whose stamps run backwards has neither.
+    host. A wait is START minus QUEUED. A command whose stamps run backwards, or are made up, has neither.
     """
 
     duration_ns: Int64s
@@ -52,7 +53,8 @@ def durations(commands: dict[str, Int64s]) -> Durations:
     complete, enter = commands["complete_host_ns"], commands["enter_host_ns"]
     with np.errstate(over="ignore"):
         on_device, on_host, waited = end - start, complete - enter, start - queued
-    has_stamps = (start != ABSENT) & (end != ABSENT) & (on_device >= _SHORTEST_NS)
+    is_sound = commands["flags"] & (int(UNTIMED_STAMPS) << FAULT_SHIFT) == 0
+    has_stamps = (start != ABSENT) & (end != ABSENT) & (on_device >= _SHORTEST_NS) & is_sound
     has_completion = (complete != ABSENT) & ~has_stamps & (on_host >= 0)
     is_first = commands["flags"] & FIRST_LAUNCH != 0
     is_waited = has_stamps & (queued != ABSENT) & (waited >= 0) & ~is_first

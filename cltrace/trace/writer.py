@@ -3,8 +3,8 @@
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from cltrace.errors import DamagedTraceError, SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
-from cltrace.events.kinds import RELEASES_UNSEEN, MemoryKind, Severity
+from cltrace.events.clocks import KeptTime
+from cltrace.events.kinds import FAULT_SHIFT, RELEASES_UNSEEN, MemoryKind, Severity
 from cltrace.events.records import Content, Diagnostic, ProcessEnded
 from cltrace.events.tables import ANCHORS, BUFFERS, CALLS, LAUNCHES, REGIONS, RELEASES
 from cltrace.trace import schema
 from cltrace.trace.catalogue import catalogue_of_spool
-from cltrace.trace.commands import HostCalls, Int64s, assemble
+from cltrace.trace.commands import HostCalls, Int64s, QueueFacts, assemble, queue_facts
 from cltrace.trace.fill import clean, record_rows
 from cltrace.trace.numbering import Numbering, Numbers
 from cltrace.trace.rollups import Grouping, groupings, write_rollups
@@ -43,9 +44,14 @@ class Finalised:
     running_pids: tuple[int, ...]
 
 
-def finalise(parts: Path, path: Path) -> Finalised:
+Timekeeper = Callable[[HostCalls, QueueFacts], KeptTime]
+"""What puts the devices' stamps of a process on the host's clock (`timeline.timekeeping`)."""
+
+
+def finalise(parts: Path, path: Path, timekeeper: Timekeeper) -> Finalised:
     """Make the trace at `path` of the spools in `parts`, which are left as they are.
 
+    `timekeeper` fits the devices' clocks.
     Raises: `SpoolError` when the parts cannot be read, `OutputError` when the trace cannot be written.
     """
     begin_ns = time.perf_counter_ns()
@@ -53,7 +59,7 @@ def finalise(parts: Path, path: Path) -> Finalised:
     spools = [spool for spool in read_parts(parts) if spool.all_records]
     store = Store(path, is_large=sum(map(_commands_in, spools)) > _MANY_COMMANDS)
     try:
-        filler = _Filler(store)
+        filler = _Filler(store, timekeeper)
         for spool in spools:
             filler.add(spool)
         running = tuple(
@@ -106,8 +112,9 @@ def _missing(spools: list[ProcessSpool], outcome: Outcome | None) -> list[str]:
 class _Filler:
     """Fills a store, process by process."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, timekeeper: Timekeeper) -> None:
         self._store = store
+        self._timekeeper = timekeeper
         self._numbering = Numbering()
         self._grouping = Grouping()
         self._contents: dict[str, int] = {}
@@ -126,7 +133,11 @@ class _Filler:
         self._add_contents(spool, numbers)
         self._store.insert_columns(schema.REGION, _region_columns(spool, numbers))
         self._store.insert_columns(schema.HOST_CLOCK, _clock_columns(spool, numbers))
-        self._add_calls(assemble(spool), spool, numbers)
+        found = assemble(spool)
+        kept = self._timekeeper(found, queue_facts(spool))
+        found.commands["flags"] |= kept.faults << FAULT_SHIFT
+        self._store.insert(schema.CLOCK_SEGMENT, _segment_rows(kept, numbers))
+        self._add_calls(found, spool, numbers)
 
     def note_untraced(self, reasons: dict[int, list[str]]) -> None:
         """Add why processes were not traced, as those said that know."""
@@ -263,6 +274,12 @@ def _region_columns(spool: ProcessSpool, numbers: Numbers) -> dict[str, Int64s]:
         "enter_host_ns": rows[:, 2],
         "leave_host_ns": rows[:, 3],
     }
+
+
+def _segment_rows(kept: KeptTime, numbers: Numbers) -> Iterator[tuple[Any, ...]]:
+    for segment in kept.segments:
+        _, *rest = astuple(segment)
+        yield numbers.of("device", segment.device_id), *rest
 
 
 def _clock_columns(spool: ProcessSpool, numbers: Numbers) -> dict[str, Int64s]:

@@ -3,8 +3,8 @@
 import tempfile
 from pathlib import Path
 
+from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.schema import SCHEMA_VERSION
-from cltrace.trace.writer import finalise
 from tests.synthetic import write_recording
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.recording import discard_parts
-from cltrace.trace.writer import finalise
 from tests.synthetic import Text, as_it_is, write_recording
 
 MakeTrace = Callable[..., Path]

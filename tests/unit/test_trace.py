@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import cltrace
 from cltrace.errors import CltraceError, NewerTraceError
+from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.merge import merge
 from cltrace.trace.reader import Trace
 from cltrace.trace.schema import SCHEMA_VERSION, TABLES
 from cltrace.trace.views import VIEWS
-from cltrace.trace.writer import finalise
 from tests.conftest import Runner
 from tests.synthetic import LAUNCHES_EACH, ORIGIN_NS, SENT, SOURCE, write_recording
 from tests.unit.conftest import MakeTrace

@@ -2,7 +2,17 @@
 
 from typing import Final
 
+from cltrace.events.kinds import (
+    FAULT_SHIFT,
+    UNTIMED_STAMPS,
+    UNUSABLE_STAMPS,
+    ClockState,
+    StampFault,
+)
 from cltrace.trace.views.model import SITE_SQL, View, columns
+
+FAULTS_UNUSABLE: Final = int(UNUSABLE_STAMPS) << FAULT_SHIFT
+FAULTS_UNTIMED: Final = int(UNTIMED_STAMPS) << FAULT_SHIFT
 
 V_LAUNCH: Final = View(
     "v_launch",
@@ -37,6 +47,30 @@ V_LAUNCH_ARG: Final = View(
     ),
 )
 
+
+def _on_host_clock(stamp: str) -> str:
+    """SQL for a stamp of the command `c` on the host's clock; NULL where that is not known."""
+    device = f"c.{stamp}_device_ns"
+    since = f"({device} - g.anchor_device_ns)"
+    return (
+        f"CASE WHEN c.flags & {FAULTS_UNUSABLE} = 0 THEN (SELECT g.anchor_host_ns + {since} + "
+        f"CAST(round({since} * g.drift) AS INTEGER) FROM clock_segment g "
+        f"WHERE g.device_id = q.device_id AND g.state <> '{ClockState.UNALIGNED}' "
+        f"AND {device} >= g.from_device_ns AND {device} < g.to_device_ns "
+        "AND c.enter_host_ns >= g.from_enter_host_ns AND c.enter_host_ns < g.to_enter_host_ns "
+        "LIMIT 1) END"
+    )
+
+
+def _words(flags: str, faults: type[StampFault]) -> str:
+    """SQL for the names of the faults that are set, with blanks between; NULL for none."""
+    words = " || ".join(
+        f"iif({flags} & {fault << FAULT_SHIFT}, '{(fault.name or '').lower().replace('_', '-')} ', '')"
+        for fault in faults
+    )
+    return f"nullif(rtrim({words}), '')"
+
+
 V_COMMAND: Final = View(
     "v_command",
     "Everything that was enqueued.",
@@ -60,10 +94,20 @@ V_COMMAND: Final = View(
         ("submit_device_ns", "c.submit_device_ns", "NULL when it gave none,"),
         ("start_device_ns", "c.start_device_ns", "because the command never became complete"),
         ("end_device_ns", "c.end_device_ns", "or its queue has no profiling"),
+        ("queued_host_ns", _on_host_clock("queued"), "the same on the host's clock;"),
+        ("submit_host_ns", _on_host_clock("submit"), "NULL where that clock"),
+        ("start_host_ns", _on_host_clock("start"), "is not known, or the stamps"),
+        ("end_host_ns", _on_host_clock("end"), "cannot be right"),
+        (
+            "stamp_faults",
+            _words("c.flags", StampFault),
+            "what is wrong with the stamps: zero, reversed, made-up, foreign, before-enqueue, "
+            "after-return, after-completion; NULL when nothing is",
+        ),
         ("complete_host_ns", "c.complete_host_ns", "completion, with --timing callback or sync"),
         (
             "duration_ns",
-            "CASE WHEN c.end_device_ns >= c.start_device_ns "
+            f"CASE WHEN c.end_device_ns >= c.start_device_ns AND c.flags & {FAULTS_UNTIMED} = 0 "
             "THEN c.end_device_ns - c.start_device_ns "
             "WHEN c.complete_host_ns >= c.enter_host_ns "
             "THEN c.complete_host_ns - c.enter_host_ns END",
@@ -71,7 +115,7 @@ V_COMMAND: Final = View(
         ),
         (
             "wait_ns",
-            "CASE WHEN c.start_device_ns >= c.queued_device_ns "
+            f"CASE WHEN c.start_device_ns >= c.queued_device_ns AND c.flags & {FAULTS_UNTIMED} = 0 "
             "THEN c.start_device_ns - c.queued_device_ns END",
             "START - QUEUED",
         ),
@@ -164,6 +208,32 @@ V_HOST_CLOCK: Final = View(
     ),
 )
 
+V_CLOCK_SEGMENT: Final = View(
+    "v_clock_segment",
+    "How each device's clock leads to the host's: host = anchor_host_ns + (device - anchor_device_ns) "
+    "* (1 + drift), piece by piece.",
+    "clock_segment",
+    columns(
+        ("device_id", "the device"),
+        ("state", "proven, conditional (something contradicts, or the rate changes) or unaligned"),
+        ("is_straight", "1 where the rate is constant, 0 where it changes"),
+        ("from_enter_host_ns", "it is for commands entered from then"),
+        ("to_enter_host_ns", "until before then,"),
+        ("from_device_ns", "and for stamps from there"),
+        ("to_device_ns", "until before there"),
+        ("anchor_device_ns", "a device time"),
+        ("anchor_host_ns", "and the host time that belongs to it"),
+        ("drift", "seconds by which the host's clock gains on the device's, a second"),
+        ("half_width_ns", "how far off the line can be if the drift is exact"),
+        ("bound_ns", "how far off it can be whatever the drift is that the observations allow"),
+        ("observations", "bounds that it keeps"),
+        ("rejected", "commands left out because they contradict"),
+        ("reason", "why the state is not proven; empty if it is"),
+        ("method", "version of the method that fitted it"),
+        ("input_hash", "CRC-32 of what it was fitted to"),
+    ),
+)
+
 V_SURCHARGE: Final = View(
     "v_surcharge",
     "What the driver's profiling costs a launch (--measure-overhead).",
@@ -250,6 +320,7 @@ ACTIVITY_VIEWS: Final = (
     V_WAIT,
     V_REGION,
     V_HOST_CLOCK,
+    V_CLOCK_SEGMENT,
     V_SURCHARGE,
     V_DIAGNOSTIC,
     V_REDACTION,

@@ -1,0 +1,169 @@
+"""Pieces of a clock's map, with how far off each can be: lines over cores, short chords between them."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from cltrace.timeline.corridor import corridor
+from cltrace.timeline.lines import Lines
+from cltrace.timeline.points import HIGHEST_DRIFT, Float64s, Points
+from cltrace.timeline.stretches import Division, lines_of
+
+_WANDER: Final = 1e-7
+"""The wandering of a rate for which a second bound is stated: more than a crystal's in minutes."""
+_CHORD_NS: Final = 50e6
+_FEWEST_CHORDS, _MOST_CHORDS = 4, 400
+_NEIGHBOURHOOD_NS: Final = 1e9
+_MOST_LOOKS: Final = 20_000
+_NARROWINGS: Final = 3
+_ROUNDING_NS: Final = 1.0
+"""Anchors are whole nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """`residual = offset + slope * time` from `begin_ns` to `end_ns`.
+
+    `half_width_ns` is how far off it can be if the slope is right, `bound_ns` if it need not be.
+    `gap_ns` is by how much the bounds contradict each other in it; 0 where they agree.
+    """
+
+    begin_ns: float
+    end_ns: float
+    offset_ns: float
+    slope: float
+    half_width_ns: float
+    bound_ns: float
+    is_straight: bool
+    gap_ns: float
+    observations: int
+
+
+def pieces_of(points: Points, division: Division, last_ns: float) -> list[Piece]:
+    """The map of a divided clock, piece by piece. `last_ns` is the last time it is wanted for."""
+    stretches = division.stretches
+    cores = [_core(points[one.begin : one.trusted_end]) for one in stretches]
+    begins = [float(points.time_ns[one.begin]) for one in stretches]
+    ends = [*begins[1:], max(last_ns, begins[-1])]
+    found: list[Piece] = []
+    for number, (stretch, core) in enumerate(zip(stretches, cores, strict=True)):
+        begin_ns, end_ns = begins[number], ends[number]
+        if core.is_straight and stretch.has_core:
+            is_last = number + 1 == len(cores)
+            core_end_ns = end_ns if is_last else float(points.time_ns[stretch.core_end])
+            found.append(_line(core, core_end_ns))
+            begin_ns = core_end_ns
+        if begin_ns < end_ns or not found:
+            found += _chords(points, begin_ns, end_ns, _rates(cores[max(number - 1, 0) :][:3]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Core:
+    """The core of a stretch, the lines through it, and the rates that its clock may have had."""
+
+    points: Points
+    lines: Lines
+    rates: tuple[float, float]
+    is_straight: bool
+
+    @property
+    def slack_ns(self) -> float:
+        """Half of the room that the bounds usually leave at these rates."""
+        lower, upper = self.reach
+        return float(np.median(upper - lower)) / 2
+
+    @property
+    def reach(self) -> tuple[Float64s, Float64s]:
+        """How low and how high the clock can be at some times in the core, less the middle's slope."""
+        slope = self.lines.middle[1]
+        wander = max(self.rates[1] - slope, slope - self.rates[0])
+        time_ns = self.points.time_ns[:: max(len(self.points) // _MOST_LOOKS, 1)]
+        lower, upper = corridor(self.points, time_ns, slope=slope, wander=wander)
+        return lower - slope * time_ns, upper - slope * time_ns
+
+
+def _core(points: Points) -> _Core:
+    """The core of a stretch, and how fast its clock may have run: as one of its lines, or a little off.
+
+    It may have run along a curve that stays within the room that the bounds leave; and how much they
+    leave depends on how fast it may have run. So the one is narrowed by the other, from any rate on.
+
+    A rate that changes too slowly to break a bound still takes room away from the lines. While the
+    lines have half the room that a wandering clock has, half of what they can be moved is their error.
+    """
+    lines = lines_of(points)
+    core = _Core(points, lines, (-HIGHEST_DRIFT, HIGHEST_DRIFT), is_straight=lines.exist)
+    duration_ns = float(points.time_ns[-1] - points.time_ns[0])
+    if not lines.exist or duration_ns <= 0:
+        return core
+    for _ in range(_NARROWINGS):
+        # The rate of a parabola that is off a line by `d` is off by `8 d / duration` at its ends.
+        off = _WANDER + 8 * max(core.slack_ns, _ROUNDING_NS) / duration_ns
+        low, high = lines.slopes
+        rates = (max(low - off, -HIGHEST_DRIFT), min(high + off, HIGHEST_DRIFT))
+        core = replace(core, rates=rates)
+    return replace(core, is_straight=lines.middle[2] >= core.slack_ns / 2)
+
+
+def _line(core: _Core, end_ns: float) -> Piece:
+    offset_ns, slope, half_width_ns = core.lines.middle
+    lower, upper = core.reach
+    bound_ns = max(float((upper - offset_ns).max()), float((offset_ns - lower).max()))
+    return Piece(
+        float(core.points.time_ns[0]),
+        end_ns,
+        offset_ns,
+        slope,
+        half_width_ns + _ROUNDING_NS,
+        bound_ns + _ROUNDING_NS,
+        is_straight=True,
+        gap_ns=0.0,
+        observations=len(core.points),
+    )
+
+
+def _rates(cores: list[_Core]) -> tuple[float, float]:
+    """Between which limits the rate is, near these cores."""
+    return min(one.rates[0] for one in cores), max(one.rates[1] for one in cores)
+
+
+def _chords(
+    points: Points, begin_ns: float, end_ns: float, rates: tuple[float, float]
+) -> list[Piece]:
+    """Straight pieces through the middle of what the bounds leave, of a clock whose rate changes."""
+    near = points[
+        (points.time_ns >= begin_ns - _NEIGHBOURHOOD_NS)
+        & (points.time_ns <= end_ns + _NEIGHBOURHOOD_NS)
+    ]
+    count = int(np.clip((end_ns - begin_ns) / _CHORD_NS, _FEWEST_CHORDS, _MOST_CHORDS))
+    knots = np.linspace(begin_ns, end_ns, count + 1) if end_ns > begin_ns else np.array([begin_ns])
+    inside = near.time_ns[(near.time_ns >= begin_ns) & (near.time_ns <= end_ns)]
+    time_ns = np.union1d(knots, inside)
+    slope, wander = (rates[0] + rates[1]) / 2, (rates[1] - rates[0]) / 2
+    lower, upper = corridor(near, time_ns, slope=slope, wander=wander)
+    middle = (lower + upper) / 2
+    at_knots = middle[np.searchsorted(time_ns, knots)]
+    if len(knots) == 1:
+        knots, at_knots = np.append(knots, knots + 1.0), np.append(at_knots, at_knots + slope)
+    found = []
+    for number in range(len(knots) - 1):
+        chosen = (time_ns >= knots[number]) & (time_ns <= knots[number + 1])
+        incline = (at_knots[number + 1] - at_knots[number]) / (knots[number + 1] - knots[number])
+        line = at_knots[number] + incline * (time_ns[chosen] - knots[number])
+        off_ns = float(np.maximum(abs(upper[chosen] - line), abs(line - lower[chosen])).max())
+        found.append(
+            Piece(
+                float(knots[number]),
+                float(knots[number + 1]),
+                float(at_knots[number] - incline * knots[number]),
+                float(incline),
+                off_ns + _ROUNDING_NS,
+                off_ns + _ROUNDING_NS,
+                is_straight=False,
+                gap_ns=max(float((lower[chosen] - upper[chosen]).max()), 0.0),
+                observations=int(chosen.sum()),
+            )
+        )
+    return found

@@ -1,0 +1,136 @@
+"""The tables of a trace file, as data. `docs/trace-format.md` describes the views over them.
+
+A trace is an SQLite file. `application_id` says that it is one, `user_version` which schema it has.
+Tables are private; the `v_*` views (`trace.views`) are the public interface.
+"""
+
+from typing import Final
+
+from cltrace.trace.schema.activity import (
+    API,
+    API_CALL,
+    API_ROLLUP,
+    CLOCK_SEGMENT,
+    COMMAND,
+    CONTENT,
+    CONTENT_DATA,
+    DIAGNOSTIC,
+    EDGE,
+    HOST_CLOCK,
+    LAUNCH,
+    LAUNCH_ARG,
+    REDACTION,
+    REGION,
+    ROLLUP,
+    SURCHARGE,
+    WAIT,
+)
+from cltrace.trace.schema.model import Table
+from cltrace.trace.schema.objects import (
+    BUFFER,
+    BUILD,
+    CONTEXT,
+    CONTEXT_DEVICE,
+    DEVICE,
+    INCLUDE,
+    KERNEL,
+    META,
+    PLATFORM,
+    PROCESS,
+    PROGRAM,
+    PROGRAM_PARENT,
+    QUEUE,
+    SITE,
+    STRING,
+    THREAD,
+    WORK_GROUP_INFO,
+)
+
+APPLICATION_ID: Final = 0x434C5472
+"""`CLTr` as a big-endian number: what `file(1)` and every reader look for."""
+
+SCHEMA_VERSION: Final = 2
+
+PAGE_BYTES: Final = 4096
+LARGE_PAGE_BYTES: Final = 16384
+
+__all__ = [
+    "API",
+    "API_CALL",
+    "API_ROLLUP",
+    "APPLICATION_ID",
+    "BUFFER",
+    "BUILD",
+    "CLOCK_SEGMENT",
+    "COMMAND",
+    "CONTENT",
+    "CONTENT_DATA",
+    "CONTEXT",
+    "CONTEXT_DEVICE",
+    "DEVICE",
+    "DIAGNOSTIC",
+    "EDGE",
+    "HOST_CLOCK",
+    "INCLUDE",
+    "KERNEL",
+    "LARGE_PAGE_BYTES",
+    "LAUNCH",
+    "LAUNCH_ARG",
+    "META",
+    "PAGE_BYTES",
+    "PLATFORM",
+    "PROCESS",
+    "PROGRAM",
+    "PROGRAM_PARENT",
+    "QUEUE",
+    "REDACTION",
+    "REGION",
+    "ROLLUP",
+    "SCHEMA_VERSION",
+    "SITE",
+    "STRING",
+    "SURCHARGE",
+    "TABLES",
+    "THREAD",
+    "WAIT",
+    "WORK_GROUP_INFO",
+    "Table",
+]
+
+TABLES: Final[tuple[Table, ...]] = (
+    META,
+    PROCESS,
+    THREAD,
+    STRING,
+    SITE,
+    PLATFORM,
+    DEVICE,
+    CONTEXT,
+    CONTEXT_DEVICE,
+    QUEUE,
+    PROGRAM,
+    PROGRAM_PARENT,
+    INCLUDE,
+    BUILD,
+    KERNEL,
+    WORK_GROUP_INFO,
+    LAUNCH,
+    LAUNCH_ARG,
+    BUFFER,
+    CONTENT,
+    CONTENT_DATA,
+    API,
+    COMMAND,
+    API_CALL,
+    EDGE,
+    WAIT,
+    REGION,
+    HOST_CLOCK,
+    CLOCK_SEGMENT,
+    SURCHARGE,
+    DIAGNOSTIC,
+    REDACTION,
+    ROLLUP,
+    API_ROLLUP,
+)
+"""Every table, in the order in which they are made."""
