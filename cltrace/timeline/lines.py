@@ -15,6 +15,7 @@ from cltrace.timeline.points import HIGHEST_DRIFT, Float64s, Points
 _TOLERANCE_NS: Final = 1e-3
 _WIDEST_NS: Final = 1e12
 """Residuals are counted from one that is near: no offset is farther away than this."""
+_NEARLY: Final = 0.8
 _FIRST_CHUNK: Final = 64
 _LARGEST_CHUNK: Final = 8192
 
@@ -52,12 +53,18 @@ class Lines:
         """The line with the most room: its offset, its slope, and how far its offset can be moved.
 
         The room at a slope is how wide the polygon is there. That is concave, so greatest at a corner.
+        While the bounds do not tell the slope, the line is level: two clocks that agree are likelier
+        than two that drift apart as steeply as a short time allows.
         """
         best = (0.0, 0.0, -1.0)
         for slope in self.corners[:, 1].tolist():
             low, high = self._offsets_at(slope)
             if (high - low) / 2 > best[2]:
                 best = ((low + high) / 2, slope, (high - low) / 2)
+        if self.slopes[0] < 0 < self.slopes[1]:
+            low, high = self._offsets_at(0.0)
+            if (high - low) / 2 >= _NEARLY * best[2]:
+                return (low + high) / 2, 0.0, (high - low) / 2
         return best
 
     def _offsets_at(self, slope: float) -> tuple[float, float]:

@@ -1,9 +1,10 @@
 """Reading a trace: `load(path)` and the tables of its views."""
 
 import contextlib
+import itertools
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +16,12 @@ from cltrace.trace.views import VIEWS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cltrace.trace.commands import Int64s
+
 _MOST: Final = 1 << 62
+_ROWS_AT_ONCE: Final = 50_000
+_ABSENT_SQL: Final = f"(-{2**63 - 1} - 1)"
+"""The least whole number, which SQLite does not read as one when it is written out."""
 _VIEWS_BY_NAME: Final = {view.name: view for view in VIEWS}
 
 
@@ -81,6 +87,28 @@ class Trace:
         """The rows of a query of ours, one by one. Raises: `DamagedTraceError`."""
         with self._said_plainly():
             yield from self._connection.execute(sql, parameters or {})
+
+    def columns(self, expressions: Mapping[str, str], source: str) -> "dict[str, Int64s]":
+        """Whole numbers: SQL expressions by name, over the rows of `source`, as columns of shape (n,).
+
+        NULL becomes `ABSENT`. Raises: `DamagedTraceError`, also when something is no whole number.
+        """
+        import numpy as np  # noqa: PLC0415 - 0.1 s that `info` and `query` do not need
+
+        words = ", ".join(f"coalesce({one}, {_ABSENT_SQL})" for one in expressions.values())
+        width = len(expressions)
+        parts = [np.empty((0, width), np.int64)]
+        with self._said_plainly():
+            cursor = self._connection.execute(f"SELECT {words} FROM {source}")
+            while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+                values = itertools.chain.from_iterable(rows)
+                try:
+                    flat = np.fromiter(values, np.int64, len(rows) * width)
+                except (TypeError, ValueError, OverflowError) as error:
+                    raise DamagedTraceError(f"{self.path} is damaged: {error}") from error
+                parts.append(flat.reshape(-1, width))
+        table = np.concatenate(parts)
+        return {name: table[:, at].copy() for at, name in enumerate(expressions)}
 
     def table(self, view: str) -> "pd.DataFrame":
         """A view as a pandas table. Raises: `KeyError` for a view that there is not."""

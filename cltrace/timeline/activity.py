@@ -1,0 +1,133 @@
+"""What a trace says was done, as tables of numpy columns on one axis of time.
+
+Everything that draws, analyses or exports a timeline starts from here. Times are ns on the trace's
+axis (`timeline.hosts`); `ABSENT` is no time, no number. Rows are ordered as the trace has them:
+processes one after another, each by the entry of its calls.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from cltrace.events.apis import COMMAND_KINDS, Api
+from cltrace.events.kinds import CallFlag
+from cltrace.timeline.clocks import ClockMap
+from cltrace.timeline.hosts import Axis
+from cltrace.timeline.points import Bools, Int64s
+from cltrace.trace.commands import ABSENT
+
+KINDS: Final = tuple(sorted({kind.value for kind in COMMAND_KINDS.values()}))
+"""What commands do; `Commands.kind` is a position in it."""
+
+
+@dataclass(frozen=True)
+class Commands:
+    """What was enqueued. Shape (n,) each.
+
+    `kind` counts in `KINDS`, `kernel` in `Names.kernels`. `queued_ns` to `end_ns` are `ABSENT` unless the
+    command `is_placed`. `duration_ns` is END minus START by the device's own clock, or what the host
+    saw; `ABSENT` if there is neither. `flags` are `CallFlag` and what `trace.commands` adds.
+    """
+
+    id: Int64s
+    process: Int64s
+    thread: Int64s
+    queue: Int64s
+    device: Int64s
+    api: Int64s
+    kind: Int64s
+    kernel: Int64s
+    launch: Int64s
+    site: Int64s
+    enter_ns: Int64s
+    return_ns: Int64s
+    queued_ns: Int64s
+    submit_ns: Int64s
+    start_ns: Int64s
+    end_ns: Int64s
+    duration_ns: Int64s
+    size_bytes: Int64s
+    source_buffer: Int64s
+    target_buffer: Int64s
+    source_offset_bytes: Int64s
+    target_offset_bytes: Int64s
+    execution_status: Int64s
+    flags: Int64s
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    @cached_property
+    def is_placed(self) -> Bools:
+        """Which commands have a start and an end on the axis."""
+        placed: Bools = (self.start_ns != ABSENT) & (self.end_ns != ABSENT)
+        return placed
+
+    @cached_property
+    def is_blocking(self) -> Bools:
+        """Whose calls waited for them."""
+        blocking: Bools = self.flags & int(CallFlag.BLOCKING) != 0
+        return blocking
+
+    def are(self, *kinds: str) -> Bools:
+        """Which commands do one of `kinds`."""
+        found: Bools = np.isin(self.kind, [KINDS.index(kind) for kind in kinds])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Host calls that made no command. Shape (n,) each."""
+
+    id: Int64s
+    process: Int64s
+    thread: Int64s
+    queue: Int64s
+    api: Int64s
+    site: Int64s
+    enter_ns: Int64s
+    return_ns: Int64s
+    status: Int64s
+    size_bytes: Int64s
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def are(self, *apis: Api) -> Bools:
+        """Which calls are of one of these entry points."""
+        found: Bools = np.isin(self.api, [int(api) for api in apis])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What numbers are called. `kernels` is a list whose first is no kernel; the others go by number."""
+
+    kernels: tuple[str, ...]
+    sites: Mapping[int, str]
+    queues: Mapping[int, str]
+    devices: Mapping[int, str]
+    threads: Mapping[int, str]
+    processes: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """All that was done.
+
+    `edges` are pairs of positions in `commands`: the first has the second in its wait list; `waits`
+    pairs of a position in `calls` and one in `commands`. `in_order` are the queues that execute in
+    order. `clocks` are the devices' clocks as the trace has them, in host time.
+    """
+
+    commands: Commands
+    calls: Calls
+    edges: Int64s
+    waits: Int64s
+    in_order: frozenset[int]
+    names: Names
+    axis: Axis
+    clocks: Mapping[int, ClockMap]

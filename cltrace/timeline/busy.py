@@ -1,0 +1,75 @@
+"""How busy devices and queues were: unions of intervals, not sums."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cltrace.timeline.activity import Activity
+from cltrace.timeline.intervals import at_least, common, gaps, union
+from cltrace.timeline.points import Bools
+
+TRANSFERS = ("write", "read", "copy", "map", "unmap", "migrate")
+"""What moves data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """How busy a device or a queue was, in ns.
+
+    `span_ns` is from its first start to its last end. `overlapped_ns` is the time with two commands or
+    more. `transfer_ns` and `compute_ns` are the times in which a transfer, a kernel ran; `both_ns` in
+    which both did.
+    """
+
+    number: int
+    commands: int
+    span_ns: int
+    busy_ns: int
+    overlapped_ns: int
+    transfer_ns: int
+    compute_ns: int
+    both_ns: int
+    longest_gap_ns: int
+
+    @property
+    def idle_ns(self) -> int:
+        """The time between its first start and its last end in which nothing ran."""
+        return self.span_ns - self.busy_ns
+
+
+def busy_devices(activity: Activity) -> list[Busy]:
+    """How busy each device was."""
+    return _each(activity, activity.commands.device)
+
+
+def busy_queues(activity: Activity) -> list[Busy]:
+    """How busy each queue was."""
+    return _each(activity, activity.commands.queue)
+
+
+def _each(activity: Activity, numbers: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> list[Busy]:
+    placed = activity.commands.is_placed & (numbers > 0)
+    return [
+        _busy(activity, placed & (numbers == number), number)
+        for number in np.unique(numbers[placed]).tolist()
+    ]
+
+
+def _busy(activity: Activity, members: Bools, number: int) -> Busy:
+    commands = activity.commands
+    start, end = commands.start_ns[members], commands.end_ns[members]
+    busy = union(start, end)
+    is_transfer, is_kernel = commands.are(*TRANSFERS)[members], commands.are("kernel")[members]
+    transfer, compute = (union(start[which], end[which]) for which in (is_transfer, is_kernel))
+    between = gaps(busy)
+    return Busy(
+        number=number,
+        commands=len(start),
+        span_ns=int(end.max() - start.min()),
+        busy_ns=busy.total_ns,
+        overlapped_ns=at_least(start, end, 2).total_ns,
+        transfer_ns=transfer.total_ns,
+        compute_ns=compute.total_ns,
+        both_ns=common(transfer, compute).total_ns,
+        longest_gap_ns=int((between.end_ns - between.start_ns).max(initial=0)),
+    )

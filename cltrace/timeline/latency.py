@@ -1,0 +1,51 @@
+"""How long commands waited in their queues, and where."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from cltrace.timeline.activity import Activity
+from cltrace.timeline.points import Int64s
+from cltrace.trace.commands import FIRST_LAUNCH
+
+_PERCENTILES: Final = (50, 90, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The waits of one queue's commands, in ns: median, 90th and 99th percentile.
+
+    `queued_ns` is QUEUED to SUBMIT, in the host's driver; `submitted_ns` SUBMIT to START, in line behind
+    other commands or on the way to the device. First launches, in which drivers compile, are left out.
+    """
+
+    queue: int
+    commands: int
+    queued_ns: tuple[float, float, float]
+    submitted_ns: tuple[float, float, float]
+
+
+def latencies(activity: Activity) -> list[Latency]:
+    """The waits of each queue's commands."""
+    commands = activity.commands
+    counted = commands.is_placed & (commands.flags & FIRST_LAUNCH == 0) & (commands.queue > 0)
+    counted &= commands.submit_ns >= commands.queued_ns
+    counted &= commands.start_ns >= commands.submit_ns
+    found = []
+    for queue in np.unique(commands.queue[counted]).tolist():
+        members = counted & (commands.queue == queue)
+        found.append(
+            Latency(
+                queue,
+                int(members.sum()),
+                _three((commands.submit_ns - commands.queued_ns)[members]),
+                _three((commands.start_ns - commands.submit_ns)[members]),
+            )
+        )
+    return found
+
+
+def _three(values: Int64s) -> tuple[float, float, float]:
+    low, middle, high = np.percentile(values, _PERCENTILES).tolist()
+    return low, middle, high

@@ -1,0 +1,265 @@
+"""Reading a trace's activity: its tables put on one axis of time."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from cltrace.errors import DamagedTraceError
+from cltrace.events.apis import COMMAND_KINDS
+from cltrace.events.clocks import CLOCK_METHOD, ClockSegment
+from cltrace.events.kinds import FAULT_SHIFT, UNTIMED_STAMPS, UNUSABLE_STAMPS, ClockState
+from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
+from cltrace.timeline.clocks import ClockMap
+from cltrace.timeline.hosts import Axis, axis_of
+from cltrace.timeline.points import NEVER, Int64s
+from cltrace.timeline.stamps import STAGES
+from cltrace.timeline.timekeeping import keep_time
+from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts
+from cltrace.trace.reader import Trace
+
+_HIGHEST_NUMBER: Final = 1 << 24
+_COMMAND_COLUMNS: Final = (
+    *("id", "api", "thread_id", "queue_id", "site_id", "launch_id"),
+    *("enter_host_ns", "return_host_ns", "complete_host_ns", "execution_status"),
+    *(f"{stage}_device_ns" for stage in STAGES),
+    *("size_bytes", "source_buffer_id", "target_buffer_id"),
+    *("source_offset_bytes", "target_offset_bytes", "flags"),
+)
+_CALL_COLUMNS: Final = (
+    *("id", "api", "thread_id", "queue_id", "site_id", "enter_host_ns", "return_host_ns"),
+    *("status", "size_bytes"),
+)
+
+
+def read_activity(trace: Trace) -> Activity:
+    """The activity in a trace. Raises: `DamagedTraceError`."""
+    raw = trace.columns({name: name for name in _COMMAND_COLUMNS}, "command ORDER BY id")
+    raw_calls = trace.columns({name: name for name in _CALL_COLUMNS}, "api_call ORDER BY id")
+    edges = _pairs(trace, "edge", "command_id", "waits_for_command_id", raw["id"], raw["id"])
+    waits = _pairs(trace, "wait", "api_call_id", "command_id", raw_calls["id"], raw["id"])
+    queues = trace.columns(
+        {"queue": "queue_id", "device": "device_id", "properties": "properties"}, "v_queue"
+    )
+    facts = QueueFacts(
+        dict(zip(queues["queue"].tolist(), queues["device"].tolist(), strict=True)),
+        {
+            int(queue): not properties & OUT_OF_ORDER
+            for queue, properties in zip(
+                queues["queue"].tolist(), queues["properties"].tolist(), strict=True
+            )
+        },
+    )
+    clocks, raw["flags"] = _clocks(trace, HostCalls(raw, raw_calls, edges, waits, 0), facts)
+    axis = axis_of(trace)
+    process_of = _leading(trace, "v_thread", "thread_id", "process_id")
+    return Activity(
+        _commands(trace, raw, facts, process_of, axis, clocks),
+        _calls(raw_calls, process_of, axis),
+        edges,
+        waits,
+        frozenset(queue for queue, keeps in facts.keeps_order.items() if keeps),
+        _names(trace),
+        axis,
+        clocks,
+    )
+
+
+def clock_maps(segments: tuple[ClockSegment, ...]) -> dict[int, ClockMap]:
+    """The maps of devices, by number."""
+    devices = sorted({segment.device_id for segment in segments})
+    return {
+        device: ClockMap(tuple(one for one in segments if one.device_id == device))
+        for device in devices
+    }
+
+
+def stored_segments(trace: Trace) -> tuple[ClockSegment, ...]:
+    """The clock segments that a trace has; none if they are of an older method."""
+    rows = trace.rows(
+        "SELECT device_id, state, is_straight, from_enter_host_ns, to_enter_host_ns, from_device_ns, "
+        "to_device_ns, anchor_device_ns, anchor_host_ns, drift, half_width_ns, bound_ns, observations, "
+        "rejected, reason, method, input_hash FROM v_clock_segment"
+    )
+    known = {state.value: state for state in ClockState}
+    segments = tuple(
+        ClockSegment(row[0], known.get(str(row[1]), ClockState.UNALIGNED), bool(row[2]), *row[3:])
+        for row in rows
+    )
+    return segments if all(one.method == CLOCK_METHOD for one in segments) else ()
+
+
+def _clocks(
+    trace: Trace, found: HostCalls, queues: QueueFacts
+) -> tuple[dict[int, ClockMap], Int64s]:
+    """The clocks of all devices, and the commands' flags with the faults of their stamps."""
+    flags = np.where(found.commands["flags"] == ABSENT, 0, found.commands["flags"])
+    found.commands["flags"] = flags
+    segments = stored_segments(trace)
+    if not segments:
+        kept = keep_time(found, queues)
+        segments, flags = kept.segments, flags | (kept.faults << FAULT_SHIFT)
+    return clock_maps(segments), flags
+
+
+def _pairs(
+    trace: Trace, table: str, first: str, second: str, first_ids: Int64s, second_ids: Int64s
+) -> Int64s:
+    """A table of two numbers, as pairs of positions among those; pairs that lead nowhere are left out."""
+    columns = trace.columns({"first": first, "second": second}, table)
+    places = [
+        _positions(columns[name], ids)
+        for name, ids in (("first", first_ids), ("second", second_ids))
+    ]
+    pairs = np.stack(places, axis=1)
+    return pairs[(pairs >= 0).all(axis=1)]
+
+
+def _positions(wanted: Int64s, ids: Int64s) -> Int64s:
+    """Where each number stands among `ids`, which ascend; -1 where it does not."""
+    if not len(ids):
+        return np.full(len(wanted), -1, np.int64)
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return np.where(ids[at] == wanted, at, -1)
+
+
+def _leading(trace: Trace, view: str, key: str, value: str) -> dict[int, int]:
+    columns = trace.columns({"key": key, "value": value}, view)
+    return dict(zip(columns["key"].tolist(), columns["value"].tolist(), strict=True))
+
+
+def _led(table: Mapping[int, int], numbers: Int64s) -> Int64s:
+    """Where `table` leads from each number; `ABSENT` for one that it does not have."""
+    highest = max(table, default=0)
+    if highest > _HIGHEST_NUMBER:
+        raise DamagedTraceError(f"the trace is damaged: something has the number {highest}")
+    dense = np.full(highest + 2, ABSENT)
+    for number, target in table.items():
+        dense[max(number, 0)] = target
+    return dense[np.where((numbers > 0) & (numbers <= highest), numbers, highest + 1)]
+
+
+def _commands(
+    trace: Trace,
+    raw: dict[str, Int64s],
+    queues: QueueFacts,
+    process_of: Mapping[int, int],
+    axis: Axis,
+    clocks: Mapping[int, ClockMap],
+) -> Commands:
+    process = _led(process_of, raw["thread_id"])
+    device = _led(queues.device_ids, raw["queue_id"])
+    origin = _led(axis.origin_host_ns, process)
+    origin = np.where(origin == ABSENT, 0, origin)
+    placed = _placed(raw, device, clocks)
+    kinds = {int(api): KINDS.index(kind.value) for api, kind in COMMAND_KINDS.items()}
+    kernel_of = {launch: number for number, launch in _kernel_numbers(trace)}
+    queued, submit, start, end = (
+        np.where(column == ABSENT, ABSENT, column - origin) for column in placed
+    )
+    return Commands(
+        id=raw["id"],
+        process=process,
+        thread=raw["thread_id"],
+        queue=raw["queue_id"],
+        device=device,
+        api=raw["api"],
+        kind=_led(kinds, raw["api"]),
+        kernel=np.maximum(_led(kernel_of, raw["launch_id"]), 0),
+        launch=raw["launch_id"],
+        site=raw["site_id"],
+        enter_ns=raw["enter_host_ns"] - origin,
+        return_ns=raw["return_host_ns"] - origin,
+        queued_ns=queued,
+        submit_ns=submit,
+        start_ns=start,
+        end_ns=end,
+        duration_ns=_durations(raw),
+        size_bytes=raw["size_bytes"],
+        source_buffer=raw["source_buffer_id"],
+        target_buffer=raw["target_buffer_id"],
+        source_offset_bytes=raw["source_offset_bytes"],
+        target_offset_bytes=raw["target_offset_bytes"],
+        execution_status=raw["execution_status"],
+        flags=raw["flags"],
+    )
+
+
+def _placed(
+    raw: Mapping[str, Int64s], device: Int64s, clocks: Mapping[int, ClockMap]
+) -> list[Int64s]:
+    """QUEUED, SUBMIT, START and END on the host's clock; `ABSENT` where that is not known.
+
+    Without stamps, a command that was seen to complete ran some time between its call and then.
+    """
+    count = len(raw["id"])
+    is_usable = raw["flags"] & (int(UNUSABLE_STAMPS) << FAULT_SHIFT) == 0
+    found = []
+    for stage in STAGES:
+        stamps = raw[f"{stage}_device_ns"]
+        column = np.full(count, ABSENT)
+        for number, clock in clocks.items():
+            here = np.flatnonzero((device == number) & is_usable & (stamps != ABSENT))
+            host = clock.host_ns(stamps[here], raw["enter_host_ns"][here])
+            column[here] = np.where(host == NEVER, ABSENT, host)
+        found.append(column)
+    complete = raw["complete_host_ns"]
+    is_seen = (found[3] == ABSENT) & (complete != ABSENT) & (complete >= raw["enter_host_ns"])
+    for column in found[:3]:
+        column[is_seen] = raw["enter_host_ns"][is_seen]
+    found[3][is_seen] = complete[is_seen]
+    return found
+
+
+def _durations(raw: Mapping[str, Int64s]) -> Int64s:
+    start, end = raw["start_device_ns"], raw["end_device_ns"]
+    complete, enter = raw["complete_host_ns"], raw["enter_host_ns"]
+    is_timed = (start != ABSENT) & (end != ABSENT) & (end >= start)
+    is_timed &= raw["flags"] & (int(UNTIMED_STAMPS) << FAULT_SHIFT) == 0
+    is_seen = ~is_timed & (complete != ABSENT) & (complete >= enter)
+    return np.where(is_timed, end - start, np.where(is_seen, complete - enter, ABSENT))
+
+
+def _calls(raw: Mapping[str, Int64s], process_of: Mapping[int, int], axis: Axis) -> Calls:
+    process = _led(process_of, raw["thread_id"])
+    origin = _led(axis.origin_host_ns, process)
+    origin = np.where(origin == ABSENT, 0, origin)
+    return Calls(
+        raw["id"],
+        process,
+        raw["thread_id"],
+        raw["queue_id"],
+        raw["api"],
+        raw["site_id"],
+        raw["enter_host_ns"] - origin,
+        raw["return_host_ns"] - origin,
+        raw["status"],
+        raw["size_bytes"],
+    )
+
+
+def _kernel_numbers(trace: Trace) -> list[tuple[int, int]]:
+    """For each launch the number of its kernel's name, and the launch."""
+    rows = trace.rows("SELECT launch_id, kernel FROM v_launch ORDER BY launch_id")
+    numbers: dict[str, int] = {"": 0}
+    return [(numbers.setdefault(str(name or ""), len(numbers)), int(one)) for one, name in rows]
+
+
+def _names(trace: Trace) -> Names:
+    kernels = {"": None}
+    for (name,) in trace.rows("SELECT kernel FROM v_launch ORDER BY launch_id"):
+        kernels.setdefault(str(name or ""))
+
+    def called(sql: str) -> dict[int, str]:
+        return {int(number): str(name) for number, name in trace.rows(sql)}
+
+    devices = called("SELECT device_id, name FROM v_device")
+    queues = trace.rows("SELECT queue_id, device_id FROM v_queue")
+    return Names(
+        tuple(kernels),
+        called("SELECT site_id, file || ':' || line FROM v_site"),
+        {int(one): f"queue {one} on {devices.get(device, '?')}" for one, device in queues},
+        devices,
+        called("SELECT thread_id, coalesce(nullif(name, ''), 'thread') FROM v_thread"),
+        called("SELECT process_id, coalesce('rank ' || rank, 'process ' || pid) FROM v_process"),
+    )

@@ -1,0 +1,103 @@
+"""How much later each command could have ended without making the program longer.
+
+Delays are followed from the end backwards. One that reaches a command which had to wait for something
+else anyway is absorbed as far as that wait goes; so is one that reaches a host call which would have
+waited for another command. Times between a release and a start are taken as given.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from cltrace.timeline.activity import Activity
+from cltrace.timeline.dependencies import Dependencies
+from cltrace.timeline.points import Int64s
+
+UNLIMITED_NS: Final = 2**62
+
+
+def slack_ns(activity: Activity, needs: Dependencies) -> Int64s:
+    """The slack of each command; `UNLIMITED_NS` where nothing waited for it, or it is not placed."""
+    return _Slack(activity, needs).of_commands()
+
+
+class _Slack:
+    """One pass from the end to the start."""
+
+    def __init__(self, activity: Activity, needs: Dependencies) -> None:
+        commands, waits = activity.commands, needs.waits
+        self._needs = needs
+        self._end = commands.end_ns.tolist()
+        self._queued = commands.queued_ns.tolist()
+        self._thread = commands.thread.tolist()
+        self._release = needs.release_ns.tolist()
+        self._before = _befores(needs, len(commands))
+        self._placed = np.flatnonzero(commands.is_placed)
+        self._start = commands.start_ns
+        self._wait_command = waits.command.tolist()
+        self._wait_thread = waits.thread.tolist()
+        self._wait_enter = waits.enter_ns.tolist()
+        self._also: dict[int, list[int]] = {}
+        for wait, command in waits.also.tolist():
+            self._also.setdefault(wait, []).append(command)
+        self._of_command = [UNLIMITED_NS] * len(commands)
+        self._of_thread = _at_the_end(activity)
+
+    def of_commands(self) -> Int64s:
+        """The slack of each command."""
+        waits = self._needs.waits
+        count = len(self._placed)
+        times = np.concatenate([self._start[self._placed], waits.return_ns])
+        items = np.concatenate([self._placed, -1 - np.arange(len(waits))])
+        # What a delay reaches comes later: it is done first. A command before a wait that returns then.
+        order = np.lexsort((np.arange(len(items)) >= count, -times))
+        for item in items[order].tolist():
+            if item >= 0:
+                self._pass_command(item)
+            else:
+                self._pass_wait(-1 - item)
+        return np.array(self._of_command, np.int64)
+
+    def _pass_command(self, command: int) -> None:
+        """Hand the slack of a command to all that it waited for."""
+        slack, release = self._of_command[command], self._release[command]
+        for before in self._before.get(command, ()):
+            self._lower(before, slack + release - self._end[before])
+        thread = self._thread[command]
+        room = slack + max(release - self._queued[command], 0)
+        self._of_thread[thread] = min(self._of_thread.get(thread, UNLIMITED_NS), room)
+
+    def _pass_wait(self, wait: int) -> None:
+        """Hand the slack that its thread has from a wait on to the command and the thread before it."""
+        thread, command = self._wait_thread[wait], self._wait_command[wait]
+        slack = self._of_thread.get(thread, UNLIMITED_NS)
+        went_on = max(self._wait_enter[wait], self._end[command])
+        for one in (command, *self._also.get(wait, ())):
+            self._lower(one, slack + went_on - self._end[one])
+        self._of_thread[thread] = min(slack + went_on - self._wait_enter[wait], UNLIMITED_NS)
+
+    def _lower(self, command: int, slack: int) -> None:
+        self._of_command[command] = max(min(self._of_command[command], slack), 0)
+
+
+def _befores(needs: Dependencies, count: int) -> dict[int, list[int]]:
+    """What each command waited for."""
+    found: dict[int, list[int]] = {}
+    for command, before in enumerate(needs.queue_before.tolist()):
+        if before >= 0:
+            found[command] = [before]
+    for command, before in needs.edges.tolist():
+        found.setdefault(command, []).append(before)
+    return found if count else {}
+
+
+def _at_the_end(activity: Activity) -> dict[int, int]:
+    """How much longer each thread could have gone on without being the last."""
+    commands, calls = activity.commands, activity.calls
+    times = np.concatenate([commands.return_ns, calls.return_ns])
+    threads = np.concatenate([commands.thread, calls.thread])
+    ends = commands.end_ns[commands.is_placed]
+    last = max(int(times.max(initial=0)), int(ends.max(initial=0)))
+    return {
+        int(thread): last - int(times[threads == thread].max()) for thread in np.unique(threads)
+    }
