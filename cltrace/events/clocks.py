@@ -31,7 +31,8 @@ class ClockSegment:
     be anything within a part in a thousand. `observations` is the number of bounds that the line
     keeps, `rejected` that of commands that were left out because they contradict. `reason` says in
     words why the state is not proven; empty if it is. An unaligned segment leads nowhere: its anchors,
-    drift and bounds are 0. `input_hash` is the CRC-32 of the observations that it was fitted to.
+    drift and bounds are 0. `quantum_ns` is the step in which
+    the stamps move. `input_hash` is the CRC-32 of the observations that it was fitted to.
     """
 
     TABLE = "clock_segment"
@@ -50,6 +51,7 @@ class ClockSegment:
     observations: int
     rejected: int
     reason: str
+    quantum_ns: int
     method: int = CLOCK_METHOD
     input_hash: int = 0
 

@@ -36,13 +36,15 @@ class StampFault(IntFlag):
     """END is after a host call returned that had waited for the command."""
 
 
+def fault_name(fault: StampFault) -> str:
+    """The word for a fault in views and reports."""
+    return (fault.name or "").lower().replace("_", "-")
+
+
 UNUSABLE_STAMPS: Final = (
     StampFault.ZERO | StampFault.REVERSED | StampFault.MADE_UP | StampFault.FOREIGN
 )
-"""Stamps with one of these faults say nothing about when a command ran; with another they are near."""
-
-UNTIMED_STAMPS: Final = StampFault.ZERO | StampFault.MADE_UP
-"""With one of these they do not even say how long it took."""
+"""Stamps with one of these faults tell neither when a command ran nor how long; others are near."""
 
 FAULT_SHIFT: Final = 17
 """A command's stamp faults stand in its flags, from this bit on."""

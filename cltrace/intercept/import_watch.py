@@ -55,4 +55,8 @@ class ImportWatch(MetaPathFinder):
                 self.cancel()
                 self._action()
 
+        # Python leaves the frames of its import machinery out of tracebacks: this is one of them.
+        exec_module.__code__ = exec_module.__code__.replace(
+            co_filename="<frozen importlib._bootstrap>"
+        )
         loader.exec_module = exec_module  # type: ignore[method-assign]

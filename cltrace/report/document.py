@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 Value = str | int | float | None
 
 
@@ -56,6 +59,40 @@ class Table:
     why_empty: str = ""
 
 
+class RowKind(StrEnum):
+    """What a row of a chart is about."""
+
+    HOST = "host"
+    QUEUE = "queue"
+    KERNEL = "kernel"
+    TRANSFER = "transfer"
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRow:
+    """A row of a chart: when something went on. The intervals are disjoint and ascend; ns.
+
+    `depth` is how far the row belongs to those above it.
+    """
+
+    label: str
+    kind: RowKind
+    depth: int
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart over time, from `begin_ns` to `end_ns`."""
+
+    key: str
+    title: str
+    begin_ns: int
+    end_ns: int
+    rows: Sequence[ChartRow]
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One line of a report's head. `key` names it for machines; `value` is what they get."""
@@ -68,7 +105,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report: a head of facts, tables, and what is to be said at the end.
+    """A report: a head of facts, charts, tables, and what is to be said at the end.
 
     `home` is the directory that the program ran in.
     """
@@ -78,3 +115,4 @@ class Document:
     tables: Sequence[Table]
     notes: Sequence[str] = ()
     home: str = ""
+    charts: Sequence[Chart] = ()

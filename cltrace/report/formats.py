@@ -7,17 +7,20 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from cltrace.report.document import Document, Table, Value
+from cltrace.report.charts import shares
+from cltrace.report.document import Chart, Document, Table, Value
 from cltrace.report.quantities import shown
 from cltrace.report.text import plain
 
+_CHART_PARTS: Final = 100
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_json(document: Document) -> str:
     """One object: the facts by key, and each table as a list of objects. Values are in their units.
 
-    A key with several facts has a list of them. What is not a finite number is null.
+    A key with several facts has a list of them; a chart is an object. What is not a finite number is
+    null.
     """
     tables = {
         table.key: [
@@ -34,7 +37,14 @@ def to_json(document: Document) -> str:
             facts[fact.key] = [*(before if isinstance(before, list) else [before]), value]
         else:
             facts[fact.key] = value
-    whole = {"title": document.title, "facts": facts, "notes": list(document.notes), **tables}
+    charts = {chart.key: _chart_value(chart) for chart in document.charts}
+    whole = {
+        "title": document.title,
+        "facts": facts,
+        "notes": list(document.notes),
+        **charts,
+        **tables,
+    }
     return json.dumps(whole, indent=2, allow_nan=False) + "\n"
 
 
@@ -75,6 +85,23 @@ FORMATS: Final[Mapping[str, Callable[[Document], str]]] = {
     "md": to_markdown,
 }
 """By the name that `--format` takes; `table` is the terminal's."""
+
+
+def _chart_value(chart: Chart) -> dict[str, object]:
+    """A chart as the share of each hundredth of its time in which something went on, by row."""
+    return {
+        "begin_ns": chart.begin_ns,
+        "end_ns": chart.end_ns,
+        "rows": [
+            {
+                "label": row.label,
+                "kind": row.kind.value,
+                "depth": row.depth,
+                "busy": [round(share, 4) for share in shares(chart, row, _CHART_PARTS)],
+            }
+            for row in chart.rows
+        ],
+    }
 
 
 def _markdown_table(table: Table) -> list[str]:

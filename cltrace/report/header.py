@@ -5,6 +5,7 @@ import json
 import signal
 
 from cltrace.events import NS_PER_MS
+from cltrace.report.clocks import clock_facts
 from cltrace.report.document import Fact, Unit
 from cltrace.report.quantities import shown, time_text
 from cltrace.trace.reader import Trace
@@ -18,6 +19,7 @@ def facts(trace: Trace) -> list[Fact]:
         Fact("ended", "ended", _ended(trace)),
         *_devices(trace),
         *_times(trace),
+        *clock_facts(trace),
         _cost(trace),
     ]
     state = trace.meta.get("state")

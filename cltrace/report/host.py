@@ -2,7 +2,7 @@
 
 from cltrace.events.statuses import status_name
 from cltrace.report.document import Column, Table, Unit
-from cltrace.report.quantities import time_text
+from cltrace.report.quantities import more_note, time_text
 from cltrace.trace.reader import Trace
 
 
@@ -25,7 +25,7 @@ def api_table(trace: Trace, *, top: int | None) -> Table:
             Column("max_ns", "max", Unit.NS, 48),
         ),
         rows[:top],
-        note=f"{len(rows) - top} more: --top 0 shows all" if top and len(rows) > top else "",
+        note=more_note(len(rows), top),
         why_empty="no OpenCL call was seen",
     )
 
@@ -117,5 +117,5 @@ def region_table(trace: Trace, *, top: int | None) -> Table:
             Column("max_ns", "max", Unit.NS, 48),
         ),
         [(name or "(not known)", *numbers) for name, *numbers in rows[:top]],
-        note=f"{len(rows) - top} more: --top 0 shows all" if top and len(rows) > top else "",
+        note=more_note(len(rows), top),
     )

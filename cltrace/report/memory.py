@@ -1,6 +1,7 @@
 """Tables of device memory: how much was live, what was left, what was never destroyed."""
 
 from cltrace.report.document import Column, Table, Unit
+from cltrace.report.quantities import more_note
 from cltrace.trace.reader import Trace
 
 
@@ -51,5 +52,5 @@ def leak_table(trace: Trace, *, top: int | None) -> Table:
             Column("size_bytes", "size", Unit.BYTES, 100),
         ),
         [(fate, site or "(not known)", count, size) for fate, site, count, size in rows[:top]],
-        note=f"{len(rows) - top} more: --top 0 shows all" if top and len(rows) > top else "",
+        note=more_note(len(rows), top),
     )

@@ -29,6 +29,11 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{shown(number, Unit.COUNT)} {one if number == 1 else many}"
 
 
+def more_note(count: int, top: int | None) -> str:
+    """What stands below a table that shows the first `top` of `count` rows; nothing if it shows all."""
+    return f"{count - top} more: --top 0 shows all" if top is not None and count > top else ""
+
+
 def time_text(ns: float) -> str:
     """A duration as text, from ns to days."""
     if abs(ns) >= 3600e9:

@@ -6,11 +6,12 @@ from typing import Any, Final
 import numpy as np
 
 from cltrace.errors import UsageError
+from cltrace.events.kinds import UNUSABLE_STAMPS, fault_name
 from cltrace.report.activity import Line
 from cltrace.report.quantities import time_text
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
 from cltrace.trace.reader import Trace
-from cltrace.trace.rollup import UNTIMED, durations, roll_up
+from cltrace.trace.rollup import UNUSABLE, durations, roll_up
 
 _KEYS: Final = {
     "kernel": "coalesce(kernel, '')",
@@ -29,7 +30,9 @@ _COLUMNS: Final = (
     "size_bytes",
     "device_id",
 )
-_UNTIMED_SQL: Final = "stamp_faults LIKE '%zero%' OR stamp_faults LIKE '%made-up%'"
+_UNUSABLE_SQL: Final = " OR ".join(
+    f"stamp_faults LIKE '%{fault_name(fault)}%'" for fault in UNUSABLE_STAMPS
+)
 _ROWS_AT_ONCE: Final = 100_000
 
 
@@ -66,15 +69,15 @@ def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[L
     numbers: list[Int64s] = []
     columns: dict[str, list[Int64s]] = {name: [] for name in (*_COLUMNS, "flags")}
     for rows in _batches(trace, dimension, selection):
-        names, kinds, first, untimed, *values = zip(*rows, strict=True)
+        names, kinds, first, unusable, *values = zip(*rows, strict=True)
         keys = zip(names, kinds, strict=True)
         found = [groups.setdefault((str(n), str(k)), len(groups)) for n, k in keys]
         numbers.append(np.array(found, np.int64))
         for name, column in zip(_COLUMNS, values, strict=True):
             columns[name].append(_whole(column))
         is_first = np.array([one == 1 for one in first], np.int64)
-        is_untimed = np.array([one == 1 for one in untimed], np.int64)
-        columns["flags"].append(is_first * FIRST_LAUNCH | is_untimed * UNTIMED)
+        is_unusable = np.array([one == 1 for one in unusable], np.int64)
+        columns["flags"].append(is_first * FIRST_LAUNCH | is_unusable * UNUSABLE)
     if not numbers:
         return []
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
@@ -112,7 +115,7 @@ def _batches(trace: Trace, dimension: str, selection: Selection) -> "_Batches":
         "to_ns": (origin or 0) + (selection.to_ns or 0),
     }
     sql = (
-        f"SELECT {_KEYS[dimension]}, kind, first_launch, {_UNTIMED_SQL}, {', '.join(_COLUMNS)} "
+        f"SELECT {_KEYS[dimension]}, kind, first_launch, {_UNUSABLE_SQL}, {', '.join(_COLUMNS)} "
         f"FROM v_command WHERE {' AND '.join(conditions)}"
     )
     return _Batches(trace.iterate(sql, parameters))

@@ -1,6 +1,6 @@
 """A document on a terminal: as wide as there is room, in colour where there is colour."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich import box
@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from cltrace.report.charts import drawn_chart
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.quantities import shown
 from cltrace.report.text import plain, short_place
@@ -31,17 +32,24 @@ def renderable(document: Document, *, width: int, is_ascii: bool) -> RenderableT
         parts.append(Text(_fitted(document.title, is_ascii=is_ascii), style="bold"))
     if document.facts:
         parts.append(_facts(document.facts, width, is_ascii=is_ascii))
+    for block in _blocks(document, width, is_ascii=is_ascii):
+        if parts:
+            parts.append(Text(""))
+        parts.extend(block)
+    return Group(*parts)
+
+
+def _blocks(
+    document: Document, width: int, *, is_ascii: bool
+) -> Iterator[Sequence[RenderableType]]:
+    """The charts, the tables and the notes, each as what is printed one below the other."""
+    for chart in document.charts:
+        yield drawn_chart(chart, width, is_ascii=is_ascii)
     for table in document.tables:
         if table.rows or table.why_empty:
-            if parts:
-                parts.append(Text(""))
-            parts.extend(_table(table, width, document.home, is_ascii=is_ascii))
+            yield _table(table, width, document.home, is_ascii=is_ascii)
     if document.notes:
-        parts.append(Text(""))
-        parts.extend(
-            Text(_fitted(note, is_ascii=is_ascii), style="yellow") for note in document.notes
-        )
-    return Group(*parts)
+        yield [Text(_fitted(note, is_ascii=is_ascii), style="yellow") for note in document.notes]
 
 
 def console_for(file: object, *, width: int | None = None, color: str = "auto") -> Console:

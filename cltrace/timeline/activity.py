@@ -6,7 +6,7 @@ processes one after another, each by the entry of its calls.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Final
 
@@ -131,3 +131,30 @@ class Activity:
     names: Names
     axis: Axis
     clocks: Mapping[int, ClockMap]
+
+
+def within(activity: Activity, begin_ns: int, end_ns: int) -> Activity:
+    """What went on between two times: commands that ran then, or were enqueued then and have no place."""
+    commands, calls = activity.commands, activity.calls
+    first = np.where(commands.is_placed, commands.start_ns, commands.enter_ns)
+    last = np.where(commands.is_placed, commands.end_ns, commands.return_ns)
+    chosen = np.flatnonzero((first < end_ns) & (last > begin_ns))
+    chosen_calls = np.flatnonzero((calls.enter_ns < end_ns) & (calls.return_ns > begin_ns))
+    return replace(
+        activity,
+        commands=Commands(*(getattr(commands, one.name)[chosen] for one in fields(commands))),
+        calls=Calls(*(getattr(calls, one.name)[chosen_calls] for one in fields(calls))),
+        edges=_moved(activity.edges, (chosen, len(commands)), (chosen, len(commands))),
+        waits=_moved(activity.waits, (chosen_calls, len(calls)), (chosen, len(commands))),
+    )
+
+
+def _moved(pairs: Int64s, *chosen: tuple[Int64s, int]) -> Int64s:
+    """Pairs of positions, as positions among those that were chosen of so many."""
+    columns = []
+    for column, (kept, count) in zip(pairs.T, chosen, strict=True):
+        place = np.full(count, -1)
+        place[kept] = np.arange(len(kept))
+        columns.append(place[column])
+    moved = np.stack(columns, axis=1)
+    return moved[(moved >= 0).all(axis=1)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.intervals import at_least, common, gaps, union
+from cltrace.timeline.intervals import at_least, common, gaps, lanes, union
 from cltrace.timeline.points import Bools
 
 TRANSFERS = ("write", "read", "copy", "map", "unmap", "migrate")
@@ -18,7 +18,7 @@ class Busy:
 
     `span_ns` is from its first start to its last end. `overlapped_ns` is the time with two commands or
     more. `transfer_ns` and `compute_ns` are the times in which a transfer, a kernel ran; `both_ns` in
-    which both did.
+    which both did. `lanes` is how many commands ran at once at most.
     """
 
     number: int
@@ -30,6 +30,7 @@ class Busy:
     compute_ns: int
     both_ns: int
     longest_gap_ns: int
+    lanes: int
 
     @property
     def idle_ns(self) -> int:
@@ -72,4 +73,5 @@ def _busy(activity: Activity, members: Bools, number: int) -> Busy:
         compute_ns=compute.total_ns,
         both_ns=common(transfer, compute).total_ns,
         longest_gap_ns=int((between.end_ns - between.start_ns).max(initial=0)),
+        lanes=int(lanes(start, end).max()) + 1,
     )

@@ -150,6 +150,7 @@ def _segments(
                 observations=piece.observations,
                 rejected=0,
                 reason="" if piece.is_straight else "its rate changes here",
+                quantum_ns=1,
             )
         )
     return found
@@ -172,6 +173,7 @@ def _unaligned(device_id: int, reason: str, rejected: int) -> ClockSegment:
         observations=0,
         rejected=rejected,
         reason=reason,
+        quantum_ns=1,
     )
 
 
@@ -262,3 +264,12 @@ class ClockMap:
             )
             found.append((one, np.flatnonzero(is_here)))
         return found
+
+
+def clock_maps(segments: tuple[ClockSegment, ...]) -> dict[int, ClockMap]:
+    """The maps of devices, by number."""
+    devices = sorted({segment.device_id for segment in segments})
+    return {
+        device: ClockMap(tuple(one for one in segments if one.device_id == device))
+        for device in devices
+    }

@@ -119,7 +119,12 @@ def host_waits(activity: Activity) -> HostWaits:
     of_call = np.full(len(calls), NONE)
     of_call[call[order][call[order] >= 0]] = np.flatnonzero(call[order] >= 0)
     return HostWaits(
-        *(column[order] for column in (thread, enter, returned, command, call, site)),
+        thread[order],
+        enter[order],
+        returned[order],
+        command[order],
+        call[order],
+        site[order],
         also=np.stack([of_call[pairs[:, 0]], pairs[:, 1]], axis=1),
     )
 

@@ -80,21 +80,19 @@ class Lines:
 
     def keeping(self, points: Points) -> "Lines":
         """The lines of the set that keep all bounds of `points` too."""
-        lines, last = self, (-1, -1)
+        lines, last = self, (0.0, -1)
         while lines.exist and len(points):
             values = lines.values(points.time_ns)
             above = values.max(axis=0) - points.upper_ns
             below = points.lower_ns - values.min(axis=0)
-            worst = (int(above.argmax()), int(below.argmax()))
-            excess = (above[worst[0]], below[worst[1]])
+            high, low = int(above.argmax()), int(below.argmax())
+            sign, worst = (1.0, high) if above[high] >= below[low] else (-1.0, low)
             # The same bound twice: what is left of it is rounding.
-            if max(excess) <= _TOLERANCE_NS or worst == last:
+            if max(above[high], below[low]) <= _TOLERANCE_NS or (sign, worst) == last:
                 break
-            last = worst
-            if excess[0] >= excess[1]:
-                lines = _cut(lines, points.time_ns[worst[0]], points.upper_ns[worst[0]], 1.0)
-            else:
-                lines = _cut(lines, points.time_ns[worst[1]], points.lower_ns[worst[1]], -1.0)
+            last = (sign, worst)
+            bound_ns = points.upper_ns[worst] if sign > 0 else points.lower_ns[worst]
+            lines = _cut(lines, points.time_ns[worst], bound_ns, sign)
         return lines
 
 

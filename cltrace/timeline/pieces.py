@@ -49,10 +49,11 @@ def pieces_of(points: Points, division: Division, last_ns: float) -> list[Piece]
     found: list[Piece] = []
     for number, (stretch, core) in enumerate(zip(stretches, cores, strict=True)):
         begin_ns, end_ns = begins[number], ends[number]
+        is_last = number + 1 == len(cores)
         if core.is_straight and stretch.has_core:
-            is_last = number + 1 == len(cores)
             core_end_ns = end_ns if is_last else float(points.time_ns[stretch.core_end])
-            found.append(_line(core, core_end_ns))
+            following = None if is_last or core_end_ns < end_ns else cores[number + 1]
+            found.append(_line(core, core_end_ns, following))
             begin_ns = core_end_ns
         if begin_ns < end_ns or not found:
             found += _chords(points, begin_ns, end_ns, _rates(cores[max(number - 1, 0) :][:3]))
@@ -107,7 +108,8 @@ def _core(points: Points) -> _Core:
     return replace(core, is_straight=lines.middle[2] >= core.slack_ns / 2)
 
 
-def _line(core: _Core, end_ns: float) -> Piece:
+def _line(core: _Core, end_ns: float, following: _Core | None) -> Piece:
+    """The piece of a core; `following` is the core that begins where it ends, if one does."""
     offset_ns, slope, half_width_ns = core.lines.middle
     lower, upper = core.reach
     bound_ns = max(float((upper - offset_ns).max()), float((offset_ns - lower).max()))
@@ -119,9 +121,18 @@ def _line(core: _Core, end_ns: float) -> Piece:
         half_width_ns + _ROUNDING_NS,
         bound_ns + _ROUNDING_NS,
         is_straight=True,
-        gap_ns=0.0,
+        gap_ns=_jump_ns(core, following, end_ns) if following else 0.0,
         observations=len(core.points),
     )
+
+
+def _jump_ns(before: _Core, after: _Core, time_ns: float) -> float:
+    """By how much all lines of two cores are apart at a time."""
+    if not after.lines.exist:
+        return 0.0
+    low, high = before.lines.range_at(time_ns)
+    later_low, later_high = after.lines.range_at(time_ns)
+    return max(later_low - high, low - later_high, 0.0)
 
 
 def _rates(cores: list[_Core]) -> tuple[float, float]:

@@ -8,9 +8,9 @@ import numpy as np
 from cltrace.errors import DamagedTraceError
 from cltrace.events.apis import COMMAND_KINDS
 from cltrace.events.clocks import CLOCK_METHOD, ClockSegment
-from cltrace.events.kinds import FAULT_SHIFT, UNTIMED_STAMPS, UNUSABLE_STAMPS, ClockState
+from cltrace.events.kinds import FAULT_SHIFT, UNUSABLE_STAMPS, ClockState
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
-from cltrace.timeline.clocks import ClockMap
+from cltrace.timeline.clocks import ClockMap, clock_maps
 from cltrace.timeline.hosts import Axis, axis_of
 from cltrace.timeline.points import NEVER, Int64s
 from cltrace.timeline.stamps import STAGES
@@ -18,6 +18,7 @@ from cltrace.timeline.timekeeping import keep_time
 from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts
 from cltrace.trace.reader import Trace
 
+_KIND_OF_API: Final = {int(api): KINDS.index(kind.value) for api, kind in COMMAND_KINDS.items()}
 _HIGHEST_NUMBER: Final = 1 << 24
 _COMMAND_COLUMNS: Final = (
     *("id", "api", "thread_id", "queue_id", "site_id", "launch_id"),
@@ -32,32 +33,37 @@ _CALL_COLUMNS: Final = (
 )
 
 
-def read_activity(trace: Trace) -> Activity:
-    """The activity in a trace. Raises: `DamagedTraceError`."""
+def read_commands(trace: Trace) -> tuple[HostCalls, QueueFacts]:
+    """The commands and other calls of a trace as they were recorded. Raises: `DamagedTraceError`."""
     raw = trace.columns({name: name for name in _COMMAND_COLUMNS}, "command ORDER BY id")
+    raw["flags"] = np.where(raw["flags"] == ABSENT, 0, raw["flags"])
     raw_calls = trace.columns({name: name for name in _CALL_COLUMNS}, "api_call ORDER BY id")
     edges = _pairs(trace, "edge", "command_id", "waits_for_command_id", raw["id"], raw["id"])
     waits = _pairs(trace, "wait", "api_call_id", "command_id", raw_calls["id"], raw["id"])
     queues = trace.columns(
         {"queue": "queue_id", "device": "device_id", "properties": "properties"}, "v_queue"
     )
+    numbers = queues["queue"].tolist()
+    keeps_order = (queues["properties"] & OUT_OF_ORDER == 0).tolist()
     facts = QueueFacts(
-        dict(zip(queues["queue"].tolist(), queues["device"].tolist(), strict=True)),
-        {
-            int(queue): not properties & OUT_OF_ORDER
-            for queue, properties in zip(
-                queues["queue"].tolist(), queues["properties"].tolist(), strict=True
-            )
-        },
+        dict(zip(numbers, queues["device"].tolist(), strict=True)),
+        dict(zip(numbers, keeps_order, strict=True)),
     )
-    clocks, raw["flags"] = _clocks(trace, HostCalls(raw, raw_calls, edges, waits, 0), facts)
+    return HostCalls(raw, raw_calls, edges, waits, 0), facts
+
+
+def read_activity(trace: Trace) -> Activity:
+    """The activity in a trace. Raises: `DamagedTraceError`."""
+    found, facts = read_commands(trace)
+    raw = found.commands
+    clocks, raw["flags"] = _clocks(trace, found, facts)
     axis = axis_of(trace)
     process_of = _leading(trace, "v_thread", "thread_id", "process_id")
     return Activity(
         _commands(trace, raw, facts, process_of, axis, clocks),
-        _calls(raw_calls, process_of, axis),
-        edges,
-        waits,
+        _calls(found.calls, process_of, axis),
+        found.edges,
+        found.waits,
         frozenset(queue for queue, keeps in facts.keeps_order.items() if keeps),
         _names(trace),
         axis,
@@ -65,21 +71,12 @@ def read_activity(trace: Trace) -> Activity:
     )
 
 
-def clock_maps(segments: tuple[ClockSegment, ...]) -> dict[int, ClockMap]:
-    """The maps of devices, by number."""
-    devices = sorted({segment.device_id for segment in segments})
-    return {
-        device: ClockMap(tuple(one for one in segments if one.device_id == device))
-        for device in devices
-    }
-
-
 def stored_segments(trace: Trace) -> tuple[ClockSegment, ...]:
     """The clock segments that a trace has; none if they are of an older method."""
     rows = trace.rows(
         "SELECT device_id, state, is_straight, from_enter_host_ns, to_enter_host_ns, from_device_ns, "
         "to_device_ns, anchor_device_ns, anchor_host_ns, drift, half_width_ns, bound_ns, observations, "
-        "rejected, reason, method, input_hash FROM v_clock_segment"
+        "rejected, reason, quantum_ns, method, input_hash FROM v_clock_segment"
     )
     known = {state.value: state for state in ClockState}
     segments = tuple(
@@ -93,8 +90,7 @@ def _clocks(
     trace: Trace, found: HostCalls, queues: QueueFacts
 ) -> tuple[dict[int, ClockMap], Int64s]:
     """The clocks of all devices, and the commands' flags with the faults of their stamps."""
-    flags = np.where(found.commands["flags"] == ABSENT, 0, found.commands["flags"])
-    found.commands["flags"] = flags
+    flags = found.commands["flags"]
     segments = stored_segments(trace)
     if not segments:
         kept = keep_time(found, queues)
@@ -147,15 +143,11 @@ def _commands(
     axis: Axis,
     clocks: Mapping[int, ClockMap],
 ) -> Commands:
-    process = _led(process_of, raw["thread_id"])
+    process, origin = _origins(raw, process_of, axis)
     device = _led(queues.device_ids, raw["queue_id"])
-    origin = _led(axis.origin_host_ns, process)
-    origin = np.where(origin == ABSENT, 0, origin)
-    placed = _placed(raw, device, clocks)
-    kinds = {int(api): KINDS.index(kind.value) for api, kind in COMMAND_KINDS.items()}
-    kernel_of = {launch: number for number, launch in _kernel_numbers(trace)}
     queued, submit, start, end = (
-        np.where(column == ABSENT, ABSENT, column - origin) for column in placed
+        np.where(column == ABSENT, ABSENT, column - origin)
+        for column in _placed(raw, device, clocks)
     )
     return Commands(
         id=raw["id"],
@@ -164,8 +156,8 @@ def _commands(
         queue=raw["queue_id"],
         device=device,
         api=raw["api"],
-        kind=_led(kinds, raw["api"]),
-        kernel=np.maximum(_led(kernel_of, raw["launch_id"]), 0),
+        kind=_led(_KIND_OF_API, raw["api"]),
+        kernel=np.maximum(_led(_kernel_of_launch(trace), raw["launch_id"]), 0),
         launch=raw["launch_id"],
         site=raw["site_id"],
         enter_ns=raw["enter_host_ns"] - origin,
@@ -215,15 +207,13 @@ def _durations(raw: Mapping[str, Int64s]) -> Int64s:
     start, end = raw["start_device_ns"], raw["end_device_ns"]
     complete, enter = raw["complete_host_ns"], raw["enter_host_ns"]
     is_timed = (start != ABSENT) & (end != ABSENT) & (end >= start)
-    is_timed &= raw["flags"] & (int(UNTIMED_STAMPS) << FAULT_SHIFT) == 0
+    is_timed &= raw["flags"] & (int(UNUSABLE_STAMPS) << FAULT_SHIFT) == 0
     is_seen = ~is_timed & (complete != ABSENT) & (complete >= enter)
     return np.where(is_timed, end - start, np.where(is_seen, complete - enter, ABSENT))
 
 
 def _calls(raw: Mapping[str, Int64s], process_of: Mapping[int, int], axis: Axis) -> Calls:
-    process = _led(process_of, raw["thread_id"])
-    origin = _led(axis.origin_host_ns, process)
-    origin = np.where(origin == ABSENT, 0, origin)
+    process, origin = _origins(raw, process_of, axis)
     return Calls(
         raw["id"],
         process,
@@ -238,11 +228,20 @@ def _calls(raw: Mapping[str, Int64s], process_of: Mapping[int, int], axis: Axis)
     )
 
 
-def _kernel_numbers(trace: Trace) -> list[tuple[int, int]]:
-    """For each launch the number of its kernel's name, and the launch."""
-    rows = trace.rows("SELECT launch_id, kernel FROM v_launch ORDER BY launch_id")
+def _origins(
+    raw: Mapping[str, Int64s], process_of: Mapping[int, int], axis: Axis
+) -> tuple[Int64s, Int64s]:
+    """The process of each row, and where the axis begins on its clock."""
+    process = _led(process_of, raw["thread_id"])
+    origin = _led(axis.origin_host_ns, process)
+    return process, np.where(origin == ABSENT, 0, origin)
+
+
+def _kernel_of_launch(trace: Trace) -> dict[int, int]:
+    """For each launch configuration the number of its kernel's name."""
     numbers: dict[str, int] = {"": 0}
-    return [(numbers.setdefault(str(name or ""), len(numbers)), int(one)) for one, name in rows]
+    rows = trace.rows("SELECT launch_id, kernel FROM v_launch ORDER BY launch_id")
+    return {int(one): numbers.setdefault(str(name or ""), len(numbers)) for one, name in rows}
 
 
 def _names(trace: Trace) -> Names:

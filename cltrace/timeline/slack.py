@@ -28,6 +28,7 @@ class _Slack:
         commands, waits = activity.commands, needs.waits
         self._needs = needs
         self._end = commands.end_ns.tolist()
+        self._queued_ns = commands.queued_ns
         self._queued = commands.queued_ns.tolist()
         self._thread = commands.thread.tolist()
         self._release = needs.release_ns.tolist()
@@ -45,17 +46,17 @@ class _Slack:
 
     def of_commands(self) -> Int64s:
         """The slack of each command."""
-        waits = self._needs.waits
-        count = len(self._placed)
-        times = np.concatenate([self._start[self._placed], waits.return_ns])
-        items = np.concatenate([self._placed, -1 - np.arange(len(waits))])
-        # What a delay reaches comes later: it is done first. A command before a wait that returns then.
-        order = np.lexsort((np.arange(len(items)) >= count, -times))
-        for item in items[order].tolist():
-            if item >= 0:
-                self._pass_command(item)
-            else:
-                self._pass_wait(-1 - item)
+        waits, placed = self._needs.waits, self._placed
+        times = (self._start[placed], self._queued_ns[placed], waits.return_ns)
+        which = (placed, placed, np.arange(len(waits)))
+        steps = (self._pass_command, self._pass_enqueueing, self._pass_wait)
+        kind = np.repeat(np.arange(len(steps)), [len(one) for one in times])
+        # What a delay reaches comes later: it is done first.
+        order = np.lexsort((kind, -np.concatenate(times)))
+        for number, item in zip(
+            kind[order].tolist(), np.concatenate(which)[order].tolist(), strict=True
+        ):
+            steps[number](item)
         return np.array(self._of_command, np.int64)
 
     def _pass_command(self, command: int) -> None:
@@ -63,6 +64,10 @@ class _Slack:
         slack, release = self._of_command[command], self._release[command]
         for before in self._before.get(command, ()):
             self._lower(before, slack + release - self._end[before])
+
+    def _pass_enqueueing(self, command: int) -> None:
+        """Hand the slack of a command to the thread that enqueued it."""
+        slack, release = self._of_command[command], self._release[command]
         thread = self._thread[command]
         room = slack + max(release - self._queued[command], 0)
         self._of_thread[thread] = min(self._of_thread.get(thread, UNLIMITED_NS), room)

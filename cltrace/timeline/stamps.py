@@ -16,6 +16,7 @@ STAGES: Final = ("queued", "submit", "start", "end")
 
 _EARLIEST_NS: Final = 1000
 """No counter that has run since anything was switched on is below a microsecond."""
+_LONGEST_AFTER_NS: Final = 3600e9
 _LONGEST_STILL_NS: Final = 1_000_000
 """A clock that shows the same after a millisecond does not run."""
 
@@ -35,8 +36,18 @@ def faults_in_themselves(commands: Mapping[str, Int64s], has_stamps: Bools) -> I
     faults[is_zero] |= StampFault.ZERO
     faults[is_reversed] |= StampFault.REVERSED
     faults[_made_up(commands, has_stamps)] |= StampFault.MADE_UP
+    faults[_apart(commands)] |= StampFault.FOREIGN
     faults[~has_stamps] = 0
     return faults
+
+
+def _apart(commands: Mapping[str, Int64s]) -> Bools:
+    """Stamps that are farther apart than the host's whole record and an hour."""
+    queued, _, _, end = (column.astype(np.float64) for column in stamp_columns(commands))
+    times = (commands["enter_host_ns"], commands["return_host_ns"])
+    record_ns = float(times[1].max(initial=0)) - float(times[0].min(initial=0))
+    apart: Bools = end - queued > record_ns + _LONGEST_AFTER_NS
+    return apart
 
 
 def _made_up(commands: Mapping[str, Int64s], has_stamps: Bools) -> Bools:

@@ -76,15 +76,17 @@ def _keep_device(commands: Mapping[str, Int64s], observed: Int64s, device_id: in
         observed[usable],
         usable,
     )
+    quantum = quantum_ns(commands, usable)
     fitted = fit_clock(
         seen,
         device_id=device_id,
-        quantum_ns=quantum_ns(commands, usable),
+        quantum_ns=quantum,
         unusable=int((faults != 0).sum()),
     )
     faults[usable] |= fitted.faults
     digest = _digest(seen)
-    return KeptTime(tuple(replace(one, input_hash=digest) for one in fitted.segments), faults)
+    segments = (replace(one, quantum_ns=quantum, input_hash=digest) for one in fitted.segments)
+    return KeptTime(tuple(segments), faults)
 
 
 def _digest(seen: Observations) -> int:

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.events.kinds import FAULT_SHIFT, UNTIMED_STAMPS
+from cltrace.events.kinds import FAULT_SHIFT, UNUSABLE_STAMPS
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
 
-UNTIMED: Final = int(UNTIMED_STAMPS) << FAULT_SHIFT
-"""Set in `flags` of a command whose stamps do not say how long it took."""
+UNUSABLE: Final = int(UNUSABLE_STAMPS) << FAULT_SHIFT
+"""Set in `flags` of a command whose stamps cannot be right."""
 _SHORTEST_NS: Final = 0
 
 
@@ -55,7 +55,7 @@ def durations(commands: dict[str, Int64s]) -> Durations:
     complete, enter = commands["complete_host_ns"], commands["enter_host_ns"]
     with np.errstate(over="ignore"):
         on_device, on_host, waited = end - start, complete - enter, start - queued
-    is_sound = commands["flags"] & UNTIMED == 0
+    is_sound = commands["flags"] & UNUSABLE == 0
     has_stamps = (start != ABSENT) & (end != ABSENT) & (on_device >= _SHORTEST_NS) & is_sound
     has_completion = (complete != ABSENT) & ~has_stamps & (on_host >= 0)
     is_first = commands["flags"] & FIRST_LAUNCH != 0

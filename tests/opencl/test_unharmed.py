@@ -195,6 +195,18 @@ def test_shadowing_modules_keep_nothing_from_being_traced(run: Runner, tmp_path:
         assert trace.rows("SELECT count(*) FROM v_command") == [(expected,)]
 
 
+def test_a_failing_import_of_pyopencl_looks_as_it_does_untraced(
+    run: Runner, tmp_path: Path
+) -> None:
+    (tmp_path / "pytools.py").write_text("x = 1\n")
+    program = tmp_path / "program.py"
+    program.write_text("import pyopencl\n")
+    traced = run("run", "-q", "-o", "t.cltrace", sys.executable, program)
+    plain = run(program, command=[sys.executable])
+    assert traced == plain
+    assert "cannot import name" in plain.stderr
+
+
 def test_threads_that_import_meanwhile_lose_nothing(run: Runner, tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / f"own_{number}.py").write_text(f"import json\nnumber = {number}\n")

@@ -50,6 +50,11 @@ READING = {
         ["summary", "--failed"],
         ["summary", "--kernel", "*", "--from", "0", "--to", "99"],
     ],
+    "timeline": [
+        ["timeline"],
+        ["timeline", "--top", "0"],
+        ["timeline", "--kernel", "*", "--from", "0", "--to", "99"],
+    ],
     "info": [["info"]],
     "query": [["query", "{}", f"SELECT * FROM {view.name}"] for view in VIEWS],
     "merge": [["merge", "-f", "-o", "merged.cltrace", "{}", "{copy}"]],
@@ -90,13 +95,13 @@ def test_hostile_text_goes_through_every_verb_and_format(
     path = make_trace("hostile.cltrace", text=hostile_text)
     for words in READING[verb]:
         chosen = words_of(words, path)
-        if verb in {"summary", "info", "query"}:
+        if verb in {"summary", "timeline", "info", "query"}:
             chosen += ["--format", form]
         done = run(*chosen, env={"COLUMNS": "80"})
         check(done)
         if verb != "recover":
             assert done.status == 0, done.stderr
-        if verb in {"summary", "info", "query"}:
+        if verb in {"summary", "timeline", "info", "query"}:
             check_form(done.stdout, form)
 
 

@@ -123,6 +123,10 @@ class _Watch:
                 self._name = None
                 self._act()
 
+        # Python leaves the frames of its import machinery out of tracebacks: this is one of them.
+        if hasattr(exec_module.__code__, "replace"):
+            code = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+            exec_module.__code__ = code
         loader.exec_module = exec_module
 
     def _act(self):

@@ -120,6 +120,7 @@ CLOCK_SEGMENT = Table(
         "observations INTEGER NOT NULL",
         "rejected INTEGER NOT NULL",
         "reason TEXT NOT NULL",
+        "quantum_ns INTEGER NOT NULL",
         "method INTEGER NOT NULL",
         "input_hash INTEGER NOT NULL",
     ),

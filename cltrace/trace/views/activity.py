@@ -4,15 +4,14 @@ from typing import Final
 
 from cltrace.events.kinds import (
     FAULT_SHIFT,
-    UNTIMED_STAMPS,
     UNUSABLE_STAMPS,
     ClockState,
     StampFault,
+    fault_name,
 )
 from cltrace.trace.views.model import SITE_SQL, View, columns
 
 FAULTS_UNUSABLE: Final = int(UNUSABLE_STAMPS) << FAULT_SHIFT
-FAULTS_UNTIMED: Final = int(UNTIMED_STAMPS) << FAULT_SHIFT
 
 V_LAUNCH: Final = View(
     "v_launch",
@@ -65,8 +64,7 @@ def _on_host_clock(stamp: str) -> str:
 def _words(flags: str, faults: type[StampFault]) -> str:
     """SQL for the names of the faults that are set, with blanks between; NULL for none."""
     words = " || ".join(
-        f"iif({flags} & {fault << FAULT_SHIFT}, '{(fault.name or '').lower().replace('_', '-')} ', '')"
-        for fault in faults
+        f"iif({flags} & {fault << FAULT_SHIFT}, '{fault_name(fault)} ', '')" for fault in faults
     )
     return f"nullif(rtrim({words}), '')"
 
@@ -107,7 +105,7 @@ V_COMMAND: Final = View(
         ("complete_host_ns", "c.complete_host_ns", "completion, with --timing callback or sync"),
         (
             "duration_ns",
-            f"CASE WHEN c.end_device_ns >= c.start_device_ns AND c.flags & {FAULTS_UNTIMED} = 0 "
+            f"CASE WHEN c.end_device_ns >= c.start_device_ns AND c.flags & {FAULTS_UNUSABLE} = 0 "
             "THEN c.end_device_ns - c.start_device_ns "
             "WHEN c.complete_host_ns >= c.enter_host_ns "
             "THEN c.complete_host_ns - c.enter_host_ns END",
@@ -115,7 +113,7 @@ V_COMMAND: Final = View(
         ),
         (
             "wait_ns",
-            f"CASE WHEN c.start_device_ns >= c.queued_device_ns AND c.flags & {FAULTS_UNTIMED} = 0 "
+            f"CASE WHEN c.start_device_ns >= c.queued_device_ns AND c.flags & {FAULTS_UNUSABLE} = 0 "
             "THEN c.start_device_ns - c.queued_device_ns END",
             "START - QUEUED",
         ),
@@ -229,6 +227,7 @@ V_CLOCK_SEGMENT: Final = View(
         ("observations", "bounds that it keeps"),
         ("rejected", "commands left out because they contradict"),
         ("reason", "why the state is not proven; empty if it is"),
+        ("quantum_ns", "the step in which the device's stamps move"),
         ("method", "version of the method that fitted it"),
         ("input_hash", "CRC-32 of what it was fitted to"),
     ),

@@ -1,0 +1,47 @@
+"""`cltrace timeline`: when what ran, why devices waited, and what could be done better."""
+
+import argparse
+
+from cltrace.commands.argument_types import natural, time_ns
+from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.errors import UsageError
+from cltrace.report.timeline import TimelineOptions, timeline
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `timeline`."""
+    add_trace_argument(parser)
+    parser.add_argument(
+        "--from",
+        dest="from_ns",
+        metavar="T",
+        type=time_ns,
+        help="show what went on from T after the start: 1.5, 200ms, 30us",
+    )
+    parser.add_argument("--to", dest="to_ns", metavar="T", type=time_ns, help="and until T")
+    parser.add_argument("--kernel", metavar="GLOB", help="draw only such kernels")
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=natural,
+        default=8,
+        help="most kernels a queue, and most rows a table; 0 for all (default 8)",
+    )
+    add_format_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the timeline of a trace."""
+    if arguments.from_ns is not None and (arguments.to_ns or arguments.from_ns) < arguments.from_ns:
+        raise UsageError("--to is before --from: nothing is between them")
+    options = TimelineOptions(
+        from_ns=arguments.from_ns,
+        to_ns=arguments.to_ns,
+        kernel=arguments.kernel,
+        top=arguments.top or None,
+    )
+    with opened(arguments.trace) as trace:
+        document = timeline(trace, options)
+    print_document(document, color=arguments.color, form=arguments.format)
+    return 0

@@ -1,0 +1,91 @@
+"""Charts over time, drawn with characters: a row's height is how busy it was in each moment."""
+
+from typing import Final
+
+import numpy as np
+from rich.text import Text
+
+from cltrace.report.document import Chart, ChartRow, RowKind
+from cltrace.report.quantities import time_text
+from cltrace.report.text import plain
+from cltrace.timeline.intervals import Intervals, covered_ns
+
+_HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
+_ASCII_HEIGHTS: Final = " .:-=+*#@"
+_LABEL_SHARE: Final = 0.3
+_LONGEST_LABEL: Final = 30
+_STYLES: Final = {
+    RowKind.HOST: "cyan",
+    RowKind.QUEUE: "bold",
+    RowKind.KERNEL: "green",
+    RowKind.TRANSFER: "magenta",
+}
+_TICK_EVERY: Final = 16
+
+
+def shares(chart: Chart, row: ChartRow, parts: int) -> list[float]:
+    """The share of each of `parts` equal parts of a chart's time in which a row was busy."""
+    edges = np.linspace(chart.begin_ns, max(chart.end_ns, chart.begin_ns + 1), parts + 1)
+    whole = np.round(edges).astype(np.int64)
+    covered = covered_ns(Intervals(row.start_ns, row.end_ns), whole[:-1], whole[1:])
+    found: list[float] = (covered / np.maximum(np.diff(whole), 1)).tolist()
+    return found
+
+
+def drawn_chart(chart: Chart, width: int, *, is_ascii: bool) -> list[Text]:
+    """A chart as lines of `width` columns."""
+    longest = max((len(_label(row)) for row in chart.rows), default=0)
+    label_width = min(longest, _LONGEST_LABEL, int(width * _LABEL_SHARE))
+    cells = max(width - label_width - 3, 10)
+    bar = "|" if is_ascii else "│"
+    lines = [Text(plain(chart.title), style="bold")] if chart.title else []
+    for row in chart.rows:
+        line = Text(_cut(_label(row), label_width, is_ascii=is_ascii).ljust(label_width))
+        line.append(f" {bar}", style="dim")
+        line.append(_bar(chart, row, cells, is_ascii=is_ascii), style=_STYLES[row.kind])
+        line.append(bar, style="dim")
+        lines.append(line)
+    lines.append(
+        Text(" " * (label_width + 2) + _axis(chart, cells, is_ascii=is_ascii), style="dim")
+    )
+    return lines
+
+
+def _label(row: ChartRow) -> str:
+    return "  " * row.depth + plain(row.label)
+
+
+def _cut(label: str, width: int, *, is_ascii: bool) -> str:
+    if len(label) <= width:
+        return label if not is_ascii else label.encode("ascii", "replace").decode()
+    mark = "..." if is_ascii else "…"
+    indent = len(label) - len(label.lstrip())
+    room = max(width - len(mark) - indent, 2)
+    name = label.lstrip()
+    cut = f"{' ' * indent}{name[: room - room // 2]}{mark}{name[len(name) - room // 2 :]}"
+    return cut if not is_ascii else cut.encode("ascii", "replace").decode()
+
+
+def _bar(chart: Chart, row: ChartRow, cells: int, *, is_ascii: bool) -> str:
+    heights = _ASCII_HEIGHTS if is_ascii else _HEIGHTS
+    highest = len(heights) - 1
+    # What went on at all is seen, however short it was.
+    levels = [
+        0 if share <= 0 else min(max(round(share * highest), 1), highest)
+        for share in shares(chart, row, cells)
+    ]
+    return "".join(heights[level] for level in levels)
+
+
+def _axis(chart: Chart, cells: int, *, is_ascii: bool) -> str:
+    """Times at regular places below a chart."""
+    count = max(cells // _TICK_EVERY, 1)
+    line = [" "] * (cells + 1)
+    for tick in range(count + 1):
+        at = round(tick * cells / count)
+        text = time_text(chart.begin_ns + (chart.end_ns - chart.begin_ns) * tick / count)
+        text = text.replace("µ", "u") if is_ascii else text
+        begin = min(max(at - len(text) // 2, 0), cells + 1 - len(text))
+        if all(one == " " for one in line[max(begin - 1, 0) : begin + len(text) + 1]):
+            line[begin : begin + len(text)] = text
+    return "".join(line).rstrip()

@@ -1,0 +1,136 @@
+"""How well the devices' clocks are known, and what is wrong with their stamps."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from cltrace.events.clocks import ClockSegment
+from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
+from cltrace.report.document import Column, Fact, Table, Unit, Value
+from cltrace.report.quantities import counted, time_text
+from cltrace.timeline.activity import Activity
+from cltrace.timeline.reading import stored_segments
+from cltrace.trace.reader import Trace
+
+_WORST_FIRST: Final = (ClockState.UNALIGNED, ClockState.CONDITIONAL, ClockState.PROVEN)
+
+
+def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
+    """The clock of each device."""
+    known = {
+        int(number): (str(name), resolution)
+        for number, name, resolution in trace.rows(
+            "SELECT device_id, name, timer_resolution_ns FROM v_device"
+        )
+    }
+    rows = []
+    for device in sorted({one.device_id for one in segments}):
+        own = [one for one in segments if one.device_id == device]
+        name, claimed = known.get(device, (f"device {device}", None))
+        rows.append((name, *_clock_row(own, claimed if isinstance(claimed, int) else None)))
+    has_reasons = any(row[-1] for row in rows)
+    return Table(
+        "clocks",
+        "Device clocks on the host's",
+        (
+            Column("device", "device", keep=60),
+            Column("state", "state", keep=100),
+            Column("half_width_ns", "half-width", Unit.NS, 95),
+            Column("bound_ns", "bound", Unit.NS, 90),
+            Column("drift_ppm", "drift (ppm)", Unit.PLAIN, 85),
+            Column("quantum_ns", "step", Unit.NS, 50),
+            Column("segments", "pieces", Unit.COUNT, 35),
+            Column("observations", "bounds kept", Unit.COUNT, 40),
+            Column("rejected", "rejected", Unit.COUNT, 70),
+            *([Column("reason", "why not proven", Unit.PROSE, 60)] if has_reasons else []),
+        ),
+        rows if has_reasons else [row[:-1] for row in rows],
+        note="half-width: if the drift is exact; bound: whatever drift the observations allow",
+        why_empty="no command has device stamps",
+    )
+
+
+def _clock_row(segments: Sequence[ClockSegment], claimed_ns: int | None) -> tuple[Value, ...]:
+    """What is said of one clock: of its longest piece, and why it is not proven."""
+    state = worst_state(segments)
+    longest = max(segments, key=lambda one: one.observations)
+    is_aligned = state is not ClockState.UNALIGNED
+    reasons = [one.reason for one in segments if one.reason]
+    if claimed_ns and longest.quantum_ns > claimed_ns:
+        reasons.append(
+            f"its stamps move in steps of {time_text(longest.quantum_ns)}, and it claims "
+            f"{time_text(claimed_ns)}"
+        )
+    return (
+        state.value,
+        longest.half_width_ns if is_aligned else None,
+        longest.bound_ns if is_aligned else None,
+        longest.drift * 1e6 if is_aligned else None,
+        longest.quantum_ns,
+        len(segments),
+        sum(one.observations for one in segments),
+        max(one.rejected for one in segments),
+        "; ".join(dict.fromkeys(reasons)),
+    )
+
+
+def fault_table(activity: Activity) -> Table:
+    """What is wrong with stamps, by device."""
+    commands = activity.commands
+    faults = commands.flags >> FAULT_SHIFT
+    rows = []
+    for device in np.unique(commands.device[faults != 0]).tolist():
+        here = commands.device == device
+        for fault in StampFault:
+            count = int((here & (faults & int(fault) != 0)).sum())
+            if count:
+                name = (fault.name or "").lower().replace("_", "-")
+                rows.append((activity.names.devices.get(device, ""), name, count, _MEANINGS[fault]))
+    return Table(
+        "stamp_faults",
+        "Stamps that cannot be right",
+        (
+            Column("device", "device", keep=45),
+            Column("fault", "fault"),
+            Column("commands", "commands", Unit.COUNT),
+            Column("meaning", "what that is", Unit.PROSE, 60),
+        ),
+        rows,
+    )
+
+
+def worst_state(segments: Sequence[ClockSegment]) -> ClockState:
+    """The state of a clock as a whole: that of its worst segment."""
+    return next(state for state in _WORST_FIRST if any(one.state is state for one in segments))
+
+
+def clock_facts(trace: Trace) -> list[Fact]:
+    """A line for the head of a report on each device whose clock is stored."""
+    segments = stored_segments(trace)
+    found = []
+    for device in sorted({one.device_id for one in segments}):
+        own = [one for one in segments if one.device_id == device]
+        state, longest = worst_state(own), max(own, key=lambda one: one.observations)
+        if state is ClockState.UNALIGNED:
+            text = f"unaligned: {longest.reason}"
+        else:
+            text = (
+                f"{state.value}, ±{time_text(longest.half_width_ns)} (±{time_text(longest.bound_ns)} "
+                f"whatever its drift), drift {longest.drift * 1e6:.2f} ppm"
+            )
+            if len(own) > 1:
+                text += f", {counted(len(own), 'piece', 'pieces')}"
+        found.append(Fact("clock", "device clock", text, longest.bound_ns))
+    return list({fact.text: fact for fact in found}.values())
+
+
+_MEANINGS: Final = {
+    StampFault.ZERO: "a stamp is 0: not timed, not placed",
+    StampFault.REVERSED: "a later stage has an earlier stamp: not timed, not placed",
+    StampFault.MADE_UP: "the driver's clock does not run: not timed, not placed",
+    StampFault.FOREIGN: "of another time than the commands around: not timed, not placed",
+    StampFault.BEFORE_ENQUEUE: "QUEUED before the call that enqueued it was entered",
+    StampFault.AFTER_RETURN: "QUEUED after that call returned",
+    StampFault.AFTER_COMPLETION: "END after a call returned that had waited for it",
+}

@@ -1,0 +1,101 @@
+"""Tables of the critical path and of slack."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from cltrace.report.document import Column, Table, Unit
+from cltrace.report.quantities import more_note
+from cltrace.timeline.activity import KINDS, Activity
+from cltrace.timeline.critical_path import Step, StepKind
+from cltrace.timeline.points import Int64s
+from cltrace.timeline.slack import UNLIMITED_NS
+
+
+def path_table(activity: Activity, steps: Sequence[Step], top: int | None) -> Table:
+    """What the critical path consists of."""
+    total: dict[str, int] = defaultdict(int)
+    count: dict[str, int] = defaultdict(int)
+    for step in steps:
+        name = _step_name(activity, step)
+        total[name] += step.duration_ns
+        count[name] += 1
+    whole = sum(total.values())
+    ordered = sorted(total, key=lambda one: -total[one])
+    return Table(
+        "critical_path",
+        "Critical path: what the time was spent on, end to end",
+        (
+            Column("what", "what"),
+            Column("steps", "steps", Unit.COUNT, 80),
+            Column("total_ns", "time", Unit.NS, 100),
+            Column("share", "share", Unit.SHARE, 95),
+        ),
+        [(one, count[one], total[one], total[one] / whole) for one in ordered[:top]],
+        note=more_note(len(ordered), top),
+    )
+
+
+def _step_name(activity: Activity, step: Step) -> str:
+    if step.kind is StepKind.HOST:
+        return f"host: {activity.names.threads.get(step.thread, 'thread')}"
+    if step.kind is not StepKind.DEVICE:
+        return _STEP_NAMES[step.kind]
+    commands = activity.commands
+    kind = KINDS[int(commands.kind[step.command])]
+    return activity.names.kernels[int(commands.kernel[step.command])] if kind == "kernel" else kind
+
+
+_STEP_NAMES: Final = {
+    StepKind.LAUNCH: "launching: enqueued, not yet running",
+    StepKind.RETURN: "returning: done, the host not yet told",
+}
+
+
+def slack_table(activity: Activity, slack: Int64s, steps: Sequence[Step], top: int | None) -> Table:
+    """How much later kernels could have ended, given the slack of each command in ns."""
+    commands = activity.commands
+    on_path = np.zeros(len(commands), np.int64)
+    for step in steps:
+        if step.kind is StepKind.DEVICE:
+            on_path[step.command] += step.duration_ns
+    is_kernel = commands.are("kernel") & commands.is_placed
+    rows = [
+        _slack_row(
+            activity.names.kernels[kernel],
+            slack[is_kernel & (commands.kernel == kernel)],
+            on_path[is_kernel & (commands.kernel == kernel)],
+        )
+        for kernel in np.unique(commands.kernel[is_kernel]).tolist()
+    ]
+    rows.sort(key=lambda row: -row[3])
+    return Table(
+        "slack",
+        "Slack: how much later launches could have ended without delaying the end",
+        (
+            Column("kernel", "kernel"),
+            Column("launches", "launches", Unit.COUNT, 70),
+            Column("critical", "on the path", Unit.COUNT, 80),
+            Column("critical_ns", "time on it", Unit.NS, 95),
+            Column("slack_min_ns", "least slack", Unit.NS, 75),
+            Column("slack_median_ns", "median slack", Unit.NS, 90),
+        ),
+        rows[:top],
+        note=more_note(len(rows), top),
+    )
+
+
+def _slack_row(
+    kernel: str, slack: Int64s, on_path: Int64s
+) -> tuple[str, int, int, int, int | None, float | None]:
+    known = slack[slack < UNLIMITED_NS]
+    return (
+        kernel,
+        len(slack),
+        int((on_path > 0).sum()),
+        int(on_path.sum()),
+        int(known.min()) if len(known) else None,
+        float(np.median(known)) if len(known) else None,
+    )

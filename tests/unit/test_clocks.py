@@ -1,0 +1,246 @@
+"""Device time on the host's clock: the bound holds, and what contradicts is never called proven."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cltrace.events.kinds import ClockState, StampFault
+from cltrace.timeline.clocks import ClockMap, FittedClock, fit_clock
+from cltrace.timeline.points import NEVER, Float64s, Int64s, Observations
+
+PROBE = Path(__file__).parents[1] / "data" / "h200-clock-probe.npz"
+ZERO_NS = 1_795_269_985_832_608_800
+Clock = Callable[[Float64s], Float64s]
+"""From seconds of true time to the ns by which a device's clock is ahead then."""
+
+
+class World:
+    """A made-up device whose clock is known, and a program that uses it for some seconds."""
+
+    def __init__(self, seed: int, *, seconds: float = 4.0, clock: Clock = np.zeros_like) -> None:
+        chance = np.random.default_rng(seed)
+        pause = chance.exponential(2e5, int(seconds * 4000)) + 20_000
+        enter = 10**12 + np.cumsum(pause).astype(np.int64)
+        self.enter = enter[enter < 10**12 + seconds * 1e9]
+        count = len(self.enter)
+        queued = self.enter + 500 + chance.exponential(1500, count).astype(np.int64)
+        self.returned = queued + 700 + chance.exponential(2000, count).astype(np.int64)
+        self.start = queued + 2000 + chance.exponential(3000, count).astype(np.int64)
+        end = self.start + chance.exponential(8000, count).astype(np.int64)
+        seen = (
+            np.maximum(end, self.returned) + 900 + chance.exponential(5000, count).astype(np.int64)
+        )
+        self.observed = np.where(chance.random(count) < 0.6, seen, NEVER)
+        self._clock = clock
+        self.stamps = {
+            "queued": self.device(queued),
+            "start": self.device(self.start),
+            "end": self.device(end),
+        }
+
+    def device(self, host_ns: Int64s) -> Int64s:
+        """What the device's clock shows at these times."""
+        ahead = self._clock((host_ns - 10**12) / 1e9)
+        shown: Int64s = host_ns - 10**12 + ZERO_NS + ahead.round().astype(np.int64)
+        return shown
+
+    def observations(self) -> Observations:
+        return Observations(
+            self.enter,
+            self.returned,
+            self.stamps["queued"],
+            self.stamps["start"],
+            self.stamps["end"],
+            self.observed,
+            np.arange(len(self.enter)),
+        )
+
+    def fit(self, *, unusable: int = 0) -> FittedClock:
+        return fit_clock(self.observations(), device_id=1, unusable=unusable)
+
+    def shift(self, first: int, last: int, ns: int) -> None:
+        """Move the stamps of some commands."""
+        for stamps in self.stamps.values():
+            stamps[first:last] += ns
+
+
+def outside(world: World, fitted: FittedClock) -> tuple[int, float]:
+    """How many true starts are outside of a proven bound, and what share is proven."""
+    placed = ClockMap(fitted.segments)
+    stamps = world.stamps["start"]
+    off = np.abs(placed.host_ns(stamps, world.enter) - world.start)
+    proven = placed.is_proven(stamps, world.enter)
+    bound = placed.bound_ns(stamps, world.enter)
+    return int((off > bound)[proven].sum()), float(proven.mean())
+
+
+def states(fitted: FittedClock) -> set[ClockState]:
+    return {one.state for one in fitted.segments}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-200, 200))
+def test_a_constant_drift_is_followed_and_proven(seed: int, ppm: float) -> None:
+    world = World(seed, clock=lambda second: second * ppm * 1e3)
+    fitted = world.fit()
+    assert outside(world, fitted) == (0, 1.0)
+    (segment,) = fitted.segments
+    assert segment.state is ClockState.PROVEN
+    assert segment.bound_ns < 4000
+    assert segment.half_width_ns <= segment.bound_ns
+    assert segment.drift == pytest.approx(-ppm * 1e-6, abs=2e-6)
+    assert not fitted.faults.any()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(30, 200), st.floats(-200, 0), st.floats(1.0, 3.0))
+def test_a_change_of_drift_makes_pieces_whose_bounds_hold(
+    seed: int, first: float, second: float, change: float
+) -> None:
+    def clock(time: Float64s) -> Float64s:
+        late = np.maximum(time - change, 0)
+        ahead: Float64s = (time - late) * first * 1e3 + late * second * 1e3
+        return ahead
+
+    world = World(seed, clock=clock)
+    fitted = world.fit()
+    missed, proven = outside(world, fitted)
+    assert missed == 0
+    assert proven > 0.8
+    assert {round(one.drift * 1e6, -1) for one in fitted.segments if one.is_straight} >= {
+        round(-first, -1) + 0.0,
+        round(-second, -1) + 0.0,
+    }
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.floats(5, 200), st.floats(0.5, 20))
+def test_a_drift_that_never_rests_is_not_called_proven_wrongly(
+    seed: int, ppm: float, period: float
+) -> None:
+    def clock(time: Float64s) -> Float64s:
+        swing: Float64s = ppm * 1e3 * period / (2 * np.pi) * np.sin(2 * np.pi * time / period)
+        return swing
+
+    world = World(seed, clock=clock)
+    fitted = world.fit()
+    assert outside(world, fitted)[0] <= 0.001 * len(world.enter)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.floats(0.1, 0.9),
+    st.sampled_from([10**4, -(10**4), 10**6, -(10**6), 10**9, -(2**32), 10**15]),
+)
+def test_a_step_or_a_wrap_is_not_proven(seed: int, where: float, step_ns: int) -> None:
+    world = World(seed)
+    at = int(where * len(world.enter))
+    world.shift(at, len(world.enter), step_ns)
+    assert ClockState.PROVEN not in states(world.fit())
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sets(st.integers(0, 3000), min_size=1, max_size=40),
+    st.sampled_from([50_000, -50_000, 10**7, -(10**7), 10**13, -(10**13)]),
+)
+def test_stamps_of_another_clock_are_rejected_and_named(
+    seed: int, which: set[int], off_ns: int
+) -> None:
+    world = World(seed)
+    chosen = [one for one in which if one < len(world.enter)]
+    for one in chosen:
+        world.shift(one, one + 1, off_ns)
+    fitted = world.fit()
+    assert ClockState.PROVEN not in states(fitted)
+    assert all(fitted.faults[chosen])
+    others = np.ones(len(world.enter), np.bool_)
+    others[chosen] = False
+    placed = ClockMap(fitted.segments)
+    off = np.abs(placed.host_ns(world.stamps["start"], world.enter) - world.start)[others]
+    assert (off <= placed.bound_ns(world.stamps["start"], world.enter)[others]).mean() > 0.95
+
+
+def test_stamps_that_follow_nothing_are_unaligned() -> None:
+    world = World(1)
+    chance = np.random.default_rng(1)
+    for stamps in world.stamps.values():
+        stamps[:] = chance.integers(1, 2**60, len(stamps))
+    fitted = world.fit()
+    assert states(fitted) == {ClockState.UNALIGNED}
+    assert fitted.faults.all()
+    assert (ClockMap(fitted.segments).host_ns(world.stamps["start"], world.enter) == NEVER).all()
+
+
+def test_a_queued_stamp_of_another_clock_is_left_out() -> None:
+    world = World(2)
+    world.stamps["queued"] -= 10**10
+    fitted = world.fit()
+    assert states(fitted) == {ClockState.CONDITIONAL}
+    assert "QUEUED is of another clock" in fitted.segments[0].reason
+    placed = ClockMap(fitted.segments)
+    off = np.abs(placed.host_ns(world.stamps["start"], world.enter) - world.start)
+    assert (off <= placed.bound_ns(world.stamps["start"], world.enter)).all()
+
+
+def test_commands_with_unusable_stamps_leave_nothing_proven() -> None:
+    assert states(World(3).fit(unusable=1)) == {ClockState.CONDITIONAL}
+
+
+def test_one_command_is_enough_for_a_map() -> None:
+    world = World(4)
+    fitted = fit_clock(world.observations()[np.array([0])], device_id=1)
+    (segment,) = fitted.segments
+    assert segment.state is ClockState.PROVEN
+    assert segment.half_width_ns < 10_000
+
+
+def test_no_command_is_unaligned() -> None:
+    none = World(4).observations()[np.array([], np.int64)]
+    (segment,) = fit_clock(none, device_id=1).segments
+    assert segment.state is ClockState.UNALIGNED
+
+
+def probe() -> Observations:
+    rows = np.load(PROBE)["rows"]
+    enter, returned, observed, queued, _, start, end = (rows[:, at].copy() for at in range(7))
+    return Observations(enter, returned, queued, start, end, observed, np.arange(len(rows)))
+
+
+def test_the_recorded_h200_is_proven_to_two_microseconds_over_forty_seconds() -> None:
+    seen = probe()
+    (segment,) = fit_clock(seen, device_id=1, quantum_ns=32).segments
+    assert segment.state is ClockState.PROVEN
+    assert segment.half_width_ns <= 2200
+    assert segment.bound_ns <= 5000
+    assert segment.drift * 1e6 == pytest.approx(0.41, abs=0.1)
+    assert segment.observations == 2 * len(seen)
+
+
+def test_the_map_of_the_recorded_h200_keeps_every_bound() -> None:
+    seen = probe()
+    placed = ClockMap(fit_clock(seen, device_id=1, quantum_ns=32).segments)
+    queued = placed.host_ns(seen.queued_device_ns, seen.enter_host_ns)
+    end = placed.host_ns(seen.end_device_ns, seen.enter_host_ns)
+    assert (queued >= seen.enter_host_ns - 33).all()
+    assert (queued <= seen.return_host_ns + 33).all()
+    assert (end <= seen.observed_host_ns + 33).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        ("early", StampFault.BEFORE_ENQUEUE),
+        ("late", StampFault.AFTER_RETURN | StampFault.AFTER_COMPLETION),
+    ],
+)
+def test_a_contradiction_says_what_it_contradicts(kind: str, fault: StampFault) -> None:
+    world = World(5)
+    world.shift(500, 501, -40_000 if kind == "early" else 40_000)
+    assert world.fit().faults[500] & int(fault)

@@ -1,0 +1,209 @@
+"""Stamps that cannot be right are flagged and counted, and never become negative durations or crashes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cltrace
+from cltrace.errors import CltraceError
+from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
+from cltrace.timeline.completions import observed_complete_ns
+from cltrace.timeline.points import NEVER, Int64s
+from cltrace.timeline.reading import read_activity, read_commands
+from cltrace.timeline.stamps import STAGES, quantum_ns
+from cltrace.timeline.timekeeping import keep_time
+from cltrace.trace.commands import ABSENT, HostCalls, QueueFacts
+from tests.conftest import Runner
+from tests.synthetic import write_recording
+from tests.unit.conftest import MakeTrace
+
+Spoil = Callable[[dict[str, Int64s]], None]
+
+
+def set_all(*values: int) -> Spoil:
+    def spoil(commands: dict[str, Int64s]) -> None:
+        for stage, value in zip(STAGES, values, strict=True):
+            column = commands[f"{stage}_device_ns"]
+            column[column != ABSENT] = value
+
+    return spoil
+
+
+def set_one(stage: str, value: int) -> Spoil:
+    def spoil(commands: dict[str, Int64s]) -> None:
+        commands[f"{stage}_device_ns"][5] = value
+
+    return spoil
+
+
+def swap(first: str, second: str) -> Spoil:
+    def spoil(commands: dict[str, Int64s]) -> None:
+        one, other = f"{first}_device_ns", f"{second}_device_ns"
+        commands[one], commands[other] = commands[other].copy(), commands[one].copy()
+
+    return spoil
+
+
+CASES = {
+    "rusticl": (set_all(0, 1, 2, 3), StampFault.ZERO, ClockState.UNALIGNED),
+    "all zero": (set_all(0, 0, 0, 0), StampFault.ZERO, ClockState.UNALIGNED),
+    "small numbers": (set_all(1, 2, 3, 4), StampFault.MADE_UP, ClockState.UNALIGNED),
+    "always the same": (
+        set_all(10**12, 10**12 + 1, 10**12 + 2, 10**12 + 3),
+        StampFault.MADE_UP,
+        ClockState.UNALIGNED,
+    ),
+    "one zero": (set_one("start", 0), StampFault.ZERO, ClockState.CONDITIONAL),
+    "one end early": (set_one("end", 10**9), StampFault.REVERSED, ClockState.CONDITIONAL),
+    "one far off": (set_one("end", 2**62), StampFault.FOREIGN, ClockState.CONDITIONAL),
+    "start and end swapped": (swap("start", "end"), StampFault.REVERSED, ClockState.UNALIGNED),
+    "queued and submit swapped": (
+        swap("queued", "submit"),
+        StampFault.REVERSED,
+        ClockState.CONDITIONAL,  # of one device a copy's stamps become right
+    ),
+}
+
+
+def read(make_trace: MakeTrace) -> tuple[HostCalls, QueueFacts]:
+    with cltrace.load(make_trace()) as trace:
+        return read_commands(trace)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_cannot_be_right_is_flagged(case: str, make_trace: MakeTrace) -> None:
+    spoil, fault, state = CASES[case]
+    found, queues = read(make_trace)
+    spoil(found.commands)
+    kept = keep_time(found, queues)
+    assert ClockState.PROVEN not in {one.state for one in kept.segments}
+    assert (kept.faults & int(fault)).any()
+    assert state in {one.state for one in kept.segments}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_trace_with_such_stamps_is_shown_whole(case: str, tmp_path: Path, run: Runner) -> None:
+    from cltrace.trace import writer  # noqa: PLC0415 - only here
+
+    def keep_spoiled_time(found: HostCalls, queues: QueueFacts) -> object:
+        CASES[case][0](found.commands)
+        return keep_time(found, queues)
+
+    path = tmp_path / "t.cltrace"
+    writer.finalise(write_recording(path), path, keep_spoiled_time)  # type: ignore[arg-type]
+    with cltrace.load(path) as trace:
+        durations = trace.rows(
+            "SELECT min(duration_ns), min(wait_ns), min(end_host_ns - start_host_ns) FROM v_command"
+        )[0]
+        assert all(one is None or one >= 0 for one in durations)
+        assert trace.rows("SELECT count(*) FROM v_command WHERE stamp_faults IS NOT NULL")[0][0]
+        commands = read_activity(trace).commands
+        assert (commands.end_ns >= commands.start_ns)[commands.is_placed].all()
+        assert (commands.duration_ns[commands.duration_ns != ABSENT] >= 0).all()
+    assert run("summary", path).status == 0
+    done = run("timeline", path, env={"COLUMNS": "100"})
+    assert done.status == 0, done.stderr
+    assert "Stamps that cannot be right" in done.stdout
+    assert "why not proven" in done.stdout
+
+
+def test_made_up_stamps_time_nothing(make_trace: MakeTrace) -> None:
+    found, queues = read(make_trace)
+    set_all(0, 1, 2, 3)(found.commands)
+    kept = keep_time(found, queues)
+    stamped = found.commands["end_device_ns"] != ABSENT
+    assert (kept.faults[stamped] & int(StampFault.ZERO | StampFault.MADE_UP)).all()
+    assert not kept.faults[~stamped].any()
+
+
+def test_a_clock_in_steps_is_told_by_what_divides_its_stamps() -> None:
+    stamps = np.array([640, 960, 1600, 32_000], np.int64) + 7
+    commands = {f"{stage}_device_ns": stamps for stage in STAGES}
+    assert quantum_ns(commands, np.arange(4)) == 320
+    assert quantum_ns(commands, np.arange(0)) == 1
+
+
+def test_steps_coarser_than_claimed_are_said(tmp_path: Path, run: Runner) -> None:
+    from cltrace.trace import writer  # noqa: PLC0415 - only here
+
+    def keep_coarse_time(found: HostCalls, queues: QueueFacts) -> object:
+        for stage in STAGES:
+            column = found.commands[f"{stage}_device_ns"]
+            column[column != ABSENT] = column[column != ABSENT] // 1000 * 1000
+        return keep_time(found, queues)
+
+    path = tmp_path / "t.cltrace"
+    writer.finalise(write_recording(path), path, keep_coarse_time)  # type: ignore[arg-type]
+    done = run("timeline", path, "--format", "csv")
+    assert "its stamps move in steps of 1.00 µs, and it claims 1 ns" in done.stdout
+
+
+def test_what_the_host_saw_complete(make_trace: MakeTrace) -> None:
+    found, _ = read(make_trace)
+    commands = found.commands
+    in_order = np.ones(len(commands["api"]), np.bool_)
+    seen = observed_complete_ns(commands, found.calls, found.waits, in_order)
+    # The blocking write by its own return, the fill by the completion that was told.
+    write = commands["target_buffer_id"] == 1
+    assert (seen[write] == commands["return_host_ns"][write]).all()
+    told = commands["complete_host_ns"] != ABSENT
+    assert (seen[told] == commands["complete_host_ns"][told]).all()
+    assert (seen[commands["launch_id"] > 0] == NEVER).all()
+
+
+def test_a_finish_proves_what_was_enqueued_before_it(make_trace: MakeTrace) -> None:
+    found, _ = read(make_trace)
+    commands, calls = found.commands, dict(found.calls)
+    launches = np.flatnonzero(commands["launch_id"] > 0)
+    last = commands["return_host_ns"][launches[9]] + 10
+    row = {name: np.array([-1], np.int64) for name in calls}
+    row |= {
+        "api": np.array([64]),
+        "queue_id": commands["queue_id"][launches[:1]],
+        "enter_host_ns": np.array([last]),
+        "return_host_ns": np.array([last + 1000]),
+        "status": np.array([0]),
+    }
+    calls = {name: np.concatenate([column, row[name]]) for name, column in calls.items()}
+    in_order = np.zeros(len(commands["api"]), np.bool_)
+    seen = observed_complete_ns(commands, calls, found.waits, in_order)
+    is_before = commands["return_host_ns"] <= last
+    is_there = commands["queue_id"] == row["queue_id"][0]
+    assert (seen[launches[:10]] == last + 1000).all()
+    assert (seen[is_there & ~is_before] == NEVER).all()
+
+
+def test_segments_of_an_older_method_are_fitted_anew(make_trace: MakeTrace) -> None:
+    with cltrace.load(make_trace()) as trace:
+        stored = read_activity(trace).clocks
+        older = replace(stored[1].segments[0], method=0)
+        assert older.method < stored[1].segments[0].method
+    with cltrace.load(Path(__file__).parents[1] / "golden" / "schema-1.cltrace") as trace:
+        activity = read_activity(trace)
+        assert activity.clocks[1].segments[0].observations > 0
+        assert trace.rows("SELECT count(*) FROM v_clock_segment") == [(0,)]
+        assert trace.rows("SELECT count(start_host_ns) FROM v_command") == [(0,)]
+        assert activity.commands.is_placed.any()
+
+
+def test_the_view_places_as_the_map_does(make_trace: MakeTrace) -> None:
+    with cltrace.load(make_trace()) as trace:
+        commands = read_activity(trace).commands
+        origin = trace.meta_int("origin_host_ns")
+        assert origin is not None
+        for stage in STAGES:
+            name = f"{stage}_host_ns"
+            seen = trace.columns({name: name}, "v_command ORDER BY command_id")[name]
+            placed = getattr(commands, f"{stage}_ns")
+            told = commands.flags >> FAULT_SHIFT != 0
+            is_stamped = (seen != ABSENT) & ~told
+            assert is_stamped.sum() >= 60
+            assert (seen[is_stamped] - origin == placed[is_stamped]).all()
+
+
+def test_no_number_leads_nowhere(make_trace: MakeTrace) -> None:
+    with cltrace.load(make_trace()) as trace, pytest.raises(CltraceError, match="damaged"):
+        trace.columns({"name": "name"}, "v_device")
