@@ -1,0 +1,163 @@
+"""Every rule of advice, with a program that it is for and one, nearly the same, that it is not for."""
+
+import pytest
+
+from cltrace.timeline.advice import RULES, advise
+from cltrace.timeline.advice.material import read_material
+from cltrace.timeline.dependencies import dependencies
+from cltrace.timeline.reading import read_activity
+from tests.opencl.after import After
+
+pytestmark = pytest.mark.opencl
+
+SPIN = """
+spin = cl.Program(context, '''
+kernel void spin(global float *x, int rounds) {
+    float value = x[get_global_id(0)];
+    for (int i = 0; i < rounds; i++) value = value * 1.0001f + 0.5f;
+    x[get_global_id(0)] = value;
+}''').build().spin
+work = buffer(1 << 16)
+def run(rounds=20000, items=1024, local=None, on=None):
+    return spin(on or queue, (items,), local, work, np.int32(rounds))
+run(1).wait()
+"""
+
+PROGRAMS = {
+    "blocking-write": (
+        """
+host = np.zeros(2048, np.float32)
+for _ in range(20):
+    cl.enqueue_copy(queue, work, host); run()
+queue.finish()
+""",
+        """
+host = np.zeros(2048, np.float32)
+for _ in range(20):
+    cl.enqueue_copy(queue, work, host, is_blocking=False); run()
+queue.finish()
+""",
+    ),
+    "redundant-wait": (
+        "for _ in range(20):\n    run().wait(); queue.finish()\n",
+        "for _ in range(20):\n    run(); queue.finish()\n",
+    ),
+    "unneeded-wait": (
+        "for _ in range(20):\n    run(); queue.finish()\n",
+        """
+host = np.zeros(1024, np.float32)
+for _ in range(20):
+    run(); cl.enqueue_copy(queue, host, work, is_blocking=False); queue.finish()
+""",
+    ),
+    "launch-bound": (
+        "for _ in range(200):\n    run(1); time.sleep(0.0002)\nqueue.finish()\n",
+        "for _ in range(200):\n    run(20000)\nqueue.finish()\n",
+    ),
+    "unoverlapped-transfers": (
+        """
+large = np.zeros(1 << 22, np.float32); there = buffer(large.nbytes)
+for _ in range(12):
+    cl.enqueue_copy(queue, there, large, is_blocking=False); run(2000, 16384)
+queue.finish()
+""",
+        """
+for _ in range(12):
+    run(200)
+queue.finish()
+""",
+    ),
+    "redundant-transfer": (
+        """
+host = np.zeros(1 << 12, np.float32); there = buffer(host.nbytes)
+for _ in range(20):
+    cl.enqueue_copy(queue, host, there)
+""",
+        """
+host = np.zeros(1 << 12, np.float32)
+for _ in range(20):
+    run(10); cl.enqueue_copy(queue, host, work)
+""",
+    ),
+    "tiny-transfers": (
+        """
+host = np.zeros(4, np.float32)
+for _ in range(64):
+    cl.enqueue_copy(queue, work, host, is_blocking=False)
+queue.finish()
+""",
+        """
+host = np.zeros(1 << 12, np.float32)
+for _ in range(64):
+    cl.enqueue_copy(queue, work, host, is_blocking=False)
+queue.finish()
+""",
+    ),
+    "pageable-copy": (
+        """
+host = np.zeros(1 << 20, np.float32); there = buffer(host.nbytes)
+for _ in range(10):
+    cl.enqueue_copy(queue, there, host)
+""",
+        """
+host = np.zeros(1 << 20, np.float32)
+there = cl.Buffer(context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, host.nbytes)
+for _ in range(10):
+    mapped, _ = cl.enqueue_map_buffer(queue, there, cl.map_flags.WRITE, 0, host.shape, host.dtype)
+    mapped[:] = host
+    mapped.base.release()
+queue.finish()
+""",
+    ),
+    "rebuilt-program": (
+        "for _ in range(3):\n    cl.Program(context, source).build()\n",
+        "for n in range(3):\n    cl.Program(context, source).build(options=[f'-DN={n}'])\n",
+    ),
+    "wasted-lanes": (
+        "for _ in range(4):\n    run(100, 1000, (5,))\nqueue.finish()\n",
+        "for _ in range(4):\n    run(100, 1024, (64,))\nqueue.finish()\n",
+    ),
+    "leak": (
+        """
+import ctypes
+kept = [buffer(1 << 20) for _ in range(3)]
+for one in kept: ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+del one, kept
+""",
+        "kept = [buffer(1 << 20) for _ in range(3)]\ndel kept\n",
+    ),
+    "deprecated-call": (
+        "run(); cl._cl._enqueue_marker(queue)\nqueue.finish()\n",
+        "cl.enqueue_marker(queue, wait_for=[run()])\nqueue.finish()\n",
+    ),
+}
+
+
+def rules_of(after: After, code: str) -> dict[str, str]:
+    """The rules that speak about a program, each with the first place it names."""
+    with after(SPIN + code) as trace:
+        activity = read_activity(trace)
+        found = advise(read_material(trace, activity, dependencies(activity)))
+    for one in found:
+        assert one.times > 0
+        assert one.remedy
+        assert one.cost_ns is None or one.cost_ns >= 0
+        assert all(seen.value >= 0 for seen in one.evidence)
+    return {one.rule: one.site for one in reversed(found)}
+
+
+@pytest.mark.parametrize("rule", PROGRAMS)
+def test_a_rule_speaks_where_it_should(rule: str, after: After) -> None:
+    found = rules_of(after, PROGRAMS[rule][0])
+    assert rule in found
+    if rule != "rebuilt-program":
+        assert found[rule].startswith("<string>:")
+
+
+@pytest.mark.parametrize("rule", PROGRAMS)
+def test_a_rule_is_silent_where_it_should_be(rule: str, after: After) -> None:
+    assert rule not in rules_of(after, PROGRAMS[rule][1])
+
+
+def test_every_rule_is_tried() -> None:
+    assert len(RULES) == len(PROGRAMS)
