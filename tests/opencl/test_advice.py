@@ -58,7 +58,7 @@ for _ in range(20):
         """
 large = np.zeros(1 << 22, np.float32); there = buffer(large.nbytes)
 for _ in range(12):
-    cl.enqueue_copy(queue, there, large, is_blocking=False); run(2000, 16384)
+    cl.enqueue_copy(queue, there, large, is_blocking=False); run(500, 16384)
 queue.finish()
 """,
         """

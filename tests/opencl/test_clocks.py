@@ -1,6 +1,7 @@
 """The clock of a real device against the truth: PoCL's device clock is CLOCK_MONOTONIC_RAW."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,13 @@ from tests.conftest import Runner
 pytestmark = pytest.mark.opencl
 
 MIXED = Path(__file__).parents[2] / "benchmarks" / "programs" / "mixed.py"
-DRIFTS = {
+DRIFTS: dict[str, Callable[[Float64s], Float64s]] = {
     "as it is": lambda second: 0 * second,
     "200 ppm": lambda second: 200e3 * second,
     "-50 ppm": lambda second: -50e3 * second,
     "0 to 200 ppm": lambda second: 200e3 * np.maximum(second - 2, 0),
-    "a step of 50 us": lambda second: np.where(second > 2, 50_000, 0),
-    "a wrap of 32 bits": lambda second: np.where(second > 2, -(2**32), 0),
+    "a step of 50 us": lambda second: np.where(second > 2, 50e3, 0.0),
+    "a wrap of 32 bits": lambda second: np.where(second > 2, -(2.0**32), 0.0),
 }
 
 
@@ -42,10 +43,11 @@ def true_start(trace: Trace, start: Int64s) -> Int64s:
     anchors = trace.columns(
         {"host": "host_ns", "raw": "raw_host_ns"}, "v_host_clock ORDER BY host_ns"
     )
-    origin = anchors["raw"][0]
+    origin = int(anchors["raw"][0])
     offsets = anchors["host"] - anchors["raw"]
-    shift: Float64s = np.interp(start - origin, anchors["raw"] - origin, offsets - offsets[0])
-    return start + int(offsets[0]) + np.round(shift).astype(np.int64)
+    first = int(offsets[0])
+    shift: Float64s = np.interp(start - origin, anchors["raw"] - origin, offsets - first)
+    return start + first + shift.round().astype(np.int64)
 
 
 def spoiled(found: HostCalls, drift: str) -> tuple[HostCalls, Int64s]:
@@ -54,8 +56,8 @@ def spoiled(found: HostCalls, drift: str) -> tuple[HostCalls, Int64s]:
     start = commands["start_device_ns"].copy()
     for stage in STAGES:
         stamps = commands[f"{stage}_device_ns"]
-        second = (stamps - start.min()) / 1e9
-        commands[f"{stage}_device_ns"] = stamps + np.round(DRIFTS[drift](second)).astype(np.int64)
+        ahead = DRIFTS[drift]((stamps - start.min()) / 1e9)
+        commands[f"{stage}_device_ns"] = stamps + ahead.round().astype(np.int64)
     return HostCalls(commands, found.calls, found.edges, found.waits, 0), start
 
 
