@@ -19,8 +19,8 @@ from cltrace.timeline.pieces import Piece, pieces_of
 from cltrace.timeline.points import NEVER, Bools, Float64s, Frame, Int64s, Observations, points_of
 from cltrace.timeline.stretches import divide
 
-_GAP_NS: Final = 2.0
-"""Bounds that contradict each other by less do so by rounding."""
+_GAP_NS: Final = 20.0
+"""Bounds that contradict each other by less do so because readings of clocks are not that exact."""
 _STRAIGHT_SHARE: Final = 0.7
 """How much of the time a clock must run at constant rates for these to be told from a curve."""
 

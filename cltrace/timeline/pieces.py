@@ -17,6 +17,7 @@ _FEWEST_CHORDS, _MOST_CHORDS = 4, 400
 _NEIGHBOURHOOD_NS: Final = 1e9
 _MOST_LOOKS: Final = 20_000
 _NARROWINGS: Final = 3
+_ROOM_SHARE: Final = 1 / 3
 _ROUNDING_NS: Final = 1.0
 """Anchors are whole nanoseconds."""
 
@@ -91,8 +92,8 @@ def _core(points: Points) -> _Core:
     It may have run along a curve that stays within the room that the bounds leave; and how much they
     leave depends on how fast it may have run. So the one is narrowed by the other, from any rate on.
 
-    A rate that changes too slowly to break a bound still takes room away from the lines. While the
-    lines have half the room that a wandering clock has, half of what they can be moved is their error.
+    A rate that changes too slowly to break a bound still takes room away from the lines. They are taken
+    for straight while they have a good part of the room that a wandering clock has.
     """
     lines = lines_of(points)
     core = _Core(points, lines, (-HIGHEST_DRIFT, HIGHEST_DRIFT), is_straight=lines.exist)
@@ -105,7 +106,7 @@ def _core(points: Points) -> _Core:
         low, high = lines.slopes
         rates = (max(low - off, -HIGHEST_DRIFT), min(high + off, HIGHEST_DRIFT))
         core = replace(core, rates=rates)
-    return replace(core, is_straight=lines.middle[2] >= core.slack_ns / 2)
+    return replace(core, is_straight=lines.middle[2] >= _ROOM_SHARE * core.slack_ns)
 
 
 def _line(core: _Core, end_ns: float, following: _Core | None) -> Piece:
@@ -127,12 +128,15 @@ def _line(core: _Core, end_ns: float, following: _Core | None) -> Piece:
 
 
 def _jump_ns(before: _Core, after: _Core, time_ns: float) -> float:
-    """By how much all lines of two cores are apart at a time."""
+    """By how much all lines of two cores are apart at a time, more than between two points of them."""
     if not after.lines.exist:
         return 0.0
     low, high = before.lines.range_at(time_ns)
     later_low, later_high = after.lines.range_at(time_ns)
-    return max(later_low - high, low - later_high, 0.0)
+    slowest, fastest = _rates([before, after])
+    between_ns = float(after.points.time_ns[0] - before.points.time_ns[-1])
+    apart_ns = max(later_low - high, low - later_high)
+    return max(apart_ns - (fastest - slowest) * between_ns, 0.0)
 
 
 def _rates(cores: list[_Core]) -> tuple[float, float]:

@@ -70,7 +70,7 @@ def check(trace: Trace, found: HostCalls, queues: QueueFacts, drift: str) -> Non
         assert ClockState.PROVEN not in states
         return
     off, bound, proven = errors(clock, commands, true_start(trace, start))
-    assert proven.mean() > 0.9
+    assert proven.mean() > 0.9, (drift, {one.reason for one in kept.segments})
     assert not (off > bound)[proven].any()
     assert np.median(bound) <= MOST_BOUND_NS
 
