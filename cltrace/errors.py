@@ -91,6 +91,13 @@ class OutputError(CltraceError):
     """A result cannot be written: no space, no permission, or the file exists."""
 
 
+class MissingExtraError(CltraceError):
+    """Something needs a package that is not installed."""
+
+    def __init__(self, what: str, extra: str, error: ImportError) -> None:
+        super().__init__(f"{what} needs more packages: pip install 'cltrace[{extra}]' ({error})")
+
+
 class QueryError(CltraceError):
     """The SQL of a query is wrong, does more than read, or is over its time or row limit."""
 

@@ -12,8 +12,11 @@ import pyopencl
 import pytest
 
 import cltrace
+from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.reader import Trace
+from cltrace.trace.recording import discard_parts
 from tests.layer import CountingLayer, compiled_layer
+from tests.synthetic import Text, as_it_is, write_recording
 
 PROGRAMS = Path(__file__).parent / "opencl" / "programs"
 MOST_SECONDS = 120
@@ -140,3 +143,20 @@ def clean_environment() -> dict[str, str]:
 
 def _text(raw: bytes) -> str:
     return raw.decode(errors="backslashreplace")
+
+
+MakeTrace = Callable[..., Path]
+
+
+@pytest.fixture
+def make_trace(tmp_path: Path) -> MakeTrace:
+    """Makes a trace of the made-up recording: `make_trace("a.cltrace", text=...)`."""
+
+    def maker(name: str = "made.cltrace", text: Text = as_it_is) -> Path:
+        path = tmp_path / name
+        parts = write_recording(path, text)
+        finalise(parts, path)
+        discard_parts(parts)
+        return path
+
+    return maker

@@ -40,6 +40,9 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "demo": VerbEntry("demo", "trace a bundled program: see what cltrace does", ExitStatus.REFUSED),
     "summary": VerbEntry("summary", "kernels, transfers, host calls, builds and memory of a trace"),
     "timeline": VerbEntry("timeline", "when what ran, why devices waited, and what to do about it"),
+    "export": VerbEntry(
+        "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"
+    ),
     "info": VerbEntry("info", "what a trace file contains, and whether it is whole"),
     "query": VerbEntry("query", "run read-only SQL on the views of a trace"),
     "recover": VerbEntry("recover", "finish a trace whose recording was interrupted"),

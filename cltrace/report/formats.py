@@ -61,7 +61,7 @@ def to_csv(document: Document) -> str:
         if len(tables) > 1:
             out.write(f"# {table.key}\n")
         writer.writerow([column.key for column in table.columns])
-        writer.writerows([[_csv_value(value) for value in row] for row in table.rows])
+        writer.writerows([[csv_value(value) for value in row] for row in table.rows])
         if table is not tables[-1]:
             out.write("\n")
     return out.getvalue()
@@ -133,7 +133,8 @@ def _json_value(value: Value) -> Value:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _csv_value(value: Value) -> Value:
+def csv_value(value: Value) -> Value:
+    """A value as a cell: text that a spreadsheet would run as a formula starts with an apostrophe."""
     if not isinstance(value, str):
         return value
     text = plain(value)

@@ -13,8 +13,7 @@ from cltrace.errors import CltraceError, ExitStatus
 from cltrace.trace.limits import LIMITS
 from cltrace.trace.query import query
 from cltrace.trace.views import VIEWS
-from tests.conftest import Runner
-from tests.unit.conftest import MakeTrace
+from tests.conftest import MakeTrace, Runner
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -26,8 +26,7 @@ from cltrace.report.terminal import console_for, renderable
 from cltrace.trace.query import query
 from cltrace.trace.schema import TABLES
 from cltrace.trace.views import VIEWS
-from tests.conftest import Finished, Runner
-from tests.unit.conftest import MakeTrace
+from tests.conftest import Finished, MakeTrace, Runner
 from tests.unit.hostile import (
     BAD_VALUES,
     ENDLESS,
@@ -54,6 +53,12 @@ READING = {
         ["timeline"],
         ["timeline", "--top", "0"],
         ["timeline", "--kernel", "*", "--from", "0", "--to", "99"],
+    ],
+    "export": [
+        ["export", "-f", "--to", "perfetto", "-o", "x.pftrace"],
+        ["export", "-f", "--to", "chrome", "-o", "x.json.gz"],
+        ["export", "-f", "--to", "csv", "-o", "x.csv"],
+        ["export", "-f", "--to", "parquet", "-o", "x.parquet"],
     ],
     "info": [["info"]],
     "query": [["query", "{}", f"SELECT * FROM {view.name}"] for view in VIEWS],

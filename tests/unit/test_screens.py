@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Runner, clean_environment
-from tests.unit.conftest import MakeTrace
+from tests.conftest import MakeTrace, Runner, clean_environment
 
 VERBS = (["summary"], ["summary", "--by", "callsite"], ["summary", "--failed"], ["info"])
 NUMBER_CUT = re.compile(r"\d(…|\.\.\.)")

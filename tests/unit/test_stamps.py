@@ -16,9 +16,8 @@ from cltrace.timeline.reading import read_activity, read_commands
 from cltrace.timeline.stamps import STAGES, quantum_ns
 from cltrace.timeline.timekeeping import keep_time
 from cltrace.trace.commands import ABSENT, HostCalls, QueueFacts
-from tests.conftest import Runner
+from tests.conftest import MakeTrace, Runner
 from tests.synthetic import write_recording
-from tests.unit.conftest import MakeTrace
 
 Spoil = Callable[[dict[str, Int64s]], None]
 

@@ -17,9 +17,8 @@ from cltrace.trace.merge import merge
 from cltrace.trace.reader import Trace
 from cltrace.trace.schema import SCHEMA_VERSION, TABLES
 from cltrace.trace.views import VIEWS
-from tests.conftest import Runner
+from tests.conftest import MakeTrace, Runner
 from tests.synthetic import LAUNCHES_EACH, ORIGIN_NS, SENT, SOURCE, write_recording
-from tests.unit.conftest import MakeTrace
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -62,13 +62,13 @@ def _configurations(trace: Trace) -> dict[int, Configuration]:
     )
     found = {}
     for launch, kernel, whole, local, multiple in rows:
-        sizes = _sizes(whole)
+        sizes = sizes_of(whole)
         if sizes is not None:
-            found[int(launch)] = Configuration(str(kernel or ""), sizes, _sizes(local), multiple)
+            found[int(launch)] = Configuration(str(kernel or ""), sizes, sizes_of(local), multiple)
     return found
 
 
-def _sizes(text: object) -> tuple[int, ...] | None:
+def sizes_of(text: object) -> tuple[int, ...] | None:
     """The sizes in a JSON array of whole numbers; `None` for anything else."""
     try:
         sizes = json.loads(str(text))

@@ -1,0 +1,194 @@
+"""Chrome's JSON: for chrome://tracing and everything that reads its format.
+
+Times are microseconds with three decimals, so nanoseconds survive. Every track is a thread: those of the
+host, and one for each lane of a queue. Arrows lead from a call to its command.
+"""
+
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from cltrace.report.export.launches import Launches, read_launches
+from cltrace.report.export.tracks import (
+    DeviceSlices,
+    HostSlices,
+    api_name,
+    command_name,
+    device_slices,
+    host_slices,
+    memory_levels,
+)
+from cltrace.report.text import plain
+from cltrace.timeline.activity import Activity
+from cltrace.timeline.reading import read_activity
+from cltrace.trace.commands import ABSENT
+from cltrace.trace.reader import Trace
+
+_DEVICE_PID: Final = 1_000_000_000
+"""Devices are shown as processes; these numbers are above those of any operating system's."""
+_LANES: Final = 1000
+
+
+def write(trace: Trace, target: Path) -> None:
+    """Write a trace to `target`, compressed if its name ends with `.gz`."""
+    opened = gzip.open if target.suffix == ".gz" else io.open
+    with opened(target, "wt", encoding="utf-8") as file:
+        file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
+        for number, event in enumerate(_events(trace)):
+            file.write(event if not number else f",\n{event}")
+        file.write("\n]}\n")
+
+
+def _events(trace: Trace) -> Iterator[str]:
+    activity = read_activity(trace)
+    launches = read_launches(trace)
+    host, device = host_slices(activity), device_slices(activity)
+    pids = {
+        int(number): int(pid) for number, pid in trace.rows("SELECT process_id, pid FROM v_process")
+    }
+    yield from map(json.dumps, _names(trace, activity, host, device, pids))
+    yield from _host_events(activity, host, pids)
+    yield from _device_events(activity, device, launches)
+    yield from _flows(activity, host, device, pids)
+    for level in memory_levels(trace, activity):
+        pid = pids.get(level.process, level.process)
+        for time_ns, size in zip(level.time_ns.tolist(), level.live_bytes.tolist(), strict=True):
+            yield (
+                f'{{"ph":"C","name":"device memory","pid":{pid},"ts":{_us(time_ns)},'
+                f'"args":{{"bytes":{size}}}}}'
+            )
+
+
+def _names(
+    trace: Trace,
+    activity: Activity,
+    host: HostSlices,
+    device: DeviceSlices,
+    pids: dict[int, int],
+) -> Iterator[dict[str, Any]]:
+    """What processes, threads, devices and lanes are called."""
+    names = activity.names
+
+    def named(kind: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+        return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": plain(name)}}
+
+    for process, pid in pids.items():
+        yield named("process_name", pid, 0, names.processes.get(process, f"process {pid}"))
+    seen = set(zip(host.process.tolist(), host.thread.tolist(), host.lane.tolist(), strict=True))
+    for process, thread, lane in sorted(seen):
+        name = names.threads.get(thread, "thread") + (f" ({lane + 1})" if lane else "")
+        yield named("thread_name", pids.get(process, process), thread * _LANES + lane, name)
+    device_of = {
+        int(queue): int(number or 0)
+        for queue, number in trace.rows("SELECT queue_id, device_id FROM v_queue")
+    }
+    for number in sorted(set(device_of.values())):
+        name = names.devices.get(number, f"device {number}")
+        yield named("process_name", _DEVICE_PID + number, 0, name)
+    for queue, lane in sorted(set(zip(device.queue.tolist(), device.lane.tolist(), strict=True))):
+        name = f"queue {queue}" + (f", lane {lane + 1}" if lane else "")
+        pid = _DEVICE_PID + device_of.get(queue, 0)
+        yield named("thread_name", pid, queue * _LANES + lane, name)
+
+
+def _host_events(activity: Activity, host: HostSlices, pids: dict[int, int]) -> Iterator[str]:
+    sites = {site: json.dumps(plain(name)) for site, name in activity.names.sites.items()}
+    names: dict[int, str] = {}
+    for process, thread, lane, begin, end, api, command, site, status, size in zip(
+        *(
+            getattr(host, one).tolist()
+            for one in (
+                *("process", "thread", "lane", "begin_ns", "end_ns", "api", "command", "site"),
+                *("status", "size_bytes"),
+            )
+        ),
+        strict=True,
+    ):
+        args = [f'"site":{sites[site]}'] if site in sites else []
+        if size >= 0:
+            args.append(f'"size_bytes":{size}')
+        if status:
+            args.append(f'"status":{status}')
+        if command >= 0:
+            args.append(f'"command":{int(activity.commands.id[command])}')
+        name = names.setdefault(api, json.dumps(api_name(api)))
+        yield (
+            f'{{"ph":"X","cat":"host","name":{name},"pid":{pids.get(process, process)},'
+            f'"tid":{thread * _LANES + lane},"ts":{_us(begin)},"dur":{_us(end - begin)},'
+            f'"args":{{{",".join(args)}}}}}'
+        )
+
+
+def _device_events(activity: Activity, device: DeviceSlices, launches: Launches) -> Iterator[str]:
+    commands = activity.commands
+    sites = {site: json.dumps(plain(name)) for site, name in activity.names.sites.items()}
+    shapes = {one: json.dumps(shape.as_args())[1:-1] for one, shape in launches.items()}
+    names: dict[tuple[int, int], str] = {}
+    for command, queue, lane, begin, end in zip(
+        *(
+            getattr(device, one).tolist()
+            for one in ("command", "queue", "lane", "begin_ns", "end_ns")
+        ),
+        strict=True,
+    ):
+        key = (int(commands.kind[command]), int(commands.kernel[command]))
+        if key not in names:
+            names[key] = json.dumps(plain(command_name(activity, command)))
+        args = [f'"command":{int(commands.id[command])}']
+        if int(commands.site[command]) in sites:
+            args.append(f'"site":{sites[int(commands.site[command])]}')
+        if commands.size_bytes[command] != ABSENT:
+            args.append(f'"size_bytes":{int(commands.size_bytes[command])}')
+        if int(commands.launch[command]) in shapes:
+            args.append(shapes[int(commands.launch[command])])
+        pid = _DEVICE_PID + max(int(commands.device[command]), 0)
+        yield (
+            f'{{"ph":"X","cat":"device","name":{names[key]},"pid":{pid},'
+            f'"tid":{queue * _LANES + lane},"ts":{_us(begin)},"dur":{_us(end - begin)},'
+            f'"args":{{{",".join(args)}}}}}'
+        )
+
+
+def _flows(
+    activity: Activity, host: HostSlices, device: DeviceSlices, pids: dict[int, int]
+) -> Iterator[str]:
+    """Arrows from the call to the command."""
+    commands = activity.commands
+    placed = {
+        command: (queue * _LANES + lane, begin)
+        for command, queue, lane, begin in zip(
+            device.command.tolist(),
+            device.queue.tolist(),
+            device.lane.tolist(),
+            device.begin_ns.tolist(),
+            strict=True,
+        )
+    }
+    for process, thread, lane, begin, command in zip(
+        host.process.tolist(),
+        host.thread.tolist(),
+        host.lane.tolist(),
+        host.begin_ns.tolist(),
+        host.command.tolist(),
+        strict=True,
+    ):
+        if command not in placed:
+            continue
+        track, start = placed[command]
+        number = int(commands.id[command])
+        pid = _DEVICE_PID + max(int(commands.device[command]), 0)
+        common = f'"cat":"enqueue","name":"enqueue","id":{number}'
+        yield (
+            f'{{"ph":"s",{common},"pid":{pids.get(process, process)},'
+            f'"tid":{thread * _LANES + lane},"ts":{_us(begin)}}}'
+        )
+        yield (f'{{"ph":"f","bp":"e",{common},"pid":{pid},"tid":{track},"ts":{_us(start)}}}')
+
+
+def _us(ns: int) -> str:
+    """Nanoseconds as microseconds with three decimals, exactly."""
+    sign = "-" if ns < 0 else ""
+    return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03}"

@@ -1,0 +1,53 @@
+"""Launch configurations as viewers show them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cltrace.timeline.advice.material import sizes_of
+from cltrace.trace.reader import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The NDRange of a launch: work-items in all and in a work-group, in each dimension.
+
+    `local_size` is `None` when the driver chose.
+    """
+
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None
+
+    @property
+    def groups(self) -> tuple[int, ...] | None:
+        """Work-groups in each dimension."""
+        if self.local_size is None or len(self.local_size) != len(self.global_size):
+            return None
+        pairs = zip(self.global_size, self.local_size, strict=True)
+        return tuple(-(-whole // max(part, 1)) for whole, part in pairs)
+
+    def as_args(self) -> dict[str, str]:
+        """The sizes as arguments of a slice."""
+        args = {"global_size": _times(self.global_size)}
+        if self.local_size is not None:
+            args["local_size"] = _times(self.local_size)
+        return args
+
+
+Launches = Mapping[int, Shape]
+"""The shapes of launch configurations, by number."""
+
+
+def read_launches(trace: Trace) -> Launches:
+    """The launch configurations of a trace."""
+    found = {}
+    for launch, whole, local in trace.rows(
+        "SELECT launch_id, global_size, local_size FROM v_launch"
+    ):
+        sizes = sizes_of(whole)
+        if sizes is not None:
+            found[int(launch)] = Shape(sizes, sizes_of(local))
+    return found
+
+
+def _times(sizes: tuple[int, ...]) -> str:
+    return " × ".join(map(str, sizes))

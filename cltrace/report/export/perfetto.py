@@ -1,0 +1,263 @@
+"""Perfetto's protobuf, in its own model of GPU work: render stages with launches, waits and queues.
+
+Device commands are `GpuRenderStageEvent`s on hardware queues, one for each lane of a queue; a kernel
+has its launch, `event_wait_ids` are the commands in its wait list. Host calls are slices of
+`TrackEvent`s; the extension `GpuCorrelation` of Perfetto 55 and later says which command a call
+submitted and for which it waited. Device memory is a counter. Times are the host's, in nanoseconds.
+"""
+
+import gzip
+import io
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cltrace.errors import MissingExtraError
+from cltrace.report.export.gpu_correlation import OF_OPENCL, correlation, describe
+from cltrace.report.export.launches import Launches, read_launches
+from cltrace.report.export.perfetto_source import (
+    NEEDS_STATE,
+    Interned,
+    Source,
+    descriptors,
+    memory_uuid,
+    new_packet,
+    thread_uuid,
+)
+from cltrace.report.export.protobuf import numbers, tag, varint, within
+from cltrace.report.export.tracks import (
+    command_name,
+    device_slices,
+    host_slices,
+    memory_levels,
+)
+from cltrace.report.text import plain
+from cltrace.timeline.activity import Activity
+from cltrace.timeline.dependencies import host_waits
+from cltrace.timeline.reading import read_activity
+from cltrace.trace.commands import ABSENT
+from cltrace.trace.reader import Trace
+
+_PACKET, _TIMESTAMP, _TRACK_EVENT, _RENDER_STAGE = 1, 8, 11, 53
+_EVENT_ID, _DURATION, _WAIT_IDS = 1, 2, 18
+
+
+def write(trace: Trace, target: Path) -> None:
+    """Write a trace to `target`, compressed if its name ends with `.gz`. Raises: `MissingExtraError`."""
+    pb = _library()
+    opened = gzip.open if target.suffix == ".gz" else io.open
+    with opened(target, "wb") as file:
+        buffer: list[bytes] = []
+        for packet in _packets(pb, _source(trace)):
+            buffer.append(tag(_PACKET, is_bytes=True) + varint(len(packet)) + packet)
+            if len(buffer) >= 10_000:
+                file.write(b"".join(buffer))
+                buffer.clear()
+        file.write(b"".join(buffer))
+
+
+def _library() -> Any:
+    try:
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise MissingExtraError("--to perfetto", "perfetto", error) from error
+    return perfetto_trace_pb2
+
+
+def _source(trace: Trace) -> Source:
+    activity = read_activity(trace)
+    pids = {int(one): int(pid) for one, pid in trace.rows("SELECT process_id, pid FROM v_process")}
+    origins = activity.axis.origin_host_ns
+    return Source(
+        trace,
+        activity,
+        read_launches(trace),
+        host_slices(activity),
+        device_slices(activity),
+        memory_levels(trace, activity),
+        pids,
+        max(origins[min(origins)], 0) if origins else 0,
+    )
+
+
+def _packets(pb: Any, source: Source) -> Iterator[bytes]:
+    interned = Interned(pb, source)
+    extension = new_packet(pb)
+    describe(extension)
+    yield extension.SerializeToString()
+    yield interned.packet().SerializeToString()
+    for packet in descriptors(pb, source):
+        yield packet.SerializeToString()
+    yield from _host_packets(pb, source, interned)
+    yield from _device_packets(pb, source, interned)
+    yield from _memory_packets(pb, source)
+
+
+def _host_packets(pb: Any, source: Source, interned: Interned) -> Iterator[bytes]:
+    """A begin and an end for each host call, in the order of time."""
+    host, commands = source.host, source.activity.commands
+    waited = _waited_for(source.activity)
+    head = _event_head(pb)
+    ends: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
+    heads: dict[tuple[int, ...], bytes] = {}
+    base_ns = source.base_ns
+    ids = commands.id.tolist()
+    columns = zip(
+        *(
+            getattr(host, one).tolist()
+            for one in (
+                *("thread", "lane", "begin_ns", "end_ns", "api", "command", "call", "site"),
+                *("status", "size_bytes"),
+            )
+        ),
+        strict=True,
+    )
+    for thread, lane, begin, end, api, command, call, site, status, size in columns:
+        open_ends = ends[thread, lane]
+        while open_ends and open_ends[-1][0] <= begin:
+            yield open_ends.pop()[1]
+        key = (thread, lane, api, site, status, size)
+        if key not in heads:
+            heads[key] = _slice_begin(pb, interned, key)
+        waits = waited.get((command, call), ())
+        submitted = [ids[command]] if command >= 0 else []
+        event = heads[key] + correlation(submitted, [ids[one] for one in waits])
+        yield head + tag(_TIMESTAMP) + varint(base_ns + begin) + within(_TRACK_EVENT, event)
+        closing = _slice_end(pb, thread, lane)
+        stamp = tag(_TIMESTAMP) + varint(base_ns + end)
+        open_ends.append((end, head + stamp + within(_TRACK_EVENT, closing)))
+    for open_ends in ends.values():
+        while open_ends:
+            yield open_ends.pop()[1]
+
+
+def _waited_for(activity: Activity) -> dict[tuple[int, int], list[int]]:
+    """By the position of a command, or of a call, the commands that the host waited for in it."""
+    waits = host_waits(activity)
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for wait, command in waits.also.tolist():
+        found[-1, int(waits.call[wait])].append(command)
+    blocking = activity.commands.is_blocking & activity.commands.is_placed
+    for command in blocking.nonzero()[0].tolist():
+        found[command, -1].append(command)
+    return found
+
+
+def _event_head(pb: Any) -> bytes:
+    packet = new_packet(pb)
+    packet.sequence_flags = NEEDS_STATE
+    head: bytes = packet.SerializeToString()
+    return head
+
+
+def _slice_begin(pb: Any, interned: Interned, key: tuple[int, ...]) -> bytes:
+    thread, lane, api, site, status, size = key
+    event = pb.TrackEvent()
+    event.type = pb.TrackEvent.TYPE_SLICE_BEGIN
+    event.track_uuid = thread_uuid(thread, lane)
+    event.category_iids.append(1)
+    event.name_iid = interned.apis[api]
+    if site in interned.sites:
+        event.debug_annotations.add(name_iid=1, string_value_iid=interned.sites[site])
+    if size >= 0:
+        event.debug_annotations.add(name_iid=2, int_value=size)
+    if status:
+        event.debug_annotations.add(name_iid=3, int_value=status)
+    serialised: bytes = event.SerializeToString()
+    return serialised + OF_OPENCL
+
+
+def _slice_end(pb: Any, thread: int, lane: int) -> bytes:
+    event = pb.TrackEvent()
+    event.type = pb.TrackEvent.TYPE_SLICE_END
+    event.track_uuid = thread_uuid(thread, lane)
+    serialised: bytes = event.SerializeToString()
+    return serialised
+
+
+def _device_packets(pb: Any, source: Source, interned: Interned) -> Iterator[bytes]:
+    """One packet for each command that is placed, in the order of their starts."""
+    activity = source.activity
+    commands, device = activity.commands, source.device
+    waits: dict[int, list[int]] = defaultdict(list)
+    for command, before in activity.edges.tolist():
+        waits[command].append(int(commands.id[before]))
+    head = _event_head(pb)
+    described: dict[tuple[int, ...], bytes] = {}
+    keys = zip(
+        device.queue.tolist(),
+        device.lane.tolist(),
+        commands.process[device.command].tolist(),
+        commands.kind[device.command].tolist(),
+        commands.kernel[device.command].tolist(),
+        commands.launch[device.command].tolist(),
+        commands.site[device.command].tolist(),
+        commands.size_bytes[device.command].tolist(),
+        strict=True,
+    )
+    columns = zip(
+        device.command.tolist(),
+        commands.id[device.command].tolist(),
+        device.begin_ns.tolist(),
+        device.end_ns.tolist(),
+        strict=True,
+    )
+    for key, (command, number, begin, end) in zip(keys, columns, strict=True):
+        if key not in described:
+            described[key] = _stage(pb, source, interned, key, command)
+        event = b"".join(
+            (
+                tag(_EVENT_ID) + varint(number),
+                tag(_DURATION) + varint(end - begin),
+                numbers(_WAIT_IDS, waits[command]) if command in waits else b"",
+                described[key],
+            )
+        )
+        stamp = tag(_TIMESTAMP) + varint(source.base_ns + begin)
+        yield head + stamp + within(_RENDER_STAGE, event)
+
+
+def _stage(
+    pb: Any, source: Source, interned: Interned, key: tuple[int, ...], command: int
+) -> bytes:
+    """What is the same of all commands with a key."""
+    queue, lane, process, _, kernel, launch, site, size = key
+    name = command_name(source.activity, command)
+    event = pb.GpuRenderStageEvent()
+    event.hw_queue_iid = interned.queues[queue, lane]
+    event.stage_iid = interned.stages[name, kernel > 0]
+    event.context = max(process, 0)
+    event.name = plain(name)
+    if launch in source.launches and kernel:
+        _set_launch(event, source.launches, launch)
+    if site in source.activity.names.sites:
+        event.extra_data.add(name="site", value=plain(source.activity.names.sites[site]))
+    if size != ABSENT:
+        event.extra_data.add(name="size_bytes", value=str(size))
+    serialised: bytes = event.SerializeToString()
+    return serialised
+
+
+def _set_launch(event: Any, launches: Launches, launch: int) -> None:
+    shape = launches[launch]
+    for sizes, field in (
+        (shape.groups, event.launch.grid_size),
+        (shape.local_size, event.launch.workgroup_size),
+    ):
+        for axis, size in zip("xyz", sizes or (), strict=False):
+            setattr(field, axis, min(size, 2**32 - 1))
+    for name, text in shape.as_args().items():
+        event.launch.args.add(name=name, string_value=text)
+
+
+def _memory_packets(pb: Any, source: Source) -> Iterator[bytes]:
+    head = _event_head(pb)
+    for level in source.memory:
+        event = pb.TrackEvent()
+        event.type = pb.TrackEvent.TYPE_COUNTER
+        event.track_uuid = memory_uuid(level.process)
+        for time_ns, size in zip(level.time_ns.tolist(), level.live_bytes.tolist(), strict=True):
+            event.counter_value = size
+            stamp = tag(_TIMESTAMP) + varint(max(source.base_ns + time_ns, 0))
+            yield head + stamp + within(_TRACK_EVENT, event.SerializeToString())

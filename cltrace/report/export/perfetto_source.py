@@ -1,0 +1,165 @@
+"""What Perfetto's packets refer to: texts and descriptions by number, processes, threads and counters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from cltrace.report.export.launches import Launches
+from cltrace.report.export.tracks import (
+    DeviceSlices,
+    HostSlices,
+    MemoryLevel,
+    api_name,
+    command_name,
+)
+from cltrace.report.text import plain
+from cltrace.timeline.activity import Activity
+from cltrace.trace.reader import Trace
+
+SEQUENCE: Final = 1
+STATE_CLEARED, NEEDS_STATE = 1, 2
+_FIRST_QUEUE_IID: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What packets are made of."""
+
+    trace: Trace
+    activity: Activity
+    launches: Launches
+    host: HostSlices
+    device: DeviceSlices
+    memory: list[MemoryLevel]
+    pids: dict[int, int]
+    base_ns: int
+    """What to add to times of the axis: the first host's clock when the trace began."""
+
+
+class Interned:
+    """Texts and descriptions that packets refer to by number, all told in the first packet."""
+
+    def __init__(self, pb: Any, source: Source) -> None:
+        self._pb = pb
+        self._source = source
+        activity = source.activity
+        self.apis = {
+            int(one): number for number, one in enumerate(set(source.host.api.tolist()), 1)
+        }
+        self.sites = {site: number for number, site in enumerate(activity.names.sites, 1)}
+        self.stages: dict[tuple[str, bool], int] = {}
+        for command in _one_of_each(activity, source.device):
+            kernel = int(activity.commands.kernel[command]) > 0
+            key = (command_name(activity, command), kernel)
+            self.stages.setdefault(key, len(self.stages) + 1)
+        self.queues: dict[tuple[int, int], int] = {}
+        for lane in zip(source.device.queue.tolist(), source.device.lane.tolist(), strict=True):
+            self.queues.setdefault(lane, _FIRST_QUEUE_IID + len(self.queues))
+
+    def packet(self) -> Any:
+        """The first packet."""
+        packet = self._pb.TracePacket()
+        packet.trusted_packet_sequence_id = SEQUENCE
+        packet.sequence_flags = STATE_CLEARED | NEEDS_STATE
+        packet.first_packet_on_sequence = True
+        packet.timestamp = self._source.base_ns
+        data = packet.interned_data
+        for api, iid in self.apis.items():
+            data.event_names.add(iid=iid, name=api_name(api))
+        data.event_categories.add(iid=1, name="opencl")
+        for iid, name in enumerate(_ANNOTATIONS, 1):
+            data.debug_annotation_names.add(iid=iid, name=name)
+        for site, iid in self.sites.items():
+            text = plain(self._source.activity.names.sites[site])
+            data.debug_annotation_string_values.add(iid=iid, str=text.encode())
+        self._add_gpu(data)
+        return packet
+
+    def _add_gpu(self, data: Any) -> None:
+        """Contexts, queues, stages and kernels."""
+        pb, names = self._pb, self._source.activity.names
+        stage = pb.InternedGpuRenderStageSpecification
+        for (name, is_kernel), iid in self.stages.items():
+            category = stage.COMPUTE if is_kernel else stage.OTHER
+            data.gpu_specifications.add(iid=iid, name=plain(name), category=category)
+        for (queue, lane), iid in self.queues.items():
+            name = names.queues.get(queue, f"queue {queue}")
+            text = plain(name) + (f", lane {lane + 1}" if lane else "")
+            data.gpu_specifications.add(iid=iid, name=text, category=stage.COMPUTE)
+        for process, pid in self._source.pids.items():
+            data.graphics_contexts.add(iid=process, pid=pid, api=pb.InternedGraphicsContext.OPEN_CL)
+
+
+def _one_of_each(activity: Activity, device: DeviceSlices) -> list[int]:
+    """One command of each kind and kernel."""
+    kind, kernel = activity.commands.kind, activity.commands.kernel
+    both = kind[device.command] * (len(activity.names.kernels) + 1) + kernel[device.command]
+    _, first = np.unique(both, return_index=True)
+    found: list[int] = device.command[first].tolist()
+    return found
+
+
+_ANNOTATIONS: Final = ("site", "size_bytes", "status", "command")
+
+
+def descriptors(pb: Any, source: Source) -> Iterator[Any]:
+    """Clocks, processes, threads, counters and devices."""
+    names = source.activity.names
+    anchors = source.trace.rows(
+        "SELECT host_ns, realtime_ns FROM v_host_clock WHERE realtime_ns IS NOT NULL "
+        "ORDER BY host_ns LIMIT 1"
+    )
+    for host_ns, realtime_ns in anchors:
+        packet = new_packet(pb)
+        for clock, time_ns in ((6, host_ns), (3, host_ns), (1, realtime_ns)):
+            packet.clock_snapshot.clocks.add(clock_id=clock, timestamp=max(time_ns, 0))
+        yield packet
+    for process, pid in source.pids.items():
+        packet = new_packet(pb)
+        packet.track_descriptor.uuid = process_uuid(process)
+        packet.track_descriptor.process.pid = pid
+        packet.track_descriptor.process.process_name = plain(names.processes.get(process, ""))
+        yield packet
+    host = source.host
+    seen = set(zip(host.process.tolist(), host.thread.tolist(), host.lane.tolist(), strict=True))
+    for process, thread, lane in sorted(seen):
+        packet = new_packet(pb)
+        track = packet.track_descriptor
+        track.uuid, track.parent_uuid = thread_uuid(thread, lane), process_uuid(process)
+        track.name = plain(names.threads.get(thread, "thread")) + (f" ({lane + 1})" if lane else "")
+        yield packet
+    for level in source.memory:
+        packet = new_packet(pb)
+        track = packet.track_descriptor
+        track.uuid, track.parent_uuid = memory_uuid(level.process), process_uuid(level.process)
+        track.name = "device memory"
+        track.counter.unit = pb.CounterDescriptor.UNIT_SIZE_BYTES
+        yield packet
+    packet = new_packet(pb)
+    for device, name in sorted(names.devices.items()):
+        packet.gpu_info.gpus.add(name=plain(name), model=f"device {device}")
+    yield packet
+
+
+def new_packet(pb: Any) -> Any:
+    """An empty packet of the one sequence that a trace has."""
+    packet = pb.TracePacket()
+    packet.trusted_packet_sequence_id = SEQUENCE
+    return packet
+
+
+def process_uuid(process: int) -> int:
+    """The number of the track of a process."""
+    return 1_000_000 + process
+
+
+def memory_uuid(process: int) -> int:
+    """The number of the track of the memory counter of a process."""
+    return 2_000_000 + process
+
+
+def thread_uuid(thread: int, lane: int) -> int:
+    """The number of the track of a lane of a thread."""
+    return 1_000_000_000 + 1000 * thread + lane

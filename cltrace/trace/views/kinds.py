@@ -1,0 +1,44 @@
+"""What kind of value each column of a view holds, for formats whose columns have types."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class ValueKind(StrEnum):
+    """A kind of value."""
+
+    WHOLE = "whole"
+    REAL = "real"
+    TEXT = "text"
+    BYTES = "bytes"
+
+
+_TEXTS: Final = frozenset(
+    {
+        *("key", "host", "argv", "working_directory", "executable", "python_version"),
+        *("pyopencl_version", "environment", "ended_how", "name", "file", "function", "vendor"),
+        *("version", "platform", "driver_version", "kind", "bus", "uuid", "extensions", "origin"),
+        *("source", "text", "api", "options", "log", "site", "fate", "sha256", "kernel"),
+        *("global_size", "local_size", "global_offset", "dtype", "detail", "stamp_faults", "state"),
+        *("reason", "severity", "code", "message", "what", "dimension", "label", "activity"),
+    }
+)
+_REALS: Final = frozenset(
+    {
+        *("drift", "half_width_ns", "bound_ns", "median_ns", "wait_median_ns"),
+        *("plain_ns", "profiling_ns"),
+    }
+)
+_BYTES: Final = frozenset({("v_launch_arg", "value"), ("v_content", "deflated")})
+_MORE_TEXTS: Final = frozenset({("v_meta", "value")})
+
+
+def kind_of(view: str, column: str) -> ValueKind:
+    """The kind of value that a column of a view holds."""
+    if (view, column) in _BYTES:
+        return ValueKind.BYTES
+    if column in _REALS:
+        return ValueKind.REAL
+    if column in _TEXTS or (view, column) in _MORE_TEXTS:
+        return ValueKind.TEXT
+    return ValueKind.WHOLE
