@@ -25,14 +25,16 @@ class ClockSegment:
     was entered from `from_enter_host_ns` up to, not including, `to_enter_host_ns`: a counter that was
     set anew shows the same twice.
 
-    `half_width_ns` is how far the line can be moved up or down without breaking a bound: its error is no
-    larger if `drift` is exact. `bound_ns` needs less: in a segment that `is_straight` the rate may
-    be that of any line that keeps the bounds, and wander by 1 ppm around it; in one that is not it may
-    be anything within a part in a thousand. `observations` is the number of bounds that the line
-    keeps, `rejected` that of commands that were left out because they contradict. `reason` says in
-    words why the state is not proven; empty if it is. An unaligned segment leads nowhere: its anchors,
-    drift and bounds are 0. `quantum_ns` is the step in which
-    the stamps move. `input_hash` is the CRC-32 of the observations that it was fitted to.
+    `drift` may be off by `drift_within`, as far as the bounds tell. `half_width_ns` is how far the line
+    can be moved up or down without breaking a bound: its error is no larger if `drift` is exact.
+    `bound_ns` needs less: in a segment that `is_straight` the rate may be that of any line that keeps
+    the bounds, or run along a curve that they do not exclude; in one that is not it may be anything
+    between those of the segments around. `observations` is the number of bounds that the line keeps,
+    `rejected` that of commands that were left out because they contradict. `reason` says in words why
+    the state is not proven; empty if it is. An unaligned segment leads nowhere: its anchors, drift and
+    bounds are 0.
+    `quantum_ns` is the step in which the stamps move. `input_hash` is the CRC-32 of the observations
+    that it was fitted to.
     """
 
     TABLE = "clock_segment"
@@ -46,6 +48,7 @@ class ClockSegment:
     anchor_device_ns: int
     anchor_host_ns: int
     drift: float
+    drift_within: float
     half_width_ns: float
     bound_ns: float
     observations: int

@@ -34,6 +34,8 @@ class StampFault(IntFlag):
     """QUEUED is after that call returned."""
     AFTER_COMPLETION = 64
     """END is after a host call returned that had waited for the command."""
+    FAILED = 128
+    """The command failed: its stamps are whatever the driver left there."""
 
 
 def fault_name(fault: StampFault) -> str:
@@ -42,7 +44,11 @@ def fault_name(fault: StampFault) -> str:
 
 
 UNUSABLE_STAMPS: Final = (
-    StampFault.ZERO | StampFault.REVERSED | StampFault.MADE_UP | StampFault.FOREIGN
+    StampFault.ZERO
+    | StampFault.REVERSED
+    | StampFault.MADE_UP
+    | StampFault.FOREIGN
+    | StampFault.FAILED
 )
 """Stamps with one of these faults tell neither when a command ran nor how long; others are near."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from cltrace.events.clocks import ClockSegment
 from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
 from cltrace.report.document import Column, Fact, Table, Unit, Value
-from cltrace.report.quantities import counted, time_text
+from cltrace.report.quantities import ABSENT_MARK, time_text
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import stored_segments
 from cltrace.trace.reader import Trace
@@ -38,7 +38,8 @@ def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
             Column("state", "state", keep=100),
             Column("half_width_ns", "half-width", Unit.NS, 95),
             Column("bound_ns", "bound", Unit.NS, 90),
-            Column("drift_ppm", "drift (ppm)", Unit.PLAIN, 85),
+            Column("bound_max_ns", "at most", Unit.NS, 88),
+            Column("drift_ppm", "drift (ppm)", Unit.TEXT, 85),
             Column("quantum_ns", "step", Unit.NS, 50),
             Column("segments", "pieces", Unit.COUNT, 35),
             Column("observations", "bounds kept", Unit.COUNT, 40),
@@ -46,7 +47,8 @@ def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
             *([Column("reason", "why not proven", Unit.PROSE, 60)] if has_reasons else []),
         ),
         rows if has_reasons else [row[:-1] for row in rows],
-        note="half-width: if the drift is exact; bound: whatever drift the observations allow",
+        note="half-width: if the drift is exact; bound: whatever drift the observations allow, for half "
+        "of them and for all",
         why_empty="no command has device stamps",
     )
 
@@ -65,14 +67,29 @@ def _clock_row(segments: Sequence[ClockSegment], claimed_ns: int | None) -> tupl
     return (
         state.value,
         longest.half_width_ns if is_aligned else None,
-        longest.bound_ns if is_aligned else None,
-        longest.drift * 1e6 if is_aligned else None,
+        _usual_bound_ns(segments) if is_aligned else None,
+        max(one.bound_ns for one in segments) if is_aligned else None,
+        _drift_text(longest),
         longest.quantum_ns,
         len(segments),
         sum(one.observations for one in segments),
         max(one.rejected for one in segments),
         "; ".join(dict.fromkeys(reasons)),
     )
+
+
+def _usual_bound_ns(segments: Sequence[ClockSegment]) -> float:
+    """The bound that half of the observations are within."""
+    ordered = sorted(segments, key=lambda one: one.bound_ns)
+    reached = np.cumsum([one.observations for one in ordered])
+    return ordered[int(np.searchsorted(reached, reached[-1] / 2))].bound_ns
+
+
+def _drift_text(segment: ClockSegment) -> str:
+    """The drift of a segment in ppm, and how well it is known; nothing where the rate changes."""
+    if not segment.is_straight or segment.state is ClockState.UNALIGNED:
+        return ABSENT_MARK
+    return f"{segment.drift * 1e6:.2f} ± {segment.drift_within * 1e6:.2g}"
 
 
 def fault_table(activity: Activity) -> Table:
@@ -112,16 +129,16 @@ def clock_facts(trace: Trace) -> list[Fact]:
     for device in sorted({one.device_id for one in segments}):
         own = [one for one in segments if one.device_id == device]
         state, longest = worst_state(own), max(own, key=lambda one: one.observations)
+        most_ns = max(one.bound_ns for one in own)
         if state is ClockState.UNALIGNED:
             text = f"unaligned: {longest.reason}"
         else:
-            text = (
-                f"{state.value}, ±{time_text(longest.half_width_ns)} (±{time_text(longest.bound_ns)} "
-                f"whatever its drift), drift {longest.drift * 1e6:.2f} ppm"
-            )
-            if len(own) > 1:
-                text += f", {counted(len(own), 'piece', 'pieces')}"
-        found.append(Fact("clock", "device clock", text, longest.bound_ns))
+            usual = time_text(_usual_bound_ns(own))
+            text = f"{state.value}, within {usual} of the host's for half of the commands"
+            text += f", {time_text(most_ns)} for all"
+            if longest.is_straight:
+                text += f"; drift {_drift_text(longest)} ppm"
+        found.append(Fact("clock", "device clock", text, most_ns))
     return list({fact.text: fact for fact in found}.values())
 
 
@@ -132,5 +149,6 @@ _MEANINGS: Final = {
     StampFault.FOREIGN: "of another time than the commands around: not timed, not placed",
     StampFault.BEFORE_ENQUEUE: "QUEUED before the call that enqueued it was entered",
     StampFault.AFTER_RETURN: "QUEUED after that call returned",
+    StampFault.FAILED: "of a command that failed: not timed, not placed",
     StampFault.AFTER_COMPLETION: "END after a call returned that had waited for it",
 }

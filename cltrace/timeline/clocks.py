@@ -82,8 +82,9 @@ def _fit_epoch(
         reason = "no line fits what the host saw of it"
         empty = _unaligned(device_id, reason, len(seen))
         return FittedClock((_within(empty, limit),), faults | int(StampFault.FOREIGN))
-    last_ns = float(frame.times(seen.end_device_ns).max())
-    pieces = pieces_of(points[~division.rejected], division, last_ns)
+    stamps = (seen.queued_device_ns, seen.start_device_ns, seen.end_device_ns)
+    wanted_ns = np.sort(np.concatenate([frame.times(one) for one in stamps]))
+    pieces = pieces_of(points[~division.rejected], division, wanted_ns)
     rejected = np.unique(points.command[division.rejected])
     segments = _segments(pieces, frame, device_id, limit)
     doubts = _doubts(pieces)
@@ -145,6 +146,7 @@ def _segments(
                 anchor_device_ns=frame.device_ns + anchor_ns,
                 anchor_host_ns=frame.host_ns + round(host_ns),
                 drift=piece.slope,
+                drift_within=piece.drift_within,
                 half_width_ns=piece.half_width_ns,
                 bound_ns=piece.bound_ns,
                 observations=piece.observations,
@@ -168,6 +170,7 @@ def _unaligned(device_id: int, reason: str, rejected: int) -> ClockSegment:
         anchor_device_ns=0,
         anchor_host_ns=0,
         drift=0.0,
+        drift_within=0.0,
         half_width_ns=0.0,
         bound_ns=0.0,
         observations=0,

@@ -41,8 +41,7 @@ def epochs_of(seen: Observations) -> Epochs:
     time = _since(int(seen.enter_host_ns[0]), seen.enter_host_ns)
     block = np.minimum(np.arange(len(seen)) // _BLOCK, max(len(seen) // _BLOCK - 1, 0))
     begin = np.flatnonzero(np.diff(block, prepend=-1))
-    medians = np.array([np.median(part) for part in np.split(low, begin[1:])])
-    middles = np.array([np.median(part) for part in np.split(time, begin[1:])])
+    medians, middles = _medians(low, begin), _medians(time, begin)
     of_block = _runs(medians, middles)
     nearest = _nearest_block(block, medians, middles, low, high, time)
     centre = medians[nearest]
@@ -52,6 +51,13 @@ def epochs_of(seen: Observations) -> Epochs:
     if count > _MOST_EPOCHS or is_foreign.mean() > 0.5:
         return Epochs(0, np.zeros(len(seen), np.int64), np.ones(len(seen), np.bool_))
     return Epochs(count, of_block[nearest], is_foreign)
+
+
+def _medians(values: Float64s, begin: Int64s) -> Float64s:
+    """The median of each block; all but the last are of one length."""
+    last = np.median(values[begin[-1] :])
+    whole = values[: (len(begin) - 1) * _BLOCK].reshape(-1, _BLOCK)
+    return np.append(np.median(whole, axis=1), last)
 
 
 def _since(origin: int, values: Int64s) -> Float64s:

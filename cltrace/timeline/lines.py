@@ -80,25 +80,36 @@ class Lines:
 
     def keeping(self, points: Points) -> "Lines":
         """The lines of the set that keep all bounds of `points` too."""
-        lines, last = self, (0.0, -1)
+        lines = self
+        above, below = _excess(self, points)
+        # Cutting only takes lines away: a bound that all lines keep is kept by what is left of them.
+        points = points[(above > _TOLERANCE_NS) | (below > _TOLERANCE_NS)]
         while lines.exist and len(points):
-            values = lines.values(points.time_ns)
-            above = values.max(axis=0) - points.upper_ns
-            below = points.lower_ns - values.min(axis=0)
+            above, below = _excess(lines, points)
             high, low = int(above.argmax()), int(below.argmax())
-            sign, worst = (1.0, high) if above[high] >= below[low] else (-1.0, low)
-            # The same bound twice: what is left of it is rounding.
-            if max(above[high], below[low]) <= _TOLERANCE_NS or (sign, worst) == last:
+            if max(above[high], below[low]) <= _TOLERANCE_NS:
                 break
-            last = (sign, worst)
-            bound_ns = points.upper_ns[worst] if sign > 0 else points.lower_ns[worst]
-            lines = _cut(lines, points.time_ns[worst], bound_ns, sign)
+            # Both bounds of a point at once: what is left of them afterwards is rounding.
+            worst = high if above[high] >= below[low] else low
+            lines = _cut(lines, points.time_ns[worst], points.upper_ns[worst], 1.0)
+            lines = _cut(lines, points.time_ns[worst], points.lower_ns[worst], -1.0)
+            points = points[np.arange(len(points)) != worst]
         return lines
+
+
+def _excess(lines: Lines, points: Points) -> tuple[Float64s, Float64s]:
+    """By how much some line is above, some line below what each point allows."""
+    values = lines.values(points.time_ns)
+    above: Float64s = values.max(axis=0) - points.upper_ns
+    below: Float64s = points.lower_ns - values.min(axis=0)
+    return above, below
 
 
 def _cut(lines: Lines, time_ns: float, bound_ns: float, sign: float) -> Lines:
     """The lines with `sign * value(time) <= sign * bound`: Sutherland and Hodgman's clipping."""
     corners = lines.corners
+    if not np.isfinite(bound_ns):
+        return lines
     excess = sign * (corners[:, 0] + corners[:, 1] * time_ns - bound_ns)
     kept = []
     for at in range(len(corners)):

@@ -1,5 +1,6 @@
 """Pieces of a clock's map, with how far off each can be: lines over cores, short chords between them."""
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,7 +9,7 @@ import numpy as np
 from cltrace.timeline.corridor import corridor
 from cltrace.timeline.lines import Lines
 from cltrace.timeline.points import HIGHEST_DRIFT, Float64s, Points
-from cltrace.timeline.stretches import Division, lines_of
+from cltrace.timeline.stretches import Division, Stretch
 
 _WANDER: Final = 1e-7
 """The wandering of a rate for which a second bound is stated: more than a crystal's in minutes."""
@@ -18,6 +19,9 @@ _NEIGHBOURHOOD_NS: Final = 1e9
 _MOST_LOOKS: Final = 20_000
 _NARROWINGS: Final = 3
 _ROOM_SHARE: Final = 1 / 3
+_MUCH: Final = 2.0
+"""How many times the usual bound the largest may be before it is stated in parts."""
+_PARTS: Final = 32
 _ROUNDING_NS: Final = 1.0
 """Anchors are whole nanoseconds."""
 
@@ -27,7 +31,7 @@ class Piece:
     """`residual = offset + slope * time` from `begin_ns` to `end_ns`.
 
     `half_width_ns` is how far off it can be if the slope is right, `bound_ns` if it need not be.
-    `gap_ns` is by how much the bounds contradict each other in it; 0 where they agree.
+    `drift_within` is by how much the slope can be off, over the lines that keep the bounds. `gap_ns` is by how much the bounds contradict each other in it; 0 where they agree.
     """
 
     begin_ns: float
@@ -39,14 +43,15 @@ class Piece:
     is_straight: bool
     gap_ns: float
     observations: int
+    drift_within: float
 
 
-def pieces_of(points: Points, division: Division, last_ns: float) -> list[Piece]:
-    """The map of a divided clock, piece by piece. `last_ns` is the last time it is wanted for."""
+def pieces_of(points: Points, division: Division, wanted_ns: Float64s) -> list[Piece]:
+    """The map of a divided clock, piece by piece. `wanted_ns` are the times to be put on it, ascending."""
     stretches = division.stretches
-    cores = [_core(points[one.begin : one.trusted_end]) for one in stretches]
+    cores = [_core(points, one, is_only=len(stretches) == 1) for one in stretches]
     begins = [float(points.time_ns[one.begin]) for one in stretches]
-    ends = [*begins[1:], max(last_ns, begins[-1])]
+    ends = [*begins[1:], max(float(wanted_ns[-1]), begins[-1])]
     found: list[Piece] = []
     for number, (stretch, core) in enumerate(zip(stretches, cores, strict=True)):
         begin_ns, end_ns = begins[number], ends[number]
@@ -54,7 +59,7 @@ def pieces_of(points: Points, division: Division, last_ns: float) -> list[Piece]
         if core.is_straight and stretch.has_core:
             core_end_ns = end_ns if is_last else float(points.time_ns[stretch.core_end])
             following = None if is_last or core_end_ns < end_ns else cores[number + 1]
-            found.append(_line(core, core_end_ns, following))
+            found += _straight(core, core_end_ns, following, wanted_ns)
             begin_ns = core_end_ns
         if begin_ns < end_ns or not found:
             found += _chords(points, begin_ns, end_ns, _rates(cores[max(number - 1, 0) :][:3]))
@@ -73,29 +78,29 @@ class _Core:
     @property
     def slack_ns(self) -> float:
         """Half of the room that the bounds usually leave at these rates."""
-        lower, upper = self.reach
+        lower, upper = self.reach(self.points.time_ns[:: max(len(self.points) // _MOST_LOOKS, 1)])
         return float(np.median(upper - lower)) / 2
 
-    @property
-    def reach(self) -> tuple[Float64s, Float64s]:
-        """How low and how high the clock can be at some times in the core, less the middle's slope."""
+    def reach(self, time_ns: Float64s) -> tuple[Float64s, Float64s]:
+        """How low and how high the clock can be at some times, less the slope of the middle line."""
         slope = self.lines.middle[1]
         wander = max(self.rates[1] - slope, slope - self.rates[0])
-        time_ns = self.points.time_ns[:: max(len(self.points) // _MOST_LOOKS, 1)]
         lower, upper = corridor(self.points, time_ns, slope=slope, wander=wander)
         return lower - slope * time_ns, upper - slope * time_ns
 
 
-def _core(points: Points) -> _Core:
+def _core(points: Points, stretch: Stretch, *, is_only: bool) -> _Core:
     """The core of a stretch, and how fast its clock may have run: as one of its lines, or a little off.
 
     It may have run along a curve that stays within the room that the bounds leave; and how much they
     leave depends on how fast it may have run. So the one is narrowed by the other, from any rate on.
 
-    A rate that changes too slowly to break a bound still takes room away from the lines. They are taken
-    for straight while they have a good part of the room that a wandering clock has.
+    A rate that changes too slowly to break a bound still takes room away from the lines. Where it does
+    change elsewhere, they are taken for straight while they have a good part of the room that a
+    wandering clock has.
     """
-    lines = lines_of(points)
+    points = points[stretch.begin : stretch.trusted_end]
+    lines = stretch.lines
     core = _Core(points, lines, (-HIGHEST_DRIFT, HIGHEST_DRIFT), is_straight=lines.exist)
     duration_ns = float(points.time_ns[-1] - points.time_ns[0])
     if not lines.exist or duration_ns <= 0:
@@ -106,25 +111,61 @@ def _core(points: Points) -> _Core:
         low, high = lines.slopes
         rates = (max(low - off, -HIGHEST_DRIFT), min(high + off, HIGHEST_DRIFT))
         core = replace(core, rates=rates)
-    return replace(core, is_straight=lines.middle[2] >= _ROOM_SHARE * core.slack_ns)
+    is_straight = is_only or lines.middle[2] >= _ROOM_SHARE * core.slack_ns
+    return replace(core, is_straight=is_straight)
 
 
-def _line(core: _Core, end_ns: float, following: _Core | None) -> Piece:
-    """The piece of a core; `following` is the core that begins where it ends, if one does."""
+def _straight(
+    core: _Core, end_ns: float, following: _Core | None, wanted_ns: Float64s
+) -> list[Piece]:
+    """The pieces of a core: one line, in as many parts as its bound differs much between.
+
+    `following` is the core that begins where it ends, if one does.
+    """
+    begin_ns = float(core.points.time_ns[0])
     offset_ns, slope, half_width_ns = core.lines.middle
-    lower, upper = core.reach
-    bound_ns = max(float((upper - offset_ns).max()), float((offset_ns - lower).max()))
-    return Piece(
-        float(core.points.time_ns[0]),
+    low_slope, high_slope = core.lines.slopes
+    inside = wanted_ns[(wanted_ns >= begin_ns) & (wanted_ns <= end_ns)]
+    time_ns = np.union1d(core.points.time_ns, inside)
+    time_ns = np.append(time_ns[:: max(len(time_ns) // _MOST_LOOKS, 1)], time_ns[-1])
+    lower, upper = core.reach(time_ns)
+    off_ns = np.maximum(upper - offset_ns, offset_ns - lower)
+    whole = Piece(
+        begin_ns,
         end_ns,
         offset_ns,
         slope,
         half_width_ns + _ROUNDING_NS,
-        bound_ns + _ROUNDING_NS,
+        float(off_ns.max()) + _ROUNDING_NS,
         is_straight=True,
         gap_ns=_jump_ns(core, following, end_ns) if following else 0.0,
         observations=len(core.points),
+        drift_within=(high_slope - low_slope) / 2,
     )
+    if off_ns.max() <= _MUCH * np.median(off_ns) or end_ns <= begin_ns:
+        return [whole]
+    return _parts(whole, time_ns, off_ns, core.points.time_ns)
+
+
+def _parts(whole: Piece, time_ns: Float64s, off_ns: Float64s, at_ns: Float64s) -> list[Piece]:
+    """A piece in equal parts, each with the bound that holds in it."""
+    edges = np.linspace(whole.begin_ns, whole.end_ns, _PARTS + 1)
+    found = []
+    for begin_ns, end_ns in itertools.pairwise(edges.tolist()):
+        here = (time_ns >= begin_ns) & (time_ns <= end_ns)
+        around = np.interp([begin_ns, end_ns], time_ns, off_ns)
+        bound_ns = max(float(off_ns[here].max(initial=0.0)), float(around.max()))
+        count = int(((at_ns >= begin_ns) & (at_ns < end_ns)).sum())
+        found.append(
+            replace(
+                whole,
+                begin_ns=begin_ns,
+                end_ns=end_ns,
+                bound_ns=bound_ns + _ROUNDING_NS,
+                observations=count,
+            )
+        )
+    return found
 
 
 def _jump_ns(before: _Core, after: _Core, time_ns: float) -> float:
@@ -179,6 +220,7 @@ def _chords(
                 is_straight=False,
                 gap_ns=max(float((lower[chosen] - upper[chosen]).max()), 0.0),
                 observations=int(chosen.sum()),
+                drift_within=wander,
             )
         )
     return found

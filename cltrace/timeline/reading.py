@@ -75,7 +75,7 @@ def stored_segments(trace: Trace) -> tuple[ClockSegment, ...]:
     """The clock segments that a trace has; none if they are of an older method."""
     rows = trace.rows(
         "SELECT device_id, state, is_straight, from_enter_host_ns, to_enter_host_ns, from_device_ns, "
-        "to_device_ns, anchor_device_ns, anchor_host_ns, drift, half_width_ns, bound_ns, observations, "
+        "to_device_ns, anchor_device_ns, anchor_host_ns, drift, drift_within, half_width_ns, bound_ns, observations, "
         "rejected, reason, quantum_ns, method, input_hash FROM v_clock_segment"
     )
     known = {state.value: state for state in ClockState}

@@ -24,6 +24,8 @@ _LEAST_CORE: Final = 0.6
 """A core that is a smaller part of its stretch is none: the rate changes all the time."""
 _MOST_REJECTED: Final = 0.2
 _MOST_TRIES: Final = 2000
+_MOST_STRETCHES: Final = 64
+"""A clock whose rate changes more often than this in a run is not divided into stretches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Stretch:
     begin: int
     end: int
     core_end: int
+    lines: Lines
+    """All lines that keep the bounds of its core, or of all of it if it has none."""
 
     @property
     def has_core(self) -> bool:
@@ -60,40 +64,54 @@ class Division:
 def divide(points: Points) -> Division:
     """Divide points into stretches of constant rate."""
     rejected = np.zeros(len(points), np.bool_)
-    bounds = _forward(points, rejected)
-    if bounds is None:
+    bounds, lines = _forward(points, rejected)
+    if len(bounds) > _MOST_STRETCHES:
+        count = int((~rejected).sum())
+        return Division((Stretch(0, count, 0, Lines(np.empty((0, 2)))),), rejected)
+    if not bounds:
         return Division((), np.ones(len(points), np.bool_))
     kept = points[~rejected]
     shift = np.cumsum(rejected)
-    ends = [int(one - shift[one - 1]) if one else 0 for one in bounds]
-    return Division(_with_cores(kept, sorted(set(ends))), rejected)
+    ends = [0, *(int(one - shift[one - 1]) for one in bounds[1:])]
+    return Division(_with_cores(kept, sorted(set(ends)), lines), rejected)
 
 
-def _forward(points: Points, rejected: Bools) -> list[int] | None:
-    """Where stretches begin and end, in the order of time; rejected points are marked."""
+def _forward(points: Points, rejected: Bools) -> tuple[list[int], Lines]:
+    """Where stretches begin and end, in the order of time, and the lines of the last one.
+
+    Rejected points are marked. Nowhere: too many are.
+    """
     bounds, lines, at = [0], all_lines(), 0
     for _ in range(_MOST_TRIES):
         fitting, lines = longest_prefix(points[at:], lines)
         at += fitting
         if at == len(points):
             bounds.append(at)
-            return bounds
+            return bounds, lines
         reach, _ = longest_prefix(points[at : at + 8 * _FEWEST], all_lines())
-        if reach >= min(_FEWEST, len(points) - at) and reach >= _FEWEST // 2:
-            if at - bounds[-1] < _FEWEST // 2:
-                rejected[bounds[-1] : at] = True
+        explained = at - bounds[-1]
+        if explained < min(_FEWEST // 2, reach):
+            # What the stretch began with is at odds with more than it agrees with.
+            rejected[bounds[-1] : at] = True
+            bounds[-1], lines = at, all_lines()
+        elif reach >= min(_FEWEST, len(points) - at) and reach >= _FEWEST // 2:
             bounds.append(at)
+            if len(bounds) > _MOST_STRETCHES:
+                break
             lines = all_lines()
         else:
             rejected[at] = True
             at += 1
         if rejected.sum() > max(_FEWEST, _MOST_REJECTED * len(points)):
-            return None
-    return None
+            return [], lines
+    return (bounds, lines) if len(bounds) > _MOST_STRETCHES else ([], lines)
 
 
-def _with_cores(points: Points, bounds: list[int]) -> tuple[Stretch, ...]:
-    """Stretches between `bounds`, each without the transitions to its neighbours."""
+def _with_cores(points: Points, bounds: list[int], last: Lines) -> tuple[Stretch, ...]:
+    """Stretches between `bounds`, each without the transitions to its neighbours.
+
+    `last` are the lines of the last one.
+    """
     pairs = list(itertools.pairwise(bounds))
     core_ends = [*(_earliest_change(points, *pair) for pair in pairs[1:]), len(points)]
     stretches = []
@@ -101,8 +119,12 @@ def _with_cores(points: Points, bounds: list[int]) -> tuple[Stretch, ...]:
         is_long = core_end - begin >= _FEWEST and _duration(
             points, begin, core_end
         ) >= _LEAST_CORE * _duration(points, begin, end)
-        is_core = is_long or len(pairs) == 1
-        stretches.append(Stretch(begin, end, core_end if is_core else begin))
+        core_end = core_end if is_long or len(pairs) == 1 else begin
+        is_whole = end == len(points) and core_end in (begin, end)
+        lines = (
+            last if is_whole else lines_of(points[begin : core_end if core_end > begin else end])
+        )
+        stretches.append(Stretch(begin, end, core_end, lines))
     return tuple(stretches)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from cltrace.events.clocks import ClockSegment, KeptTime
-from cltrace.events.kinds import UNUSABLE_STAMPS
+from cltrace.events.kinds import UNUSABLE_STAMPS, StampFault
 from cltrace.timeline.clocks import fit_clock
 from cltrace.timeline.completions import observed_complete_ns
 from cltrace.timeline.points import Bools, Int64s, Observations
@@ -64,9 +64,10 @@ def _keep_device(commands: Mapping[str, Int64s], observed: Int64s, device_id: in
     """The clock of one device, from the columns of its commands."""
     is_stamped = has_stamps(commands)
     faults = faults_in_themselves(commands, is_stamped)
-    # The stamps of a command that failed are whatever the driver left there.
-    is_sound = is_stamped & (commands["execution_status"] >= 0)
-    usable = np.flatnonzero(is_sound & (faults & int(UNUSABLE_STAMPS) == 0))
+    is_failed = (commands["execution_status"] < 0) & (commands["execution_status"] != ABSENT)
+    contradicting = int((faults[~is_failed] != 0).sum())
+    faults[is_stamped & is_failed] = int(StampFault.FAILED)
+    usable = np.flatnonzero(is_stamped & (faults & int(UNUSABLE_STAMPS) == 0))
     seen = Observations(
         commands["enter_host_ns"][usable],
         commands["return_host_ns"][usable],
@@ -81,7 +82,7 @@ def _keep_device(commands: Mapping[str, Int64s], observed: Int64s, device_id: in
         seen,
         device_id=device_id,
         quantum_ns=quantum,
-        unusable=int((faults != 0).sum()),
+        unusable=contradicting,
     )
     faults[usable] |= fitted.faults
     digest = _digest(seen)

@@ -244,3 +244,23 @@ def test_a_contradiction_says_what_it_contradicts(kind: str, fault: StampFault) 
     world = World(5)
     world.shift(500, 501, -40_000 if kind == "early" else 40_000)
     assert world.fit().faults[500] & int(fault)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-200, 200), st.booleans())
+def test_what_runs_long_after_the_last_bound_is_within_its_bound(
+    seed: int, ppm: float, is_awaited: bool
+) -> None:
+    """A queue that is filled in a moment and works for seconds, awaited at its end or by nobody."""
+    world = World(seed, seconds=0.05, clock=lambda second: second * ppm * 1e3)
+    count = len(world.enter)
+    start = world.enter[0] + 10_000 + np.arange(count) * 20_000_000
+    world.start = start
+    world.stamps["start"], world.stamps["end"] = world.device(start), world.device(start + 10**7)
+    world.observed = np.full(count, NEVER)
+    if is_awaited:
+        world.observed[:] = start[-1] + 10**7 + 20_000
+    fitted = world.fit()
+    assert states(fitted) == {ClockState.PROVEN}
+    assert outside(world, fitted) == (0, 1.0)
+    assert fitted.segments[-1].bound_ns > 10 * fitted.segments[0].half_width_ns

@@ -115,6 +115,7 @@ CLOCK_SEGMENT = Table(
         "anchor_device_ns INTEGER NOT NULL",
         "anchor_host_ns INTEGER NOT NULL",
         "drift REAL NOT NULL",
+        "drift_within REAL NOT NULL",
         "half_width_ns REAL NOT NULL",
         "bound_ns REAL NOT NULL",
         "observations INTEGER NOT NULL",

@@ -100,7 +100,7 @@ V_COMMAND: Final = View(
             "stamp_faults",
             _words("c.flags", StampFault),
             "what is wrong with the stamps: zero, reversed, made-up, foreign, before-enqueue, "
-            "after-return, after-completion; NULL when nothing is",
+            "after-return, after-completion, failed; NULL when nothing is",
         ),
         ("complete_host_ns", "c.complete_host_ns", "completion, with --timing callback or sync"),
         (
@@ -222,6 +222,7 @@ V_CLOCK_SEGMENT: Final = View(
         ("anchor_device_ns", "a device time"),
         ("anchor_host_ns", "and the host time that belongs to it"),
         ("drift", "seconds by which the host's clock gains on the device's, a second"),
+        ("drift_within", "by how much the drift may be off, as far as the observations tell"),
         ("half_width_ns", "how far off the line can be if the drift is exact"),
         ("bound_ns", "how far off it can be whatever the drift is that the observations allow"),
         ("observations", "bounds that it keeps"),

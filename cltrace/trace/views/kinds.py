@@ -25,7 +25,7 @@ _TEXTS: Final = frozenset(
 )
 _REALS: Final = frozenset(
     {
-        *("drift", "half_width_ns", "bound_ns", "median_ns", "wait_median_ns"),
+        *("drift", "drift_within", "half_width_ns", "bound_ns", "median_ns", "wait_median_ns"),
         *("plain_ns", "profiling_ns"),
     }
 )
