@@ -8,7 +8,9 @@ import numpy as np
 from cltrace.events.apis import Api
 from cltrace.events.kinds import CallFlag
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
+from cltrace.timeline.completions import observed_complete_ns
 from cltrace.timeline.hosts import Axis
+from cltrace.timeline.points import NEVER, Int64s
 from cltrace.trace.commands import ABSENT
 
 APIS = {
@@ -58,13 +60,17 @@ def activity(
     """The activity of some commands and calls."""
     edges = [(at, one) for at, run in enumerate(runs) for one in run.waits_for]
     waits = [(at, one) for at, call in enumerate(calls) for one in call.waits_for]
+    pairs = np.array(waits, np.int64).reshape(-1, 2)
+    columns, others = _commands(runs), _calls(calls)
     queues = {run.queue for run in runs} | {call.queue for call in calls}
+    in_order = frozenset(queues - set(out_of_order))
+    columns["known_ns"] = _known_ns(columns, others, pairs, in_order)
     return Activity(
-        _commands(runs),
-        _calls(calls),
+        Commands(**columns),
+        others,
         np.array(edges, np.int64).reshape(-1, 2),
-        np.array(waits, np.int64).reshape(-1, 2),
-        frozenset(queues - set(out_of_order)),
+        pairs,
+        in_order,
         Names(
             ("", "k", "other"),
             {1: "app.py:1", 2: "app.py:2"},
@@ -78,7 +84,7 @@ def activity(
     )
 
 
-def _commands(runs: Sequence[Run]) -> Commands:
+def _commands(runs: Sequence[Run]) -> dict[str, Int64s]:
     absent = int(ABSENT)
 
     def known(value: int | None) -> int:
@@ -103,6 +109,7 @@ def _commands(runs: Sequence[Run]) -> Commands:
             "start_ns": known(run.start),
             "end_ns": known(run.end),
             "duration_ns": absent if run.start is None or run.end is None else run.end - run.start,
+            "known_ns": int(NEVER),
             "size_bytes": run.size,
             "source_buffer": run.buffer if run.kind == "read" else absent,
             "target_buffer": run.buffer if run.kind == "write" else absent,
@@ -114,7 +121,28 @@ def _commands(runs: Sequence[Run]) -> Commands:
         for at, run in enumerate(runs)
     ]
     names = [one.name for one in fields(Commands)]
-    return Commands(**{name: np.array([row[name] for row in rows], np.int64) for name in names})
+    return {name: np.array([row[name] for row in rows], np.int64) for name in names}
+
+
+def _known_ns(
+    commands: dict[str, Int64s], calls: Calls, waits: Int64s, in_order: frozenset[int]
+) -> Int64s:
+    """When the host knew of the commands' ends, as a trace that is read says it."""
+    host = {
+        "enter_host_ns": commands["enter_ns"],
+        "return_host_ns": commands["return_ns"],
+        "complete_host_ns": np.full(len(commands["id"]), ABSENT),
+        "queue_id": commands["queue"],
+    }
+    others = {
+        "api": calls.api,
+        "status": calls.status,
+        "queue_id": calls.queue,
+        "enter_host_ns": calls.enter_ns,
+        "return_host_ns": calls.return_ns,
+    }
+    keeps_order = np.isin(commands["queue"], list(in_order))
+    return observed_complete_ns({**commands, **host}, others, waits, keeps_order)
 
 
 def _calls(calls: Sequence[Call]) -> Calls:

@@ -14,7 +14,7 @@ def advice_table(found: Sequence[Advice], top: int | None) -> Table:
         "advice",
         "Advice: what could be done better, and what it costs at most",
         (
-            Column("rule", "rule", keep=48),
+            Column("rule", "rule", keep=96),
             Column("site", "place", Unit.PLACE, 70),
             Column("times", "times", Unit.COUNT, 60),
             Column("cost_ns", "cost", Unit.NS, 100),

@@ -1,5 +1,6 @@
 """Charts over time, drawn with characters: a row's height is how busy it was in each moment."""
 
+import math
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ _STYLES: Final = {
     RowKind.TRANSFER: "magenta",
 }
 _TICK_EVERY: Final = 16
+_UNITS: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
 def shares(chart: Chart, row: ChartRow, parts: int) -> list[float]:
@@ -77,14 +79,27 @@ def _bar(chart: Chart, row: ChartRow, cells: int, *, is_ascii: bool) -> str:
     return "".join(heights[level] for level in levels)
 
 
+def _tick_text(chart: Chart, share: float, *, is_ascii: bool) -> str:
+    """A time on the axis, with as many digits as tell it from the next one."""
+    span_ns = chart.end_ns - chart.begin_ns
+    time_ns = chart.begin_ns + span_ns * share
+    largest = max(abs(chart.begin_ns), abs(chart.end_ns))
+    if largest < 20 * span_ns:
+        text = time_text(time_ns)
+    else:
+        scale, unit = next((one for one in _UNITS if largest >= one[0]), _UNITS[-1])
+        digits = max(round(math.log10(scale * _TICK_EVERY / max(span_ns, 1))), 0)
+        text = f"{time_ns / scale:.{digits}f} {unit}"
+    return text.replace("µ", "u") if is_ascii else text
+
+
 def _axis(chart: Chart, cells: int, *, is_ascii: bool) -> str:
     """Times at regular places below a chart."""
     count = max(cells // _TICK_EVERY, 1)
     line = [" "] * (cells + 1)
     for tick in range(count + 1):
         at = round(tick * cells / count)
-        text = time_text(chart.begin_ns + (chart.end_ns - chart.begin_ns) * tick / count)
-        text = text.replace("µ", "u") if is_ascii else text
+        text = _tick_text(chart, tick / count, is_ascii=is_ascii)
         begin = min(max(at - len(text) // 2, 0), cells + 1 - len(text))
         if all(one == " " for one in line[max(begin - 1, 0) : begin + len(text) + 1]):
             line[begin : begin + len(text)] = text

@@ -44,7 +44,7 @@ def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
             Column("segments", "pieces", Unit.COUNT, 35),
             Column("observations", "bounds kept", Unit.COUNT, 40),
             Column("rejected", "rejected", Unit.COUNT, 70),
-            *([Column("reason", "why not proven", Unit.PROSE, 60)] if has_reasons else []),
+            *([Column("reason", "why", Unit.PROSE, 97)] if has_reasons else []),
         ),
         rows if has_reasons else [row[:-1] for row in rows],
         note="half-width: if the drift is exact; bound: whatever drift the observations allow, for half "

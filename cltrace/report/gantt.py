@@ -8,6 +8,7 @@ import numpy as np
 from cltrace.report.document import Chart, ChartRow, RowKind
 from cltrace.timeline.activity import KINDS, Activity
 from cltrace.timeline.busy import TRANSFERS
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.intervals import union
 from cltrace.timeline.points import Bools, Int64s
 
@@ -41,12 +42,28 @@ def _thread_rows(activity: Activity, process: int, depth: int) -> list[ChartRow]
     enter = np.concatenate([commands.enter_ns, calls.enter_ns])
     returned = np.concatenate([commands.return_ns, calls.return_ns])
     found = []
-    for thread in np.unique(threads[owners == process]).tolist()[:_MOST_THREADS]:
-        here = threads == thread
+    for thread, here in groups(threads[owners == process], np.flatnonzero(owners == process)):
         busy = union(enter[here], np.maximum(returned[here], enter[here]))
         name = f"{activity.names.threads.get(thread, 'thread')} in calls"
         found.append(ChartRow(name, RowKind.HOST, depth, busy.start_ns, busy.end_ns))
-    return found
+    return _busiest(found, _MOST_THREADS, "threads in calls", depth)
+
+
+def _busiest(rows: list[ChartRow], most: int, what: str, depth: int) -> list[ChartRow]:
+    """The busiest rows, in their order, and one row for all others."""
+    if len(rows) <= most:
+        return rows
+    by_time = sorted(rows, key=lambda row: -int((row.end_ns - row.start_ns).sum()))
+    kept = {id(row) for row in by_time[:most]}
+    others = [row for row in rows if id(row) not in kept]
+    start, end = (
+        np.concatenate([getattr(row, one) for row in others]) for one in ("start_ns", "end_ns")
+    )
+    busy = union(start, end)
+    rest = ChartRow(
+        f"{len(others)} other {what}", others[0].kind, depth, busy.start_ns, busy.end_ns
+    )
+    return [*(row for row in rows if id(row) in kept), rest]
 
 
 def _queue_rows(
@@ -54,10 +71,12 @@ def _queue_rows(
 ) -> list[ChartRow]:
     """For each queue when it was busy, and with what."""
     commands = activity.commands
-    placed = commands.is_placed & (commands.process == process)
+    placed = np.flatnonzero(commands.is_placed & (commands.process == process))
+    of_queue = sorted(groups(commands.queue[placed], placed), key=lambda one: -len(one[1]))
     rows: list[ChartRow] = []
-    for queue in np.unique(commands.queue[placed]).tolist()[:_MOST_QUEUES]:
-        here = placed & (commands.queue == queue)
+    for queue, members in sorted(of_queue[:_MOST_QUEUES], key=lambda one: one[0]):
+        here = np.zeros(len(commands), np.bool_)
+        here[members] = True
         parts = _kernel_rows(activity, here, depth + 1, kernel, top)
         if kernel is None:
             parts += _transfer_rows(activity, here, depth + 1)
@@ -65,6 +84,11 @@ def _queue_rows(
             name = activity.names.queues.get(queue, f"queue {queue}")
             rows.append(_row(activity, here, name, RowKind.QUEUE, depth))
             rows += parts
+    rest = of_queue[_MOST_QUEUES:]
+    if rest:
+        here = np.zeros(len(commands), np.bool_)
+        here[np.concatenate([members for _, members in rest])] = True
+        rows.append(_row(activity, here, f"{len(rest)} other queues", RowKind.QUEUE, depth))
     return rows
 
 

@@ -7,7 +7,7 @@ from cltrace.report import header
 from cltrace.report.advice import advice_table
 from cltrace.report.clocks import clock_table, fault_table
 from cltrace.report.critical_path import path_table, slack_table
-from cltrace.report.document import Column, Document, Table, Unit, Value
+from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
 from cltrace.report.gantt import gantt
 from cltrace.report.quantities import counted, time_text
 from cltrace.timeline.activity import Activity, within
@@ -49,16 +49,20 @@ def timeline(trace: Trace, options: TimelineOptions) -> Document:
         _idle_table(activity),
         _latency_table(activity),
         path_table(whole, steps, options.top),
-        slack_table(whole, slack_ns(whole, needs), steps, options.top),
-        advice_table(advise(read_material(trace, whole, needs)), options.top),
-        clock_table(trace, segments),
-        fault_table(whole),
     ]
+    if not is_part:
+        material = read_material(trace, whole, needs)
+        tables += [
+            slack_table(whole, slack_ns(whole, needs), steps, options.top),
+            advice_table(advise(material), options.top),
+            clock_table(trace, segments),
+            fault_table(whole),
+        ]
     return Document(
         "",
         header.facts(trace)[:2],
         tables,
-        _notes(whole),
+        _notes(whole, chart, options),
         home=header.home(trace),
         charts=[chart] if chart.rows else [],
     )
@@ -74,7 +78,7 @@ def _span(activity: Activity, options: TimelineOptions) -> tuple[int, int]:
     last = max((int(one.max()) for one in ends if len(one)), default=1)
     begin_ns = first if options.from_ns is None else options.from_ns
     end_ns = last if options.to_ns is None else options.to_ns
-    if end_ns <= begin_ns:
+    if end_ns <= begin_ns or begin_ns >= last:
         raise UsageError(
             f"nothing is between {time_text(begin_ns)} and {time_text(end_ns)}: the trace goes from "
             f"{time_text(first)} to {time_text(last)}"
@@ -135,7 +139,7 @@ def _busy_table(activity: Activity) -> Table:
             Column("lanes", "at once", Unit.COUNT, 40),
         ),
         rows,
-        why_empty="no command could be placed on the timeline",
+        why_empty="no command ran then, or none could be placed on the timeline",
     )
 
 
@@ -192,8 +196,10 @@ def _latency_table(activity: Activity) -> Table:
     )
 
 
-def _notes(activity: Activity) -> list[str]:
+def _notes(activity: Activity, chart: Chart, options: TimelineOptions) -> list[str]:
     notes = []
+    if options.kernel is not None and not chart.rows:
+        notes.append(f"note: no kernel that ran is like {options.kernel}")
     left_out = int((~activity.commands.is_placed).sum())
     if left_out:
         what = counted(left_out, "command is", "commands are")

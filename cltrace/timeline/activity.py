@@ -29,7 +29,8 @@ class Commands:
 
     `kind` counts in `KINDS`, `kernel` in `Names.kernels`. `queued_ns` to `end_ns` are `ABSENT` unless the
     command `is_placed`. `duration_ns` is END minus START by the device's own clock, or what the host
-    saw; `ABSENT` if there is neither. `flags` are `CallFlag` and what `trace.commands` adds.
+    saw; `ABSENT` if there is neither. `known_ns` is when the host knew that the command was complete,
+    `NEVER` if it never did. `flags` are `CallFlag` and what `trace.commands` adds.
     """
 
     id: Int64s
@@ -49,6 +50,7 @@ class Commands:
     start_ns: Int64s
     end_ns: Int64s
     duration_ns: Int64s
+    known_ns: Int64s
     size_bytes: Int64s
     source_buffer: Int64s
     target_buffer: Int64s
@@ -134,15 +136,24 @@ class Activity:
 
 
 def within(activity: Activity, begin_ns: int, end_ns: int) -> Activity:
-    """What went on between two times: commands that ran then, or were enqueued then and have no place."""
+    """What went on between two times: commands that ran then, or were enqueued then and have no place.
+
+    Those that ran on begin and end with the stretch.
+    """
     commands, calls = activity.commands, activity.calls
     first = np.where(commands.is_placed, commands.start_ns, commands.enter_ns)
     last = np.where(commands.is_placed, commands.end_ns, commands.return_ns)
     chosen = np.flatnonzero((first < end_ns) & (last > begin_ns))
     chosen_calls = np.flatnonzero((calls.enter_ns < end_ns) & (calls.return_ns > begin_ns))
+    part = Commands(*(getattr(commands, one.name)[chosen] for one in fields(commands)))
+    placed = part.is_placed
+    clipped = {
+        name: np.where(placed, np.clip(getattr(part, name), begin_ns, end_ns), ABSENT)
+        for name in ("start_ns", "end_ns")
+    }
     return replace(
         activity,
-        commands=Commands(*(getattr(commands, one.name)[chosen] for one in fields(commands))),
+        commands=replace(part, **clipped),
         calls=Calls(*(getattr(calls, one.name)[chosen_calls] for one in fields(calls))),
         edges=_moved(activity.edges, (chosen, len(commands)), (chosen, len(commands))),
         waits=_moved(activity.waits, (chosen_calls, len(calls)), (chosen, len(commands))),

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cltrace.timeline.activity import Activity
+from cltrace.timeline.activity import KINDS, Activity
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.intervals import at_least, common, gaps, lanes, union
-from cltrace.timeline.points import Bools
+from cltrace.timeline.points import Int64s
 
 TRANSFERS = ("write", "read", "copy", "map", "unmap", "migrate")
 """What moves data."""
+_TRANSFER_KINDS = tuple(KINDS.index(kind) for kind in TRANSFERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +50,16 @@ def busy_queues(activity: Activity) -> list[Busy]:
     return _each(activity, activity.commands.queue)
 
 
-def _each(activity: Activity, numbers: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> list[Busy]:
-    placed = activity.commands.is_placed & (numbers > 0)
-    return [
-        _busy(activity, placed & (numbers == number), number)
-        for number in np.unique(numbers[placed]).tolist()
-    ]
+def _each(activity: Activity, numbers: Int64s) -> list[Busy]:
+    placed = np.flatnonzero(activity.commands.is_placed & (numbers > 0))
+    return [_busy(activity, members, one) for one, members in groups(numbers[placed], placed)]
 
 
-def _busy(activity: Activity, members: Bools, number: int) -> Busy:
+def _busy(activity: Activity, members: Int64s, number: int) -> Busy:
     commands = activity.commands
-    start, end = commands.start_ns[members], commands.end_ns[members]
+    start, end, kind = commands.start_ns[members], commands.end_ns[members], commands.kind[members]
     busy = union(start, end)
-    is_transfer, is_kernel = commands.are(*TRANSFERS)[members], commands.are("kernel")[members]
+    is_transfer, is_kernel = np.isin(kind, _TRANSFER_KINDS), kind == KINDS.index("kernel")
     transfer, compute = (union(start[which], end[which]) for which in (is_transfer, is_kernel))
     between = gaps(busy)
     return Busy(

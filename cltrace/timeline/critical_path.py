@@ -8,12 +8,17 @@ it because it had got there, from its last wait on. Every moment belongs to exac
 from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.dependencies import NONE, Dependencies
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.points import Int64s
+
+_SILENCE_NS: Final = 1_000_000
+"""A thread that calls nothing for as long as this may have been waiting for another thread."""
 
 
 class StepKind(StrEnum):
@@ -63,25 +68,28 @@ class _Walk:
     def __init__(self, activity: Activity, needs: Dependencies) -> None:
         self._commands = activity.commands
         self._needs = needs
-        self._begin_ns = min(
-            int(self._commands.enter_ns.min()), int(activity.calls.enter_ns.min(initial=2**62))
-        )
-        self._last_host = _last_return(activity)
+        self._threads = _threads(activity)
         self._waits = _waits_by_thread(needs, self._commands.end_ns)
-        self._ends = _ends_by_device(activity)
         self._found: list[Step] = []
+        self._begin_ns = 0
 
     def steps(self) -> list[Step]:
         """The whole path."""
-        end_ns, thread = self._last_host
-        last = int(np.where(self._commands.is_placed, self._commands.end_ns, -(2**62)).argmax())
-        command = last if int(self._commands.end_ns[last]) > end_ns else NONE
-        time_ns = max(end_ns, int(self._commands.end_ns[last])) if command >= 0 else end_ns
-        for _ in range(4 * len(self._commands) + 4):
+        time_ns, thread = max((one.returns[-1], number) for number, one in self._threads.items())
+        ends = np.where(self._commands.is_placed, self._commands.end_ns, -(2**62))
+        command = NONE
+        if int(ends.max()) > time_ns:
+            command = int(ends.argmax())
+            time_ns, thread = int(ends[command]), int(self._commands.thread[command])
+        process = self._threads[thread].process
+        self._begin_ns = min(
+            one.begin_ns for one in self._threads.values() if one.process == process
+        )
+        for _ in range(4 * len(self._commands) + 4 * len(self._threads) + 4):
             if command >= 0:
                 time_ns, command, thread = self._from_command(command, time_ns)
             elif time_ns > self._begin_ns:
-                time_ns, command = self._from_host(thread, time_ns)
+                time_ns, command, thread = self._from_host(thread, time_ns)
             else:
                 break
         return self._found[::-1]
@@ -94,46 +102,89 @@ class _Walk:
         self._found.append(Step(kind, begin_ns, end_ns, command, thread))
         return begin_ns
 
-    def _from_host(self, thread: int, time_ns: int) -> tuple[int, int]:
-        """Back along a thread to the wait that let it go on, and to the command that it waited for."""
+    def _from_host(self, thread: int, time_ns: int) -> tuple[int, int, int]:
+        """Back along a thread to the wait that let it go on, and to the command that it waited for.
+
+        A thread that called nothing for a while, in which another one did, went on because of that.
+        """
         returns, waited_for, ends = self._waits.get(thread, ([], [], []))
         at = bisect_right(returns, time_ns) - 1
+        waited_ns = returns[at] if at >= 0 else self._begin_ns
+        silent = self._threads[thread].last_silence(waited_ns, time_ns)
+        if silent is not None:
+            other, other_ns = self._last_other(thread, *silent)
+            if other != NONE:
+                return self._add(StepKind.HOST, other_ns, time_ns, NONE, thread), NONE, other
+        time_ns = self._add(StepKind.HOST, waited_ns, time_ns, NONE, thread)
         if at < 0:
-            return self._add(StepKind.HOST, self._begin_ns, time_ns, NONE, thread), NONE
-        time_ns = self._add(StepKind.HOST, returns[at], time_ns, NONE, thread)
-        return self._add(StepKind.RETURN, ends[at], time_ns, waited_for[at], NONE), waited_for[at]
+            return time_ns, NONE, thread
+        time_ns = self._add(StepKind.RETURN, ends[at], time_ns, waited_for[at], NONE)
+        return time_ns, waited_for[at], thread
+
+    def _last_other(self, thread: int, begin_ns: int, end_ns: int) -> tuple[int, int]:
+        """The other thread of the process whose call returned last between two times, and when."""
+        own = self._threads[thread].process
+        best = (begin_ns, NONE)
+        for number, one in self._threads.items():
+            if number != thread and one.process == own:
+                at = bisect_right(one.returns, end_ns) - 1
+                if at >= 0:
+                    best = max(best, (one.returns[at], number))
+        return best[1], best[0]
 
     def _from_command(self, command: int, time_ns: int) -> tuple[int, int, int]:
         """Back over a command to what let it start."""
         commands = self._commands
         start_ns = int(commands.start_ns[command])
         time_ns = self._add(StepKind.DEVICE, start_ns, time_ns, command, NONE)
-        release_ns = int(self._needs.release_ns[command])
         before = int(self._needs.last_before[command])
-        other, other_end_ns = self._freed_by(command, release_ns, start_ns)
-        if other >= 0:
-            before, release_ns = other, other_end_ns
-        if before >= 0 and commands.start_ns[before] < start_ns:
-            return self._add(StepKind.LAUNCH, release_ns, time_ns, command, NONE), before, NONE
-        enter_ns = int(commands.enter_ns[command])
         thread = int(commands.thread[command])
+        if before >= 0 and commands.start_ns[before] < start_ns:
+            release_ns = int(self._needs.release_ns[command])
+            return self._add(StepKind.LAUNCH, release_ns, time_ns, command, NONE), before, thread
+        enter_ns = int(commands.enter_ns[command])
         return self._add(StepKind.LAUNCH, enter_ns, time_ns, command, NONE), NONE, thread
 
-    def _freed_by(self, command: int, release_ns: int, start_ns: int) -> tuple[int, int]:
-        """The command, of any queue, that had kept the device busy until this one could start."""
-        ends, who = self._ends.get(int(self._commands.device[command]), ([], []))
-        at = bisect_right(ends, start_ns) - 1
-        if at < 0 or ends[at] <= release_ns or who[at] == command:
-            return NONE, 0
-        return who[at], ends[at]
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """When a thread entered calls and returned from them, in the order of the returns."""
+
+    process: int
+    begin_ns: int
+    enters: list[int]
+    returns: list[int]
+
+    def last_silence(self, begin_ns: int, end_ns: int) -> tuple[int, int] | None:
+        """The last stretch between two times in which it called nothing for long."""
+        at = bisect_right(self.returns, end_ns) - 1
+        later_ns = end_ns
+        while later_ns > begin_ns:
+            earlier_ns = max(self.returns[at] if at >= 0 else begin_ns, begin_ns)
+            if later_ns - earlier_ns >= _SILENCE_NS:
+                return earlier_ns, later_ns
+            if at < 0 or earlier_ns == begin_ns:
+                return None
+            later_ns, at = self.enters[at], at - 1
+        return None
 
 
-def _last_return(activity: Activity) -> tuple[int, int]:
-    """When the last call returned, and in which thread."""
-    times = np.concatenate([activity.commands.return_ns, activity.calls.return_ns])
-    threads = np.concatenate([activity.commands.thread, activity.calls.thread])
-    last = int(times.argmax())
-    return int(times[last]), int(threads[last])
+def _threads(activity: Activity) -> dict[int, _Thread]:
+    """The calls of each thread."""
+    commands, calls = activity.commands, activity.calls
+    enters = np.concatenate([commands.enter_ns, calls.enter_ns])
+    returns = np.concatenate([commands.return_ns, calls.return_ns])
+    processes = np.concatenate([commands.process, calls.process])
+    found = {}
+    for thread, members in groups(np.concatenate([commands.thread, calls.thread])):
+        members = members[np.argsort(returns[members], kind="stable")]
+        found[thread] = _Thread(
+            int(processes[members[0]]),
+            int(enters[members].min()),
+            enters[members].tolist(),
+            returns[members].tolist(),
+        )
+    return found
 
 
 def _waits_by_thread(
@@ -142,24 +193,12 @@ def _waits_by_thread(
     """For each thread the returns of the calls that really waited, for what, and when that ended."""
     waits = needs.waits
     ends = end_ns[waits.command]
-    really = ends > waits.enter_ns
-    found = {}
-    for thread in np.unique(waits.thread[really]).tolist():
-        here = really & (waits.thread == thread)
-        found[thread] = (
+    really = np.flatnonzero(ends > waits.enter_ns)
+    return {
+        thread: (
             waits.return_ns[here].tolist(),
             waits.command[here].tolist(),
             np.minimum(ends, waits.return_ns)[here].tolist(),
         )
-    return found
-
-
-def _ends_by_device(activity: Activity) -> dict[int, tuple[list[int], list[int]]]:
-    """For each device when its commands ended, in order, and which they were."""
-    commands = activity.commands
-    found = {}
-    for device in np.unique(commands.device[commands.is_placed]).tolist():
-        members = np.flatnonzero(commands.is_placed & (commands.device == device))
-        members = members[np.argsort(commands.end_ns[members], kind="stable")]
-        found[device] = (commands.end_ns[members].tolist(), members.tolist())
-    return found
+        for thread, here in groups(waits.thread[really], really)
+    }

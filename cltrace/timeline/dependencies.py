@@ -7,6 +7,7 @@ import numpy as np
 
 from cltrace.events.apis import Api
 from cltrace.timeline.activity import Activity, Commands
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.points import Int64s
 
 NONE: Final = -1
@@ -40,12 +41,14 @@ class Dependencies:
     """What commands wait for, as positions among them.
 
     `queue_before` is the command that each one follows by the order of its queue, `NONE` if there is
-    none. `edges` are pairs of a command and one in its wait list. `release_ns` is when the last of
+    none. `edges` are pairs of a command and one in its wait list. `freed_by` is the command of any queue
+    that had kept the device busy until it could start, if one had. `release_ns` is when the last of
     these had ended and the command was queued: from then on it could have started.
     """
 
     queue_before: Int64s
     edges: Int64s
+    freed_by: Int64s
     release_ns: Int64s
     last_before: Int64s
     """Of all that a command waits for, the one that ended last; `NONE` if its own queueing came later."""
@@ -68,7 +71,29 @@ def dependencies(activity: Activity) -> Dependencies:
     # Of several assignments to one place the last stands: that of the command that ended last.
     last[later[is_later]] = earlier[is_later]
     release = np.where(last >= 0, commands.end_ns[last], release)
-    return Dependencies(before, edges, release, last, host_waits(activity))
+    freed_by = _freed_by(commands, release)
+    last = np.where(freed_by >= 0, freed_by, last)
+    release = np.where(freed_by >= 0, commands.end_ns[freed_by], release)
+    return Dependencies(before, edges, freed_by, release, last, host_waits(activity))
+
+
+def _freed_by(commands: Commands, release_ns: Int64s) -> Int64s:
+    """The command that had kept the device busy until each one started; `NONE` if none had.
+
+    Nothing else ran when it started, and the last to end before had ended after its release.
+    """
+    freed_by = np.full(len(commands), NONE)
+    placed = np.flatnonzero(commands.is_placed)
+    for _, members in groups(commands.device[placed], placed):
+        members = members[np.argsort(commands.start_ns[members], kind="stable")]
+        end = commands.end_ns[members]
+        last = _last_to_end(end)[:-1]
+        busy_until, following = end[last], members[1:]
+        is_freed = (busy_until <= commands.start_ns[following]) & (
+            busy_until > release_ns[following]
+        )
+        freed_by[following[is_freed]] = members[last][is_freed]
+    return freed_by
 
 
 def _queue_order(activity: Activity) -> Int64s:
@@ -76,29 +101,38 @@ def _queue_order(activity: Activity) -> Int64s:
     commands = activity.commands
     before = np.full(len(commands), NONE)
     placed = np.flatnonzero(commands.is_placed)
-    for queue in np.unique(commands.queue[placed]).tolist():
-        members = placed[commands.queue[placed] == queue]
+    for queue, members in groups(commands.queue[placed], placed):
         if queue in activity.in_order:
             before[members[1:]] = members[:-1]
         else:
-            _follow_barriers(before, members, commands)
+            _follow_barriers(before, members, activity)
     return before
 
 
-def _follow_barriers(before: Int64s, members: Int64s, commands: Commands) -> None:
-    """In a queue without order a barrier follows what ended last, and what comes later follows it."""
+def _follow_barriers(before: Int64s, members: Int64s, activity: Activity) -> None:
+    """In a queue without order a barrier follows what ended last, and what comes later follows it.
+
+    A barrier or marker with a wait list waits for that only.
+    """
+    commands = activity.commands
+    waits_for_all = commands.are("barrier", "marker")[members]
+    waits_for_all &= ~np.isin(members, activity.edges[:, 0])
     is_barrier = commands.are("barrier")[members]
-    barrier = NONE
-    begin = 0
-    for at in [*np.flatnonzero(is_barrier).tolist(), len(members)]:
-        group = members[begin:at]
-        before[group] = barrier
-        if at < len(members):
-            earlier = group if len(group) else members[max(at - 1, 0) : at]
-            if len(earlier):
-                before[members[at]] = earlier[commands.end_ns[earlier].argmax()]
-            barrier = int(members[at])
-        begin = at + 1
+    last = members[_last_to_end(commands.end_ns[members])]
+    at = np.arange(len(members))
+    barrier_at = np.maximum.accumulate(np.where(is_barrier, at, NONE))
+    # What is before a command: one place back.
+    barrier_before = np.concatenate([[NONE], barrier_at[:-1]])
+    before[members] = np.where(barrier_before >= 0, members[barrier_before], NONE)
+    has_earlier = waits_for_all & (at > 0)
+    before[members[has_earlier]] = last[at[has_earlier] - 1]
+
+
+def _last_to_end(end_ns: Int64s) -> Int64s:
+    """For each of some ends the position of the latest up to it."""
+    is_latest = end_ns >= np.maximum.accumulate(end_ns)
+    found: Int64s = np.maximum.accumulate(np.where(is_latest, np.arange(len(end_ns)), 0))
+    return found
 
 
 def host_waits(activity: Activity) -> HostWaits:
@@ -139,11 +173,12 @@ def _awaited(activity: Activity) -> Int64s:
     named = activity.waits
     found = [named[is_wait[named[:, 0]] & commands.is_placed[named[:, 1]]]]
     finishes = np.flatnonzero(is_wait & calls.are(Api.clFinish))
-    for queue in np.unique(calls.queue[finishes]).tolist():
-        members = np.flatnonzero(commands.is_placed & (commands.queue == queue))
-        here = finishes[calls.queue[finishes] == queue]
+    placed = np.flatnonzero(commands.is_placed)
+    of_queue = dict(groups(commands.queue[placed], placed))
+    for queue, here in groups(calls.queue[finishes], finishes):
+        members = of_queue.get(queue, np.empty(0, np.int64))
         # The first call that finishes a command is the one that waited for it.
-        at = np.searchsorted(calls.enter_ns[here], commands.enter_ns[members])
+        at = np.searchsorted(calls.enter_ns[here], commands.return_ns[members])
         finished = at < len(here)
         at, members = at[finished], members[finished]
         if queue in activity.in_order and len(at):

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.points import Int64s
 from cltrace.trace.commands import FIRST_LAUNCH
 
@@ -33,12 +34,12 @@ def latencies(activity: Activity) -> list[Latency]:
     counted &= commands.submit_ns >= commands.queued_ns
     counted &= commands.start_ns >= commands.submit_ns
     found = []
-    for queue in np.unique(commands.queue[counted]).tolist():
-        members = counted & (commands.queue == queue)
+    chosen = np.flatnonzero(counted)
+    for queue, members in groups(commands.queue[chosen], chosen):
         found.append(
             Latency(
                 queue,
-                int(members.sum()),
+                len(members),
                 _three((commands.submit_ns - commands.queued_ns)[members]),
                 _three((commands.start_ns - commands.submit_ns)[members]),
             )

@@ -31,7 +31,8 @@ class Piece:
     """`residual = offset + slope * time` from `begin_ns` to `end_ns`.
 
     `half_width_ns` is how far off it can be if the slope is right, `bound_ns` if it need not be.
-    `drift_within` is by how much the slope can be off, over the lines that keep the bounds. `gap_ns` is by how much the bounds contradict each other in it; 0 where they agree.
+    `drift_within` is by how much the slope can be off, over the lines that keep the bounds. `gap_ns` is
+    by how much the bounds contradict each other in it; 0 where they agree.
     """
 
     begin_ns: float
@@ -47,7 +48,7 @@ class Piece:
 
 
 def pieces_of(points: Points, division: Division, wanted_ns: Float64s) -> list[Piece]:
-    """The map of a divided clock, piece by piece. `wanted_ns` are the times to be put on it, ascending."""
+    """The map of a divided clock, piece by piece. `wanted_ns` are the times that it is for, ascending."""
     stretches = division.stretches
     cores = [_core(points, one, is_only=len(stretches) == 1) for one in stretches]
     begins = [float(points.time_ns[one.begin]) for one in stretches]

@@ -11,6 +11,7 @@ from cltrace.events.clocks import CLOCK_METHOD, ClockSegment
 from cltrace.events.kinds import FAULT_SHIFT, UNUSABLE_STAMPS, ClockState
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
 from cltrace.timeline.clocks import ClockMap, clock_maps
+from cltrace.timeline.completions import observed_complete_ns
 from cltrace.timeline.hosts import Axis, axis_of
 from cltrace.timeline.points import NEVER, Int64s
 from cltrace.timeline.stamps import STAGES
@@ -19,6 +20,21 @@ from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts
 from cltrace.trace.reader import Trace
 
 _KIND_OF_API: Final = {int(api): KINDS.index(kind.value) for api, kind in COMMAND_KINDS.items()}
+_AS_RECORDED: Final = {
+    "id": "id",
+    "thread": "thread_id",
+    "queue": "queue_id",
+    "api": "api",
+    "launch": "launch_id",
+    "site": "site_id",
+    "size_bytes": "size_bytes",
+    "source_buffer": "source_buffer_id",
+    "target_buffer": "target_buffer_id",
+    "source_offset_bytes": "source_offset_bytes",
+    "target_offset_bytes": "target_offset_bytes",
+    "execution_status": "execution_status",
+    "flags": "flags",
+}
 _HIGHEST_NUMBER: Final = 1 << 24
 _COMMAND_COLUMNS: Final = (
     *("id", "api", "thread_id", "queue_id", "site_id", "launch_id"),
@@ -60,7 +76,7 @@ def read_activity(trace: Trace) -> Activity:
     axis = axis_of(trace)
     process_of = _leading(trace, "v_thread", "thread_id", "process_id")
     return Activity(
-        _commands(trace, raw, facts, process_of, axis, clocks),
+        _commands(trace, found, facts, process_of, axis, clocks),
         _calls(found.calls, process_of, axis),
         found.edges,
         found.waits,
@@ -75,8 +91,8 @@ def stored_segments(trace: Trace) -> tuple[ClockSegment, ...]:
     """The clock segments that a trace has; none if they are of an older method."""
     rows = trace.rows(
         "SELECT device_id, state, is_straight, from_enter_host_ns, to_enter_host_ns, from_device_ns, "
-        "to_device_ns, anchor_device_ns, anchor_host_ns, drift, drift_within, half_width_ns, bound_ns, observations, "
-        "rejected, reason, quantum_ns, method, input_hash FROM v_clock_segment"
+        "to_device_ns, anchor_device_ns, anchor_host_ns, drift, drift_within, half_width_ns, bound_ns, "
+        "observations, rejected, reason, quantum_ns, method, input_hash FROM v_clock_segment"
     )
     known = {state.value: state for state in ClockState}
     segments = tuple(
@@ -137,12 +153,17 @@ def _led(table: Mapping[int, int], numbers: Int64s) -> Int64s:
 
 def _commands(
     trace: Trace,
-    raw: dict[str, Int64s],
+    found: HostCalls,
     queues: QueueFacts,
     process_of: Mapping[int, int],
     axis: Axis,
     clocks: Mapping[int, ClockMap],
 ) -> Commands:
+    raw = found.commands
+    keeps_order = np.isin(
+        raw["queue_id"], [one for one, keeps in queues.keeps_order.items() if keeps]
+    )
+    known_ns = observed_complete_ns(raw, found.calls, found.waits, keeps_order)
     process, origin = _origins(raw, process_of, axis)
     device = _led(queues.device_ids, raw["queue_id"])
     queued, submit, start, end = (
@@ -150,16 +171,10 @@ def _commands(
         for column in _placed(raw, device, clocks)
     )
     return Commands(
-        id=raw["id"],
         process=process,
-        thread=raw["thread_id"],
-        queue=raw["queue_id"],
         device=device,
-        api=raw["api"],
         kind=_led(_KIND_OF_API, raw["api"]),
         kernel=np.maximum(_led(_kernel_of_launch(trace), raw["launch_id"]), 0),
-        launch=raw["launch_id"],
-        site=raw["site_id"],
         enter_ns=raw["enter_host_ns"] - origin,
         return_ns=raw["return_host_ns"] - origin,
         queued_ns=queued,
@@ -167,13 +182,8 @@ def _commands(
         start_ns=start,
         end_ns=end,
         duration_ns=_durations(raw),
-        size_bytes=raw["size_bytes"],
-        source_buffer=raw["source_buffer_id"],
-        target_buffer=raw["target_buffer_id"],
-        source_offset_bytes=raw["source_offset_bytes"],
-        target_offset_bytes=raw["target_offset_bytes"],
-        execution_status=raw["execution_status"],
-        flags=raw["flags"],
+        known_ns=np.where(known_ns == NEVER, NEVER, known_ns - origin),
+        **{field: raw[column] for field, column in _AS_RECORDED.items()},
     )
 
 
@@ -257,7 +267,11 @@ def _names(trace: Trace) -> Names:
     return Names(
         tuple(kernels),
         called("SELECT site_id, file || ':' || line FROM v_site"),
-        {int(one): f"queue {one} on {devices.get(device, '?')}" for one, device in queues},
+        {
+            int(one): f"queue {one}"
+            + (f" on {devices.get(device, '?')}" if len(set(devices.values())) > 1 else "")
+            for one, device in queues
+        },
         devices,
         called("SELECT thread_id, coalesce(nullif(name, ''), 'thread') FROM v_thread"),
         called("SELECT process_id, coalesce('rank ' || rank, 'process ' || pid) FROM v_process"),

@@ -11,13 +11,14 @@ import numpy as np
 
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.dependencies import Dependencies
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.points import Int64s
 
 UNLIMITED_NS: Final = 2**62
 
 
 def slack_ns(activity: Activity, needs: Dependencies) -> Int64s:
-    """The slack of each command; `UNLIMITED_NS` where nothing waited for it, or it is not placed."""
+    """The slack of each command; `UNLIMITED_NS` for one that is not placed."""
     return _Slack(activity, needs).of_commands()
 
 
@@ -32,7 +33,7 @@ class _Slack:
         self._queued = commands.queued_ns.tolist()
         self._thread = commands.thread.tolist()
         self._release = needs.release_ns.tolist()
-        self._before = _befores(needs, len(commands))
+        self._before = _befores(needs)
         self._placed = np.flatnonzero(commands.is_placed)
         self._start = commands.start_ns
         self._wait_command = waits.command.tolist()
@@ -41,8 +42,11 @@ class _Slack:
         self._also: dict[int, list[int]] = {}
         for wait, command in waits.also.tolist():
             self._also.setdefault(wait, []).append(command)
-        self._of_command = [UNLIMITED_NS] * len(commands)
-        self._of_thread = _at_the_end(activity)
+        end_ns = _end_ns(activity)
+        # Whatever waits for it, a command that ends later than the program makes it longer.
+        last = np.where(commands.is_placed, end_ns - commands.end_ns, UNLIMITED_NS)
+        self._of_command: list[int] = last.tolist()
+        self._of_thread = _at_the_end(activity, end_ns)
 
     def of_commands(self) -> Int64s:
         """The slack of each command."""
@@ -85,24 +89,28 @@ class _Slack:
         self._of_command[command] = max(min(self._of_command[command], slack), 0)
 
 
-def _befores(needs: Dependencies, count: int) -> dict[int, list[int]]:
+def _befores(needs: Dependencies) -> dict[int, list[int]]:
     """What each command waited for."""
     found: dict[int, list[int]] = {}
-    for command, before in enumerate(needs.queue_before.tolist()):
-        if before >= 0:
-            found[command] = [before]
+    for column in (needs.queue_before, needs.freed_by):
+        for command, before in enumerate(column.tolist()):
+            if before >= 0:
+                found.setdefault(command, []).append(before)
     for command, before in needs.edges.tolist():
         found.setdefault(command, []).append(before)
-    return found if count else {}
+    return found
 
 
-def _at_the_end(activity: Activity) -> dict[int, int]:
+def _end_ns(activity: Activity) -> int:
+    """When the last call returned, and the last command had ended."""
+    commands, calls = activity.commands, activity.calls
+    times = (commands.return_ns, calls.return_ns, commands.end_ns[commands.is_placed])
+    return max(int(one.max(initial=0)) for one in times)
+
+
+def _at_the_end(activity: Activity, end_ns: int) -> dict[int, int]:
     """How much longer each thread could have gone on without being the last."""
     commands, calls = activity.commands, activity.calls
     times = np.concatenate([commands.return_ns, calls.return_ns])
     threads = np.concatenate([commands.thread, calls.thread])
-    ends = commands.end_ns[commands.is_placed]
-    last = max(int(times.max(initial=0)), int(ends.max(initial=0)))
-    return {
-        int(thread): last - int(times[threads == thread].max()) for thread in np.unique(threads)
-    }
+    return {one: end_ns - int(times[members].max()) for one, members in groups(threads)}

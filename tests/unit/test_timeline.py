@@ -209,8 +209,55 @@ def test_slack_is_zero_on_the_path_and_what_is_left_beside_it() -> None:
     assert slack_of(activity(runs, calls)) == [0, 30, 0, 66]
 
 
-def test_slack_of_what_nobody_waited_for_has_no_limit() -> None:
-    assert slack_of(activity([Run(0, 5, 10)], [Call(50, 51)])) == [UNLIMITED_NS]
+def test_slack_of_what_nobody_waited_for_ends_with_the_program() -> None:
+    assert slack_of(activity([Run(0, 5, 10)], [Call(50, 51)])) == [41]
+    assert slack_of(activity([Run(0, None, None)], [Call(50, 51)])) == [UNLIMITED_NS]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_what_is_on_the_path_has_no_slack(data: st.DataObject) -> None:
+    program = data.draw(
+        st.lists(
+            st.tuples(st.integers(1, 30), st.integers(0, 2), st.booleans()), min_size=1, max_size=12
+        )
+    )
+    _, runs, calls = simulate(program, {})
+    one = activity(runs, calls)
+    slack = slack_of(one)
+    for step in path_of(one):
+        if step.kind is StepKind.DEVICE:
+            assert slack[step.command] == 0, (step, runs, calls)
+
+
+def test_a_program_that_ends_without_waiting_ends_with_its_last_command() -> None:
+    one = activity([Run(0, 5, 100), Run(1, 2, 50, queue=2, device=2)])
+    assert slack_of(one) == [0, 50]
+    assert words(path_of(one)) == [("launch", 5), ("device", 95)]
+
+
+def test_a_thread_that_joined_others_went_on_because_of_the_last_of_them() -> None:
+    ms = 1_000_000
+    runs = [
+        Run(1, 2, 3, thread=1),
+        Run(5 * ms, 6 * ms, 90 * ms, thread=2),
+        Run(100 * ms, 101 * ms, 102 * ms, thread=1),
+    ]
+    calls = [
+        Call(7 * ms, 91 * ms, waits_for=(1,), thread=2),
+        Call(101 * ms, 103 * ms, waits_for=(2,), thread=1),
+    ]
+    assert [(step.kind.value, step.thread) for step in path_of(activity(runs, calls))] == [
+        ("host", 1),
+        ("host", 2),
+        ("launch", NONE),
+        ("device", NONE),
+        ("return", NONE),
+        ("host", 1),
+        ("launch", NONE),
+        ("device", NONE),
+        ("return", NONE),
+    ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -267,7 +314,7 @@ def test_a_part_keeps_what_belongs_together() -> None:
         [Call(3, 25, waits_for=(1,)), Call(26, 45, waits_for=(2,))],
     )
     part = within(whole, 12, 50)
-    assert part.commands.start_ns.tolist() == [10, 30]
+    assert part.commands.start_ns.tolist() == [12, 30]
     assert part.edges.tolist() == [[1, 0]]
     assert part.waits.tolist() == [[0, 0], [1, 1]]
     with pytest.raises(IndexError):

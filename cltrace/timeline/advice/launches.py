@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
     Advice,
     Configuration,
@@ -13,11 +14,15 @@ from cltrace.timeline.advice.model import (
     seen_count,
     seen_ns,
 )
-from cltrace.timeline.intervals import covered_ns, union
+from cltrace.timeline.grouping import groups
+from cltrace.timeline.points import Int64s
 from cltrace.trace.commands import FIRST_LAUNCH
 
 _MANY: Final = 64
 _IDLE_SHARE: Final = 0.5
+_LEAST_SHARE: Final = 0.2
+_LONGEST_LOOP_NS: Final = 200_000
+"""What Python may do between two launches of a loop; more is work of its own."""
 _WASTE: Final = 0.1
 _SMALL_GROUP_SHARE: Final = 0.5
 
@@ -26,21 +31,17 @@ def launch_bound_loops(material: Material) -> list[Advice]:
     """Loops of short kernels in which the device mostly waits for the next launch."""
     activity = material.activity
     commands = activity.commands
-    is_usual = commands.are("kernel") & commands.is_placed & (commands.flags & FIRST_LAUNCH == 0)
+    usual = np.flatnonzero(
+        commands.are("kernel") & commands.is_placed & (commands.flags & FIRST_LAUNCH == 0)
+    )
+    waited_ns = _launch_waits(activity)
     found = []
-    for site in np.unique(commands.site[is_usual]).tolist():
-        members = np.flatnonzero(is_usual & (commands.site == site))
-        if len(members) < _MANY:
-            continue
-        device = commands.device[members[0]]
-        members = members[commands.device[members] == device]
-        begin, end = int(commands.start_ns[members].min()), int(commands.end_ns[members].max())
-        here = commands.is_placed & (commands.device == device)
-        busy = union(commands.start_ns[here], commands.end_ns[here])
-        busy_ns = int(covered_ns(busy, np.array([begin]), np.array([end]))[0])
-        typical_ns = float(np.median(commands.duration_ns[members]))
-        apart_ns = float(np.median(np.diff(np.sort(commands.start_ns[members]))))
-        if end - begin - busy_ns < _IDLE_SHARE * (end - begin) or apart_ns < 2 * typical_ns:
+    for site, members in groups(commands.site[usual], usual):
+        worked_ns = int((commands.end_ns - commands.start_ns)[members].sum())
+        cost_ns = int(waited_ns[members].sum())
+        span_ns = int(commands.end_ns[members].max() - commands.start_ns[members].min())
+        is_much = cost_ns >= max(_IDLE_SHARE * (worked_ns + cost_ns), _LEAST_SHARE * span_ns)
+        if len(members) < _MANY or not is_much:
             continue
         found.append(
             Advice(
@@ -48,12 +49,10 @@ def launch_bound_loops(material: Material) -> list[Advice]:
                 "The device waits for launches",
                 activity.names.sites.get(site, ""),
                 len(members),
-                end - begin - busy_ns,
+                cost_ns,
                 (
-                    seen_ns("a kernel takes", typical_ns),
-                    seen_ns("launches are apart", apart_ns),
-                    seen_ns("device idle", end - begin - busy_ns),
-                    seen_ns("of", end - begin),
+                    seen_ns("a kernel takes", float(np.median(commands.duration_ns[members]))),
+                    seen_ns("the device waits for it", float(np.median(waited_ns[members]))),
                 ),
                 "do more in a launch: fuse kernels, or loop in one; enqueue ahead without waiting",
             )
@@ -61,14 +60,32 @@ def launch_bound_loops(material: Material) -> list[Advice]:
     return sorted(found, key=lambda one: -(one.cost_ns or 0))
 
 
+def _launch_waits(activity: Activity) -> Int64s:
+    """How long the device was idle before each command because of its launch.
+
+    A program that does something else for longer than a launch takes is not waiting for launches.
+    """
+    commands = activity.commands
+    waited = np.zeros(len(commands), np.int64)
+    placed = np.flatnonzero(commands.is_placed)
+    for _, members in groups(commands.device[placed], placed):
+        members = members[np.argsort(commands.start_ns[members], kind="stable")]
+        busy_until = np.maximum.accumulate(commands.end_ns[members])[:-1]
+        following = members[1:]
+        gap = np.maximum(commands.start_ns[following] - busy_until, 0)
+        program = np.clip(commands.enter_ns[following] - busy_until, 0, gap)
+        waited[following] = np.where(program <= _LONGEST_LOOP_NS, gap, gap - program)
+    return waited
+
+
 def wasted_lanes(material: Material) -> list[Advice]:
     """Work-groups that leave lanes of the device's hardware unused, and ranges too small to fill it."""
     commands = material.activity.commands
-    is_kernel = commands.are("kernel")
+    kernels = np.flatnonzero(commands.are("kernel"))
     found = []
-    for launch, configuration in sorted(material.configurations.items()):
-        members = np.flatnonzero(is_kernel & (commands.launch == launch))
-        if not len(members):
+    for launch, members in groups(commands.launch[kernels], kernels):
+        configuration = material.configurations.get(launch)
+        if configuration is None:
             continue
         evidence = _waste(configuration, material, int(commands.device[members[0]]))
         if evidence:

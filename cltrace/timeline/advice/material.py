@@ -74,7 +74,7 @@ def sizes_of(text: object) -> tuple[int, ...] | None:
         sizes = json.loads(str(text))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(sizes, list) or not all(type(one) is int and one >= 0 for one in sizes):
+    if not isinstance(sizes, list) or not all(type(one) is int and one > 0 for one in sizes):
         return None
     return tuple(sizes)
 

@@ -1,18 +1,21 @@
 """What a piece of advice is, and what rules have to go by."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-import numpy as np
-
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.dependencies import Dependencies
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.points import Int64s
 
 FEW: Final = 8
 """What happens less often than this is not a habit."""
+
+HOST_MEMORY: Final = (1 << 3) | (1 << 4)
+"""`CL_MEM_USE_HOST_PTR` and `CL_MEM_ALLOC_HOST_PTR`."""
 
 
 class Quantity(StrEnum):
@@ -79,7 +82,7 @@ class Build:
 class Configuration:
     """A launch configuration: the sizes, and what the device would like.
 
-    `local_items` is `None` when the driver chose, `multiple` when the driver does not say.
+    `local_size` is `None` when the driver chose, `multiple` when the driver does not say.
     """
 
     kernel: str
@@ -128,10 +131,12 @@ class Material:
 
 def by_site(activity: Activity, sites: Int64s, cost_ns: Int64s) -> list[tuple[str, int, int]]:
     """Places with how often each occurs and what it costs together, the dearest first."""
-    found = []
-    for site in np.unique(sites).tolist():
-        here = sites == site
-        found.append(
-            (activity.names.sites.get(site, ""), int(here.sum()), int(cost_ns[here].sum()))
-        )
-    return sorted(found, key=lambda one: (-one[2], one[0]))
+    times: Counter[str] = Counter()
+    cost: Counter[str] = Counter()
+    for site, members in groups(sites):
+        name = activity.names.sites.get(site, "")
+        times[name] += len(members)
+        cost[name] += int(cost_ns[members].sum())
+    return sorted(
+        ((name, times[name], cost[name]) for name in times), key=lambda one: (-one[2], one[0])
+    )

@@ -27,7 +27,7 @@ def rebuilt_programs(material: Material) -> list[Advice]:
     for build in material.builds:
         durations[build.source, build.options, build.device].append(build.duration_ns)
     found = []
-    for (source, options, _), took in durations.items():
+    for (source, _, _), took in durations.items():
         if len(took) < 2 or not source:
             continue
         again = sum(sorted(took)[:-1])
@@ -40,7 +40,7 @@ def rebuilt_programs(material: Material) -> list[Advice]:
                 len(took) - 1,
                 again,
                 (seen_count("builds", len(took)), seen_ns("all but the longest took", again)),
-                f"build once{f' with {options}' if options else ''} and keep the program",
+                "build once and keep the program",
             )
         )
     return sorted(found, key=lambda one: -(one.cost_ns or 0))

@@ -7,6 +7,7 @@ import numpy as np
 
 from cltrace.timeline.advice.model import (
     FEW,
+    HOST_MEMORY,
     Advice,
     Material,
     by_site,
@@ -20,10 +21,9 @@ from cltrace.trace.commands import ABSENT
 _TINY_BYTES: Final = 4096
 _MANY: Final = 32
 _LARGE_BYTES: Final = 1 << 20
-_HOST_MEMORY: Final = (1 << 3) | (1 << 4)
-"""`CL_MEM_USE_HOST_PTR` and `CL_MEM_ALLOC_HOST_PTR`."""
 _MUCH: Final = 0.1
 _LITTLE: Final = 0.1
+_BUSY: Final = 0.5
 
 
 def tiny_transfers(material: Material) -> list[Advice]:
@@ -77,7 +77,7 @@ def redundant_transfers(material: Material) -> list[Advice]:
 
 
 def _redundant(material: Material) -> list[int]:
-    """Positions of redundant transfers. Only buffers without parts are followed."""
+    """Positions of redundant transfers. Only buffers without parts are followed, and no images."""
     commands = material.activity.commands
     kinds = {kind: commands.are(kind).tolist() for kind in ("read", "write", "kernel")}
     columns = zip(
@@ -89,17 +89,19 @@ def _redundant(material: Material) -> list[int]:
         commands.launch.tolist(),
         strict=True,
     )
-    has_parts = set(material.parents.values()) | set(material.parents)
+    # Of images the trace does not have the origin of what is moved.
+    images = {number for number, one in material.memory.items() if one.kind == "image"}
+    unfollowed = {int(ABSENT), *material.parents.values(), *material.parents, *images}
     fresh_reads: dict[int, set[tuple[int, int]]] = defaultdict(set)
     unused_writes: dict[int, set[tuple[int, int]]] = defaultdict(set)
     found = []
     for at, (source, target, source_offset, target_offset, size, launch) in enumerate(columns):
-        if kinds["read"][at] and source not in has_parts:
+        if kinds["read"][at] and source not in unfollowed:
             unused_writes.pop(source, None)
             if (source_offset, size) in fresh_reads[source]:
                 found.append(at)
             fresh_reads[source].add((source_offset, size))
-        elif kinds["write"][at] and target not in has_parts:
+        elif kinds["write"][at] and target not in unfollowed:
             fresh_reads.pop(target, None)
             if (target_offset, size) in unused_writes[target]:
                 found.append(at)
@@ -118,7 +120,7 @@ def _redundant(material: Material) -> list[int]:
 def copied_host_memory(material: Material) -> list[Advice]:
     """Large copies through memory that the driver has to copy once more, or could share."""
     commands = material.activity.commands
-    if any(one.flags & _HOST_MEMORY for one in material.memory.values()):
+    if any(one.flags & HOST_MEMORY for one in material.memory.values()):
         return []  # the program has pinned memory: which array is in it is not known
     is_large = commands.size_bytes >= _LARGE_BYTES
     found = []
@@ -160,6 +162,9 @@ def unoverlapped_transfers(material: Material) -> list[Advice]:
     found = []
     for busy in busy_devices(activity):
         apart = busy.transfer_ns - busy.both_ns
+        device = material.devices.get(busy.number)
+        if device is None or device.kind == "CPU" or busy.busy_ns < _BUSY * busy.span_ns:
+            continue  # copies of a CPU use the cores that kernels use; an idle device has time
         if busy.transfer_ns < _MUCH * busy.busy_ns or busy.compute_ns < _MUCH * busy.busy_ns:
             continue
         if busy.both_ns > _LITTLE * busy.transfer_ns:

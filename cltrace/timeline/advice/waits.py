@@ -3,11 +3,22 @@
 import numpy as np
 
 from cltrace.events.apis import Api
-from cltrace.timeline.advice.model import FEW, Advice, Material, by_site, seen_count, seen_ns
-from cltrace.timeline.points import Bools, Int64s
+from cltrace.timeline.activity import Activity
+from cltrace.timeline.advice.model import (
+    FEW,
+    HOST_MEMORY,
+    Advice,
+    Material,
+    by_site,
+    seen_count,
+    seen_ns,
+)
+from cltrace.timeline.dependencies import HostWaits
+from cltrace.timeline.grouping import groups
+from cltrace.timeline.points import NEVER, Bools
 
-_FETCHES = ("read", "map")
-"""Commands whose results the host gets by waiting."""
+_AT_ONCE_NS = 50_000
+"""A call that waits for nothing returns within this."""
 
 
 def blocking_writes(material: Material) -> list[Advice]:
@@ -33,9 +44,9 @@ def blocking_writes(material: Material) -> list[Advice]:
 def idle_waits(material: Material) -> list[Advice]:
     """`finish` or `wait` when all that it waits for was known to be done."""
     calls = material.activity.calls
-    is_wait = calls.are(Api.clFinish, Api.clWaitForEvents) & (calls.status == 0)
-    chosen = np.flatnonzero(is_wait & ~_waits_for_something_new(material))
-    took = (calls.return_ns - calls.enter_ns)[chosen]
+    took = calls.return_ns - calls.enter_ns
+    # One that took long waited for something that is not in the trace: a user event, another process.
+    chosen = np.flatnonzero(_all_was_known(material.activity) & (took <= _AT_ONCE_NS))
     return [
         Advice(
             "redundant-wait",
@@ -46,18 +57,19 @@ def idle_waits(material: Material) -> list[Advice]:
             (seen_count("waits for what was known to be complete", times),),
             "leave the call out: an earlier wait or blocking call has done its work",
         )
-        for site, times, cost_ns in by_site(material.activity, calls.site[chosen], took)
+        for site, times, cost_ns in by_site(material.activity, calls.site[chosen], took[chosen])
         if times >= FEW
     ]
 
 
 def unneeded_waits(material: Material) -> list[Advice]:
-    """Waits after which the host takes nothing from the device before it enqueues more."""
-    waits = material.needs.waits
+    """Waits that tell the host of nothing but kernels, after which it goes on enqueuing."""
+    if any(one.kind == "svm" or one.flags & HOST_MEMORY for one in material.memory.values()):
+        return []  # kernels may write memory that the host looks at: which, is not known
+    commands, waits = material.activity.commands, material.needs.waits
     chosen = np.flatnonzero((waits.call >= 0) & ~_is_last_of_thread(material))
-    chosen = chosen[~_brings_results(material)[chosen]]
-    ends = material.activity.commands.end_ns[waits.command[chosen]]
-    waited = np.maximum(ends - waits.enter_ns[chosen], 0)
+    chosen = chosen[_tells_of_kernels_only(material.activity, waits)[chosen]]
+    waited = np.maximum(commands.end_ns[waits.command[chosen]] - waits.enter_ns[chosen], 0)
     chosen, waited = chosen[waited > 0], waited[waited > 0]
     return [
         Advice(
@@ -67,7 +79,7 @@ def unneeded_waits(material: Material) -> list[Advice]:
             times,
             cost_ns,
             (
-                seen_count("waits without a read or map", times),
+                seen_count("waits that told of no transfer", times),
                 seen_ns("in which only the device worked", cost_ns),
             ),
             "let the queue's order, or wait_for=, keep the order; wait only where results are read",
@@ -77,54 +89,53 @@ def unneeded_waits(material: Material) -> list[Advice]:
     ]
 
 
-def _waits_for_something_new(material: Material) -> Bools:
-    """Which calls waited for a command that no earlier call of any thread had waited for."""
-    waits, commands = material.needs.waits, material.activity.commands
-    seen_by_queue: dict[int, int] = {}
-    is_new = np.zeros(len(material.activity.calls), np.bool_)
-    ends = commands.end_ns[waits.command].tolist()
-    queues = commands.queue[waits.command].tolist()
-    for call, end, queue in zip(waits.call.tolist(), ends, queues, strict=True):
-        if end > seen_by_queue.get(queue, -(2**62)):
-            seen_by_queue[queue] = end
-            if call >= 0:
-                is_new[call] = True
-    is_unknown = ~np.isin(np.arange(len(is_new)), waits.call)
-    has_commands = np.isin(material.activity.calls.queue, commands.queue[~commands.is_placed])
-    return is_new | (is_unknown & has_commands)
+def _all_was_known(activity: Activity) -> Bools:
+    """Which waiting calls were entered when all that they wait for was known to be complete."""
+    commands, calls = activity.commands, activity.calls
+    is_known = np.zeros(len(calls), np.bool_)
+    named = activity.waits
+    latest = np.full(len(calls), -NEVER)
+    np.maximum.at(latest, named[:, 0], commands.known_ns[named[:, 1]])
+    is_named = calls.are(Api.clWaitForEvents) & np.isin(np.arange(len(calls)), named[:, 0])
+    is_known[is_named] = (latest <= calls.enter_ns)[is_named]
+    finishes = np.flatnonzero(calls.are(Api.clFinish))
+    of_queue = dict(groups(commands.queue))
+    for queue, here in groups(calls.queue[finishes], finishes):
+        members = of_queue.get(queue)
+        if members is not None:
+            known = np.maximum.accumulate(commands.known_ns[members])
+            at = np.searchsorted(commands.enter_ns[members], calls.enter_ns[here]) - 1
+            is_known[here] = (at >= 0) & (known[np.maximum(at, 0)] <= calls.enter_ns[here])
+    is_known &= calls.status == 0
+    return is_known
 
 
-def _brings_results(material: Material) -> Bools:
-    """Whether a read or a map had been enqueued since the thread's last wait.
+def _tells_of_kernels_only(activity: Activity, waits: HostWaits) -> Bools:
+    """Which waits are the first to tell the host of some commands, all of them kernels or the like.
 
-    A kernel may also have written memory that the host shares.
+    A read or map brings results. A write tells that the host's array may be used again.
     """
-    commands, waits = material.activity.commands, material.needs.waits
-    is_fetch = commands.are(*_FETCHES) & ~commands.is_blocking
-    shares = any(one.kind == "svm" for one in material.memory.values())
-    fetches = commands.enter_ns[is_fetch]
-    before = _previous_return(waits.thread, waits.enter_ns, waits.return_ns)
-    count = np.searchsorted(fetches, waits.enter_ns) - np.searchsorted(fetches, before)
-    brings: Bools = (count > 0) | shares
-    return brings
-
-
-def _previous_return(thread: Int64s, enter_ns: Int64s, return_ns: Int64s) -> Int64s:
-    """When the last wait of the same thread had returned; long ago for the first."""
-    previous = np.full(len(thread), -(2**62))
-    for one in np.unique(thread).tolist():
-        here = np.flatnonzero(thread == one)
-        previous[here[1:]] = np.minimum(return_ns[here[:-1]], enter_ns[here[1:]])
-    return previous
+    commands = activity.commands
+    order = np.argsort(waits.return_ns, kind="stable")
+    returned = waits.return_ns[order]
+    at = np.minimum(np.searchsorted(returned, commands.known_ns), max(len(returned) - 1, 0))
+    tells = np.zeros(len(waits), np.bool_)
+    concerns_host = np.zeros(len(waits), np.bool_)
+    if len(returned):
+        is_told = returned[at] == commands.known_ns
+        is_of_host = ~commands.are("kernel", "fill", "marker", "barrier")
+        tells[order[at[is_told]]] = True
+        concerns_host[order[at[is_told & is_of_host]]] = True
+    only: Bools = tells & ~concerns_host
+    return only
 
 
 def _is_last_of_thread(material: Material) -> Bools:
     """Which waits have no command of their thread behind them: a program ends with one."""
     commands, waits = material.activity.commands, material.needs.waits
     last = {
-        one: int(commands.enter_ns[commands.thread == one].max())
-        for one in np.unique(commands.thread).tolist()
+        thread: int(commands.enter_ns[members].max()) for thread, members in groups(commands.thread)
     }
-    latest = np.array([last.get(one, -(2**62)) for one in waits.thread.tolist()], np.int64)
+    latest = np.array([last.get(one, -NEVER) for one in waits.thread.tolist()], np.int64)
     is_last: Bools = waits.return_ns >= latest
     return is_last

@@ -1,0 +1,23 @@
+"""Rows that belong together."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cltrace.timeline.points import Int64s
+
+
+def groups(numbers: Int64s, positions: Int64s | None = None) -> Iterator[tuple[int, Int64s]]:
+    """For each number that occurs, ascending, the positions at which it does, ascending.
+
+    `numbers` are those of `positions`, or of all positions when none are given.
+    """
+    if positions is None:
+        positions = np.arange(len(numbers))
+    if not len(numbers):
+        return
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    begin = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    parts = np.split(positions[order], begin[1:])
+    yield from zip(ordered[begin].tolist(), parts, strict=True)
