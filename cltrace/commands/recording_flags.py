@@ -49,6 +49,11 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     out.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
     out.add_argument("--no-summary", action="store_true", help="do not print the summary")
     out.add_argument(
+        "--live",
+        action="store_true",
+        help="show kernel rates and device busy while it runs, if stderr is a terminal",
+    )
+    out.add_argument(
         "--strict",
         action="store_true",
         help="exit 125 when nothing was traced, whatever the program returned",

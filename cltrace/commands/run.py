@@ -80,7 +80,8 @@ def execute(arguments: argparse.Namespace) -> int:
         )
         is_silent = arguments.quiet or arguments.no_summary
         modules = _AFTERWARDS if is_silent else (*_AFTERWARDS, *_FOR_THE_SUMMARY)
-        returned = run_to_end(command, environment, lambda: _load(modules))
+        with _display(begun, is_live=arguments.live):
+            returned = run_to_end(command, environment, lambda: _load(modules))
     except CltraceError:
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise
@@ -89,6 +90,15 @@ def execute(arguments: argparse.Namespace) -> int:
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise RefusedError(said)
     return _after(begun, returned, arguments)
+
+
+def _display(begun: Recording, *, is_live: bool) -> contextlib.AbstractContextManager[None]:
+    """The display of `--live`; nothing without it."""
+    if not is_live:
+        return contextlib.nullcontext()
+    from cltrace.commands.live import live_display  # noqa: PLC0415 - imports numpy
+
+    return live_display(begun.parts, sys.stderr)
 
 
 def _output_path(arguments: argparse.Namespace) -> Path:

@@ -59,8 +59,12 @@ for _ in range(20):
     "unoverlapped-transfers": (
         """
 large = np.zeros(1 << 22, np.float32); there = buffer(large.nbytes)
-for _ in range(12):
-    cl.enqueue_copy(queue, there, large, is_blocking=False); run(500, 16384)
+def took(call):
+    begin = time.perf_counter(); call(); queue.finish(); return time.perf_counter() - begin
+rounds, copy = 100, min(took(lambda: cl.enqueue_copy(queue, there, large)) for _ in range(3))
+while took(lambda: run(rounds, 16384)) < copy: rounds *= 2
+for _ in range(30):
+    cl.enqueue_copy(queue, there, large, is_blocking=False); run(rounds, 16384)
 queue.finish()
 """,
         """
@@ -117,7 +121,7 @@ queue.finish()
     ),
     "wasted-lanes": (
         "for _ in range(4):\n    run(100, 1000, (5,))\nqueue.finish()\n",
-        "for _ in range(4):\n    run(100, 1024, (64,))\nqueue.finish()\n",
+        "for _ in range(4):\n    run(100, 16384, (64,))\nqueue.finish()\n",
     ),
     "leak": (
         """

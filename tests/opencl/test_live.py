@@ -1,0 +1,117 @@
+"""`cltrace run --live`: what a terminal gets while a program runs; nothing else gets anything."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from cltrace.report.live import live_lines
+from cltrace.timeline.watch import Glance, KernelGlance, Watch
+from cltrace.trace.spool.layout import parts_directory
+from tests.conftest import Runner, clean_environment
+from tests.opencl.after import HEAD
+from tests.synthetic import LAUNCHES_EACH, write_recording
+
+ESCAPES = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z]|[78])")
+PROGRAM = (
+    HEAD
+    + """
+memory = buffer()
+for number in range(40):
+    for _ in range(20): kernel(queue, (1,), None, memory)
+    queue.finish()
+    print("line", number, flush=True)
+    time.sleep(0.05)
+"""
+)
+
+
+def on_a_terminal(words: list[str], directory: Path, *, rows: int = 24) -> tuple[int, str]:
+    """Run a command on a terminal of its own; its status, and all that the terminal got."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
+    environment = {**clean_environment(), "TERM": "xterm"}
+    process = subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, cwd=directory, env=environment
+    )
+    os.close(theirs)
+    got, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        if select.select([ours], [], [], 0.1)[0]:
+            try:
+                data = os.read(ours, 65536)
+            except OSError:
+                break
+            got += data
+        elif process.poll() is not None:
+            break
+    os.close(ours)
+    return process.wait(timeout=10), got.decode()
+
+
+@pytest.mark.opencl
+def test_a_terminal_sees_rates_and_the_program_above_them(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "cltrace", "run", "--live", "-q", "-o", "t.cltrace"]
+    status, got = on_a_terminal([*words, sys.executable, "-c", PROGRAM], tmp_path)
+    assert status == 0
+    text = ESCAPES.sub("", got)
+    assert re.search(r"cltrace: [\d\u202f]+ calls; .* busy \d+%", text)
+    assert re.search(r"  k +[\d,]+/s, .* each", text)
+    assert re.findall(r"line (\d+)\r\n", text) == [str(one) for one in range(40)]
+    # The scrolling region is made once and given back.
+    assert got.count("\x1b[1;18r") == 1
+    assert got.rstrip().endswith("\x1b[r\x1b8")
+
+
+@pytest.mark.opencl
+def test_what_is_no_terminal_gets_nothing(run: Runner) -> None:
+    done = run("run", "--live", "-q", "-o", "t.cltrace", sys.executable, "-c", PROGRAM)
+    plain = run("-c", PROGRAM, command=[sys.executable])
+    assert done == plain
+
+
+@pytest.mark.opencl
+def test_a_small_terminal_is_left_alone(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "cltrace", "run", "--live", "-q", "-o", "t.cltrace"]
+    status, got = on_a_terminal([*words, sys.executable, "-c", PROGRAM], tmp_path, rows=8)
+    assert status == 0
+    assert "\x1b" not in got
+
+
+def test_each_look_is_of_what_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    write_recording(path)
+    watch = Watch(parts_directory(path))
+    first, second = watch.look(), watch.look()
+    (kernel,) = first.kernels
+    assert (kernel.name, kernel.launches, kernel.launches_in_all) == (
+        "scale",
+        2 * LAUNCHES_EACH,
+        2 * LAUNCHES_EACH,
+    )
+    assert kernel.median_ns == 100_000
+    assert first.busy_ns["pthread-device"] > 0
+    assert first.processes == 2
+    (kernel,) = second.kernels
+    assert (kernel.launches, kernel.launches_in_all, kernel.median_ns) == (
+        0,
+        2 * LAUNCHES_EACH,
+        None,
+    )
+
+
+def test_lines_fit_and_hostile_names_are_harmless() -> None:
+    kernels = tuple(KernelGlance("\x1b[31m" + "k" * 200, 7, 70, 1e3) for _ in range(20))
+    lines = live_lines(Glance(kernels, {"\x1b]0;x\x07": 10**9}, 3, 12345), 0.5, 60, 6)
+    assert len(lines) == 6
+    assert all(len(line) < 60 and "\x1b" not in line for line in lines)
+    assert live_lines(Glance((), {}, 1, 0), 0.5, 80, 6)[0] == "cltrace: 0 calls; no device at work"
