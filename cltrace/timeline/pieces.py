@@ -17,7 +17,7 @@ _CHORD_NS: Final = 50e6
 _FEWEST_CHORDS, _MOST_CHORDS = 4, 400
 _NEIGHBOURHOOD_NS: Final = 1e9
 _MOST_LOOKS: Final = 20_000
-_NARROWINGS: Final = 3
+_NARROWINGS: Final = 2
 _ROOM_SHARE: Final = 1 / 3
 _MUCH: Final = 2.0
 """How many times the usual bound the largest may be before it is stated in parts."""
@@ -79,7 +79,7 @@ class _Core:
     @property
     def slack_ns(self) -> float:
         """Half of the room that the bounds usually leave at these rates."""
-        lower, upper = self.reach(self.points.time_ns[:: max(len(self.points) // _MOST_LOOKS, 1)])
+        lower, upper = self.reach(_some(self.points.time_ns))
         return float(np.median(upper - lower)) / 2
 
     def reach(self, time_ns: Float64s) -> tuple[Float64s, Float64s]:
@@ -88,6 +88,11 @@ class _Core:
         wander = max(self.rates[1] - slope, slope - self.rates[0])
         lower, upper = corridor(self.points, time_ns, slope=slope, wander=wander)
         return lower - slope * time_ns, upper - slope * time_ns
+
+
+def _some(time_ns: Float64s) -> Float64s:
+    """Some of many times, evenly, and the last."""
+    return np.append(time_ns[:: max(len(time_ns) // _MOST_LOOKS, 1)], time_ns[-1:])
 
 
 def _core(points: Points, stretch: Stretch, *, is_only: bool) -> _Core:
@@ -126,9 +131,10 @@ def _straight(
     begin_ns = float(core.points.time_ns[0])
     offset_ns, slope, half_width_ns = core.lines.middle
     low_slope, high_slope = core.lines.slopes
-    inside = wanted_ns[(wanted_ns >= begin_ns) & (wanted_ns <= end_ns)]
-    time_ns = np.union1d(core.points.time_ns, inside)
-    time_ns = np.append(time_ns[:: max(len(time_ns) // _MOST_LOOKS, 1)], time_ns[-1])
+    inside = wanted_ns[
+        np.searchsorted(wanted_ns, begin_ns) : np.searchsorted(wanted_ns, end_ns, "right")
+    ]
+    time_ns = np.union1d(_some(core.points.time_ns), _some(inside))
     lower, upper = core.reach(time_ns)
     off_ns = np.maximum(upper - offset_ns, offset_ns - lower)
     whole = Piece(
