@@ -13,6 +13,8 @@ from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import stored_segments
 from cltrace.trace.reader import Trace
 
+_KNOWN_WITHIN: Final = 2e-5
+"""A drift that may be off by more says nothing: crystals differ by as much."""
 _WORST_FIRST: Final = (ClockState.UNALIGNED, ClockState.CONDITIONAL, ClockState.PROVEN)
 
 
@@ -86,8 +88,9 @@ def _usual_bound_ns(segments: Sequence[ClockSegment]) -> float:
 
 
 def _drift_text(segment: ClockSegment) -> str:
-    """The drift of a segment in ppm, and how well it is known; nothing where the rate changes."""
-    if not segment.is_straight or segment.state is ClockState.UNALIGNED:
+    """The drift of a segment in ppm, and how well it is known; a dash where it is not."""
+    is_known = segment.is_straight and segment.drift_within <= _KNOWN_WITHIN
+    if not is_known or segment.state is ClockState.UNALIGNED:
         return ABSENT_MARK
     return f"{segment.drift * 1e6:.2f} ± {segment.drift_within * 1e6:.2g}"
 
@@ -136,7 +139,7 @@ def clock_facts(trace: Trace) -> list[Fact]:
             usual = time_text(_usual_bound_ns(own))
             text = f"{state.value}, within {usual} of the host's for half of the commands"
             text += f", {time_text(most_ns)} for all"
-            if longest.is_straight:
+            if _drift_text(longest) != ABSENT_MARK:
                 text += f"; drift {_drift_text(longest)} ppm"
         found.append(Fact("clock", "device clock", text, most_ns))
     return list({fact.text: fact for fact in found}.values())
