@@ -36,7 +36,7 @@ def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
         "clocks",
         "Device clocks on the host's",
         (
-            Column("device", "device", keep=60),
+            Column("device", "device", keep=96),
             Column("state", "state", keep=100),
             Column("half_width_ns", "half-width", Unit.NS, 95),
             Column("bound_ns", "bound", Unit.NS, 90),

@@ -117,8 +117,8 @@ def _busy_table(activity: Activity) -> Table:
             one.lanes,
         )
 
-    names = activity.names
-    rows = [row(one, names.devices.get(one.number, "")) for one in busy_devices(activity)]
+    names, devices = activity.names, _device_names(activity)
+    rows = [row(one, devices.get(one.number, "")) for one in busy_devices(activity)]
     queues = busy_queues(activity)
     if len(queues) > len(rows):
         rows += [row(one, names.queues.get(one.number, "")) for one in queues]
@@ -126,7 +126,7 @@ def _busy_table(activity: Activity) -> Table:
         "busy",
         "Busy and idle",
         (
-            Column("name", "device or queue", keep=60),
+            Column("name", "what"),
             Column("commands", "commands", Unit.COUNT, 45),
             Column("span_ns", "span", Unit.NS, 70),
             Column("busy_ns", "busy", Unit.NS, 100),
@@ -143,10 +143,24 @@ def _busy_table(activity: Activity) -> Table:
     )
 
 
+def _device_names(activity: Activity) -> dict[int, str]:
+    """What devices are called; with their process, where there are several."""
+    commands, names = activity.commands, activity.names
+    process_of = dict(zip(commands.device.tolist(), commands.process.tolist(), strict=True))
+    if len(set(process_of.values())) < 2:
+        return dict(names.devices)
+    return {
+        device: f"{name}, {names.processes.get(process_of[device], '')}"
+        for device, name in names.devices.items()
+        if device in process_of
+    }
+
+
 def _idle_table(activity: Activity) -> Table:
+    devices = _device_names(activity)
     rows = [
         (
-            activity.names.devices.get(one.device, ""),
+            devices.get(one.device, ""),
             one.gaps,
             one.program_ns,
             one.call_ns,
@@ -159,7 +173,7 @@ def _idle_table(activity: Activity) -> Table:
         "idle",
         "Why devices were idle",
         (
-            Column("device", "device", keep=60),
+            Column("device", "device"),
             Column("gaps", "gaps", Unit.COUNT, 70),
             Column("program_ns", "nothing asked", Unit.NS, 100),
             Column("call_ns", "in the call", Unit.NS, 95),
@@ -170,9 +184,12 @@ def _idle_table(activity: Activity) -> Table:
 
 
 def _latency_table(activity: Activity) -> Table:
+    commands, devices = activity.commands, _device_names(activity)
+    device_of = dict(zip(commands.queue.tolist(), commands.device.tolist(), strict=True))
     rows = [
         (
             activity.names.queues.get(one.queue, ""),
+            devices.get(device_of[one.queue], ""),
             one.commands,
             one.queued_ns[0],
             one.queued_ns[2],
@@ -185,7 +202,8 @@ def _latency_table(activity: Activity) -> Table:
         "latency",
         "Waiting in queues (first launches left out)",
         (
-            Column("queue", "queue", keep=60),
+            Column("queue", "queue"),
+            Column("device", "device", keep=60),
             Column("commands", "commands", Unit.COUNT, 45),
             Column("queued_median_ns", "to submit", Unit.NS, 100),
             Column("queued_p99_ns", "99 %", Unit.NS, 70),

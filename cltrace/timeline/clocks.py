@@ -59,11 +59,12 @@ def fit_clock(
     reasons = []
     foreign = int(epochs.is_foreign.sum())
     if epochs.count > 1:
-        reasons.append(f"its counter was set anew {epochs.count - 1} times")
+        times = "once" if epochs.count == 2 else f"{epochs.count - 1} times"
+        reasons.append(f"its counter was set anew {times}")
     if foreign:
-        reasons.append(f"{foreign} commands have stamps of another time")
+        reasons.append(_commands(foreign, "stamps of another time"))
     if unusable:
-        reasons.append(f"{unusable} commands have stamps that cannot be right")
+        reasons.append(_commands(unusable, "stamps that cannot be right"))
     return FittedClock(tuple(_doubted(one, reasons, foreign + unusable) for one in found), faults)
 
 
@@ -158,6 +159,10 @@ def _segments(
     return found
 
 
+def _commands(count: int, what: str) -> str:
+    return f"1 command has {what}" if count == 1 else f"{count} commands have {what}"
+
+
 def _unaligned(device_id: int, reason: str, rejected: int) -> ClockSegment:
     return ClockSegment(
         device_id=device_id,
@@ -201,7 +206,7 @@ def _with_rejections(segment: ClockSegment, seen: Observations, rejected: Int64s
     queued, end = seen.queued_device_ns[rejected], seen.end_device_ns[rejected]
     is_here = (end >= segment.from_device_ns) & (queued < segment.to_device_ns)
     count = int(is_here.sum())
-    reasons = [f"{count} commands contradict the others"] if count else []
+    reasons = [_commands(count, "bounds that contradict the others")] if count else []
     return _doubted(segment, reasons, count)
 
 

@@ -263,15 +263,11 @@ def _names(trace: Trace) -> Names:
         return {int(number): str(name) for number, name in trace.rows(sql)}
 
     devices = called("SELECT device_id, name FROM v_device")
-    queues = trace.rows("SELECT queue_id, device_id FROM v_queue")
+    queues = trace.rows("SELECT queue_id FROM v_queue")
     return Names(
         tuple(kernels),
         called("SELECT site_id, file || ':' || line FROM v_site"),
-        {
-            int(one): f"queue {one}"
-            + (f" on {devices.get(device, '?')}" if len(set(devices.values())) > 1 else "")
-            for one, device in queues
-        },
+        {int(one): f"queue {one}" for (one,) in queues},
         devices,
         called("SELECT thread_id, coalesce(nullif(name, ''), 'thread') FROM v_thread"),
         called("SELECT process_id, coalesce('rank ' || rank, 'process ' || pid) FROM v_process"),

@@ -34,12 +34,15 @@ def test_fits_the_terminal_and_cuts_no_number(
     assert places or not NUMBER_CUT.search(done.stdout)
 
 
-def test_the_screen_of_the_golden_trace_is_as_it_was(run: Runner) -> None:
+@pytest.mark.parametrize(
+    ("verb", "trace"), [("summary", "schema-1.cltrace"), ("timeline", "schema-2.cltrace")]
+)
+def test_the_screen_of_the_golden_trace_is_as_it_was(verb: str, trace: str, run: Runner) -> None:
     """A change of the screen is seen: `CLTRACE_NEW_SCREENS=1` writes what it is now."""
     golden = Path(__file__).parents[1] / "golden"
     for width in (60, 80):
-        done = run("summary", golden / "schema-1.cltrace", env={"COLUMNS": str(width)})
-        kept = golden / f"summary-{width}.txt"
+        done = run(verb, golden / trace, env={"COLUMNS": str(width)})
+        kept = golden / f"{verb}-{width}.txt"
         if os.environ.get("CLTRACE_NEW_SCREENS"):
             kept.write_text(done.stdout)
         assert done.stdout == kept.read_text()
