@@ -239,6 +239,23 @@ def test_parquet_has_every_row_divided_by_rank(make_trace: MakeTrace, run: Runne
         assert ranks == ["rank=0", "rank=1"]
 
 
+def test_duckdb_reads_the_dataset_as_the_documentation_says(
+    make_trace: MakeTrace, run: Runner
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    path = make_trace()
+    directory = export(run, path, "dataset.parquet")
+    text = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    sql = text.partition('duckdb -c "')[2].partition('"')[0]
+    found = duckdb.sql(sql.replace("dataset.parquet", str(directory))).fetchall()
+    with cltrace.load(path) as trace:
+        expected = trace.rows(
+            "SELECT p.rank, c.kernel, count(*), sum(c.duration_ns) / 1e6 FROM v_command c "
+            "JOIN v_process p USING (process_id) GROUP BY 1, 2"
+        )
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
 def test_every_column_holds_the_kind_that_is_said(make_trace: MakeTrace) -> None:
     types = {
         ValueKind.WHOLE: int,
