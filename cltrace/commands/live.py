@@ -23,9 +23,9 @@ _FEWEST_ROWS: Final = 12
 
 
 @contextlib.contextmanager
-def live_display(parts: Path, stream: TextIO) -> Iterator[None]:
+def live_display(parts: Path, stream: TextIO | None) -> Iterator[None]:
     """Show what goes on in the recording in `parts` on `stream`, if that is a terminal, until the end."""
-    if not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+    if stream is None or not _is_terminal(stream):
         yield
         return
     display = _Display(parts, stream)
@@ -42,7 +42,8 @@ class _Display:
     def __init__(self, parts: Path, stream: TextIO) -> None:
         self._watch = Watch(parts)
         self._stream = stream
-        self._size = (0, 0)
+        self._rows = 0
+        self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="cltrace-live", daemon=True)
 
@@ -54,10 +55,18 @@ class _Display:
         """Take the lines away and give the terminal back as it was."""
         self._ended.set()
         self._thread.join(timeout=5)
-        if self._size[1]:
-            _, rows = self._size
-            blank = "".join(f"\033[{row};1H\033[2K" for row in range(rows - _LINES + 1, rows + 1))
-            self._write(f"{_SAVE}{blank}\033[r{_RESTORE}")
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            self._write(self._released(os.get_terminal_size(self._stream.fileno()).lines))
+
+    def _released(self, rows: int) -> str:
+        """What takes our lines away from a terminal that now has so many rows."""
+        if not self._rows:
+            return ""
+        first = self._rows - _LINES + 1
+        ours = range(first, min(self._rows, rows) + 1)
+        blank = "".join(f"\033[{row};1H\033[2K" for row in ours)
+        self._rows = 0
+        return f"{_SAVE}{blank}\033[r{_RESTORE}"
 
     def _run(self) -> None:
         last = time.monotonic()
@@ -75,20 +84,32 @@ class _Display:
         return os.get_terminal_size(self._stream.fileno()).columns
 
     def _draw(self, lines: list[str]) -> None:
-        size = tuple(os.get_terminal_size(self._stream.fileno()))
-        if size[1] < _FEWEST_ROWS:
-            return
-        text = ""
-        if size != self._size:
-            self._size = (size[0], size[1])
-            # Make room, then keep what scrolls above it.
-            text += "\n" * _LINES + f"\033[{_LINES}A{_SAVE}\033[1;{size[1] - _LINES}r{_RESTORE}"
-        drawn = "".join(
-            f"\033[{size[1] - _LINES + 1 + at};1H\033[2K{line}" for at, line in enumerate(lines)
-        )
-        self._write(f"{text}{_SAVE}{drawn}{_RESTORE}")
+        rows = os.get_terminal_size(self._stream.fileno()).lines
+        with self._lock:
+            if self._ended.is_set():
+                return
+            text = self._released(rows) if rows != self._rows else ""
+            if rows < _FEWEST_ROWS:
+                self._write(text)
+                return
+            if rows != self._rows:
+                self._rows = rows
+                # Make room without leaving the column, then keep what scrolls above it.
+                room = "\033D" * _LINES + f"\033[{_LINES}A"
+                text += f"{room}{_SAVE}\033[1;{rows - _LINES}r{_RESTORE}"
+            drawn = "".join(
+                f"\033[{rows - _LINES + 1 + at};1H\033[2K{line}" for at, line in enumerate(lines)
+            )
+            self._write(f"{text}{_SAVE}{drawn}{_RESTORE}")
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(text)
             self._stream.flush()
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    """Whether lines can be kept in place there."""
+    with contextlib.suppress(OSError, ValueError):
+        return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return False

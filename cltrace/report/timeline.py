@@ -14,9 +14,10 @@ from cltrace.timeline.activity import Activity, within
 from cltrace.timeline.advice import advise
 from cltrace.timeline.advice.material import read_material
 from cltrace.timeline.busy import Busy, busy_devices, busy_queues
-from cltrace.timeline.critical_path import Step, critical_path
+from cltrace.timeline.critical_path import Step, StepKind, critical_path
 from cltrace.timeline.dependencies import dependencies
 from cltrace.timeline.latency import latencies
+from cltrace.timeline.points import Int64s
 from cltrace.timeline.reading import read_activity
 from cltrace.timeline.slack import slack_ns
 from cltrace.timeline.starvation import starvation
@@ -53,7 +54,7 @@ def timeline(trace: Trace, options: TimelineOptions) -> Document:
     if not is_part:
         material = read_material(trace, whole, needs)
         tables += [
-            slack_table(whole, slack_ns(whole, needs), steps, options.top),
+            slack_table(whole, _slack_beside(steps, slack_ns(whole, needs)), steps, options.top),
             advice_table(advise(material), options.top),
             clock_table(trace, segments),
             fault_table(whole),
@@ -99,6 +100,17 @@ def _clipped(steps: list[Step], begin_ns: int, end_ns: int) -> list[Step]:
         for one in steps
         if one.end_ns > begin_ns and one.begin_ns < end_ns
     ]
+
+
+def _slack_beside(steps: list[Step], slack: Int64s) -> Int64s:
+    """The slack of commands, none for those on the path.
+
+    The path knows from a thread's silence that it waited for another one. Slack follows what is
+    recorded, and that is not.
+    """
+    beside = slack.copy()
+    beside[[step.command for step in steps if step.kind is StepKind.DEVICE]] = 0
+    return beside
 
 
 def _busy_table(activity: Activity) -> Table:

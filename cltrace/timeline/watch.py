@@ -26,7 +26,11 @@ class KernelGlance:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What went on since the last look. `busy_ns` is by device name, of stamps that came in meanwhile."""
+    """What went on since the last look.
+
+    `busy_ns` is by device name, of stamps that came in meanwhile; of several devices of one name, and of
+    several processes, the mean.
+    """
 
     kernels: tuple[KernelGlance, ...]
     busy_ns: Mapping[str, int]
@@ -46,7 +50,7 @@ class Watch:
         """What went on since the last look. Raises: `SpoolError`."""
         launches: dict[str, int] = {}
         durations: dict[str, list[Int64s]] = {}
-        busy: dict[str, int] = {}
+        busy: dict[str, list[int]] = {}
         spools = [spool for spool in read_parts(self._parts) if spool.all_records]
         calls = 0
         for spool in spools:
@@ -59,19 +63,22 @@ class Watch:
             for name, count in self._in_all.items()
         ]
         glances.sort(key=lambda one: (-one.launches, -one.launches_in_all, one.name))
-        return Glance(tuple(glances), busy, len(spools), calls)
+        means = {name: sum(each) // len(each) for name, each in busy.items()}
+        return Glance(tuple(glances), means, len(spools), calls)
 
     def _look_at(
         self,
         spool: ProcessSpool,
         launches: dict[str, int],
         durations: dict[str, list[Int64s]],
-        busy: dict[str, int],
+        busy: dict[str, list[int]],
     ) -> None:
-        rows, stamps = spool.rows(LAUNCHES), spool.rows(STAMPS)
+        # Stamps first: each is of a launch that is written by then.
+        stamps, rows = spool.rows(STAMPS), spool.rows(LAUNCHES)
         first, first_stamp = self._seen.get(spool.directory, (0, 0))
-        self._seen[spool.directory] = (len(rows), len(stamps))
         facts = _Circumstances(spool)
+        rows = rows[: first + facts.known(rows[first:, LAUNCHES.index("circumstance_id")])]
+        self._seen[spool.directory] = (len(rows), len(stamps))
         for name, count in facts.counted(rows[first:, LAUNCHES.index("circumstance_id")]):
             launches[name] = launches.get(name, 0) + count
         new = stamps[first_stamp:]
@@ -81,7 +88,7 @@ class Watch:
         for name, members in facts.by_kernel(circumstance):
             durations.setdefault(name, []).append((end - start)[members])
         for name, members in facts.by_device(circumstance):
-            busy[name] = busy.get(name, 0) + busy_ns(start[members], end[members])
+            busy.setdefault(name, []).append(busy_ns(start[members], end[members]))
 
 
 class _Circumstances:
@@ -105,6 +112,11 @@ class _Circumstances:
             one: queues.get(which, "?") for one, which in zip(numbers, queue, strict=True)
         }
 
+    def known(self, circumstances: Int64s) -> int:
+        """How many of the first are known: what a number means may be written after it is used."""
+        is_known = np.isin(circumstances, list(self._kernel))
+        return len(is_known) if is_known.all() else int(is_known.argmin())
+
     def counted(self, circumstances: Int64s) -> list[tuple[str, int]]:
         """How often each kernel occurs."""
         return [(name, len(members)) for name, members in self.by_kernel(circumstances)]
@@ -121,7 +133,6 @@ class _Circumstances:
 def _by_name(numbers: Int64s, names: Mapping[int, str]) -> list[tuple[str, Int64s]]:
     found: dict[str, list[Int64s]] = {}
     for number, members in groups(numbers):
-        # What a number means may be written a moment after it is used.
         if number in names:
             found.setdefault(names[number], []).append(members)
     return [(name, np.concatenate(parts)) for name, parts in found.items()]

@@ -80,6 +80,30 @@ def test_what_is_no_terminal_gets_nothing(run: Runner) -> None:
 
 
 @pytest.mark.opencl
+def test_the_cursor_stays_where_the_program_left_it(tmp_path: Path) -> None:
+    code = (
+        HEAD
+        + "print('progress: ', end='', flush=True); time.sleep(1.5); print('done', flush=True)\n"
+    )
+    words = [sys.executable, "-m", "cltrace", "run", "--live", "-q", "-o", "t.cltrace"]
+    status, got = on_a_terminal([*words, sys.executable, "-c", code], tmp_path)
+    assert status == 0
+    room = got.partition("progress: ")[2].partition("done")[0]
+    assert "\x1bD" * 6 + "\x1b[6A" in room
+    assert "\n" not in room
+
+
+@pytest.mark.opencl
+def test_a_closed_stderr_shows_nothing_and_harms_nothing(run: Runner, tmp_path: Path) -> None:
+    words = (
+        f"{sys.executable} -m cltrace run --live -o t.cltrace {sys.executable} -c 'print(7)' 2>&-"
+    )
+    done = run("-c", words, command=["sh"])
+    assert (done.status, done.stdout) == (0, "7\n")
+    assert not list(tmp_path.glob("*.parts"))
+
+
+@pytest.mark.opencl
 def test_a_small_terminal_is_left_alone(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "cltrace", "run", "--live", "-q", "-o", "t.cltrace"]
     status, got = on_a_terminal([*words, sys.executable, "-c", PROGRAM], tmp_path, rows=8)

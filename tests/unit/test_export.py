@@ -286,6 +286,50 @@ def test_what_is_there_is_not_overwritten_unasked(make_trace: MakeTrace, run: Ru
     assert "is a file" in refused.stderr
 
 
+def test_force_takes_nothing_that_is_not_an_export(
+    make_trace: MakeTrace, run: Runner, tmp_path: Path
+) -> None:
+    path = make_trace()
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    for target in (mine, tmp_path, "..", ".", path):
+        for form in ("csv", "chrome"):
+            done = run("export", path, "-f", "--to", form, "-o", target)
+            assert done.status == 2, (target, form)
+            assert done.stderr.count("\n") == 1
+    assert (mine / "thesis.txt").read_text() == "years of work"
+    with cltrace.load(path) as trace:
+        assert trace.rows("SELECT count(*) FROM v_command")[0][0]
+    directory = export(run, path, "tables.csv")
+    assert run("export", path, "-f", "-o", directory).status == 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["made.cltrace", "mine", "tables.csv"]
+
+
+def test_a_link_is_written_through(make_trace: MakeTrace, run: Runner, tmp_path: Path) -> None:
+    path = make_trace()
+    (tmp_path / "elsewhere.json").write_text("old")
+    (tmp_path / "link.json").symlink_to(tmp_path / "elsewhere.json")
+    assert run("export", path, "-f", "-o", "link.json").status == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "elsewhere.json").read_text())["traceEvents"]
+
+
+def test_processes_with_one_pid_stay_apart(make_trace: MakeTrace, run: Runner) -> None:
+    paths = [make_trace(f"{one}.cltrace") for one in "ab"]
+    whole = paths[0].with_name("whole.cltrace")
+    assert run("merge", "-o", whole, *paths).status == 0
+    found = packets(export(run, whole, "t.pftrace"))
+    pids = [one.track_descriptor.process.pid for one in found if one.track_descriptor.process.pid]
+    assert sorted(pids) == [1, 2, 3, 4]
+    gpus = {
+        one.gpu_render_stage_event.gpu_id for one in found if one.HasField("gpu_render_stage_event")
+    }
+    assert len(gpus) == 8
+    events = json.loads(export(run, whole, "t.json").read_text())["traceEvents"]
+    assert {one["pid"] for one in events if one["ph"] == "C"} == {1, 2, 3, 4}
+
+
 def test_the_format_is_told_by_the_name_or_asked_for(make_trace: MakeTrace, run: Runner) -> None:
     path = make_trace()
     done = run("export", path, "-o", "x.unknown")

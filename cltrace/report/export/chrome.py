@@ -20,6 +20,7 @@ from cltrace.report.export.tracks import (
     device_slices,
     host_slices,
     memory_levels,
+    viewer_pids,
 )
 from cltrace.report.text import plain
 from cltrace.timeline.activity import Activity
@@ -46,9 +47,7 @@ def _events(trace: Trace) -> Iterator[str]:
     activity = read_activity(trace)
     launches = read_launches(trace)
     host, device = host_slices(activity), device_slices(activity)
-    pids = {
-        int(number): int(pid) for number, pid in trace.rows("SELECT process_id, pid FROM v_process")
-    }
+    pids = viewer_pids(trace)
     yield from map(json.dumps, _names(trace, activity, host, device, pids))
     yield from _host_events(activity, host, pids)
     yield from _device_events(activity, device, launches)

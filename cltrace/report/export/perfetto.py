@@ -31,6 +31,7 @@ from cltrace.report.export.tracks import (
     device_slices,
     host_slices,
     memory_levels,
+    viewer_pids,
 )
 from cltrace.report.text import plain
 from cltrace.timeline.activity import Activity
@@ -67,7 +68,7 @@ def _library() -> Any:
 
 def _source(trace: Trace) -> Source:
     activity = read_activity(trace)
-    pids = {int(one): int(pid) for one, pid in trace.rows("SELECT process_id, pid FROM v_process")}
+    pids = viewer_pids(trace)
     origins = activity.axis.origin_host_ns
     return Source(
         trace,
@@ -123,9 +124,9 @@ def _host_packets(pb: Any, source: Source, interned: Interned) -> Iterator[bytes
         waits = waited.get((command, call), ())
         submitted = [ids[command]] if command >= 0 else []
         event = heads[key] + correlation(submitted, [ids[one] for one in waits])
-        yield head + tag(_TIMESTAMP) + varint(base_ns + begin) + within(_TRACK_EVENT, event)
+        yield head + tag(_TIMESTAMP) + varint(max(base_ns + begin, 0)) + within(_TRACK_EVENT, event)
         closing = _slice_end(pb, thread, lane)
-        stamp = tag(_TIMESTAMP) + varint(base_ns + end)
+        stamp = tag(_TIMESTAMP) + varint(max(base_ns + end, 0))
         open_ends.append((end, head + stamp + within(_TRACK_EVENT, closing)))
     for open_ends in ends.values():
         while open_ends:
@@ -214,7 +215,7 @@ def _device_packets(pb: Any, source: Source, interned: Interned) -> Iterator[byt
                 described[key],
             )
         )
-        stamp = tag(_TIMESTAMP) + varint(source.base_ns + begin)
+        stamp = tag(_TIMESTAMP) + varint(max(source.base_ns + begin, 0))
         yield head + stamp + within(_RENDER_STAGE, event)
 
 
@@ -228,6 +229,7 @@ def _stage(
     event.hw_queue_iid = interned.queues[queue, lane]
     event.stage_iid = interned.stages[name, kernel > 0]
     event.context = max(process, 0)
+    event.gpu_id = interned.gpus.get(int(source.activity.commands.device[command]), 0)
     event.name = plain(name)
     if launch in source.launches and kernel:
         _set_launch(event, source.launches, launch)

@@ -49,6 +49,7 @@ class Interned:
             int(one): number for number, one in enumerate(set(source.host.api.tolist()), 1)
         }
         self.sites = {site: number for number, site in enumerate(activity.names.sites, 1)}
+        self.gpus = {device: at for at, device in enumerate(sorted(activity.names.devices))}
         self.stages: dict[tuple[str, bool], int] = {}
         for command in _one_of_each(activity, source.device):
             kernel = int(activity.commands.kernel[command]) > 0
@@ -109,7 +110,8 @@ def descriptors(pb: Any, source: Source) -> Iterator[Any]:
     names = source.activity.names
     anchors = source.trace.rows(
         "SELECT host_ns, realtime_ns FROM v_host_clock WHERE realtime_ns IS NOT NULL "
-        "ORDER BY host_ns LIMIT 1"
+        "AND process_id = :first ORDER BY host_ns LIMIT 1",
+        {"first": min(source.activity.axis.origin_host_ns, default=0)},
     )
     for host_ns, realtime_ns in anchors:
         packet = new_packet(pb)

@@ -13,6 +13,8 @@ _SMALL: Final = [bytes([one]) for one in range(128)]
 
 def varint(value: int) -> bytes:
     """A whole number that is not negative, seven bits a byte."""
+    if value < 0:
+        raise ValueError(f"{value} is negative")
     if value < 128:
         return _SMALL[value]
     parts = bytearray()

@@ -14,7 +14,7 @@ from cltrace.trace.views.kinds import ValueKind, kind_of
 
 _ROWS_AT_ONCE: Final = 50_000
 _NO_RANK: Final = -1
-"""The rank of rows that belong to no process."""
+"""The rank of rows that belong to no process, or to one beside the ranks."""
 
 
 def write_csv(trace: Trace, target: Path) -> None:
@@ -39,9 +39,11 @@ def write_parquet(trace: Trace, target: Path) -> None:
         import pyarrow  # noqa: PLC0415, F401 - an extra
     except ImportError as error:
         raise MissingExtraError("--to parquet", "parquet", error) from error
+    found = trace.rows("SELECT process_id, rank FROM v_process")
+    has_ranks = any(rank is not None for _, rank in found)
     ranks = {
-        int(number): int(number) - 1 if rank is None else int(rank)
-        for number, rank in trace.rows("SELECT process_id, rank FROM v_process")
+        int(number): (_NO_RANK if has_ranks else int(number) - 1) if rank is None else int(rank)
+        for number, rank in found
     }
     target.mkdir(parents=True)
     for view in VIEWS:
@@ -58,6 +60,9 @@ def _write_view(trace: Trace, view: View, directory: Path, ranks: dict[int, int]
         for rows in _batches(trace, view):
             for part, members in _by_rank(rows, process, ranks).items():
                 _append(writers, directory / part, view, members)
+        if not writers:
+            # A view without rows is a dataset too: readers want to find its columns.
+            _append(writers, directory / (f"rank={_NO_RANK}" if is_divided else ""), view, [])
     finally:
         for writer in writers.values():
             writer.close()
@@ -90,7 +95,9 @@ def _append(
     kinds = [kind_of(view.name, column.name) for column in view.columns]
     arrays = [
         pa.array([_fitting(value, kind) for value in column], types[kind])
-        for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)
+        for column, kind in zip(
+            zip(*rows, strict=True) if rows else [()] * len(kinds), kinds, strict=True
+        )
     ]
     table = pa.Table.from_arrays(arrays, names=[column.name for column in view.columns])
     if directory not in writers:

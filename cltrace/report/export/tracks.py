@@ -60,6 +60,15 @@ class MemoryLevel:
     live_bytes: Int64s
 
 
+def viewer_pids(trace: Trace) -> dict[int, int]:
+    """The number of each process for viewers: its pid, or its own number where pids occur twice.
+
+    Ranks in containers, and on several machines, have the same pids.
+    """
+    pids = {int(one): int(pid) for one, pid in trace.rows("SELECT process_id, pid FROM v_process")}
+    return pids if len(set(pids.values())) == len(pids) else {one: one for one in pids}
+
+
 def host_slices(activity: Activity) -> HostSlices:
     """The host calls of an activity."""
     commands, calls = activity.commands, activity.calls
