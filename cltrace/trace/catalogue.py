@@ -6,7 +6,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from cltrace.events.records import Device, Kernel, Launch, Queue, Site, Thread
+from cltrace.events.records import (
+    Device,
+    Kernel,
+    Launch,
+    ProcessStarted,
+    Queue,
+    Site,
+    Thread,
+)
 from cltrace.trace.commands import Int64s
 from cltrace.trace.fill import clean
 from cltrace.trace.numbering import Numbers
@@ -46,6 +54,8 @@ def catalogue_of_spool(spool: ProcessSpool, numbers: Numbers) -> Catalogue:
     }
     threads = {one.id: (clean(one.name), one.native_id) for one in spool.records(Thread)}
 
+    rank = next((one.rank for one in spool.records(ProcessStarted)), None)
+
     def key(table: str, number: int) -> str:
         return str(numbers.of(table, number))
 
@@ -62,7 +72,9 @@ def catalogue_of_spool(spool: ProcessSpool, numbers: Numbers) -> Catalogue:
         threads={
             one: (key("thread", one), thread_label(*thread)) for one, thread in threads.items()
         },
-        processes={numbers.process_id: (str(numbers.process_id), f"process {spool.identity.pid}")},
+        processes={
+            numbers.process_id: (str(numbers.process_id), process_label(spool.identity.pid, rank))
+        },
         sites={one.id: (f"{clean(one.file)}:{one.line}",) * 2 for one in spool.records(Site)},
     )
 
@@ -89,7 +101,7 @@ def catalogue_of_rows(
         one: f"queue {key('queue', one)} on {device}" for one, (_, device) in queues.items()
     }
     processes = {
-        one: f"process {pid}" + (f", rank {rank}" if rank is not None else "")
+        one: process_label(pid, rank)
         for one, pid, rank in read("SELECT id, pid, rank FROM process")
     }
     sites = {one: f"{file}:{line}" for one, file, line in read("SELECT id, file, line FROM site")}
@@ -119,6 +131,11 @@ def leading(pairs: Mapping[int, int]) -> Int64s:
     for number, target in pairs.items():
         table[number] = target
     return table
+
+
+def process_label(pid: int, rank: int | None) -> str:
+    """What a process is called for people."""
+    return f"process {pid}" + (f", rank {rank}" if rank is not None else "")
 
 
 def thread_label(name: str, native_id: int) -> str:

@@ -88,7 +88,12 @@ class Trace:
         with self._said_plainly():
             yield from self._connection.execute(sql, parameters or {})
 
-    def columns(self, expressions: Mapping[str, str], source: str) -> "dict[str, Int64s]":
+    def columns(
+        self,
+        expressions: Mapping[str, str],
+        source: str,
+        parameters: Mapping[str, object] | None = None,
+    ) -> "dict[str, Int64s]":
         """Whole numbers: SQL expressions by name, over the rows of `source`, as columns of shape (n,).
 
         NULL becomes `ABSENT`. Raises: `DamagedTraceError`, also when something is no whole number.
@@ -99,7 +104,7 @@ class Trace:
         width = len(expressions)
         parts = [np.empty((0, width), np.int64)]
         with self._said_plainly():
-            cursor = self._connection.execute(f"SELECT {words} FROM {source}")
+            cursor = self._connection.execute(f"SELECT {words} FROM {source}", parameters or {})
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
                 values = itertools.chain.from_iterable(rows)
                 try:

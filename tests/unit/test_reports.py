@@ -12,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+import cltrace
+from cltrace.report.activity import stored_lines
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.formats import FORMATS, to_csv, to_json, to_markdown
 from cltrace.report.quantities import shown, time_text
+from cltrace.report.selection import Selection, selected_lines
 from cltrace.report.terminal import console_for, renderable
 from cltrace.report.text import plain, short_place
+from tests.conftest import MakeTrace
 
 TEXT = st.text(max_size=40) | st.sampled_from(
     ["\x1b[31mred\x1b[0m", "[bold]markup[/bold]", "a\nb\r\t", "\u202eevil", "=1+1", "<script>", "|"]
@@ -205,3 +209,11 @@ def test_places_are_short(place: str, home: str, expected: str) -> None:
 def test_every_format_takes_an_empty_document() -> None:
     empty: dict[str, Any] = {name: form(Document("", [], [])) for name, form in FORMATS.items()}
     assert set(empty) == {"csv", "json", "md"}
+
+
+@pytest.mark.parametrize("by", ["kernel", "queue", "device", "process", "thread", "callsite"])
+def test_a_selection_of_everything_sums_as_the_stored_sums(by: str, make_trace: MakeTrace) -> None:
+    with cltrace.load(make_trace()) as trace:
+        chosen = selected_lines(trace, by, Selection(from_ns=0))
+        assert sorted(map(repr, chosen)) == sorted(map(repr, stored_lines(trace, by)))
+        assert sum(line.rollup.calls for line in chosen) > 60
