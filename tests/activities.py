@@ -115,7 +115,6 @@ def _commands(runs: Sequence[Run]) -> dict[str, Int64s]:
             "target_buffer": run.buffer if run.kind == "write" else absent,
             "source_offset_bytes": run.offset,
             "target_offset_bytes": run.offset,
-            "execution_status": 0,
             "flags": 0 if run.blocking_until is None else int(CallFlag.BLOCKING),
         }
         for at, run in enumerate(runs)

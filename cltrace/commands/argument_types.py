@@ -4,6 +4,8 @@ import argparse
 import re
 from typing import Final
 
+from cltrace.errors import UsageError
+
 _SCALES: Final = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0, "min": 60e9}
 _TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|min)?")
 
@@ -32,6 +34,12 @@ def seconds(text: str) -> float:
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
     return number
+
+
+def check_stretch(from_ns: int | None, to_ns: int | None) -> None:
+    """See that a stretch of time has a length. Raises: `UsageError`."""
+    if from_ns is not None and to_ns is not None and to_ns < from_ns:
+        raise UsageError("--to is before --from: nothing is between them")
 
 
 def time_ns(text: str) -> int:

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from cltrace.commands.argument_types import natural, time_ns
+from cltrace.commands.argument_types import check_stretch, natural, time_ns
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
 from cltrace.errors import UsageError
@@ -49,8 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the summary of a trace."""
-    if arguments.from_ns is not None and (arguments.to_ns or arguments.from_ns) < arguments.from_ns:
-        raise UsageError("--to is before --from: nothing is between them")
+    check_stretch(arguments.from_ns, arguments.to_ns)
     options = SummaryOptions(
         by=arguments.by,
         sort=arguments.sort,

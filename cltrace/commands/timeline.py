@@ -2,10 +2,9 @@
 
 import argparse
 
-from cltrace.commands.argument_types import natural, time_ns
+from cltrace.commands.argument_types import check_stretch, natural, time_ns
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
-from cltrace.errors import UsageError
 from cltrace.report.timeline import TimelineOptions, timeline
 
 
@@ -33,8 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the timeline of a trace."""
-    if arguments.from_ns is not None and (arguments.to_ns or arguments.from_ns) < arguments.from_ns:
-        raise UsageError("--to is before --from: nothing is between them")
+    check_stretch(arguments.from_ns, arguments.to_ns)
     options = TimelineOptions(
         from_ns=arguments.from_ns,
         to_ns=arguments.to_ns,

@@ -56,7 +56,6 @@ class Commands:
     target_buffer: Int64s
     source_offset_bytes: Int64s
     target_offset_bytes: Int64s
-    execution_status: Int64s
     flags: Int64s
 
     def __len__(self) -> int:

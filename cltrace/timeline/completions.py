@@ -11,6 +11,7 @@ import numpy as np
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import CallFlag
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.points import NEVER, Bools, Int64s
 from cltrace.trace.commands import ABSENT
 
@@ -32,9 +33,11 @@ def observed_complete_ns(
     told = commands["complete_host_ns"] != ABSENT
     observed[told] = np.minimum(observed[told], commands["complete_host_ns"][told])
     _see_waits(observed, calls, waits)
-    for queue in np.unique(commands["queue_id"]).tolist():
-        members = np.flatnonzero(commands["queue_id"] == queue)
-        _see_finishes(observed, members, commands, calls, queue)
+    finishes = np.flatnonzero((calls["api"] == int(Api.clFinish)) & (calls["status"] == 0))
+    of_queue = dict(groups(calls["queue_id"][finishes], finishes))
+    for queue, members in groups(commands["queue_id"]):
+        if queue in of_queue:
+            _see_finishes(observed, members, commands, calls, of_queue[queue])
         if keeps_order[members[0]]:
             _see_order(observed, members, commands)
     return observed
@@ -51,15 +54,10 @@ def _see_finishes(
     members: Int64s,
     commands: Mapping[str, Int64s],
     calls: Mapping[str, Int64s],
-    queue: int,
+    finishes: Int64s,
 ) -> None:
     """Commands whose call returned before `clFinish` of their queue was entered are complete after it."""
-    is_finish = (
-        (calls["queue_id"] == queue) & (calls["api"] == int(Api.clFinish)) & (calls["status"] == 0)
-    )
-    enter, returned = calls["enter_host_ns"][is_finish], calls["return_host_ns"][is_finish]
-    if not len(enter):
-        return
+    enter, returned = calls["enter_host_ns"][finishes], calls["return_host_ns"][finishes]
     earliest_after = np.minimum.accumulate(returned[::-1])[::-1]
     next_finish = np.searchsorted(enter, commands["return_host_ns"][members], side="left")
     is_finished = next_finish < len(enter)

@@ -49,14 +49,13 @@ class Points:
     """Bounds `lower_ns <= residual(time) <= upper_ns`, ordered by time. Infinite where there is none.
 
     Shape (n,), ns since the frame's origin. `command` is the index of the observation that each
-    comes from, and `is_end` whether from its END rather than its QUEUED.
+    comes from.
     """
 
     time_ns: Float64s
     lower_ns: Float64s
     upper_ns: Float64s
     command: Int64s
-    is_end: Bools
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -112,5 +111,4 @@ def points_of(seen: Observations, frame: Frame, *, quantum_ns: int, trusts_queue
         np.concatenate([lower, np.full(count, -np.inf)])[order],
         np.concatenate([upper, end_upper])[order],
         np.concatenate([command, command[is_seen]])[order],
-        np.concatenate([np.zeros(len(seen), np.bool_), np.ones(count, np.bool_)])[order],
     )

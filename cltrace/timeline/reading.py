@@ -8,16 +8,17 @@ import numpy as np
 from cltrace.errors import DamagedTraceError
 from cltrace.events.apis import COMMAND_KINDS
 from cltrace.events.clocks import CLOCK_METHOD, ClockSegment
-from cltrace.events.kinds import FAULT_SHIFT, UNUSABLE_STAMPS, ClockState
+from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
 from cltrace.timeline.clocks import ClockMap, clock_maps
 from cltrace.timeline.completions import observed_complete_ns
 from cltrace.timeline.hosts import Axis, axis_of
 from cltrace.timeline.points import NEVER, Int64s
 from cltrace.timeline.stamps import STAGES
-from cltrace.timeline.timekeeping import keep_time
+from cltrace.timeline.timekeeping import has_stamps, keep_time
 from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts
 from cltrace.trace.reader import Trace
+from cltrace.trace.rollup import UNUSABLE, durations
 
 _KIND_OF_API: Final = {int(api): KINDS.index(kind.value) for api, kind in COMMAND_KINDS.items()}
 _AS_RECORDED: Final = {
@@ -32,9 +33,9 @@ _AS_RECORDED: Final = {
     "target_buffer": "target_buffer_id",
     "source_offset_bytes": "source_offset_bytes",
     "target_offset_bytes": "target_offset_bytes",
-    "execution_status": "execution_status",
     "flags": "flags",
 }
+_FAULTS: Final = int(~StampFault(0)) << FAULT_SHIFT
 _HIGHEST_NUMBER: Final = 1 << 24
 _COMMAND_COLUMNS: Final = (
     *("id", "api", "thread_id", "queue_id", "site_id", "launch_id"),
@@ -75,13 +76,14 @@ def read_activity(trace: Trace) -> Activity:
     clocks, raw["flags"] = _clocks(trace, found, facts)
     axis = axis_of(trace)
     process_of = _leading(trace, "v_thread", "thread_id", "process_id")
+    kernels, kernel_of_launch = _kernels(trace)
     return Activity(
-        _commands(trace, found, facts, process_of, axis, clocks),
+        _commands(kernel_of_launch, found, facts, process_of, axis, clocks),
         _calls(found.calls, process_of, axis),
         found.edges,
         found.waits,
         frozenset(queue for queue, keeps in facts.keeps_order.items() if keeps),
-        _names(trace),
+        _names(trace, kernels),
         axis,
         clocks,
     )
@@ -108,9 +110,12 @@ def _clocks(
     """The clocks of all devices, and the commands' flags with the faults of their stamps."""
     flags = found.commands["flags"]
     segments = stored_segments(trace)
-    if not segments:
+    stamped = np.unique(found.commands["queue_id"][has_stamps(found.commands)]).tolist()
+    devices = {queues.device_ids.get(queue, 0) for queue in stamped}
+    # A trace of an older schema, or one that such a trace was merged into, lacks some.
+    if not {device for device in devices if device > 0} <= {one.device_id for one in segments}:
         kept = keep_time(found, queues)
-        segments, flags = kept.segments, flags | (kept.faults << FAULT_SHIFT)
+        segments, flags = kept.segments, flags & ~_FAULTS | (kept.faults << FAULT_SHIFT)
     return clock_maps(segments), flags
 
 
@@ -152,7 +157,7 @@ def _led(table: Mapping[int, int], numbers: Int64s) -> Int64s:
 
 
 def _commands(
-    trace: Trace,
+    kernel_of_launch: Mapping[int, int],
     found: HostCalls,
     queues: QueueFacts,
     process_of: Mapping[int, int],
@@ -166,6 +171,7 @@ def _commands(
     known_ns = observed_complete_ns(raw, found.calls, found.waits, keeps_order)
     process, origin = _origins(raw, process_of, axis)
     device = _led(queues.device_ids, raw["queue_id"])
+    times = durations(raw)
     queued, submit, start, end = (
         np.where(column == ABSENT, ABSENT, column - origin)
         for column in _placed(raw, device, clocks)
@@ -174,14 +180,14 @@ def _commands(
         process=process,
         device=device,
         kind=_led(_KIND_OF_API, raw["api"]),
-        kernel=np.maximum(_led(_kernel_of_launch(trace), raw["launch_id"]), 0),
+        kernel=np.maximum(_led(kernel_of_launch, raw["launch_id"]), 0),
         enter_ns=raw["enter_host_ns"] - origin,
         return_ns=raw["return_host_ns"] - origin,
         queued_ns=queued,
         submit_ns=submit,
         start_ns=start,
         end_ns=end,
-        duration_ns=_durations(raw),
+        duration_ns=np.where(times.is_timed, times.duration_ns, ABSENT),
         known_ns=np.where(known_ns == NEVER, NEVER, known_ns - origin),
         **{field: raw[column] for field, column in _AS_RECORDED.items()},
     )
@@ -195,7 +201,7 @@ def _placed(
     Without stamps, a command that was seen to complete ran some time between its call and then.
     """
     count = len(raw["id"])
-    is_usable = raw["flags"] & (int(UNUSABLE_STAMPS) << FAULT_SHIFT) == 0
+    is_usable = raw["flags"] & UNUSABLE == 0
     found = []
     for stage in STAGES:
         stamps = raw[f"{stage}_device_ns"]
@@ -211,15 +217,6 @@ def _placed(
         column[is_seen] = raw["enter_host_ns"][is_seen]
     found[3][is_seen] = complete[is_seen]
     return found
-
-
-def _durations(raw: Mapping[str, Int64s]) -> Int64s:
-    start, end = raw["start_device_ns"], raw["end_device_ns"]
-    complete, enter = raw["complete_host_ns"], raw["enter_host_ns"]
-    is_timed = (start != ABSENT) & (end != ABSENT) & (end >= start)
-    is_timed &= raw["flags"] & (int(UNUSABLE_STAMPS) << FAULT_SHIFT) == 0
-    is_seen = ~is_timed & (complete != ABSENT) & (complete >= enter)
-    return np.where(is_timed, end - start, np.where(is_seen, complete - enter, ABSENT))
 
 
 def _calls(raw: Mapping[str, Int64s], process_of: Mapping[int, int], axis: Axis) -> Calls:
@@ -247,25 +244,22 @@ def _origins(
     return process, np.where(origin == ABSENT, 0, origin)
 
 
-def _kernel_of_launch(trace: Trace) -> dict[int, int]:
-    """For each launch configuration the number of its kernel's name."""
+def _kernels(trace: Trace) -> tuple[tuple[str, ...], dict[int, int]]:
+    """The names of kernels, of which the first is none, and the number of each launch's name."""
     numbers: dict[str, int] = {"": 0}
     rows = trace.rows("SELECT launch_id, kernel FROM v_launch ORDER BY launch_id")
-    return {int(one): numbers.setdefault(str(name or ""), len(numbers)) for one, name in rows}
+    of_launch = {int(one): numbers.setdefault(str(name or ""), len(numbers)) for one, name in rows}
+    return tuple(numbers), of_launch
 
 
-def _names(trace: Trace) -> Names:
-    kernels = {"": None}
-    for (name,) in trace.rows("SELECT kernel FROM v_launch ORDER BY launch_id"):
-        kernels.setdefault(str(name or ""))
-
+def _names(trace: Trace, kernels: tuple[str, ...]) -> Names:
     def called(sql: str) -> dict[int, str]:
         return {int(number): str(name) for number, name in trace.rows(sql)}
 
     devices = called("SELECT device_id, name FROM v_device")
     queues = trace.rows("SELECT queue_id FROM v_queue")
     return Names(
-        tuple(kernels),
+        kernels,
         called("SELECT site_id, file || ':' || line FROM v_site"),
         {int(one): f"queue {one}" for (one,) in queues},
         devices,

@@ -11,6 +11,7 @@ from cltrace.events.clocks import ClockSegment, KeptTime
 from cltrace.events.kinds import UNUSABLE_STAMPS, StampFault
 from cltrace.timeline.clocks import fit_clock
 from cltrace.timeline.completions import observed_complete_ns
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.points import Bools, Int64s, Observations
 from cltrace.timeline.stamps import STAGES, faults_in_themselves, quantum_ns
 from cltrace.trace import writer
@@ -37,8 +38,10 @@ def keep_time(found: HostCalls, queues: QueueFacts) -> KeptTime:
     keeps_order = _led(queues.keeps_order, commands["queue_id"]).astype(np.bool_)
     observed = observed_complete_ns(commands, found.calls, found.waits, keeps_order)
     segments: list[ClockSegment] = []
-    for device in np.unique(devices[(devices > 0) & has_stamps(commands)]).tolist():
-        members = np.flatnonzero(devices == device)
+    stamped = set(np.unique(devices[has_stamps(commands)]).tolist())
+    for device, members in groups(devices):
+        if device <= 0 or device not in stamped:
+            continue
         columns = {name: column[members] for name, column in commands.items()}
         kept = _keep_device(columns, observed[members], device)
         segments += kept.segments

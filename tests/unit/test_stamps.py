@@ -16,6 +16,7 @@ from cltrace.timeline.reading import read_activity, read_commands
 from cltrace.timeline.stamps import STAGES, quantum_ns
 from cltrace.timeline.timekeeping import keep_time
 from cltrace.trace.commands import ABSENT, HostCalls, QueueFacts
+from cltrace.trace.merge import merge
 from tests.conftest import MakeTrace, Runner
 from tests.synthetic import write_recording
 
@@ -186,6 +187,15 @@ def test_segments_of_an_older_method_are_fitted_anew(make_trace: MakeTrace) -> N
         assert trace.rows("SELECT count(*) FROM v_clock_segment") == [(0,)]
         assert trace.rows("SELECT count(start_host_ns) FROM v_command") == [(0,)]
         assert activity.commands.is_placed.any()
+
+
+def test_a_trace_that_an_older_one_was_merged_into_has_all_clocks(
+    make_trace: MakeTrace, tmp_path: Path
+) -> None:
+    golden = Path(__file__).parents[1] / "golden" / "schema-1.cltrace"
+    merge([make_trace(), golden], tmp_path / "both.cltrace")
+    with cltrace.load(tmp_path / "both.cltrace") as trace:
+        assert set(read_activity(trace).clocks) == {1, 3, 5, 7}
 
 
 def test_the_view_places_as_the_map_does(make_trace: MakeTrace) -> None:
