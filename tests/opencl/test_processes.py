@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import cltrace
+from cltrace.trace.spool.layout import ProcessIdentity
 from tests.conftest import PROGRAMS, Runner
 
 pytestmark = pytest.mark.opencl
@@ -102,7 +103,10 @@ def test_a_child_that_outlives_the_command_is_added_by_recover(run: Runner, tmp_
     assert "still runs" in done.stderr
     parts = path.with_name("t.cltrace.parts")
     assert parts.is_dir()
-    time.sleep(4)
+    child = ProcessIdentity.of(int((tmp_path / "child").read_text()))
+    (tmp_path / "go-on").touch()
+    while child.is_alive:
+        time.sleep(0.05)
     assert run("recover", path).status == 0
     assert sorted(ticks(path)) == [5, 10]
     assert not parts.exists()

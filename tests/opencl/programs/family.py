@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -14,6 +15,12 @@ memory = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
 for _ in range(5):
     kernel(queue, (1,), None, memory)
 queue.finish()
+"""
+
+WAIT = """
+import pathlib, time
+while not pathlib.Path("go-on").exists():
+    time.sleep(0.05)
 """
 
 
@@ -47,8 +54,16 @@ def main(how: str) -> None:
             os._exit(0)
         os.waitpid(pid, 0)
     elif how == "outlive":
-        code = "import time; time.sleep(1.5)" + WORK
-        subprocess.Popen([sys.executable, "-c", WORK + code], start_new_session=True)
+        code = f"{WORK}\nprint('ready', flush=True)\n{WAIT}\n{WORK}"
+        child = subprocess.Popen(
+            [sys.executable, "-c", code],
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # whoever reads this program's errors does not wait for it
+            text=True,
+        )
+        child.stdout.readline()
+        pathlib.Path("child").write_text(str(child.pid))
         work()
     else:
         context = multiprocessing.get_context(how)
