@@ -40,6 +40,7 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "demo": VerbEntry("demo", "trace a bundled program: see what cltrace does", ExitStatus.REFUSED),
     "summary": VerbEntry("summary", "kernels, transfers, host calls, builds and memory of a trace"),
     "timeline": VerbEntry("timeline", "when what ran, why devices waited, and what to do about it"),
+    "view": VerbEntry("view", "a page for the browser: timeline, tables, histograms, offline"),
     "export": VerbEntry(
         "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"
     ),

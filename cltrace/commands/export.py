@@ -1,16 +1,20 @@
 """`cltrace export`: a trace in the format of another tool."""
 
 import argparse
-import os
-import shutil
 import sys
 from pathlib import Path
 
+from cltrace.commands.outputs import (
+    add_output_arguments,
+    check_not_the_trace,
+    check_replaceable_file,
+    output_path,
+    put_in_place,
+)
 from cltrace.commands.traces import add_trace_argument, opened
 from cltrace.errors import OutputError, UsageError
 from cltrace.report.export import EXPORTS, Export
 from cltrace.trace.reader import Trace
-from cltrace.trace.spool.layout import TRACE_SUFFIX
 from cltrace.trace.views import VIEWS
 
 
@@ -26,24 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         help=f"{', '.join(EXPORTS)} (default: by the ending of the output's name)",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="PATH",
-        type=Path,
-        help="where to write (default: the trace's name with the format's ending, here)",
-    )
-    parser.add_argument("-f", "--force", action="store_true", help="overwrite what is there")
+    add_output_arguments(parser, ending="the format's ending")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write a trace in another format."""
     name = arguments.to or _by_ending(arguments.output)
+    export = EXPORTS[name]
     with opened(arguments.trace) as trace:
-        target = arguments.output or _default(trace, EXPORTS[name])
-        if target.name in {"", ".."}:
-            raise UsageError(f"{target} is a directory: name what is to be written")
-        _write(trace, EXPORTS[name], target, is_forced=arguments.force)
+        target = output_path(trace, arguments.output, export.endings[0])
+        put_in_place(
+            target,
+            lambda path: export.write(trace, path),
+            lambda path: _check_replaceable(trace, export, path),
+            is_forced=arguments.force,
+        )
     sys.stderr.write(f"cltrace: wrote {target}\n")
     return 0
 
@@ -58,45 +59,12 @@ def _by_ending(output: Path | None) -> str:
     raise UsageError(f"say --to {'|'.join(EXPORTS)}, or name an output that ends with {known}")
 
 
-def _default(trace: Trace, export: Export) -> Path:
-    return Path(trace.path.name.removesuffix(TRACE_SUFFIX) + export.endings[0])
-
-
-def _write(trace: Trace, export: Export, target: Path, *, is_forced: bool) -> None:
-    """Write to a place beside `target`, then put it there whole. Raises: `OutputError`."""
-    target = target.resolve()
-    if target.exists():
-        if not is_forced:
-            raise OutputError(f"{target} exists already: -f overwrites it, or name another with -o")
-        _check_replaceable(trace, export, target)
-    beside = target.with_name(f".{os.getpid()}-{target.name}")
-    aside = target.with_name(f".{os.getpid()}-old-{target.name}")
-    try:
-        export.write(trace, beside)
-        if target.is_dir():
-            target.rename(aside)
-        beside.replace(target)
-    except OSError as error:
-        if aside.exists() and not target.exists():
-            aside.rename(target)
-        raise OutputError(f"{target} cannot be written: {error.strerror or error}") from error
-    finally:
-        for left in (beside, aside):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
-
-
 def _check_replaceable(trace: Trace, export: Export, target: Path) -> None:
     """See that what is there may be replaced: a file, or an earlier export. Raises: `OutputError`."""
-    if target.exists() and trace.path.exists() and target.samefile(trace.path):
-        raise OutputError(f"{target} is the trace itself: name another output with -o")
     if not export.is_directory:
-        if not target.is_file():
-            kind = "a directory" if target.is_dir() else "no ordinary file"
-            raise OutputError(f"{target} is {kind}: name another output with -o")
+        check_replaceable_file(trace, target)
         return
+    check_not_the_trace(trace, target)
     if not target.is_dir():
         raise OutputError(f"{target} is a file: name another output with -o")
     others = [one.name for one in target.iterdir() if not _is_of_an_export(one)]

@@ -6,6 +6,7 @@ from cltrace.commands.argument_types import check_stretch, natural, time_ns
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
 from cltrace.report.timeline import TimelineOptions, timeline
+from cltrace.timeline.analysis import Analysis
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +41,6 @@ def execute(arguments: argparse.Namespace) -> int:
         top=arguments.top or None,
     )
     with opened(arguments.trace) as trace:
-        document = timeline(trace, options)
+        document = timeline(Analysis(trace), options)
     print_document(document, color=arguments.color, form=arguments.format)
     return 0

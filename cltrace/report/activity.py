@@ -116,7 +116,7 @@ def transfer_table(lines: Sequence[Line]) -> Table:
                 rate = rollup.size_bytes / (rollup.total_ns * 1e-9) if rollup.total_ns else None
                 rows.append(
                     (
-                        _TRANSFER_NAMES[activity],
+                        transfer_name(activity),
                         rollup.calls,
                         rollup.size_bytes,
                         rollup.total_ns if rollup.timed_calls else None,
@@ -176,6 +176,11 @@ def group_table(lines: Sequence[Line], *, by: str, sort: str, top: int | None) -
         else "",
         why_empty="no command was enqueued",
     )
+
+
+def transfer_name(activity: str) -> str:
+    """What a transfer is called in tables."""
+    return _TRANSFER_NAMES[activity]
 
 
 def _names(line: Line, by: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ def to_json(document: Document) -> str:
     """
     tables = {
         table.key: [
-            dict(zip((column.key for column in table.columns), map(_json_value, row), strict=True))
+            dict(zip((column.key for column in table.columns), map(json_value, row), strict=True))
             for row in table.rows
         ]
         for table in document.tables
@@ -128,7 +128,7 @@ def _markdown_text(text: str) -> str:
     return escaped
 
 
-def _json_value(value: Value) -> Value:
+def json_value(value: Value) -> Value:
     """JSON has no infinity and no NaN."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

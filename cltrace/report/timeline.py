@@ -11,17 +11,11 @@ from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
 from cltrace.report.gantt import gantt
 from cltrace.report.quantities import counted, time_text
 from cltrace.timeline.activity import Activity, within
-from cltrace.timeline.advice import advise
-from cltrace.timeline.advice.material import read_material
+from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.busy import Busy, busy_devices, busy_queues
-from cltrace.timeline.critical_path import Step, StepKind, critical_path
-from cltrace.timeline.dependencies import dependencies
+from cltrace.timeline.critical_path import Step
 from cltrace.timeline.latency import latencies
-from cltrace.timeline.points import Int64s
-from cltrace.timeline.reading import read_activity
-from cltrace.timeline.slack import slack_ns
 from cltrace.timeline.starvation import starvation
-from cltrace.trace.reader import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +28,13 @@ class TimelineOptions:
     top: int | None = 8
 
 
-def timeline(trace: Trace, options: TimelineOptions) -> Document:
+def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
     """The timeline of a trace."""
-    whole = read_activity(trace)
-    begin_ns, end_ns = _span(whole, options)
+    trace, whole = analysis.trace, analysis.activity
+    begin_ns, end_ns = span_ns(whole, options.from_ns, options.to_ns)
     is_part = options.from_ns is not None or options.to_ns is not None
     activity = within(whole, begin_ns, end_ns) if is_part else whole
-    needs = dependencies(whole)
-    steps = _clipped(critical_path(whole, needs), begin_ns, end_ns)
-    segments = tuple(one for clock in whole.clocks.values() for one in clock.segments)
+    steps = clipped(analysis.path, begin_ns, end_ns)
     top = len(whole.commands) if options.top is None else options.top
     chart = gantt(activity, begin_ns, end_ns, kernel=options.kernel, top=top)
     tables = [
@@ -52,10 +44,10 @@ def timeline(trace: Trace, options: TimelineOptions) -> Document:
         path_table(whole, steps, options.top),
     ]
     if not is_part:
-        material = read_material(trace, whole, needs)
+        segments = tuple(one for clock in whole.clocks.values() for one in clock.segments)
         tables += [
-            slack_table(whole, _slack_beside(steps, slack_ns(whole, needs)), steps, options.top),
-            advice_table(advise(material), options.top),
+            slack_table(whole, analysis.slack_ns, steps, options.top),
+            advice_table(analysis.advice, options.top),
             clock_table(trace, segments),
             fault_table(whole),
         ]
@@ -69,16 +61,19 @@ def timeline(trace: Trace, options: TimelineOptions) -> Document:
     )
 
 
-def _span(activity: Activity, options: TimelineOptions) -> tuple[int, int]:
-    """The stretch of time to show. Raises: `UsageError` when nothing is in it."""
+def span_ns(activity: Activity, from_ns: int | None, to_ns: int | None) -> tuple[int, int]:
+    """The stretch of time to show: the whole, or from one time to another.
+
+    Raises: `UsageError` when nothing is in it.
+    """
     commands, calls = activity.commands, activity.calls
     placed = commands.is_placed
     begins = [commands.enter_ns, calls.enter_ns, commands.start_ns[placed]]
     ends = [commands.return_ns, calls.return_ns, commands.end_ns[placed]]
     first = min((int(one.min()) for one in begins if len(one)), default=0)
     last = max((int(one.max()) for one in ends if len(one)), default=1)
-    begin_ns = first if options.from_ns is None else options.from_ns
-    end_ns = last if options.to_ns is None else options.to_ns
+    begin_ns = first if from_ns is None else from_ns
+    end_ns = last if to_ns is None else to_ns
     if end_ns <= begin_ns or begin_ns >= last:
         raise UsageError(
             f"nothing is between {time_text(begin_ns)} and {time_text(end_ns)}: the trace goes from "
@@ -87,7 +82,7 @@ def _span(activity: Activity, options: TimelineOptions) -> tuple[int, int]:
     return begin_ns, end_ns
 
 
-def _clipped(steps: list[Step], begin_ns: int, end_ns: int) -> list[Step]:
+def clipped(steps: list[Step], begin_ns: int, end_ns: int) -> list[Step]:
     """The steps of a path within a stretch of time."""
     return [
         Step(
@@ -100,17 +95,6 @@ def _clipped(steps: list[Step], begin_ns: int, end_ns: int) -> list[Step]:
         for one in steps
         if one.end_ns > begin_ns and one.begin_ns < end_ns
     ]
-
-
-def _slack_beside(steps: list[Step], slack: Int64s) -> Int64s:
-    """The slack of commands, none for those on the path.
-
-    The path knows from a thread's silence that it waited for another one. Slack follows what is
-    recorded, and that is not.
-    """
-    beside = slack.copy()
-    beside[[step.command for step in steps if step.kind is StepKind.DEVICE]] = 0
-    return beside
 
 
 def _busy_table(activity: Activity) -> Table:

@@ -18,6 +18,6 @@ def groups(numbers: Int64s, positions: Int64s | None = None) -> Iterator[tuple[i
         return
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
-    begin = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    begin = np.flatnonzero(np.append(np.True_, ordered[1:] != ordered[:-1]))
     parts = np.split(positions[order], begin[1:])
     yield from zip(ordered[begin].tolist(), parts, strict=True)

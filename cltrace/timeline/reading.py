@@ -13,7 +13,7 @@ from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
 from cltrace.timeline.clocks import ClockMap, clock_maps
 from cltrace.timeline.completions import observed_complete_ns
 from cltrace.timeline.hosts import Axis, axis_of
-from cltrace.timeline.points import NEVER, Int64s
+from cltrace.timeline.points import NEVER, Bools, Int64s
 from cltrace.timeline.stamps import STAGES
 from cltrace.timeline.timekeeping import has_stamps, keep_time
 from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts
@@ -37,6 +37,12 @@ _AS_RECORDED: Final = {
 }
 _FAULTS: Final = int(~StampFault(0)) << FAULT_SHIFT
 _HIGHEST_NUMBER: Final = 1 << 24
+_HIGHEST_ID: Final = 1 << 40
+_NUMBERS: Final = frozenset({"id", "api", "thread_id"})
+_ALWAYS_THERE: Final = frozenset({"enter_host_ns", "return_host_ns"})
+_LARGEST: Final = 1 << 61
+"""No clock, no size is beyond: sums and differences of such numbers are whole."""
+_LARGEST_DRIFT: Final = 0.5
 _COMMAND_COLUMNS: Final = (
     *("id", "api", "thread_id", "queue_id", "site_id", "launch_id"),
     *("enter_host_ns", "return_host_ns", "complete_host_ns", "execution_status"),
@@ -55,6 +61,8 @@ def read_commands(trace: Trace) -> tuple[HostCalls, QueueFacts]:
     raw = trace.columns({name: name for name in _COMMAND_COLUMNS}, "command ORDER BY id")
     raw["flags"] = np.where(raw["flags"] == ABSENT, 0, raw["flags"])
     raw_calls = trace.columns({name: name for name in _CALL_COLUMNS}, "api_call ORDER BY id")
+    _check(raw)
+    _check(raw_calls)
     edges = _pairs(trace, "edge", "command_id", "waits_for_command_id", raw["id"], raw["id"])
     waits = _pairs(trace, "wait", "api_call_id", "command_id", raw_calls["id"], raw["id"])
     queues = trace.columns(
@@ -69,8 +77,31 @@ def read_commands(trace: Trace) -> tuple[HostCalls, QueueFacts]:
     return HostCalls(raw, raw_calls, edges, waits, 0), facts
 
 
+def _check(columns: Mapping[str, Int64s]) -> None:
+    """See that rows are such as arithmetic can rely on. Raises: `DamagedTraceError`."""
+    for name, column in columns.items():
+        is_absent = column == ABSENT
+        if name in _NUMBERS:
+            is_wrong = (column < 0) | (column > _HIGHEST_ID)
+        elif name in _ALWAYS_THERE:
+            is_wrong = is_absent | _is_beyond(column)
+        elif name.endswith("_device_ns"):
+            continue  # what drivers say may be anything: stamps are judged one by one
+        else:
+            is_wrong = ~is_absent & _is_beyond(column)
+        if is_wrong.any():
+            raise DamagedTraceError(f"the trace is damaged: {name} of a call cannot be as it is")
+
+
+def _is_beyond(column: Int64s) -> Bools:
+    """Which numbers are larger than any that cltrace writes."""
+    beyond: Bools = (column > _LARGEST) | (column < -_LARGEST)
+    return beyond
+
+
 def read_activity(trace: Trace) -> Activity:
     """The activity in a trace. Raises: `DamagedTraceError`."""
+    trace.check_tables("launch", "launch_arg", "region", "content")
     found, facts = read_commands(trace)
     raw = found.commands
     clocks, raw["flags"] = _clocks(trace, found, facts)
@@ -90,7 +121,7 @@ def read_activity(trace: Trace) -> Activity:
 
 
 def stored_segments(trace: Trace) -> tuple[ClockSegment, ...]:
-    """The clock segments that a trace has; none if they are of an older method."""
+    """The clock segments that a trace has; none if they are not of this method."""
     rows = trace.rows(
         "SELECT device_id, state, is_straight, from_enter_host_ns, to_enter_host_ns, from_device_ns, "
         "to_device_ns, anchor_device_ns, anchor_host_ns, drift, drift_within, half_width_ns, bound_ns, "
@@ -101,7 +132,11 @@ def stored_segments(trace: Trace) -> tuple[ClockSegment, ...]:
         ClockSegment(row[0], known.get(str(row[1]), ClockState.UNALIGNED), bool(row[2]), *row[3:])
         for row in rows
     )
-    return segments if all(one.method == CLOCK_METHOD for one in segments) else ()
+    is_ours = all(
+        one.method == CLOCK_METHOD and abs(one.drift) <= _LARGEST_DRIFT and one.bound_ns >= 0
+        for one in segments
+    )
+    return segments if is_ours else ()
 
 
 def _clocks(
@@ -216,6 +251,8 @@ def _placed(
     for column in found[:3]:
         column[is_seen] = raw["enter_host_ns"][is_seen]
     found[3][is_seen] = complete[is_seen]
+    if any(_is_beyond(column[column != ABSENT]).any() for column in found):
+        raise DamagedTraceError("the trace is damaged: a clock leads nowhere")
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import DamagedTraceError, QueryError
 from cltrace.trace.guard import open_trace
-from cltrace.trace.validation import check_short_tables
+from cltrace.trace.validation import check_short_tables, check_tables
 from cltrace.trace.views import VIEWS
 
 if TYPE_CHECKING:
@@ -114,6 +114,15 @@ class Trace:
                 parts.append(flat.reshape(-1, width))
         table = np.concatenate(parts)
         return {name: table[:, at].copy() for at, name in enumerate(expressions)}
+
+    def check_tables(self, *names: str) -> None:
+        """See that every value in some tables is one that cltrace could have written.
+
+        Opening a trace does that for short tables, `columns` for the type of each number that it reads.
+        Raises: `DamagedTraceError`.
+        """
+        with self._said_plainly():
+            check_tables(self._connection, self.path, names)
 
     def table(self, view: str) -> "pd.DataFrame":
         """A view as a pandas table. Raises: `KeyError` for a view that there is not."""

@@ -5,7 +5,7 @@ anything.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -75,6 +75,11 @@ def check_values(connection: sqlite3.Connection, path: Path) -> None:
     Raises: `DamagedTraceError`.
     """
     _check(connection, path, schema.TABLES)
+
+
+def check_tables(connection: sqlite3.Connection, path: Path, names: Collection[str]) -> None:
+    """`check_values` of some tables. Raises: `DamagedTraceError`."""
+    _check(connection, path, [one for one in schema.TABLES if one.name in names])
 
 
 def _check(connection: sqlite3.Connection, path: Path, tables: Sequence[Table]) -> None:

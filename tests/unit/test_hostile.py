@@ -20,9 +20,12 @@ from cltrace.errors import CltraceError, DamagedTraceError, QueryError
 from cltrace.report.contents import contents
 from cltrace.report.document import Document
 from cltrace.report.formats import FORMATS
+from cltrace.report.page import PageOptions, page_of
 from cltrace.report.selection import Selection
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.terminal import console_for, renderable
+from cltrace.report.timeline import TimelineOptions, timeline
+from cltrace.timeline.analysis import Analysis
 from cltrace.trace.query import query
 from cltrace.trace.schema import TABLES
 from cltrace.trace.views import VIEWS
@@ -54,6 +57,7 @@ READING = {
         ["timeline", "--top", "0"],
         ["timeline", "--kernel", "*", "--from", "0", "--to", "99"],
     ],
+    "view": [["view", "-f", "-o", "x.html"]],
     "export": [
         ["export", "-f", "--to", "perfetto", "-o", "x.pftrace"],
         ["export", "-f", "--to", "chrome", "-o", "x.json.gz"],
@@ -188,6 +192,25 @@ def test_any_value_anywhere_is_reported_or_refused(place: tuple[str, str], value
                 check_document(summary(trace, how))
         with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
             check_document(contents(trace))
+    finally:
+        shutil.rmtree(directory)
+
+
+@given(
+    st.sampled_from(ALL_COLUMNS),
+    st.sampled_from([None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_value_anywhere_is_drawn_or_refused(place: tuple[str, str], value: object) -> None:
+    directory = Path(tempfile.mkdtemp())
+    try:
+        path = directory / "t.cltrace"
+        shutil.copy(GOLDEN.with_name("schema-2.cltrace"), path)
+        changed(path, one_value(*place, value))
+        with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
+            check_document(timeline(Analysis(trace), TimelineOptions()))
+        with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
+            assert not HARMFUL.search(page_of(trace, PageOptions()).replace("\t", ""))
     finally:
         shutil.rmtree(directory)
 

@@ -119,6 +119,20 @@ def nested_lanes(begin_ns: Int64s, end_ns: Int64s) -> Int64s:
     return lane
 
 
+def depths(begin_ns: Int64s, end_ns: Int64s) -> Int64s:
+    """How many slices each one is within, of slices that are apart or within each other.
+
+    Slices are ordered by their begin, those that enclose before those within.
+    """
+    depth = np.zeros(len(begin_ns), np.int64)
+    here = np.arange(len(begin_ns))
+    while len(here) > 1:
+        until = np.maximum.accumulate(end_ns[here])
+        here = here[1:][begin_ns[here[1:]] < until[:-1]]
+        depth[here] += 1
+    return depth
+
+
 def device_slices(activity: Activity) -> DeviceSlices:
     """The commands of an activity that are placed."""
     commands = activity.commands

@@ -87,7 +87,9 @@ def _arguments(trace: Trace) -> dict[int, frozenset[int]]:
         used[int(launch)] = set()
         if not known:
             unknown.add(int(launch))
-    for launch, kind, buffer in trace.rows("SELECT launch_id, kind, buffer_id FROM v_launch_arg"):
+    for launch, kind, buffer in trace.rows(
+        "SELECT launch_id, kind, buffer_id FROM v_launch_arg WHERE launch_id IS NOT NULL"
+    ):
         if kind in _HOLDS_MEMORY:
             if buffer is None:
                 unknown.add(int(launch))

@@ -1,0 +1,144 @@
+// Charts of uPlot's: histograms, quantities over time, and how busy the devices were over the whole trace.
+
+import { element } from "./elements.js";
+import { bytesText, countText, timeText } from "./format.js";
+
+const FONT = "11px system-ui, sans-serif";
+const HEIGHT = 210;
+const POWERS_OF_2 = Array.from({ length: 50 }, (_, at) => 2 ** at);
+
+function axis(colours, values, extra = {}) {
+  return {
+    stroke: () => colours().faint,
+    grid: { stroke: () => colours().grid, width: 1 },
+    ticks: { stroke: () => colours().grid, width: 1, size: 4 },
+    font: FONT,
+    values: (_, splits) => splits.map((one) => (one === null ? "" : values(one))),
+    ...extra,
+  };
+}
+
+/** Keep a chart as wide as what holds it. */
+function fitted(chart, holder, height) {
+  new ResizeObserver(() => {
+    if (holder.clientWidth > 0) chart.setSize({ width: holder.clientWidth, height });
+  }).observe(holder);
+  return chart;
+}
+
+/** A histogram: `edges` in the quantity's unit, one more than `counts`. Bars are as wide as each other. */
+export function histogram(holder, { title, edges, counts }, unit, colours) {
+  const textOf = unit === "bytes" ? bytesText : timeText;
+  const spot = element("div", { className: "chart", role: "img" });
+  const most = counts.reduce((one, other) => Math.max(one, other), 0);
+  spot.setAttribute(
+    "aria-label",
+    `${title}: ${countText(counts.reduce((one, other) => one + other, 0))} values from ` +
+      `${textOf(edges[0])} to ${textOf(edges.at(-1))}, at most ${countText(most)} in a bar`,
+  );
+  holder.append(element("figure", {}, element("figcaption", {}, title), spot));
+  const edgeText = (at) => (edges[at] === undefined ? "" : textOf(edges[at]));
+  const chart = new uPlot(
+    {
+      width: Math.max(spot.clientWidth, 200),
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+      scales: { x: { time: false, range: [-0.5, counts.length - 0.5] }, y: { range: (_, __, high) => [0, high * 1.08 || 1] } },
+      axes: [
+        axis(colours, (at) => edgeText(Math.round(at + 0.5)), {
+          splits: () => counts.map((_, at) => at - 0.5).filter((_, at) => at % Math.ceil(counts.length / 6) === 0),
+        }),
+        axis(colours, countText, { size: 58 }),
+      ],
+      series: [
+        {},
+        {
+          paths: uPlot.paths.bars({ size: [0.94, Infinity] }),
+          stroke: () => colours().memory,
+          fill: () => colours().memory,
+          points: { show: false },
+        },
+      ],
+      hooks: { setCursor: [(plot) => told(plot, (at) => `${edgeText(at)} to ${edgeText(at + 1)}: ${countText(counts[at])}`)] },
+    },
+    [counts.map((_, at) => at), counts],
+    spot,
+  );
+  return fitted(chart, spot, HEIGHT);
+}
+
+/** Say what is below the cursor in the title of the chart. */
+function told(plot, textAt) {
+  const { idx } = plot.cursor;
+  plot.root.title = idx === null || idx === undefined ? "" : textAt(idx);
+}
+
+/** A quantity in bytes over time, in steps. */
+export function levelChart(holder, { label, time_ns: times, value: values }, endNs, colours) {
+  const spot = element("div", { className: "chart", role: "img" });
+  const highest = values.reduce((one, other) => Math.max(one, other), 0);
+  spot.setAttribute("aria-label", `${label}: at most ${bytesText(highest)}`);
+  holder.append(element("figure", {}, element("figcaption", {}, `${label}: at most ${bytesText(highest)}`), spot));
+  const chart = new uPlot(
+    {
+      width: Math.max(spot.clientWidth, 200),
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { y: false, drag: { x: true, y: false } },
+      scales: { x: { time: false }, y: { range: (_, __, high) => [0, high * 1.08 || 1] } },
+      axes: [axis(colours, timeText), axis(colours, bytesText, { size: 68, incrs: POWERS_OF_2 })],
+      series: [
+        {},
+        {
+          paths: uPlot.paths.stepped({ align: 1 }),
+          stroke: () => colours().memory,
+          fill: () => `${colours().memory}55`,
+          width: 1.5,
+          points: { show: false },
+        },
+      ],
+      hooks: { setCursor: [(plot) => told(plot, (at) => `${timeText(times[at])}: ${bytesText(values[at])}`)] },
+    },
+    [[...times, endNs], [...values, values.at(-1) ?? 0]],
+    spot,
+  );
+  return fitted(chart, spot, HEIGHT);
+}
+
+/** The whole trace as a strip: how busy devices were. Dragging on it shows that time, as `onRange(from, to)`. */
+export function overview(holder, { times, shares }, colours, onRange) {
+  const chart = new uPlot(
+    {
+      width: Math.max(holder.clientWidth, 200),
+      height: 44,
+      padding: [2, 0, 2, 0],
+      legend: { show: false },
+      cursor: { x: false, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 3 } },
+      scales: { x: { time: false, range: [times[0], times.at(-1)] }, y: { range: [0, 1] } },
+      axes: [{ show: false }, { show: false }],
+      series: [
+        {},
+        {
+          paths: uPlot.paths.stepped({ align: 1 }),
+          stroke: () => colours().memory,
+          fill: () => `${colours().memory}88`,
+          width: 1,
+          points: { show: false },
+        },
+      ],
+      hooks: {
+        setSelect: [
+          (plot) => {
+            if (plot.select.width > 0) {
+              onRange(plot.posToVal(plot.select.left, "x"), plot.posToVal(plot.select.left + plot.select.width, "x"));
+            }
+          },
+        ],
+      },
+    },
+    [times, shares],
+    holder,
+  );
+  return fitted(chart, holder, 44);
+}

@@ -1,0 +1,61 @@
+// Quantities as short text, as the command line writes them: three digits and a unit that fits.
+
+const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const SIZES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
+const RATES = [[1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]];
+const ABSENT = "–";
+
+function scaled(value, units) {
+  const [scale, name] = units.find(([one]) => Math.abs(value) >= one * 0.9995) ?? units.at(-1);
+  const number = value / scale;
+  if (scale === 1 && Number.isInteger(number)) return `${number} ${name}`;
+  const digits = number === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(+number.toPrecision(3)))));
+  return `${number.toFixed(Math.min(digits, 2))} ${name}`;
+}
+
+/** A duration in ns as text. */
+export function timeText(ns) {
+  const seconds = Math.abs(ns) / 1e9;
+  if (seconds >= 3600) {
+    const minutes = Math.round(ns / 6e10);
+    return `${Math.trunc(minutes / 60)} h ${String(Math.abs(minutes % 60)).padStart(2, "0")} min`;
+  }
+  if (seconds >= 600) {
+    const whole = Math.round(ns / 1e9);
+    return `${Math.trunc(whole / 60)} min ${String(Math.abs(whole % 60)).padStart(2, "0")} s`;
+  }
+  return scaled(ns, TIMES);
+}
+
+/** A time on the trace's axis, to the ns. */
+export function exactText(ns) {
+  const [scale, name] = TIMES.find(([one]) => Math.abs(ns) >= one) ?? TIMES.at(-1);
+  return `${(ns / scale).toFixed(Math.round(Math.log10(scale)))} ${name}`;
+}
+
+/** A size in bytes as text. */
+export const bytesText = (bytes) => scaled(bytes, SIZES);
+
+/** A whole number with its thousands apart. */
+export const countText = (count) => Math.round(count).toLocaleString("en").replaceAll(",", "\u202f");
+
+const BY_UNIT = {
+  ns: timeText,
+  bytes: bytesText,
+  bytes_per_s: (value) => scaled(value, RATES),
+  share: (value) => `${(100 * value).toFixed(1)} %`,
+  count: countText,
+};
+
+/** A value of a table as text for people. */
+export function shown(value, unit) {
+  if (value === null || value === undefined) return ABSENT;
+  return typeof value === "string" ? value : (BY_UNIT[unit] ?? String)(value);
+}
+
+/** A time on an axis, with as many digits as tell it from one a `step` of ns away. */
+export function axisText(ns, step, largest) {
+  const [scale, name] = TIMES.find(([one]) => largest >= one) ?? TIMES.at(-1);
+  const digits = Math.max(0, Math.ceil(Math.log10(scale / step) - 1e-9));
+  return `${(ns / scale).toFixed(digits)} ${name}`;
+}

@@ -1,0 +1,221 @@
+// The page: reads what it was given, then puts its parts together.
+
+import { overview } from "./charts.js";
+import { detailOf } from "./detail.js";
+import { byId, element } from "./elements.js";
+import { axisText, countText, timeText } from "./format.js";
+import { Model, NONE } from "./model.js";
+import { PALETTES } from "./palette.js";
+import { unpacked } from "./payload.js";
+import { Search } from "./search.js";
+import { factList, fillSection } from "./sections.js";
+import { Timeline, timelineKey } from "./timeline.js";
+
+const THEMES = ["system", "light", "dark"];
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+
+class Page {
+  constructor(report, model) {
+    this.report = report;
+    this.scene = report.scene;
+    this.model = model;
+    this.search = new Search(model);
+    this.charts = [];
+    this.theme = "system";
+    this.colours = () => PALETTES[this.themeShown];
+  }
+
+  get themeShown() {
+    if (this.theme !== "system") return this.theme;
+    return systemDark.matches ? "dark" : "light";
+  }
+
+  start() {
+    byId("facts").append(factList(this.report.facts));
+    for (const note of this.report.notes) byId("notes").append(element("li", {}, note));
+    this.#tabs();
+    this.timeline = new Timeline(
+      this.model,
+      {
+        plot: byId("plot"),
+        labels: byId("labels"),
+        onRange: (range) => this.#ranged(range),
+        onHover: (slice, event, text) => this.#hovered(slice, event, text),
+      },
+      () => this.#selected(),
+    );
+    this.overview = overview(byId("overview"), this.report.overview, this.colours, (from, to) =>
+      this.timeline.show(from, to),
+    );
+    this.charts.push(this.overview);
+    this.#toolbar();
+    this.#selected();
+    this.applyTheme();
+    systemDark.addEventListener("change", () => this.applyTheme());
+    document.addEventListener("keydown", (event) => this.#key(event));
+    this.showTab("timeline");
+    this.timeline.resize();
+    this.timeline.showAll();
+    document.documentElement.dataset.ready = "yes";
+  }
+
+  showTab(key) {
+    for (const tab of document.querySelectorAll('[role="tab"]')) {
+      const isChosen = tab.dataset.key === key;
+      tab.setAttribute("aria-selected", String(isChosen));
+      tab.tabIndex = isChosen ? 0 : -1;
+      byId(`panel-${tab.dataset.key}`).hidden = !isChosen;
+    }
+    const panel = byId(`panel-${key}`);
+    const section = this.report.sections.find((one) => one.key === key);
+    if (section && !panel.childElementCount) this.charts.push(fillSection(panel, section, this));
+    if (key === "timeline") this.timeline?.resize();
+  }
+
+  /** Search the timeline for a text and show the first match in view. */
+  find(text) {
+    this.showTab("timeline");
+    byId("search").value = text;
+    this.#searched();
+    this.step(true);
+  }
+
+  step(isForward) {
+    const slice = this.search.next(this.timeline.selected, this.timeline.range.from, isForward);
+    if (slice !== NONE) this.timeline.reveal(slice);
+  }
+
+  applyTheme() {
+    document.documentElement.dataset.theme = this.themeShown;
+    this.timeline.setTheme(this.themeShown);
+    for (const chart of this.charts.flat()) chart.redraw(false, true);
+  }
+
+  #tabs() {
+    const keys = [{ key: "timeline", title: "Timeline" }, ...this.report.sections];
+    for (const { key, title } of keys) {
+      const tab = element("button", { id: `tab-${key}`, role: "tab", "aria-controls": `panel-${key}`, on: { click: () => this.showTab(key) } }, title);
+      tab.dataset.key = key;
+      byId("tabs").append(tab);
+      if (key === "timeline") continue;
+      byId("panels").append(
+        element("section", { id: `panel-${key}`, role: "tabpanel", "aria-labelledby": `tab-${key}`, hidden: true, className: "panel" }),
+      );
+    }
+    byId("tabs").addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step) return;
+      const at = keys.findIndex(({ key }) => key === event.target.dataset.key);
+      const next = keys[(at + step + keys.length) % keys.length].key;
+      this.showTab(next);
+      byId(`tab-${next}`).focus();
+      event.stopPropagation();
+    });
+  }
+
+  #toolbar() {
+    const actions = {
+      "zoom-in": () => this.timeline.zoom(1.5),
+      "zoom-out": () => this.timeline.zoom(1 / 1.5),
+      "zoom-all": () => this.timeline.showAll(),
+      "next-match": () => this.step(true),
+      "previous-match": () => this.step(false),
+      "show-help": () => byId("help").showModal(),
+      "close-help": () => byId("help").close(),
+      "change-theme": () => this.#nextTheme(),
+      arrows: () => byId("arrows").setAttribute("aria-pressed", String(this.timeline.toggleEdges())),
+    };
+    for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", action);
+    byId("search").addEventListener("input", () => this.#searched());
+    byId("search").addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.step(!event.shiftKey);
+      else if (event.key === "Escape") byId("plot").focus();
+      else return;
+      event.stopPropagation();
+    });
+  }
+
+  #nextTheme() {
+    this.theme = THEMES[(THEMES.indexOf(this.theme) + 1) % THEMES.length];
+    byId("change-theme").textContent = `colours: ${this.theme}`;
+    this.applyTheme();
+  }
+
+  #searched() {
+    this.search.set(byId("search").value);
+    byId("matches").textContent = this.search.isWanted ? `${countText(this.search.count)} found` : "";
+    this.timeline.highlight(this.search.isWanted);
+  }
+
+  #selected() {
+    const parts = detailOf(this.timeline, this.report.fault_names, {
+      go: (slice) => this.timeline.reveal(slice),
+      find: (text) => this.find(text),
+    });
+    byId("detail").replaceChildren(...parts);
+  }
+
+  #ranged({ from, to }) {
+    const text = (ns) => axisText(Math.max(ns, 0), (to - from) / 10, to);
+    byId("range").textContent = `${text(from)} to ${text(to)}, ${timeText(to - from)}`;
+    const chart = this.overview;
+    if (!chart) return;
+    const [left, right] = [chart.valToPos(from, "x"), chart.valToPos(to, "x")];
+    const width = chart.over.clientWidth;
+    const low = Math.max(left, 0);
+    const isAll = left <= 0 && right >= width;
+    chart.setSelect(
+      { left: isAll ? -10 : low, top: 0, width: isAll ? 0 : Math.max(Math.min(right, width) - low, 2), height: chart.over.clientHeight },
+      false,
+    );
+  }
+
+  #hovered(slice, event, text) {
+    const tip = byId("tip");
+    tip.hidden = slice === NONE;
+    if (slice === NONE) return;
+    tip.textContent = text;
+    const { clientX: x, clientY: y } = event;
+    tip.style.left = `${Math.min(x + 14, innerWidth - tip.offsetWidth - 8)}px`;
+    tip.style.top = `${Math.min(y + 14, innerHeight - tip.offsetHeight - 8)}px`;
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
+    if (event.target.matches("input, textarea, select")) return;
+    if (event.target.matches("button, [role=gridcell], .tabulator *") && ["Enter", " "].includes(event.key)) return;
+    if (this.#pageKey(event.key) || (!byId("panel-timeline").hidden && timelineKey(this.timeline, event.key))) {
+      event.preventDefault();
+    }
+  }
+
+  #pageKey(key) {
+    const tabs = document.querySelectorAll('[role="tab"]');
+    if (key >= "1" && key <= "9" && tabs[key - 1]) this.showTab(tabs[key - 1].dataset.key);
+    else if (key === "?") byId("help").showModal();
+    else if (key === "/") {
+      this.showTab("timeline");
+      byId("search").focus();
+    } else if (key === "n" || key === "N") this.step(key === "n");
+    else return false;
+    return true;
+  }
+}
+
+async function start() {
+  const report = JSON.parse(byId("report").textContent);
+  const columns = await unpacked(report.columns, byId("columns").textContent);
+  byId("columns").remove();
+  const page = new Page(report, new Model(report.scene, columns));
+  page.start();
+  // For those who look into the page with the browser's own tools.
+  window.cltrace = page;
+}
+
+start().catch((error) => {
+  byId("failure").hidden = false;
+  byId("failure").textContent =
+    `This page cannot be shown: ${error.message}. It needs a browser of 2023 or newer; ` +
+    "`cltrace timeline` shows the same trace in a terminal.";
+  throw error;
+});

@@ -1,0 +1,61 @@
+// Colours. Those of one theme are told apart by people who do not see red, green or blue, and all stand
+// out from the background by at least 3 to 1; a test computes both.
+
+export const PALETTES = {
+  light: {
+    background: "#ffffff",
+    kernels: ["#1164a2", "#e07800", "#009f97", "#9d3fe1", "#7d2a2b", "#23206b"],
+    transfer: "#c52f52",
+    other: "#6f7683",
+    otherKernel: "#6f7683",
+    call: "#8a93a3",
+    wait: "#c3c9d3",
+    launch: "#b99a1a",
+    return: "#8a93a3",
+    ink: "#1c2230",
+    faint: "#5b6472",
+    grid: "#e6e9ee",
+    accent: "#d0004f",
+    memory: "#1164a2",
+  },
+  dark: {
+    background: "#16181c",
+    kernels: ["#8b91ff", "#f4d63a", "#448199", "#9a54ed", "#e46353", "#90eba6"],
+    transfer: "#ff8fc7",
+    other: "#9aa3b2",
+    otherKernel: "#9aa3b2",
+    call: "#78818f",
+    wait: "#454c58",
+    launch: "#b99a1a",
+    return: "#78818f",
+    ink: "#e8ebf0",
+    faint: "#a2abba",
+    grid: "#2a2e36",
+    accent: "#ff5c9a",
+    memory: "#8b91ff",
+  },
+};
+
+/** Black or white, whichever is read better on a colour. */
+export function inkOn(colour) {
+  const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+  const linear = parts.map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+  const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  return light > 0.179 ? "#000000" : "#ffffff";
+}
+
+/** The colour of each name: the kernels that took longest have one each, the others share one. */
+export function coloursOf(names, palette) {
+  const kernels = names.filter((one) => one.kind === "kernel").sort((one, other) => other.total_ns - one.total_ns);
+  const own = new Map(kernels.map((one, at) => [one.text, palette.kernels[at] ?? palette.otherKernel]));
+  const byKind = {
+    transfer: palette.transfer,
+    other: palette.other,
+    call: palette.call,
+    wait: palette.wait,
+    host: palette.call,
+    launch: palette.launch,
+    return: palette.return,
+  };
+  return names.map((one) => (one.kind === "kernel" ? own.get(one.text) : byKind[one.kind]));
+}

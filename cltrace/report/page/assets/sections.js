@@ -1,0 +1,66 @@
+// The sections beside the timeline: tables of the report, histograms, memory over time.
+
+import { histogram, levelChart } from "./charts.js";
+import { element } from "./elements.js";
+import { filterTables, reportTable } from "./tables.js";
+
+/** Fill the panel of a section the first time that it is shown. Returns what to redraw when colours change. */
+export function fillSection(panel, section, page) {
+  const charts = [];
+  const tables = [];
+  if (section.key === "file") panel.append(factList(page.report.file_facts));
+  if (section.tables.some((table) => table.rows.length > 1)) {
+    panel.append(
+      element("input", {
+        type: "search",
+        className: "filter",
+        placeholder: "search these tables",
+        "aria-label": `search the tables of ${section.title}`,
+        on: { input: (event) => filterTables(tables, event.target.value) },
+      }),
+    );
+  }
+  const below = element("div", { className: "charts" });
+  for (const table of section.tables) {
+    const made = reportTable(panel, table, handlerOf(table, page, below, charts));
+    if (made) tables.push(made);
+    if (table === section.tables[0] && page.report.histograms.some((one) => one.section === section.key)) {
+      panel.append(below);
+      showHistograms(below, charts, firstOf(page.report.histograms, section.key), page);
+    }
+  }
+  if (section.key === "memory") {
+    for (const level of page.scene.memory) charts.push(levelChart(panel, level, page.scene.end_ns, page.colours));
+  }
+  if (!panel.childElementCount) panel.append(element("p", { className: "note" }, "there is nothing here"));
+  return charts;
+}
+
+const firstOf = (histograms, section) => histograms.find((one) => one.section === section).name;
+
+/** A row of kernels or transfers shows its histograms. */
+function handlerOf(table, page, below, charts) {
+  const names = new Set(page.report.histograms.filter((one) => one.table === table.key).map((one) => one.name));
+  if (!names.size) return null;
+  return (row) => {
+    const name = row.name ?? row.direction;
+    if (names.has(name)) showHistograms(below, charts, name, page);
+  };
+}
+
+function showHistograms(below, charts, name, page) {
+  for (const chart of charts.splice(0)) chart.destroy();
+  const own = page.report.histograms.filter((one) => one.name === name);
+  const find = element("button", { on: { click: () => page.find(own[0].search) } }, "find on the timeline");
+  below.replaceChildren(element("div", { className: "chart-head" }, element("h3", {}, name), find));
+  const row = element("div", { className: "chart-row" });
+  below.append(row);
+  for (const one of own) charts.push(histogram(row, one, one.unit, page.colours));
+}
+
+/** Facts as a list of terms. */
+export function factList(facts) {
+  const list = element("dl", { className: "facts" });
+  for (const { label, text } of facts) list.append(element("div", {}, element("dt", {}, label), element("dd", {}, text)));
+  return list;
+}

@@ -1,0 +1,86 @@
+"""Histograms of what kernels and transfers took, and of how long they waited."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from cltrace.report.activity import TRANSFERS, transfer_name
+from cltrace.report.document import Unit
+from cltrace.timeline.activity import KINDS, Activity
+from cltrace.timeline.points import Int64s
+from cltrace.trace.commands import ABSENT
+
+_MOST_BINS: Final = 40
+_MOST_KERNELS: Final = 200
+_WIDE: Final = 4.0
+"""From this ratio of the largest to the smallest value on, bins grow by a factor instead of by a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """A histogram of a quantity. `edges` are ascending, one more than `counts`.
+
+    `name` is the row of the table `table` in the section that it belongs to, `search` what its slices are
+    called.
+    """
+
+    section: str
+    table: str
+    name: str
+    search: str
+    title: str
+    unit: Unit
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+def histograms(activity: Activity) -> list[Histogram]:
+    """The histograms of kernels, those that took longest first, and of transfers."""
+    commands = activity.commands
+    is_kernel = commands.are("kernel")
+    known = np.maximum(commands.duration_ns, 0)
+    totals = np.bincount(commands.kernel[is_kernel], known[is_kernel], len(activity.names.kernels))
+    found: list[Histogram] = []
+    for kernel in np.argsort(-totals, kind="stable")[:_MOST_KERNELS].tolist():
+        here = np.flatnonzero(is_kernel & (commands.kernel == kernel))
+        name = activity.names.kernels[kernel] or "(not known)"
+        found += _of(activity, here, ("kernels", "kernels", name, name))
+    for kind in TRANSFERS:
+        here = np.flatnonzero(commands.kind == KINDS.index(kind))
+        found += _of(activity, here, ("transfers", "transfers", transfer_name(kind), kind))
+    return found
+
+
+def _of(activity: Activity, here: Int64s, where: tuple[str, str, str, str]) -> Iterator[Histogram]:
+    """The histograms of some commands."""
+    commands = activity.commands
+    took = commands.duration_ns[here]
+    start, queued = commands.start_ns[here], commands.queued_ns[here]
+    waited = (start - queued)[(start != ABSENT) & (queued != ABSENT)]
+    size = commands.size_bytes[here]
+    quantities = [
+        ("time on the device", Unit.NS, took[took != ABSENT]),
+        ("time from queued to start", Unit.NS, waited),
+    ]
+    if where[0] == "transfers":
+        quantities.append(("size", Unit.BYTES, size[size > 0]))
+    for title, unit, values in quantities:
+        if len(values):
+            edges = _edges(np.maximum(values, 0))
+            counts, _ = np.histogram(values, edges)
+            yield Histogram(*where, title, unit, tuple(edges.tolist()), tuple(counts.tolist()))
+
+
+def _edges(values: Int64s) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Edges of bins that hold all values, with about as many bins as these fill."""
+    low, high = float(values.min()), float(values.max())
+    bins = int(np.clip(2 * len(values) ** 0.4, 1, _MOST_BINS))
+    if high <= low:
+        return np.array([low, low + 1.0])
+    if high < _WIDE * max(low, 1.0):
+        return np.linspace(low, high, bins + 1)
+    edges = np.geomspace(max(low, 1.0), high, bins + 1)
+    edges[0], edges[-1] = low, high
+    return edges

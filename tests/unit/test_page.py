@@ -1,0 +1,336 @@
+"""The page: its numbers survive the packing, its rows are what the trace says, it asks for nothing."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import cltrace
+from cltrace.report.export.tracks import depths
+from cltrace.report.page import PageOptions, page_of
+from cltrace.report.page.columns import LARGEST, ColumnLayout, packed
+from cltrace.report.page.compose import scene_of
+from cltrace.report.page.histograms import histograms
+from cltrace.report.page.scene import NONE, Scene, Slices, TrackKind
+from cltrace.report.page.thinning import merged_row, thinned
+from cltrace.report.timeline import span_ns
+from cltrace.timeline.analysis import Analysis
+from cltrace.timeline.points import Int64s
+from tests.conftest import MakeTrace, Runner
+from tests.unit.hostile import hostile_text
+
+ASSETS = resources.files("cltrace.report.page") / "assets"
+numbers = arrays.arrays(np.int64, st.integers(0, 30), elements=st.integers(-LARGEST, LARGEST))
+
+
+def unpacked(layout: ColumnLayout, data: str) -> list[int]:
+    """What the page makes of a column, by the description of the format."""
+    raw = zlib.decompress(base64.b64decode(data))
+    values, total = [], 0
+    for at in range(layout.count):
+        planes = range(layout.width_bytes)
+        code = sum(
+            raw[layout.offset_bytes + plane * layout.count + at] << (8 * plane) for plane in planes
+        )
+        value = -(code + 1) // 2 if code % 2 else code // 2
+        total = total + value if layout.is_differences else value
+        values.append(total)
+    return values
+
+
+@given(st.lists(numbers, min_size=1, max_size=4))
+def test_packed_numbers_come_out_as_they_went_in(columns: list[Int64s]) -> None:
+    found = packed({str(at): column for at, column in enumerate(columns)})
+    for layout, column in zip(found.layouts, columns, strict=True):
+        assert unpacked(layout, found.data) == column.tolist()
+
+
+def test_numbers_that_grow_evenly_take_a_byte_or_two() -> None:
+    found = packed({"time": np.arange(10_000) * 1000 + 2**40})
+    assert found.layouts[0].is_differences
+    assert len(found.data) < 200
+
+
+def test_depth_counts_the_slices_around() -> None:
+    begin, end = np.array([[0, 100], [10, 50], [10, 20], [20, 30], [60, 70], [100, 120]]).T
+    assert depths(begin, end).tolist() == [0, 1, 2, 2, 1, 0]
+
+
+def scene(path: Path, most_slices: int = 10**6) -> tuple[Scene, Analysis]:
+    """The scene of a whole trace."""
+    with cltrace.load(path) as trace:
+        analysis = Analysis(trace)
+        begin, end = span_ns(analysis.activity, None, None)
+        found = scene_of(analysis, begin, end, home="", most_slices=most_slices)
+        return found, analysis
+
+
+def rows_of(found: Scene) -> list[tuple[TrackKind, Slices]]:
+    """Each row with the kind of its track."""
+    kinds = [track.kind for track in found.tracks for _ in range(track.rows)]
+    ends = np.cumsum(found.row_sizes)
+    return [
+        (kind, found.slices.at(np.arange(end - size, end)))
+        for kind, end, size in zip(kinds, ends, found.row_sizes, strict=True)
+    ]
+
+
+def test_rows_are_apart_and_ascend_and_have_everything(make_trace: MakeTrace) -> None:
+    found, analysis = scene(make_trace())
+    rows = rows_of(found)
+    for _, row in rows:
+        ends = row.begin_ns + row.duration_ns
+        assert (row.duration_ns >= 0).all()
+        assert (row.begin_ns[1:] >= ends[:-1]).all()
+    activity = analysis.activity
+    ran = sum(len(row) for kind, row in rows if kind is TrackKind.QUEUE)
+    called = sum(len(row) for kind, row in rows if kind is TrackKind.THREAD)
+    assert ran == int(activity.commands.is_placed.sum()) > 0
+    assert called == len(activity.commands) + len(activity.calls)
+
+
+def test_commands_lead_to_their_slices_and_each_other(make_trace: MakeTrace) -> None:
+    found, analysis = scene(make_trace())
+    links, slices, commands = found.links, found.slices, analysis.activity.commands
+    assert links.id.tolist() == commands.id.tolist()
+    for at in range(len(links.id)):
+        host, device = links.host_slice[at], links.device_slice[at]
+        assert slices.command[host] == at
+        assert slices.begin_ns[host] == commands.enter_ns[at]
+        if device != NONE:
+            assert slices.command[device] == at
+            assert slices.begin_ns[device] == commands.start_ns[at]
+            assert slices.begin_ns[device] - links.queued_ns[at] == commands.queued_ns[at]
+    assert links.edges.tolist() == analysis.activity.edges.tolist()
+    assert len(links.edges)
+    for call, command in links.waits.tolist():
+        assert found.names[slices.name[call]].text in {"clFinish", "clWaitForEvents"}
+        assert slices.begin_ns[call] >= slices.begin_ns[links.host_slice[command]]
+    assert len(links.waits)
+    kernels = {found.names[one].text for one in slices.name[links.device_slice[links.launch > 0]]}
+    assert kernels == {one for one in analysis.activity.names.kernels if one}
+
+
+def test_a_part_has_what_was_open_then(make_trace: MakeTrace) -> None:
+    path = make_trace()
+    whole, analysis = scene(path)
+    middle = (whole.begin_ns + whole.end_ns) // 2
+    with cltrace.load(path) as trace:
+        part = scene_of(Analysis(trace), middle, whole.end_ns, home="", most_slices=10**6)
+    ends = whole.slices.begin_ns + whole.slices.duration_ns
+    assert len(part.slices) == int((ends >= middle).sum()) < len(whole.slices)
+    assert len(part.links.id) <= len(analysis.activity.commands)
+    assert (part.links.host_slice < len(part.slices)).all()
+    known = part.links.device_slice[part.links.device_slice != NONE]
+    assert (
+        part.slices.command[known].tolist()
+        == np.flatnonzero(part.links.device_slice != NONE).tolist()
+    )
+
+
+def test_too_many_slices_are_put_together_and_the_page_says_so(make_trace: MakeTrace) -> None:
+    path = make_trace()
+    whole, _ = scene(path)
+    fewer, _ = scene(path, most_slices=20)
+    assert fewer.merged_below_ns > 0
+    assert len(fewer.slices) < len(whole.slices)
+    assert fewer.slices.count.sum() == len(whole.slices)
+    with cltrace.load(path) as trace:
+        text = page_of(trace, PageOptions(most_slices=20))
+    assert "are drawn together" in text
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 60)), max_size=40), st.integers(1, 90))
+def test_merging_keeps_extent_count_and_long_slices(
+    steps: list[tuple[int, int]], resolution: int
+) -> None:
+    gap, duration = np.array(steps, np.int64).reshape(-1, 2).T
+    begin = np.cumsum(gap + np.concatenate([[0], duration[:-1]])) if len(gap) else gap
+    ones = np.ones(len(begin), np.int64)
+    row = Slices(begin, duration, ones, np.arange(len(begin)), ones, 0 * ones, ones, ones)
+    merged = merged_row(row, resolution)
+    assert merged.count.sum() == len(begin)
+    assert merged.size_bytes.sum() == len(begin)
+    assert (merged.begin_ns[1:] >= (merged.begin_ns + merged.duration_ns)[:-1]).all()
+    assert (merged.duration_ns[merged.count > 1] <= 2 * resolution).all()
+    kept = set(zip(merged.begin_ns.tolist(), merged.duration_ns.tolist(), strict=True))
+    long = duration >= resolution
+    assert set(zip(begin[long].tolist(), duration[long].tolist(), strict=True)) <= kept
+    assert (merged.command[merged.count > 1] == NONE).all()
+
+
+def test_thinned_levels_keep_the_highest_and_the_last() -> None:
+    rng = np.random.default_rng(1)
+    time_ns = np.cumsum(rng.integers(1, 1000, 100_000))
+    value = rng.integers(0, 10**9, 100_000)
+    times, values = thinned(time_ns, value)
+    assert len(times) < 25_000
+    assert values.max() == value.max()
+    assert (times[-1], values[-1]) == (time_ns[-1], value[-1])
+    assert (np.diff(times) > 0).all()
+
+
+def test_histograms_count_every_launch(make_trace: MakeTrace) -> None:
+    _, analysis = scene(make_trace())
+    found = histograms(analysis.activity)
+    took = [one for one in found if one.title == "time on the device"]
+    with cltrace.load(analysis.trace.path) as trace:
+        counts = dict(
+            trace.rows(
+                "SELECT coalesce(kernel, kind), count(*) FROM v_command WHERE duration_ns IS NOT NULL "
+                "AND kind NOT IN ('marker', 'barrier') GROUP BY 1"
+            )
+        )
+    assert {one.search: sum(one.counts) for one in took} == counts
+    for one in found:
+        assert all(low < high for low, high in zip(one.edges, one.edges[1:], strict=False))
+
+
+def scripts_and_styles(text: str) -> list[str]:
+    """Whatever of a page a browser runs or applies."""
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    return scripts + re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+
+
+def test_the_policy_names_every_script_and_style_and_nothing_else(make_trace: MakeTrace) -> None:
+    with cltrace.load(make_trace()) as trace:
+        text = page_of(trace, PageOptions())
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert policy is not None
+    named = set(re.findall(r"'sha256-([^']+)'", policy[1]))
+    found = {
+        base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()
+        for one in scripts_and_styles(text)
+    }
+    assert named == found
+    assert len(named) == 4
+    assert "unsafe" not in policy[1]
+    assert policy[1].startswith("default-src 'none'")
+
+
+def test_the_page_names_nothing_outside_itself(make_trace: MakeTrace) -> None:
+    with cltrace.load(make_trace()) as trace:
+        text = page_of(trace, PageOptions())
+    assert not re.search(r"<[^>]+\s(?:src|href|action|srcset|data)\s*=", text.split("<script")[0])
+    styles = "".join(re.findall(r"<style>(.*?)</style>", text, re.DOTALL))
+    assert not re.search(r"@import|url\(", styles)
+    assert "sourceMappingURL" not in text
+
+
+def test_hostile_text_stays_text(make_trace: MakeTrace) -> None:
+    with cltrace.load(make_trace("hostile.cltrace", text=hostile_text)) as trace:
+        text = page_of(trace, PageOptions())
+    assert text.count("</script>") == text.count("<script") == 4
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    report = re.search(r'id="report">(.*?)</script>', text, re.DOTALL)
+    assert report is not None
+    assert "alert(1)" in json.dumps(json.loads(report[1]))
+
+
+def test_bundled_libraries_are_as_published_and_have_their_licences() -> None:
+    vendor = ASSETS / "vendor"
+    listed = json.loads((vendor / "vendor.json").read_text())
+    files = {one["file"]: one["sha256"] for library in listed for one in library["files"]}
+    present = {one.name for one in vendor.iterdir()} - {"vendor.json"}
+    assert present == set(files)
+    for name, digest in files.items():
+        assert hashlib.sha256((vendor / name).read_bytes()).hexdigest() == digest
+    for library in listed:
+        licences = [one["file"] for one in library["files"] if one["file"].endswith("LICENSE")]
+        assert "MIT" in (vendor / licences[0]).read_text()
+
+
+LIGHT = {"none": np.eye(3)}
+SIMULATED = {
+    **LIGHT,
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+               [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                 [-0.01182, 0.04294, 0.968881]],
+    "no blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+                [0.004733, 0.691367, 0.3039]],
+}  # fmt: skip
+"""Machado, Oliveira and Fernandes 2009: linear RGB as seen without one kind of cone."""
+
+
+def palette(theme: str) -> tuple[str, list[str]]:
+    """The background of a theme, and the colours that have to be told apart."""
+    text = (ASSETS / "palette.js").read_text()
+    block = re.search(rf"{theme}: \{{(.*?)\n  \}}", text, re.DOTALL)
+    assert block is not None
+    kernels = re.search(r"kernels: \[([^\]]+)\]", block[1])
+    transfer = re.search(r'transfer: "(#\w+)"', block[1])
+    background = re.search(r'background: "(#\w+)"', block[1])
+    assert kernels is not None
+    assert transfer is not None
+    assert background is not None
+    return background[1], [*re.findall(r"#\w+", kernels[1]), transfer[1]]
+
+
+def linear(colour: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("eyes", SIMULATED)
+def test_colours_are_told_apart(theme: str, eyes: str) -> None:
+    """Distances in OKLab (Ottosson 2020); black and white are 1 apart."""
+    _, colours = palette(theme)
+    seen = np.clip(np.array([linear(one) for one in colours]) @ np.array(SIMULATED[eyes]).T, 0, 1)
+    cones = np.array(
+        [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+         [0.0883024619, 0.2817188376, 0.6299787005]]
+    )  # fmt: skip
+    lab = np.cbrt(seen @ cones.T) @ np.array(
+        [[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099],
+         [0.0259040371, 0.7827717662, -0.808675766]]
+    ).T  # fmt: skip
+    distances = np.linalg.norm(lab[:, None] - lab[None], axis=-1) + np.eye(len(lab))
+    assert distances.min() > 0.1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colours_stand_out_from_the_background(theme: str) -> None:
+    background, colours = palette(theme)
+    weights = np.array([0.2126, 0.7152, 0.0722])
+    ground = linear(background) @ weights
+    for colour in colours:
+        light = linear(colour) @ weights
+        assert (max(light, ground) + 0.05) / (min(light, ground) + 0.05) >= 2.99
+
+
+def test_the_verb_writes_once_and_not_over_what_is_there(
+    run: Runner, make_trace: MakeTrace, tmp_path: Path
+) -> None:
+    path = make_trace()
+    done = run("view", path)
+    assert (done.status, done.stdout) == (0, "")
+    assert done.stderr == "cltrace: wrote made.html\n"
+    first = (tmp_path / "made.html").read_bytes()
+    again = run("view", path)
+    assert again.status == 2
+    assert "-f overwrites it" in again.stderr
+    assert (tmp_path / "made.html").read_bytes() == first
+    assert run("view", path, "-f", "--from", "0", "--to", "1ms").status == 0
+    assert (tmp_path / "made.html").read_bytes() != first
+    assert run("view", path, "-f", "-o", path).status == 2
+    assert run("view", path, "-f", "-o", tmp_path).status == 2
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["made.cltrace", "made.html"]
+
+
+def test_a_trace_without_commands_has_a_page(run: Runner, tmp_path: Path) -> None:
+    run("run", "-q", "-o", "none.cltrace", "python", "-c", "import pyopencl")
+    done = run("view", "none.cltrace")
+    assert done.status == 0, done.stderr
+    assert (tmp_path / "none.html").exists()
