@@ -1,94 +1,21 @@
 """The page in a browser: it shows what the trace has, and does what a hand or a key asks."""
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import cltrace
-from cltrace.report.page import PageOptions, page_of
-from tests.conftest import MOST_SECONDS, PROGRAMS, MakeTrace
-from tests.unit.hostile import hostile_text
+from cltrace.report.page import PageOptions
+from tests.browser.pages import Open, Opened
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.opencl]
 
-READY = "html[data-ready=yes]"
 TABS = ["Timeline", "Kernels", "Transfers", "Advice", "Critical path", "Devices", "Host", "Memory",
         "Clocks", "File"]  # fmt: skip
-
-
-@dataclass
-class Opened:
-    """A page in the browser, and what went wrong in it so far."""
-
-    page: "Page"
-    trouble: list[str] = field(default_factory=list)
-
-    def number(self, expression: str) -> Any:
-        """What an expression is in the page."""
-        return self.page.evaluate(expression)
-
-    @property
-    def range_ns(self) -> tuple[float, float]:
-        """The time that the timeline shows."""
-        low, high = self.number("[cltrace.timeline.range.from, cltrace.timeline.range.to]")
-        return low, high
-
-
-Open = Callable[..., Opened]
-
-
-@pytest.fixture(scope="module")
-def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The trace of a program with threads, queues, wait lists and several kernels."""
-    path = tmp_path_factory.mktemp("traced") / "mixed.cltrace"
-    words = [sys.executable, "-m", "cltrace", "run", "-q", "-o", path, PROGRAMS / "mixed.py"]
-    subprocess.run(list(map(str, words)), check=True, timeout=MOST_SECONDS)
-    return path
-
-
-@pytest.fixture
-def open_page(
-    browser: "Browser", traced: Path, make_trace: MakeTrace, tmp_path: Path
-) -> Iterator[Open]:
-    """Opens the page of a trace as a file; nothing may go wrong in it, nothing be asked for."""
-    found: list[Opened] = []
-
-    def opener(
-        *, options: PageOptions | None = None, dark: str = "light", hostile: str = ""
-    ) -> Opened:
-        trace_path = make_trace("t.cltrace", text=hostile_text) if hostile else traced
-        target = tmp_path / "page.html"
-        with cltrace.load(trace_path) as trace:
-            target.write_text(page_of(trace, options or PageOptions()), encoding="utf-8")
-        page = browser.new_page(viewport={"width": 1300, "height": 800}, color_scheme=dark)  # type: ignore[arg-type]
-        one = Opened(page)
-        found.append(one)
-        address = target.as_uri()
-        page.on("pageerror", lambda error: one.trouble.append(f"error: {error}"))
-        page.on("console", lambda said: one.trouble.append(f"console: {said.text}"))
-        page.on("dialog", lambda dialog: one.trouble.append(f"dialog: {dialog.message}"))
-        page.on(
-            "request",
-            lambda asked: (
-                None if asked.url == address else one.trouble.append(f"request: {asked.url}")
-            ),
-        )
-        page.goto(address)
-        page.wait_for_selector(READY, state="attached")
-        return one
-
-    yield opener
-    for one in found:
-        one.page.close()
-        assert one.trouble == []
 
 
 def test_the_slices_are_those_of_the_trace(open_page: Open, traced: Path) -> None:

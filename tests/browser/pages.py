@@ -1,0 +1,31 @@
+"""Pages of traces in the browser, and what goes wrong in them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+READY = "html[data-ready=yes]"
+
+
+@dataclass
+class Opened:
+    """A page in the browser, and what went wrong in it so far."""
+
+    page: "Page"
+    trouble: list[str] = field(default_factory=list)
+
+    def number(self, expression: str) -> Any:
+        """What an expression is in the page."""
+        return self.page.evaluate(expression)
+
+    @property
+    def range_ns(self) -> tuple[float, float]:
+        """The time that the timeline shows."""
+        low, high = self.number("[cltrace.timeline.range.from, cltrace.timeline.range.to]")
+        return low, high
+
+
+Open = Callable[..., Opened]
