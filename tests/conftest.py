@@ -62,6 +62,27 @@ def _state() -> dict[str, int]:
     }
 
 
+def finished(
+    words: Sequence[str | Path],
+    cwd: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    seconds: float = MOST_SECONDS,
+) -> Finished:
+    """Run a command in a directory, in an environment without what would change it, and `env`."""
+    done = subprocess.run(
+        list(map(str, words)),
+        capture_output=True,
+        cwd=cwd,
+        env={**clean_environment(), **(env or {})},
+        input=stdin.encode() if stdin is not None else None,
+        timeout=seconds,
+        check=False,
+    )
+    return Finished(done.returncode, _text(done.stdout), _text(done.stderr))
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Runner:
     """Run a command in a fresh directory: `run("summary", "x.cltrace")` runs cltrace's verb."""
@@ -74,16 +95,7 @@ def run(tmp_path: Path) -> Runner:
         seconds: float = MOST_SECONDS,
         command: Sequence[str | Path] = (sys.executable, "-m", "cltrace"),
     ) -> Finished:
-        done = subprocess.run(
-            [*map(str, command), *map(str, words)],
-            capture_output=True,
-            cwd=cwd or tmp_path,
-            env={**clean_environment(), **(env or {})},
-            input=stdin.encode() if stdin is not None else None,
-            timeout=seconds,
-            check=False,
-        )
-        return Finished(done.returncode, _text(done.stdout), _text(done.stderr))
+        return finished([*command, *words], cwd or tmp_path, env=env, stdin=stdin, seconds=seconds)
 
     return runner
 

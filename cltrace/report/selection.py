@@ -1,9 +1,11 @@
 """Sums over a part of the commands: of some kernels, or of some time."""
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cltrace.errors import DamagedTraceError, UsageError
 from cltrace.events.apis import COMMAND_KINDS
@@ -12,14 +14,20 @@ from cltrace.report.quantities import time_text
 from cltrace.trace.catalogue import catalogue_of_rows
 from cltrace.trace.commands import ABSENT, Int64s
 from cltrace.trace.reader import Trace
-from cltrace.trace.rollup import durations, roll_up
-from cltrace.trace.rollups import WHOLE_DEVICE, Group, groupings
+from cltrace.trace.rollup import Durations, durations, roll_up
+from cltrace.trace.rollups import KEY_COLUMNS, Group, devices_of, grouped_by
 
-_COLUMNS: Final = (
-    *("api", "queue_id", "thread_id", "site_id", "launch_id", "enter_host_ns"),
-    *("queued_device_ns", "start_device_ns", "end_device_ns", "complete_host_ns", "size_bytes"),
-    "flags",
-)
+Numbers = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.bool_]
+
+_ALWAYS_READ: Final = {
+    "what": "(coalesce(flags, 0) << 16) | api",
+    "on_host_ns": "complete_host_ns - enter_host_ns",
+    **{
+        name: name
+        for name in ("queued_device_ns", "start_device_ns", "end_device_ns", "size_bytes")
+    },
+}
+"""What is read of each command. Making numbers of rows takes the time: small ones share a number."""
 _MOST_MISSING: Final = 1 << 20
 """How many numbers may be missing among launches: a recording that was cut short has gaps."""
 
@@ -54,40 +62,98 @@ class Selection:
 def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[Line]:
     """The sums of a dimension over the selected commands."""
     _check_launches(trace)
-    commands = _selected(trace, selection)
-    if not len(commands["api"]):
-        return []
-    groups = groupings(commands, catalogue_of_rows(trace.rows, {}))
-    positions, names = groups[dimension]
-    commands["device_id"], _ = groups[WHOLE_DEVICE]
+    catalogue = catalogue_of_rows(trace.rows, {})
+    is_meant = _condition(trace, selection)
     # Places and kernels of several processes are one where they have one name.
     numbers: dict[Group, int] = {}
-    known = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+    parts = []
+    for columns in trace.parts("command", _read_of_each(dimension, selection)):
+        commands = _unpacked(columns, dimension)
+        chosen = is_meant(commands)
+        commands = {name: column[chosen] for name, column in commands.items()}
+        positions, names = grouped_by(dimension, commands, catalogue)
+        known = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+        commands["device_id"] = devices_of(commands["queue_id"], catalogue)
+        parts.append(_compact(known[positions], commands))
+    groups, commands, times = _together(parts)
     listed = list(numbers)
-    sums = roll_up(known[positions], commands, durations(commands))
-    return [Line(*listed[at], rollup) for at, rollup in sums]
+    return [Line(*listed[at], rollup) for at, rollup in roll_up(groups, commands, times)]
 
 
-def _selected(trace: Trace, selection: Selection) -> dict[str, Int64s]:
-    """The selected commands, as columns."""
-    columns = trace.columns({name: name for name in _COLUMNS}, "command ORDER BY id")
-    columns["flags"] = np.where(columns["flags"] == ABSENT, 0, columns["flags"])
-    chosen = np.isin(columns["api"], [int(api) for api in COMMAND_KINDS])
+def _read_of_each(dimension: str, selection: Selection) -> dict[str, str]:
+    """SQL expressions for what is to be known of each command."""
+    key = KEY_COLUMNS[dimension]
+    wanted = {**_ALWAYS_READ, "where": f"(coalesce(queue_id, 0) << 32) | coalesce({key}, 0)"}
+    if selection.kernel is not None and key != "launch_id":
+        wanted["launch_id"] = "launch_id"
+    if (selection.from_ns, selection.to_ns) != (None, None):
+        wanted["enter_host_ns"] = "enter_host_ns"
+    return wanted
+
+
+def _unpacked(columns: dict[str, Int64s], dimension: str) -> dict[str, Int64s]:
+    """What was read, as the columns that sums are made of."""
+    what, where, on_host = (columns.pop(name) for name in ("what", "where", "on_host_ns"))
+    enter = columns.pop("enter_host_ns", np.zeros(len(what), np.int64))
+    return {
+        **columns,
+        "api": what & 0xFFFF,
+        "flags": what >> 16,
+        "queue_id": where >> 32,
+        KEY_COLUMNS[dimension]: where & 0xFFFFFFFF,
+        "enter_host_ns": enter,
+        "complete_host_ns": np.where(on_host == ABSENT, ABSENT, enter + on_host),
+    }
+
+
+def _compact(groups: Int64s, commands: dict[str, Int64s]) -> dict[str, Numbers]:
+    """What sums are made of, of a part of the commands, in as few bytes as that takes."""
+    times = durations(commands)
+    kept = {name: commands[name] for name in ("size_bytes", "start_device_ns", "end_device_ns")}
+    small = {"groups": groups, "flags": commands["flags"], "device_id": commands["device_id"]}
+    return {
+        **kept,
+        **{name: column.astype(np.int32) for name, column in small.items()},
+        **{one.name: getattr(times, one.name) for one in fields(Durations)},
+    }
+
+
+def _together(parts: list[dict[str, Numbers]]) -> tuple[Int64s, dict[str, Int64s], Durations]:
+    """All parts as one. They are used up: each column is in memory once."""
+    columns: dict[str, Any] = {}
+    for name in list(parts[0]) if parts else []:
+        columns[name] = np.concatenate([part.pop(name) for part in parts])
+    times = Durations(*(columns.pop(one.name) for one in fields(Durations)))
+    return columns.pop("groups"), columns, times
+
+
+def _condition(
+    trace: Trace, selection: Selection
+) -> Callable[[Mapping[str, Int64s]], NDArray[np.bool_]]:
+    """What tells which commands are selected. Raises: `UsageError`."""
+    launches = None
     if selection.kernel is not None:
         launches = trace.columns(
             {"id": "launch_id"}, "v_launch WHERE kernel GLOB :kernel", {"kernel": selection.kernel}
-        )
-        chosen &= np.isin(columns["launch_id"], launches["id"])
+        )["id"]
     origin = trace.meta_int("origin_host_ns")
     if origin is None and (selection.from_ns, selection.to_ns) != (None, None):
         raise UsageError(
             "this trace has no start that times could count from: it was merged of several machines"
         )
-    if selection.from_ns is not None:
-        chosen &= columns["enter_host_ns"] >= (origin or 0) + selection.from_ns
-    if selection.to_ns is not None:
-        chosen &= columns["enter_host_ns"] < (origin or 0) + selection.to_ns
-    return {name: column[chosen] for name, column in columns.items()}
+    commanding = [int(api) for api in COMMAND_KINDS]
+
+    def is_meant(columns: Mapping[str, Int64s]) -> NDArray[np.bool_]:
+        chosen = np.isin(columns["api"], commanding)
+        if launches is not None:
+            chosen &= np.isin(columns["launch_id"], launches)
+        if selection.from_ns is not None:
+            chosen &= columns["enter_host_ns"] >= (origin or 0) + selection.from_ns
+        if selection.to_ns is not None:
+            chosen &= columns["enter_host_ns"] < (origin or 0) + selection.to_ns
+        return chosen
+
+    return is_meant
 
 
 def _check_launches(trace: Trace) -> None:

@@ -1,6 +1,6 @@
 """Reading a trace's activity: its tables put on one axis of time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -58,9 +58,9 @@ _CALL_COLUMNS: Final = (
 
 def read_commands(trace: Trace) -> tuple[HostCalls, QueueFacts]:
     """The commands and other calls of a trace as they were recorded. Raises: `DamagedTraceError`."""
-    raw = trace.columns({name: name for name in _COMMAND_COLUMNS}, "command ORDER BY id")
+    raw = _whole(trace, "command", _COMMAND_COLUMNS)
     raw["flags"] = np.where(raw["flags"] == ABSENT, 0, raw["flags"])
-    raw_calls = trace.columns({name: name for name in _CALL_COLUMNS}, "api_call ORDER BY id")
+    raw_calls = _whole(trace, "api_call", _CALL_COLUMNS)
     _check(raw)
     _check(raw_calls)
     edges = _pairs(trace, "edge", "command_id", "waits_for_command_id", raw["id"], raw["id"])
@@ -75,6 +75,12 @@ def read_commands(trace: Trace) -> tuple[HostCalls, QueueFacts]:
         dict(zip(numbers, keeps_order, strict=True)),
     )
     return HostCalls(raw, raw_calls, edges, waits, 0), facts
+
+
+def _whole(trace: Trace, table: str, names: Sequence[str]) -> dict[str, Int64s]:
+    """Columns of a long table."""
+    parts = list(trace.parts(table, {name: name for name in names}))
+    return {name: np.concatenate([part.pop(name) for part in parts]) for name in names}
 
 
 def _check(columns: Mapping[str, Int64s]) -> None:

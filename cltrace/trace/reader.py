@@ -1,7 +1,6 @@
 """Reading a trace: `load(path)` and the tables of its views."""
 
 import contextlib
-import itertools
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from cltrace.trace.commands import Int64s
 
 _MOST: Final = 1 << 62
-_ROWS_AT_ONCE: Final = 50_000
-_ABSENT_SQL: Final = f"(-{2**63 - 1} - 1)"
-"""The least whole number, which SQLite does not read as one when it is written out."""
 _VIEWS_BY_NAME: Final = {view.name: view for view in VIEWS}
 
 
@@ -98,22 +94,32 @@ class Trace:
 
         NULL becomes `ABSENT`. Raises: `DamagedTraceError`, also when something is no whole number.
         """
-        import numpy as np  # noqa: PLC0415 - 0.1 s that `info` and `query` do not need
+        from cltrace.trace.numbers import whole_numbers  # noqa: PLC0415 - 0.1 s for numpy
 
-        words = ", ".join(f"coalesce({one}, {_ABSENT_SQL})" for one in expressions.values())
-        width = len(expressions)
-        parts = [np.empty((0, width), np.int64)]
+        names, wanted = list(expressions), list(expressions.values())
         with self._said_plainly():
-            cursor = self._connection.execute(f"SELECT {words} FROM {source}", parameters or {})
-            while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-                values = itertools.chain.from_iterable(rows)
-                try:
-                    flat = np.fromiter(values, np.int64, len(rows) * width)
-                except (TypeError, ValueError, OverflowError) as error:
-                    raise DamagedTraceError(f"{self.path} is damaged: {error}") from error
-                parts.append(flat.reshape(-1, width))
-        table = np.concatenate(parts)
-        return {name: table[:, at].copy() for at, name in enumerate(expressions)}
+            try:
+                table = whole_numbers(self._connection, wanted, source, parameters or {})
+            except (TypeError, ValueError, OverflowError) as error:
+                raise DamagedTraceError(f"{self.path} is damaged: {error}") from error
+        return {name: table[:, at].copy() for at, name in enumerate(names)}
+
+    def parts(self, table: str, expressions: Mapping[str, str]) -> "Iterator[dict[str, Int64s]]":
+        """Whole numbers of a table of ours, which has an `id`, in its order, part after part.
+
+        As `columns`; a long table is read by several processes. Raises: `DamagedTraceError`.
+        """
+        from cltrace.trace.parts import parts_of, worker_count  # noqa: PLC0415 - as in `columns`
+
+        # Each by itself is found at an end of the table, together they would take a walk through it.
+        low, high = (
+            self.rows(f"SELECT coalesce({one}(id), 0) FROM {table}")[0][0] for one in ("min", "max")
+        )
+        workers = worker_count(high - low)
+        if workers == 1:
+            yield self.columns(expressions, f"{table} ORDER BY id")
+        else:
+            yield from parts_of(self.path, table, expressions, (low, high), workers)
 
     def check_tables(self, *names: str) -> None:
         """See that every value in some tables is one that cltrace could have written.

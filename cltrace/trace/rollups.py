@@ -27,6 +27,17 @@ DIMENSIONS: Final = (
 )
 """What commands are grouped by, each with what it did; of a whole device, whatever it did."""
 
+KEY_COLUMNS: Final[Mapping[str, str]] = {
+    "kernel": "launch_id",
+    "queue": "queue_id",
+    "device": "queue_id",
+    "process": "thread_id",
+    "thread": "thread_id",
+    "callsite": "site_id",
+    WHOLE_DEVICE: "queue_id",
+}
+"""The column of commands that tells the groups of a dimension apart."""
+
 _SUMMED_COLUMNS: Final = (
     "enter_host_ns",
     "queued_device_ns",
@@ -123,19 +134,41 @@ def write_rollups(store: Store, grouping: Grouping) -> None:
 
 def groupings(commands: dict[str, Int64s], catalogue: Catalogue) -> Groups:
     """The groups of commands, given as columns, in every dimension."""
-    activity = _Activity(commands)
-    queue, thread = commands["queue_id"], commands["thread_id"]
-    kernel_names = {at: (name, name) for at, name in enumerate(catalogue.kernel_names)}
-    kernels = _led(catalogue.kernel_of_launch, commands["launch_id"])
-    devices = _led(catalogue.device_of_queue, queue)
+    return {name: grouped_by(name, commands, catalogue) for name in DIMENSIONS}
+
+
+def grouped_by(
+    dimension: str, commands: Mapping[str, Int64s], catalogue: Catalogue
+) -> tuple[Int64s, list[Group]]:
+    """The groups of commands in a dimension: the position, in the list, of each command's group.
+
+    It looks at the columns `api` and `KEY_COLUMNS[dimension]`.
+    """
+    lead, names = _leads(catalogue)[dimension]
+    keys = commands[KEY_COLUMNS[dimension]]
+    if lead is not None:
+        keys = _led(lead, keys)
+    if dimension == WHOLE_DEVICE:
+        return _whole(keys, names)
+    return _Activity(commands["api"]).by(keys, names)
+
+
+def devices_of(queues: Int64s, catalogue: Catalogue) -> Int64s:
+    """The device of each queue number; 0 for one that has none."""
+    return _led(catalogue.device_of_queue, queues)
+
+
+def _leads(catalogue: Catalogue) -> dict[str, tuple[Int64s | None, Mapping[int, Name]]]:
+    """By dimension: what leads from the key column to keys, and what those are called."""
+    kernels = {at: (name, name) for at, name in enumerate(catalogue.kernel_names)}
     return {
-        "kernel": activity.by(kernels, kernel_names),
-        "queue": activity.by(queue, catalogue.queues),
-        "device": activity.by(devices, catalogue.devices),
-        "process": activity.by(_led(catalogue.process_of_thread, thread), catalogue.processes),
-        "thread": activity.by(thread, catalogue.threads),
-        "callsite": activity.by(commands["site_id"], catalogue.sites),
-        WHOLE_DEVICE: _whole(devices, catalogue.devices),
+        "kernel": (catalogue.kernel_of_launch, kernels),
+        "queue": (None, catalogue.queues),
+        "device": (catalogue.device_of_queue, catalogue.devices),
+        "process": (catalogue.process_of_thread, catalogue.processes),
+        "thread": (None, catalogue.threads),
+        "callsite": (None, catalogue.sites),
+        WHOLE_DEVICE: (catalogue.device_of_queue, catalogue.devices),
     }
 
 
@@ -153,12 +186,12 @@ def _led(table: Int64s, numbers: Int64s) -> Int64s:
 class _Activity:
     """What each command did, as a small number."""
 
-    def __init__(self, commands: dict[str, Int64s]) -> None:
+    def __init__(self, apis: Int64s) -> None:
         self._names = sorted({kind.value for kind in COMMAND_KINDS.values()})
         number = np.zeros(max(map(int, Api)) + 1, np.int64)
         for api, kind in COMMAND_KINDS.items():
             number[int(api)] = self._names.index(kind.value)
-        self._numbers = number[commands["api"]]
+        self._numbers = number[apis]
 
     def by(self, keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[Group]]:
         """Groups of commands that have the same key and did the same."""

@@ -64,7 +64,7 @@ def serve() -> Iterator[Callable[[Path], str]]:
 
 
 @pytest.fixture(scope="session")
-def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mixed_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The trace of a program with threads, queues, wait lists and several kernels."""
     path = tmp_path_factory.mktemp("traced") / "mixed.cltrace"
     words = [sys.executable, "-m", "cltrace", "run", "-q", "-o", path, PROGRAMS / "mixed.py"]
@@ -74,7 +74,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(
-    browser: "Browser", traced: Path, make_trace: MakeTrace, tmp_path: Path
+    browser: "Browser", mixed_trace: Path, make_trace: MakeTrace, tmp_path: Path
 ) -> Iterator[Open]:
     """Opens the page of a trace as a file; nothing may go wrong in it, nothing be asked for."""
     found: list[Opened] = []
@@ -82,7 +82,7 @@ def open_page(
     def opener(
         *, options: PageOptions | None = None, dark: str = "light", hostile: str = ""
     ) -> Opened:
-        trace_path = make_trace("t.cltrace", text=hostile_text) if hostile else traced
+        trace_path = make_trace("t.cltrace", text=hostile_text) if hostile else mixed_trace
         target = tmp_path / "page.html"
         with cltrace.load(trace_path) as trace:
             target.write_text(page_of(trace, options or PageOptions()), encoding="utf-8")

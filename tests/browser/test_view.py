@@ -18,7 +18,7 @@ TABS = ["Timeline", "Kernels", "Transfers", "Advice", "Critical path", "Devices"
         "Clocks", "File"]  # fmt: skip
 
 
-def test_the_slices_are_those_of_the_trace(open_page: Open, traced: Path) -> None:
+def test_the_slices_are_those_of_the_trace(open_page: Open, mixed_trace: Path) -> None:
     shown = open_page().number(
         """[...cltrace.model.links.id].map((id, at) => {
             const {model} = cltrace, slice = model.links.device_slice[at];
@@ -26,7 +26,7 @@ def test_the_slices_are_those_of_the_trace(open_page: Open, traced: Path) -> Non
                 : [id, model.nameOf(slice).text, model.begin_ns[slice], model.end(slice)];
         }).filter(one => one)"""
     )
-    with cltrace.load(traced) as trace:
+    with cltrace.load(mixed_trace) as trace:
         origin = trace.meta_int("origin_host_ns")
         rows = trace.rows(
             "SELECT command_id, coalesce(kernel, kind), start_host_ns - :o, end_host_ns - :o "
@@ -162,10 +162,10 @@ def test_keys_walk_along_and_across_rows(open_page: Open) -> None:
     assert low <= begin <= end <= high
 
 
-def test_search_counts_steps_and_starts_over(open_page: Open, traced: Path) -> None:
+def test_search_counts_steps_and_starts_over(open_page: Open, mixed_trace: Path) -> None:
     opened = open_page()
     page = opened.page
-    with cltrace.load(traced) as trace:
+    with cltrace.load(mixed_trace) as trace:
         kernel, launches = trace.rows(
             "SELECT kernel, count(*) FROM v_command WHERE kernel = 'axpy' GROUP BY 1"
         )[0]
