@@ -2,8 +2,8 @@
 
     python examples/dask_summary.py DATASET [SCHEDULER]
 
-DATASET is an export to Parquet, or a directory of one export a rank. Without the address of a scheduler two
-workers are started on this machine. Needs `pip install 'dask[dataframe,distributed]' pyarrow`.
+DATASET is an export to Parquet, or a directory of one export a rank. Without the address of a scheduler
+two workers are started on this machine. Needs `pip install 'dask[dataframe,distributed]' pyarrow`.
 """
 
 import sys

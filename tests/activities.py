@@ -108,6 +108,8 @@ def _commands(runs: Sequence[Run]) -> dict[str, Int64s]:
             "submit_ns": absent if run.start is None else run.enter,
             "start_ns": known(run.start),
             "end_ns": known(run.end),
+            "bound_ns": absent if run.start is None else 0,
+            "is_proven": 0 if run.start is None else 1,
             "duration_ns": absent if run.start is None or run.end is None else run.end - run.start,
             "known_ns": int(NEVER),
             "size_bytes": run.size,

@@ -5,10 +5,13 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from cltrace.errors import OutputError, UsageError
 from cltrace.trace.reader import Trace
 from cltrace.trace.spool.layout import TRACE_SUFFIX
+
+_LONGEST_ENDING: Final = 40
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, *, ending: str) -> None:
@@ -25,10 +28,17 @@ def add_output_arguments(parser: argparse.ArgumentParser, *, ending: str) -> Non
 
 def output_path(trace: Trace, named: Path | None, ending: str) -> Path:
     """Where to write: what was named, or the trace's name with `ending`. Raises: `UsageError`."""
+    if named is not None and (str(named) == "-" or _is_of_the_system(named)):
+        raise UsageError(f"{named} is no ordinary file: name one")
     target = named or Path(trace.path.name.removesuffix(TRACE_SUFFIX) + ending)
     if target.name in {"", ".."}:
         raise UsageError(f"{target} is a directory: name what is to be written")
     return target
+
+
+def _is_of_the_system(path: Path) -> bool:
+    """Whether a path leads to a device or a stream, which can not be replaced by a file."""
+    return any(str(path).startswith(one) for one in ("/dev/", "/proc/"))
 
 
 def put_in_place(
@@ -48,8 +58,10 @@ def put_in_place(
         if not is_forced:
             raise OutputError(f"{target} exists already: -f overwrites it, or name another with -o")
         check_replaceable(target)
-    beside = target.with_name(f".{os.getpid()}-{target.name}")
-    aside = target.with_name(f".{os.getpid()}-old-{target.name}")
+    # Writers may look at the ending; the name itself could be too long to be made longer.
+    ending = "".join(target.suffixes[-2:])[-_LONGEST_ENDING:]
+    beside = target.with_name(f".cltrace-{os.getpid()}{ending}")
+    aside = target.with_name(f".cltrace-{os.getpid()}-old")
     try:
         write(beside)
         if target.is_dir():

@@ -8,15 +8,16 @@ from cltrace.trace.reader import Trace
 def memory_table(trace: Trace) -> Table:
     """Memory of each process: made, peak, live at the end, leaked."""
     rows = trace.rows(
-        "SELECT p.pid, count(b.buffer_id), sum(b.size_bytes), p.memory_peak_bytes, "
+        "SELECT coalesce('rank ' || p.rank, 'process ' || p.pid), count(b.buffer_id), "
+        "sum(b.size_bytes), p.memory_peak_bytes, "
         "sum(CASE WHEN b.fate NOT IN ('released', 'unknown') THEN b.size_bytes ELSE 0 END), "
         "sum(b.fate = 'leaked'), sum(CASE WHEN b.fate = 'leaked' THEN b.size_bytes ELSE 0 END) "
         "FROM v_process p JOIN v_buffer b ON b.process_id = p.process_id "
         "WHERE b.parent_buffer_id IS NULL GROUP BY p.process_id ORDER BY p.process_id"
     )
     shown = [
-        (f"process {pid}", count, made, peak, at_end, leaked, leaked_bytes or None)
-        for pid, count, made, peak, at_end, leaked, leaked_bytes in rows
+        (process, count, made, max(peak or 0, at_end), at_end, leaked, leaked_bytes or None)
+        for process, count, made, peak, at_end, leaked, leaked_bytes in rows
     ]
     return Table(
         "memory",

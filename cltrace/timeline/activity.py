@@ -28,9 +28,11 @@ class Commands:
     """What was enqueued. Shape (n,) each.
 
     `kind` counts in `KINDS`, `kernel` in `Names.kernels`. `queued_ns` to `end_ns` are `ABSENT` unless the
-    command `is_placed`. `duration_ns` is END minus START by the device's own clock, or what the host
-    saw; `ABSENT` if there is neither. `known_ns` is when the host knew that the command was complete,
-    `NEVER` if it never did. `flags` are `CallFlag` and what `trace.commands` adds.
+    command `is_placed`. `bound_ns` is how far off those may be by the device's clock, `ABSENT` where
+    there are no stamps on a clock that is known; `is_proven` is 1 where that bound is proven.
+    `duration_ns` is END minus START by the device's own clock, or what the host saw; `ABSENT` if there
+    is neither. `known_ns` is when the host knew that the command was complete, `NEVER` if it never did.
+    `flags` are `CallFlag` and what `trace.commands` adds.
     """
 
     id: Int64s
@@ -49,6 +51,8 @@ class Commands:
     submit_ns: Int64s
     start_ns: Int64s
     end_ns: Int64s
+    bound_ns: Int64s
+    is_proven: Int64s
     duration_ns: Int64s
     known_ns: Int64s
     size_bytes: Int64s

@@ -139,7 +139,9 @@ def stored_segments(trace: Trace) -> tuple[ClockSegment, ...]:
         for row in rows
     )
     is_ours = all(
-        one.method == CLOCK_METHOD and abs(one.drift) <= _LARGEST_DRIFT and one.bound_ns >= 0
+        one.method == CLOCK_METHOD
+        and abs(one.drift) <= _LARGEST_DRIFT
+        and min(one.bound_ns, one.half_width_ns, one.observations, one.rejected) >= 0
         for one in segments
     )
     return segments if is_ours else ()
@@ -213,10 +215,11 @@ def _commands(
     process, origin = _origins(raw, process_of, axis)
     device = _led(queues.device_ids, raw["queue_id"])
     times = durations(raw)
+    placed = _placed(raw, device, clocks)
     queued, submit, start, end = (
-        np.where(column == ABSENT, ABSENT, column - origin)
-        for column in _placed(raw, device, clocks)
+        np.where(column == ABSENT, ABSENT, column - origin) for column in placed
     )
+    bound, proven = _bounds(raw, device, clocks)
     return Commands(
         process=process,
         device=device,
@@ -228,6 +231,8 @@ def _commands(
         submit_ns=submit,
         start_ns=start,
         end_ns=end,
+        bound_ns=bound,
+        is_proven=proven,
         duration_ns=np.where(times.is_timed, times.duration_ns, ABSENT),
         known_ns=np.where(known_ns == NEVER, NEVER, known_ns - origin),
         **{field: raw[column] for field, column in _AS_RECORDED.items()},
@@ -260,6 +265,23 @@ def _placed(
     if any(_is_beyond(column[column != ABSENT]).any() for column in found):
         raise DamagedTraceError("the trace is damaged: a clock leads nowhere")
     return found
+
+
+def _bounds(
+    raw: Mapping[str, Int64s], device: Int64s, clocks: Mapping[int, ClockMap]
+) -> tuple[Int64s, Int64s]:
+    """How far off START and END may be, and whether that is proven."""
+    bound, proven = np.full(len(device), ABSENT), np.zeros(len(device), np.int64)
+    is_usable = raw["flags"] & UNUSABLE == 0
+    for number, clock in clocks.items():
+        here = np.flatnonzero((device == number) & is_usable & (raw["end_device_ns"] != ABSENT))
+        enter = raw["enter_host_ns"][here]
+        ends = [raw[f"{stage}_device_ns"][here] for stage in ("start", "end")]
+        widest = np.maximum(*(clock.bound_ns(stamps, enter) for stamps in ends))
+        is_known = np.isfinite(widest)
+        bound[here[is_known]] = np.ceil(np.minimum(widest[is_known], _LARGEST)).astype(np.int64)
+        proven[here] = np.logical_and(*(clock.is_proven(stamps, enter) for stamps in ends))
+    return bound, proven
 
 
 def _calls(raw: Mapping[str, Int64s], process_of: Mapping[int, int], axis: Axis) -> Calls:

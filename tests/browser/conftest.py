@@ -16,6 +16,7 @@ import cltrace
 from cltrace.report.page import PageOptions, page_of
 from tests.browser.pages import READY, Open, Opened
 from tests.conftest import MOST_SECONDS, PROGRAMS, MakeTrace
+from tests.synthetic import as_it_is
 from tests.unit.hostile import hostile_text
 
 if TYPE_CHECKING:
@@ -80,9 +81,10 @@ def open_page(
     found: list[Opened] = []
 
     def opener(
-        *, options: PageOptions | None = None, dark: str = "light", hostile: str = ""
+        *, options: PageOptions | None = None, dark: str = "light", which: str = "mixed"
     ) -> Opened:
-        trace_path = make_trace("t.cltrace", text=hostile_text) if hostile else mixed_trace
+        made = {"made": as_it_is, "hostile": hostile_text}
+        trace_path = make_trace("t.cltrace", text=made[which]) if which in made else mixed_trace
         target = tmp_path / "page.html"
         with cltrace.load(trace_path) as trace:
             target.write_text(page_of(trace, options or PageOptions()), encoding="utf-8")

@@ -239,7 +239,7 @@ def test_tables_sort_and_search_and_rows_show_histograms(open_page: Open) -> Non
     assert len(column("name")) < len(names)
     page.click("#panel-kernels .chart-head button")
     assert page.locator("#panel-timeline").is_visible()
-    assert page.input_value("#search") == chosen
+    assert page.input_value("#search") == f'"{chosen}"'
 
 
 def test_memory_over_time_and_clock_quality_are_shown(open_page: Open) -> None:
@@ -296,7 +296,7 @@ def test_the_policy_holds(open_page: Open) -> None:
 
 
 def test_hostile_text_is_shown_as_text(open_page: Open) -> None:
-    opened = open_page(hostile="yes")
+    opened = open_page(which="hostile")
     page = opened.page
     for tab in page.locator('[role="tab"]').all():
         tab.click()

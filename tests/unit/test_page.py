@@ -4,6 +4,8 @@ import base64
 import hashlib
 import json
 import re
+import shutil
+import sqlite3
 import zlib
 from importlib import resources
 from pathlib import Path
@@ -21,11 +23,13 @@ from cltrace.report.page.columns import LARGEST, ColumnLayout, packed
 from cltrace.report.page.compose import scene_of
 from cltrace.report.page.histograms import histograms
 from cltrace.report.page.scene import NONE, Scene, Slices, TrackKind
-from cltrace.report.page.thinning import merged_row, thinned
+from cltrace.report.page.thinning import cut, merged, thinned
 from cltrace.report.timeline import span_ns
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.points import Int64s
+from cltrace.trace.schema.activity import CLOCK_SEGMENT
 from tests.conftest import MakeTrace, Runner
+from tests.unit.hostile import changed as with_changes
 from tests.unit.hostile import hostile_text
 
 ASSETS = resources.files("cltrace.report.page") / "assets"
@@ -95,7 +99,9 @@ def test_rows_are_apart_and_ascend_and_have_everything(make_trace: MakeTrace) ->
     ran = sum(len(row) for kind, row in rows if kind is TrackKind.QUEUE)
     called = sum(len(row) for kind, row in rows if kind is TrackKind.THREAD)
     assert ran == int(activity.commands.is_placed.sum()) > 0
-    assert called == len(activity.commands) + len(activity.calls)
+    with cltrace.load(analysis.trace.path) as trace:
+        regions = trace.rows("SELECT count(*) FROM v_region WHERE duration_ns >= 0")[0][0]
+    assert called == len(activity.commands) + len(activity.calls) + regions > regions > 0
 
 
 def test_commands_lead_to_their_slices_and_each_other(make_trace: MakeTrace) -> None:
@@ -118,6 +124,52 @@ def test_commands_lead_to_their_slices_and_each_other(make_trace: MakeTrace) -> 
     assert len(links.waits)
     kernels = {found.names[one].text for one in slices.name[links.device_slice[links.launch > 0]]}
     assert kernels == {one for one in analysis.activity.names.kernels if one}
+
+
+def second_clock(database: sqlite3.Connection) -> None:
+    """From half of the stamps on the clock is known three times as badly, and not proven."""
+    (middle,) = database.execute(
+        "SELECT start_device_ns FROM command WHERE start_device_ns IS NOT NULL ORDER BY 1 "
+        "LIMIT 1 OFFSET (SELECT count(start_device_ns) / 2 FROM command)"
+    ).fetchone()
+    names = ", ".join(one.split()[0] for one in CLOCK_SEGMENT.columns)
+    changed = names.replace("from_device_ns", str(middle)).replace("bound_ns", "3 * bound_ns + 7")
+    changed = changed.replace("state", "'conditional'")
+    database.execute(f"INSERT INTO clock_segment SELECT {changed} FROM clock_segment")
+    database.execute(
+        "UPDATE clock_segment SET to_device_ns = :middle, state = 'proven' "
+        "WHERE from_device_ns <> :middle",
+        {"middle": middle},
+    )
+
+
+def test_each_command_has_the_bound_of_the_clock_that_placed_it(tmp_path: Path) -> None:
+    path = tmp_path / "two.cltrace"
+    shutil.copy(Path(__file__).parents[1] / "golden" / "schema-2.cltrace", path)
+    found, _ = scene(with_changes(path, second_clock))
+    with cltrace.load(path) as trace:
+        pieces = trace.rows(
+            "SELECT device_id, from_device_ns, to_device_ns, bound_ns, state FROM v_clock_segment"
+        )
+        rows = trace.rows(
+            "SELECT q.device_id, iif(c.start_host_ns IS NULL, NULL, c.start_device_ns), "
+            "c.end_device_ns FROM v_command c JOIN v_queue q USING (queue_id) ORDER BY c.command_id"
+        )
+    states = set()
+    for at, (device, *stamps) in enumerate(rows):
+        placing = [
+            (bound, state)
+            for stamp in stamps
+            for own, low, high, bound, state in pieces
+            if own == device and stamp is not None and low <= stamp < high and state != "unaligned"
+        ]
+        if len(placing) < 2:
+            assert found.links.bound_ns[at] == NONE
+            continue
+        assert found.links.bound_ns[at] == np.ceil(max(bound for bound, _ in placing))
+        assert found.links.is_proven[at] == all(state == "proven" for _, state in placing)
+        states |= {state for _, state in placing}
+    assert states == {"proven", "conditional"}
 
 
 def test_a_part_has_what_was_open_then(make_trace: MakeTrace) -> None:
@@ -156,16 +208,21 @@ def test_merging_keeps_extent_count_and_long_slices(
     gap, duration = np.array(steps, np.int64).reshape(-1, 2).T
     begin = np.cumsum(gap + np.concatenate([[0], duration[:-1]])) if len(gap) else gap
     ones = np.ones(len(begin), np.int64)
-    row = Slices(begin, duration, ones, np.arange(len(begin)), ones, 0 * ones, ones, ones)
-    merged = merged_row(row, resolution)
-    assert merged.count.sum() == len(begin)
-    assert merged.size_bytes.sum() == len(begin)
-    assert (merged.begin_ns[1:] >= (merged.begin_ns + merged.duration_ns)[:-1]).all()
-    assert (merged.duration_ns[merged.count > 1] <= 2 * resolution).all()
-    kept = set(zip(merged.begin_ns.tolist(), merged.duration_ns.tolist(), strict=True))
+    number = np.arange(len(begin))
+    row = Slices(begin, duration, number, number, ones, 0 * ones, ones, ones, duration)
+    found, first = merged(row, resolution)
+    assert found.count.sum() == len(begin)
+    assert found.size_bytes.sum() == len(begin)
+    assert found.busy_ns.sum() == duration.sum()
+    assert (found.begin_ns[1:] >= (found.begin_ns + found.duration_ns)[:-1]).all()
+    assert (found.duration_ns[found.count > 1] <= 2 * resolution).all()
+    assert found.begin_ns.tolist() == begin[first].tolist()
+    runs = np.split(duration, first[1:])
+    assert duration[found.name].tolist() == [int(run.max()) for run in runs if len(run)]
+    kept = set(zip(found.begin_ns.tolist(), found.duration_ns.tolist(), strict=True))
     long = duration >= resolution
     assert set(zip(begin[long].tolist(), duration[long].tolist(), strict=True)) <= kept
-    assert (merged.command[merged.count > 1] == NONE).all()
+    assert (found.command[found.count > 1] == NONE).all()
 
 
 def test_thinned_levels_keep_the_highest_and_the_last() -> None:
@@ -177,6 +234,13 @@ def test_thinned_levels_keep_the_highest_and_the_last() -> None:
     assert values.max() == value.max()
     assert (times[-1], values[-1]) == (time_ns[-1], value[-1])
     assert (np.diff(times) > 0).all()
+
+
+def test_a_part_of_a_quantity_begins_with_what_it_was() -> None:
+    times, values = cut(np.array([0, 10, 20, 30]), np.array([1, 2, 3, 4]), 15, 20)
+    assert (times.tolist(), values.tolist()) == ([15, 20], [2, 3])
+    times, values = cut(np.array([10]), np.array([5]), 0, 5)
+    assert (times.tolist(), values.tolist()) == ([], [])
 
 
 def test_histograms_count_every_launch(make_trace: MakeTrace) -> None:

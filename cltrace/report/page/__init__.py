@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.kinds import StampFault, fault_name
-from cltrace.report.formats import json_value
+from cltrace.events.statuses import status_name
 from cltrace.report.page.assembly import page_text
 from cltrace.report.page.columns import Packed, packed
 from cltrace.report.page.compose import scene_of
 from cltrace.report.page.histograms import histograms
-from cltrace.report.page.scene import Level, Scene, Track
+from cltrace.report.page.scene import Level, Scene, TrackKind
 from cltrace.report.page.sections import Reports, fact_values, reports, section_values
 from cltrace.report.quantities import time_text
 from cltrace.report.text import plain
@@ -40,7 +40,10 @@ class PageOptions:
 
 def write_page(trace: Trace, options: PageOptions, path: Path) -> None:
     """Write the page of a trace to `path`. Raises: `UsageError`, `DamagedTraceError`, `OSError`."""
-    path.write_text(page_of(trace, options), encoding="utf-8")
+    text = page_of(trace, options)
+    # It reveals what the trace reveals: who may not read that may not read this.
+    path.touch(mode=trace.path.stat().st_mode & 0o666)
+    path.write_text(text, encoding="utf-8")
 
 
 def page_of(trace: Trace, options: PageOptions) -> str:
@@ -61,7 +64,7 @@ def page_of(trace: Trace, options: PageOptions) -> str:
         ],
         "overview": _strip(analysis.activity, begin_ns, end_ns),
         "fault_names": [fault_name(one) for one in StampFault],
-        "scene": _scene_values(scene, analysis.activity),
+        "scene": _scene_values(scene),
         "columns": [asdict(one) for one in columns.layouts],
     }
     return page_text(f"{_title(found)} – cltrace", report, columns.data)
@@ -81,31 +84,35 @@ def _columns(scene: Scene) -> Packed:
     return packed({**slices, **links, "row.size": scene.row_sizes})
 
 
-def _scene_values(scene: Scene, activity: Activity) -> dict[str, object]:
+def _scene_values(scene: Scene) -> dict[str, object]:
     """What of a scene are no columns."""
-    commands = activity.commands
-    took = np.maximum(commands.duration_ns, 0)
-    totals = np.bincount(commands.kernel, took, len(activity.names.kernels))
-    total_of = dict(zip(activity.names.kernels, totals.tolist(), strict=True))
+    totals = _totals(scene)
     return {
         "begin_ns": scene.begin_ns,
         "end_ns": scene.end_ns,
-        "tracks": [_track_values(one) for one in scene.tracks],
+        "tracks": [asdict(one) for one in scene.tracks],
         "names": [
-            {"text": plain(one.text), "kind": one.kind, "total_ns": total_of.get(one.text, 0.0)}
-            for one in scene.names
+            {"text": plain(one.text), "kind": one.kind, "total_ns": total}
+            for one, total in zip(scene.names, totals, strict=True)
         ],
         "sites": scene.sites,
         "launches": scene.launches,
         "processes": scene.processes,
         "memory": [_level_values(one) for one in scene.memory],
         "merged_below_ns": scene.merged_below_ns,
+        "statuses": {
+            one: status_name(one) for one in np.unique(scene.slices.status).tolist() if one
+        },
     }
 
 
-def _track_values(track: Track) -> dict[str, object]:
-    clock = [{**asdict(one), "bound_ns": json_value(one.bound_ns)} for one in track.clock]
-    return {**asdict(track), "clock": clock}
+def _totals(scene: Scene) -> list[float]:
+    """How long the slices of each name are together, in the tracks of queues."""
+    tracks = [track.kind for track in scene.tracks for _ in range(track.rows)]
+    is_queue = np.repeat([kind is TrackKind.QUEUE for kind in tracks], scene.row_sizes)
+    shown = scene.slices.at(np.flatnonzero(is_queue))
+    totals: list[float] = np.bincount(shown.name, shown.busy_ns, len(scene.names)).tolist()
+    return totals
 
 
 def _level_values(level: Level) -> dict[str, object]:
@@ -130,14 +137,16 @@ def _strip(activity: Activity, begin_ns: int, end_ns: int) -> dict[str, list[flo
 
 def _notes(scene: Scene, options: PageOptions) -> list[str]:
     notes = []
+    if not len(scene.slices):
+        notes.append("note: there is nothing to draw: no call of OpenCL's was recorded then")
     if options.from_ns is not None or options.to_ns is not None:
         notes.append(
-            f"note: the timeline goes from {time_text(scene.begin_ns)} to {time_text(scene.end_ns)}; "
-            "the tables are of the whole trace"
+            f"note: the timeline goes from {scene.begin_ns / 1e9:.9f} s to {scene.end_ns / 1e9:.9f} s; "
+            "the tables and histograms are of the whole trace"
         )
     if scene.merged_below_ns:
         notes.append(
             f"note: so much is in this trace that slices shorter than {time_text(scene.merged_below_ns)} "
-            "are drawn together: `cltrace view --from … --to …` shows each of them"
+            "are drawn together, by the name of the longest: `cltrace view --from … --to …` shows each"
         )
     return notes

@@ -1,7 +1,7 @@
 """Columns of whole numbers, packed for a page: as small as the numbers are, and quick to unpack.
 
-Each column is differences (of neighbours, where that makes smaller numbers), made non-negative by the
-zigzag code, and laid out byte by byte: first the lowest byte of all its numbers, then the next. All
+Each column, or the differences of its neighbours where these are smaller, is made non-negative by the
+zigzag code and laid out byte by byte: first the lowest byte of all its numbers, then the next. All
 columns together are one zlib stream in base64. `payload.js` is the other side.
 """
 
@@ -41,7 +41,6 @@ class Packed:
     """Packed columns: `data` is text of the base64 alphabet."""
 
     layouts: tuple[ColumnLayout, ...]
-    size_bytes: int
     data: str
 
 
@@ -57,7 +56,7 @@ def packed(columns: Mapping[str, Int64s]) -> Packed:
         parts.append(planes.tobytes())
         offset += width * count
     data = zlib.compress(b"".join(parts), _LEVEL)
-    return Packed(tuple(layouts), offset, base64.b64encode(data).decode("ascii"))
+    return Packed(tuple(layouts), base64.b64encode(data).decode("ascii"))
 
 
 def _planes(column: Int64s) -> tuple[NDArray[np.uint8], bool]:

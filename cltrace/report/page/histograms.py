@@ -9,12 +9,12 @@ import numpy as np
 from cltrace.report.activity import TRANSFERS, transfer_name
 from cltrace.report.document import Unit
 from cltrace.timeline.activity import KINDS, Activity
-from cltrace.timeline.points import Int64s
+from cltrace.timeline.points import Float64s, Int64s
 from cltrace.trace.commands import ABSENT
 
 _MOST_BINS: Final = 40
 _MOST_KERNELS: Final = 200
-_WIDE: Final = 4.0
+_WIDE: Final = 4
 """From this ratio of the largest to the smallest value on, bins grow by a factor instead of by a step."""
 
 
@@ -22,7 +22,8 @@ _WIDE: Final = 4.0
 class Histogram:
     """A histogram of a quantity. `edges` are ascending, one more than `counts`.
 
-    `name` is the row of the table `table` in the section that it belongs to, `search` what its slices are
+    With `is_logarithmic` each is a fixed factor wider than the one before; else all are alike. `name` is
+    the row of the table `table` in the section that it belongs to, `search` what its slices are
     called.
     """
 
@@ -32,6 +33,7 @@ class Histogram:
     search: str
     title: str
     unit: Unit
+    is_logarithmic: bool
     edges: tuple[float, ...]
     counts: tuple[int, ...]
 
@@ -68,18 +70,20 @@ def _of(activity: Activity, here: Int64s, where: tuple[str, str, str, str]) -> I
         quantities.append(("size", Unit.BYTES, size[size > 0]))
     for title, unit, values in quantities:
         if len(values):
-            edges = _edges(np.maximum(values, 0))
+            is_wide = values.max() >= _WIDE * max(values.min(), 1)
+            edges = _edges(np.maximum(values, 0), is_logarithmic=bool(is_wide))
             counts, _ = np.histogram(values, edges)
-            yield Histogram(*where, title, unit, tuple(edges.tolist()), tuple(counts.tolist()))
+            numbers = tuple(edges.tolist()), tuple(counts.tolist())
+            yield Histogram(*where, title, unit, bool(is_wide), *numbers)
 
 
-def _edges(values: Int64s) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def _edges(values: Int64s, *, is_logarithmic: bool) -> Float64s:
     """Edges of bins that hold all values, with about as many bins as these fill."""
     low, high = float(values.min()), float(values.max())
     bins = int(np.clip(2 * len(values) ** 0.4, 1, _MOST_BINS))
     if high <= low:
         return np.array([low, low + 1.0])
-    if high < _WIDE * max(low, 1.0):
+    if not is_logarithmic:
         return np.linspace(low, high, bins + 1)
     edges = np.geomspace(max(low, 1.0), high, bins + 1)
     edges[0], edges[-1] = low, high

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from cltrace.timeline.points import Int64s
 from cltrace.timeline.slack import UNLIMITED_NS
 from cltrace.trace.commands import ABSENT
 
-_FAULTS = 0xFFFF
+_FAULTS: Final = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,17 @@ def links_of(
         commands.queued_ns[kept],
         commands.submit_ns[kept],
     )
-    is_known = (start != ABSENT) & (queued != ABSENT)
+    bound = commands.bound_ns[kept]
     slack = analysis.slack_ns[kept]
     edges = place[analysis.activity.edges]
     return Links(
         id=commands.id[kept],
         host_slice=_slice_of(TrackKind.THREAD, rows, slices, place),
         device_slice=_slice_of(TrackKind.QUEUE, rows, slices, place),
-        queued_ns=np.where(is_known, start - queued, 0),
-        submit_ns=np.where(is_known & (submit != ABSENT), start - submit, 0),
+        queued_ns=np.where((start != ABSENT) & (queued != ABSENT), start - queued, NONE),
+        submit_ns=np.where((start != ABSENT) & (submit != ABSENT), start - submit, NONE),
+        bound_ns=np.where(bound == ABSENT, NONE, bound),
+        is_proven=commands.is_proven[kept],
         launch=launch[kept],
         faults=(commands.flags[kept] >> FAULT_SHIFT) & _FAULTS,
         queue_before=place[needs.queue_before[kept]],

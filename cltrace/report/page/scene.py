@@ -15,6 +15,8 @@ NONE: Final = -1
 class NameKind(StrEnum):
     """What a slice is, which decides its colour."""
 
+    REGION = "region"
+    """A stretch of the program that it gave a name to."""
     KERNEL = "kernel"
     TRANSFER = "transfer"
     OTHER = "other"
@@ -45,16 +47,6 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class ClockPiece:
-    """How well a queue's times are known, from one time to another; ns on the trace's axis."""
-
-    state: str
-    from_ns: int
-    to_ns: int
-    bound_ns: float
-
-
-@dataclass(frozen=True, slots=True)
 class Track:
     """A track: `rows` rows, which follow those of the tracks before. `process` is 0 for all processes."""
 
@@ -62,7 +54,6 @@ class Track:
     label: str
     process: int
     rows: int
-    clock: tuple[ClockPiece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,7 @@ class Slices:
 
     `name` counts in `Scene.names`. `command` is a position among `Links`, `NONE` for a call that made
     none. `site` counts in `Scene.sites`; 0 is none. `count` is how many slices one stands for: more
-    than 1 where there was no room for all.
+    than 1 where there was no room for all. `busy_ns` is how long these are together.
     """
 
     begin_ns: Int64s
@@ -82,6 +73,7 @@ class Slices:
     status: Int64s
     size_bytes: Int64s
     count: Int64s
+    busy_ns: Int64s
 
     def __len__(self) -> int:
         return len(self.begin_ns)
@@ -105,7 +97,8 @@ class Links:
     """What is known of each command beside its slices. Shape (m,) each, but for pairs.
 
     `host_slice` and `device_slice` are positions among slices; `NONE` for one that is not drawn, or not
-    singly. `queued_ns` and `submit_ns` are how long before its start it was queued and submitted.
+    singly. `queued_ns` and `submit_ns` are how long before its start it was queued and submitted,
+    `bound_ns` how far off its times may be, which is proven where `is_proven` is 1; `NONE` is not known.
     `launch` counts in `Scene.launches`; 0 is none. `queue_before` and `last_before` are positions among
     commands: what it follows in its queue, and what it waited for last. `slack_ns` is `NONE` where it is
     not known. `edges` are pairs of a command and one in its wait list, `waits` of the slice of a host
@@ -117,6 +110,8 @@ class Links:
     device_slice: Int64s
     queued_ns: Int64s
     submit_ns: Int64s
+    bound_ns: Int64s
+    is_proven: Int64s
     launch: Int64s
     faults: Int64s
     queue_before: Int64s

@@ -27,7 +27,7 @@ function fitted(chart, holder, height) {
 }
 
 /** A histogram: `edges` in the quantity's unit, one more than `counts`. Bars are as wide as each other. */
-export function histogram(holder, { title, edges, counts }, unit, colours) {
+export function histogram(holder, { title, edges, counts, unit, is_logarithmic: isLogarithmic }, colours) {
   const textOf = unit === "bytes" ? bytesText : timeText;
   const spot = element("div", { className: "chart", role: "img" });
   const most = counts.reduce((one, other) => Math.max(one, other), 0);
@@ -36,7 +36,7 @@ export function histogram(holder, { title, edges, counts }, unit, colours) {
     `${title}: ${countText(counts.reduce((one, other) => one + other, 0))} values from ` +
       `${textOf(edges[0])} to ${textOf(edges.at(-1))}, at most ${countText(most)} in a bar`,
   );
-  holder.append(element("figure", {}, element("figcaption", {}, title), spot));
+  holder.append(element("figure", {}, element("figcaption", {}, isLogarithmic ? `${title}, logarithmic` : title), spot));
   const edgeText = (at) => (edges[at] === undefined ? "" : textOf(edges[at]));
   const chart = new uPlot(
     {
@@ -78,6 +78,7 @@ function told(plot, textAt) {
 export function levelChart(holder, { label, time_ns: times, value: values }, endNs, colours) {
   const spot = element("div", { className: "chart", role: "img" });
   const highest = values.reduce((one, other) => Math.max(one, other), 0);
+  const [allTimes, allValues] = [[...times, Math.max(endNs, times.at(-1) ?? endNs)], [...values, values.at(-1) ?? 0]];
   spot.setAttribute("aria-label", `${label}: at most ${bytesText(highest)}`);
   holder.append(element("figure", {}, element("figcaption", {}, `${label}: at most ${bytesText(highest)}`), spot));
   const chart = new uPlot(
@@ -98,9 +99,9 @@ export function levelChart(holder, { label, time_ns: times, value: values }, end
           points: { show: false },
         },
       ],
-      hooks: { setCursor: [(plot) => told(plot, (at) => `${timeText(times[at])}: ${bytesText(values[at])}`)] },
+      hooks: { setCursor: [(plot) => told(plot, (at) => `${timeText(allTimes[at])}: ${bytesText(allValues[at])}`)] },
     },
-    [[...times, endNs], [...values, values.at(-1) ?? 0]],
+    [allTimes, allValues],
     spot,
   );
   return fitted(chart, spot, HEIGHT);

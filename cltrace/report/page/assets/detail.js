@@ -3,14 +3,10 @@
 import { element } from "./elements.js";
 import { bytesText, exactText, timeText } from "./format.js";
 import { NONE } from "./model.js";
+import { exactly } from "./search.js";
 
 const MOST_LINKS = 8;
 const MOST_IN_LEGEND = 12;
-const STATES = {
-  proven: "proven",
-  conditional: "as far as most observations agree",
-  unaligned: "not known",
-};
 
 /** The contents of the panel for a slice. `go` shows another slice, `find` searches for a name. */
 export function detailOf(timeline, faultNames, { go, find }) {
@@ -23,7 +19,7 @@ export function detailOf(timeline, faultNames, { go, find }) {
   }
   const heading = element("h2", {}, text);
   const parts = [heading, list, ...links(model, slice, go)];
-  parts.push(element("button", { on: { click: () => find(text) } }, "find all of this name"));
+  parts.push(element("button", { on: { click: () => find(exactly(text)) } }, "find all of this name"));
   return parts;
 }
 
@@ -45,7 +41,7 @@ function legend({ model, painter }, find) {
     const swatch = element("span", { className: "swatch" });
     swatch.style.background = painter.colours[at];
     const label = amount
-      ? element("button", { className: "link", title: `find ${text}`, on: { click: () => find(text) } }, text)
+      ? element("button", { className: "link", title: `find ${text}`, on: { click: () => find(exactly(text)) } }, text)
       : element("span", {}, text);
     return element("li", {}, swatch, label, element("span", { className: "amount" }, amount));
   });
@@ -53,6 +49,7 @@ function legend({ model, painter }, find) {
 }
 
 const OTHERS = [
+  ["region", "regions of the program"],
   ["transfer", "transfers"],
   ["other", "markers and barriers"],
   ["wait", "calls that wait for the device"],
@@ -64,18 +61,19 @@ const OTHERS = [
 
 function facts(timeline, slice, faultNames) {
   const { model } = timeline;
-  const bound = timeline.painter.boundOf(slice);
+  const bound = model.boundOf(slice);
   const isMerged = model.count[slice] > 1;
   const found = [
     ["begins", exactText(model.begin_ns[slice])],
     [isMerged ? "spans" : "takes", timeText(model.duration_ns[slice])],
   ];
   if (isMerged) found.push(["stands for", `${model.count[slice]} slices, put together because there are so many`]);
-  if (bound) {
-    found.push(["clock", bound.state === "unaligned" ? "not known" : `± ${timeText(bound.bound_ns)}, ${STATES[bound.state]}`]);
+  if (bound !== NONE) {
+    const isProven = model.links.is_proven[model.command[slice]];
+    found.push(["clock", `± ${timeText(bound)}, ${isProven ? "proven" : "as far as most observations agree"}`]);
   }
   if (model.size_bytes[slice]) found.push(["size", bytesText(model.size_bytes[slice])]);
-  if (model.status[slice]) found.push(["status", String(model.status[slice])]);
+  if (model.status[slice]) found.push(["failed", model.scene.statuses[model.status[slice]]]);
   const site = model.siteOf(slice);
   if (site) found.push(["called at", site]);
   if (model.command[slice] >= 0) found.push(...commandFacts(model, model.command[slice], faultNames));
@@ -88,10 +86,9 @@ function commandFacts(model, command, faultNames) {
   if (links.launch[command]) found.push(["NDRange", scene.launches[links.launch[command]]]);
   if (links.device_slice[command] < 0) {
     found.push(["device", "not on the timeline: without stamps, or with stamps that cannot be right"]);
-  } else if (links.queued_ns[command]) {
-    found.push(["queued before start", timeText(links.queued_ns[command])]);
-    found.push(["submitted before start", timeText(links.submit_ns[command])]);
   }
+  if (links.queued_ns[command] !== NONE) found.push(["queued before start", timeText(links.queued_ns[command])]);
+  if (links.submit_ns[command] !== NONE) found.push(["submitted before start", timeText(links.submit_ns[command])]);
   if (links.slack_ns[command] >= 0) {
     found.push(["slack", links.slack_ns[command] ? timeText(links.slack_ns[command]) : "none: on the critical path, or as tight"]);
   }

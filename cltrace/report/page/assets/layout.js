@@ -69,10 +69,19 @@ export class Layout {
     return this.items.find((item) => !item.isHidden && y >= item.top && y < item.top + item.height);
   }
 
-  /** The number of the row at a height; `undefined` if there is none. */
-  rowAt(y) {
+  /** The numbers of the rows at a height: several where a track is folded. */
+  rowsAt(y) {
     const item = this.itemAt(y);
-    if (!item || !item.rows.length) return undefined;
-    return item.isFolded ? item.rows[0] : item.rows[Math.floor((y - item.top) / ROW)];
+    if (!item || !item.rows.length) return [];
+    return item.isFolded ? item.rows : [item.rows[Math.floor((y - item.top) / ROW)]];
+  }
+
+  /** Unfold what hides a row. Returns whether something did. */
+  unfoldFor(row) {
+    const item = this.items.find((one) => one.rows.includes(row));
+    const head = this.items.find((one) => one.kind === "process" && one.process === item.process);
+    if (!head?.isFolded) return false;
+    this.fold(head);
+    return true;
   }
 }

@@ -39,7 +39,7 @@ class Page {
       {
         plot: byId("plot"),
         labels: byId("labels"),
-        onRange: (range) => this.#ranged(range),
+        onRange: (range, hasTooManyEdges) => this.#ranged(range, hasTooManyEdges),
         onHover: (slice, event, text) => this.#hovered(slice, event, text),
       },
       () => this.#selected(),
@@ -49,8 +49,8 @@ class Page {
     );
     this.charts.push(this.overview);
     this.#toolbar();
-    this.#selected();
     this.applyTheme();
+    byId("about").open = innerHeight > 700 && innerWidth > 760;
     systemDark.addEventListener("change", () => this.applyTheme());
     document.addEventListener("keydown", (event) => this.#key(event));
     this.showTab("timeline");
@@ -81,6 +81,7 @@ class Page {
   }
 
   step(isForward) {
+    this.showTab("timeline");
     const slice = this.search.next(this.timeline.selected, this.timeline.range.from, isForward);
     if (slice !== NONE) this.timeline.reveal(slice);
   }
@@ -88,6 +89,7 @@ class Page {
   applyTheme() {
     document.documentElement.dataset.theme = this.themeShown;
     this.timeline.setTheme(this.themeShown);
+    this.#selected();
     for (const chart of this.charts.flat()) chart.redraw(false, true);
   }
 
@@ -143,20 +145,25 @@ class Page {
 
   #searched() {
     this.search.set(byId("search").value);
-    byId("matches").textContent = this.search.isWanted ? `${countText(this.search.count)} found` : "";
-    this.timeline.highlight(this.search.isWanted);
+    const more = this.scene.merged_below_ns ? " or more" : "";
+    byId("matches").textContent = this.search.isWanted ? `${countText(this.search.count)}${more} found` : "";
+    this.timeline.highlight(this.search.isWanted ? this.search : null);
   }
 
   #selected() {
     const parts = detailOf(this.timeline, this.report.fault_names, {
-      go: (slice) => this.timeline.reveal(slice),
+      go: (slice) => {
+        this.timeline.reveal(slice);
+        byId("plot").focus();
+      },
       find: (text) => this.find(text),
     });
     byId("detail").replaceChildren(...parts);
   }
 
-  #ranged({ from, to }) {
-    const text = (ns) => axisText(Math.max(ns, 0), (to - from) / 10, to);
+  #ranged({ from, to }, hasTooManyEdges) {
+    byId("arrows-note").hidden = !hasTooManyEdges;
+    const text = (ns) => axisText(Math.max(ns, 0), (to - from) / 1000, to);
     byId("range").textContent = `${text(from)} to ${text(to)}, ${timeText(to - from)}`;
     const chart = this.overview;
     if (!chart) return;
@@ -164,8 +171,9 @@ class Page {
     const width = chart.over.clientWidth;
     const low = Math.max(left, 0);
     const isAll = left <= 0 && right >= width;
+    chart.root.classList.toggle("is-all", isAll);
     chart.setSelect(
-      { left: isAll ? -10 : low, top: 0, width: isAll ? 0 : Math.max(Math.min(right, width) - low, 2), height: chart.over.clientHeight },
+      { left: low, top: 0, width: isAll ? 0 : Math.max(Math.min(right, width) - low, 2), height: chart.over.clientHeight },
       false,
     );
   }
@@ -183,7 +191,7 @@ class Page {
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
     if (event.target.matches("input, textarea, select")) return;
-    if (event.target.matches("button, [role=gridcell], .tabulator *") && ["Enter", " "].includes(event.key)) return;
+    if (event.target.matches("button, summary, .tabulator *") && ["Enter", " "].includes(event.key)) return;
     if (this.#pageKey(event.key) || (!byId("panel-timeline").hidden && timelineKey(this.timeline, event.key))) {
       event.preventDefault();
     }
@@ -191,7 +199,8 @@ class Page {
 
   #pageKey(key) {
     const tabs = document.querySelectorAll('[role="tab"]');
-    if (key >= "1" && key <= "9" && tabs[key - 1]) this.showTab(tabs[key - 1].dataset.key);
+    const at = "1234567890".indexOf(key);
+    if (at >= 0 && tabs[at]) this.showTab(tabs[at].dataset.key);
     else if (key === "?") byId("help").showModal();
     else if (key === "/") {
       this.showTab("timeline");

@@ -28,12 +28,19 @@ function grouped(first, second, count) {
   return { of: (one) => others.subarray(starts[one], starts[one + 1]) };
 }
 
+/** What the values before each place add up to: a difference of two is the sum of any stretch. */
+export function sums(values, Kind) {
+  const before = new Kind(values.length + 1);
+  for (let at = 0; at < values.length; at += 1) before[at + 1] = before[at] + values[at];
+  return before;
+}
+
 const evenAndOdd = (pairs) => [pairs.filter((_, at) => at % 2 === 0), pairs.filter((_, at) => at % 2)];
 
 export class Model {
   constructor(scene, columns) {
     this.scene = scene;
-    for (const name of ["begin_ns", "duration_ns", "name", "command", "site", "status", "size_bytes", "count"]) {
+    for (const name of ["begin_ns", "duration_ns", "name", "command", "site", "status", "size_bytes", "count", "busy_ns"]) {
       this[name] = columns[`slice.${name}`];
     }
     this.links = Object.fromEntries(
@@ -44,7 +51,8 @@ export class Model {
     this.length = this.begin_ns.length;
     this.commands = this.links.id.length;
     this.rows = this.#rows(columns["row.size"]);
-    this.busy_ns = this.#sums();
+    this.busyBefore = sums(this.busy_ns, Float64Array);
+    this.failedBefore = sums(this.status.map((status) => Number(status !== 0)), Uint32Array);
     this.rowOf = (slice) => firstWhere(0, this.rows.length, (at) => this.rows[at].end > slice);
     this.#link();
   }
@@ -60,13 +68,6 @@ export class Model {
       }
     });
     return rows;
-  }
-
-  /** How long the slices before each one are together: what makes a share of any stretch quick. */
-  #sums() {
-    const sums = new Float64Array(this.length + 1);
-    for (let at = 0; at < this.length; at += 1) sums[at + 1] = sums[at] + this.duration_ns[at];
-    return sums;
   }
 
   #link() {
@@ -156,6 +157,12 @@ export class Model {
     const command = this.command[slice];
     const call = this.site[slice] || command < 0 ? slice : this.links.host_slice[command];
     return call >= 0 ? this.scene.sites[this.site[call]] : "";
+  }
+
+  /** How far off the times of a slice may be, in ns; `NONE` for one of the host, or where it is not known. */
+  boundOf(slice) {
+    const command = this.command[slice];
+    return command >= 0 && this.links.device_slice[command] === slice ? this.links.bound_ns[command] : NONE;
   }
 
   /** The slice of a command on the device, or that of its call; `NONE` if neither is drawn. */

@@ -10,20 +10,22 @@ const TEXT_WIDTH = 6.4;
 const LEAST_TEXT = 30;
 const WEAKEST = 0.3;
 const LOOKED_AT = 8;
+const DIMMED = 0.15;
+const MARK = 5;
 const MOST_ARROWS = 400;
 const FONT = "11px system-ui, sans-serif";
 
 export class Painter {
-  /** `view` has `from`, `to` (ns), `left`, `width`, `top`, `height` and `scroll` (CSS pixels). */
   constructor(model, layout) {
     this.model = model;
     this.layout = layout;
     this.colours = [];
-    this.isWanted = null;
+    this.search = null;
     this.selected = NONE;
     this.showsEdges = false;
   }
 
+  /** `view` has `from`, `to` (ns), `left`, `width`, `top`, `height` and `scroll` (CSS pixels). */
   paint(context, view) {
     const { layout, model } = this;
     context.save();
@@ -40,7 +42,8 @@ export class Painter {
       if (item.kind === "counter") this.#counter(context, view, item, y);
       for (const row of item.rows) {
         const box = layout.rowTops.get(row);
-        this.#row(context, view, model.rows[row], view.top + box.top - view.scroll, box.height, item.kind === "path");
+        this.#row(context, view, model.rows[row], view.top + box.top - view.scroll, box.height);
+        if (item.kind === "path") this.#underline(context, view, model.rows[row], view.top + box.top + box.height - view.scroll);
       }
     }
     if (this.showsEdges) this.#edges(context, view);
@@ -57,13 +60,13 @@ export class Painter {
     context.fillRect(view.left, Math.round(y), view.width, 1);
   }
 
-  #row(context, view, row, y, height, isPath) {
-    const { model, isWanted } = this;
+  #row(context, view, row, y, height) {
+    const { model } = this;
     const perPixel = (view.to - view.from) / view.width;
     let at = model.firstEndingAfter(row, view.from);
     while (at < row.end && model.begin_ns[at] < view.to) {
       if (model.duration_ns[at] >= NARROW * perPixel) {
-        this.#slice(context, view, at, y, height, isPath);
+        this.#slice(context, view, at, y, height);
         at += 1;
         continue;
       }
@@ -71,38 +74,45 @@ export class Painter {
       const limit = view.from + (pixel + 1) * perPixel;
       let next = model.firstBeginningAt(row, limit, at + 1);
       if (next > at + 1 && model.duration_ns[next - 1] >= NARROW * perPixel) next -= 1;
-      const share = (model.busy_ns[next] - model.busy_ns[at]) / perPixel;
+      const share = (model.busyBefore[next] - model.busyBefore[at]) / perPixel;
       const shownOne = this.#strongest(at, next);
-      context.globalAlpha = Math.min(1, Math.max(WEAKEST, share)) * (isWanted && !isWanted(shownOne) ? 0.15 : 1);
+      context.globalAlpha = Math.min(1, Math.max(WEAKEST, share)) * (this.#isDimmed(shownOne) ? DIMMED : 1);
       context.fillStyle = this.colours[model.name[shownOne]];
       context.fillRect(view.left + pixel, y, 1, height);
+      context.globalAlpha = 1;
+      if (model.failedBefore[next] > model.failedBefore[at]) this.#failed(context, view.left + pixel, y);
       at = next;
     }
-    context.globalAlpha = 1;
   }
 
-  /** Of some narrow slices the one to show: one that is searched for, else the longest of a few. */
+  #isDimmed(slice) {
+    return this.search !== null && !this.search.isWanted(slice);
+  }
+
+  /** Of some narrow slices the one to show: the first that is searched for, else the longest of a few. */
   #strongest(from, to) {
-    const { model, isWanted } = this;
+    const { model, search } = this;
+    if (search && search.wantedBefore[to] > search.wantedBefore[from]) {
+      return firstWhere(from, to, (at) => search.wantedBefore[at + 1] > search.wantedBefore[from]);
+    }
     const step = Math.max(1, Math.floor((to - from) / LOOKED_AT));
     let best = from;
     for (let at = from; at < to; at += step) {
-      if (isWanted && isWanted(at)) return at;
       if (model.duration_ns[at] > model.duration_ns[best]) best = at;
     }
     return best;
   }
 
-  #slice(context, view, slice, y, height, isPath) {
+  #slice(context, view, slice, y, height) {
     const { model } = this;
     const from = Math.max(this.x(view, model.begin_ns[slice]), view.left - 1);
     const to = Math.min(this.x(view, model.end(slice)), view.left + view.width + 1);
     const colour = this.colours[model.name[slice]];
-    const isDimmed = this.isWanted && !this.isWanted(slice);
-    context.globalAlpha = isDimmed ? 0.15 : 1;
+    // What stands for several is as strong as the share of its time in which one of them went on.
+    const share = model.count[slice] > 1 ? model.busy_ns[slice] / Math.max(model.duration_ns[slice], 1) : 1;
+    context.globalAlpha = Math.max(WEAKEST, Math.min(share, 1)) * (this.#isDimmed(slice) ? DIMMED : 1);
     context.fillStyle = colour;
     context.fillRect(from, y, Math.max(to - from - 0.5, 1), height);
-    if (model.status[slice]) this.#failed(context, from, to, y, height);
     const room = Math.floor((to - from - 6) / TEXT_WIDTH);
     if (height >= 12 && to - from >= LEAST_TEXT && room > 2) {
       const { text } = model.nameOf(slice);
@@ -112,19 +122,26 @@ export class Painter {
       context.fillText(whole.length > room ? `${whole.slice(0, room - 1)}…` : whole, from + 4, y + height / 2 + 0.5);
     }
     context.globalAlpha = 1;
-    if (isPath) this.#separatorBelow(context, from, to, y + height);
+    if (model.status[slice]) this.#failed(context, from, y);
   }
 
-  /** A call that failed has a mark that does not depend on colour. */
-  #failed(context, from, to, y, height) {
-    context.strokeStyle = this.palette.accent;
-    context.lineWidth = 2;
-    context.strokeRect(from + 1, y + 1, Math.max(to - from - 2, 1), height - 2);
-  }
-
-  #separatorBelow(context, from, to, y) {
+  /** A call that failed has a flag at its begin, however short it is. */
+  #failed(context, x, y) {
     context.fillStyle = this.palette.accent;
-    context.fillRect(from, y - 2, Math.max(to - from, 1), 2);
+    context.beginPath();
+    context.moveTo(x - MARK, y - 1);
+    context.lineTo(x + MARK, y - 1);
+    context.lineTo(x, y + MARK + 2);
+    context.fill();
+  }
+
+  /** The line below the critical path. */
+  #underline(context, view, row, y) {
+    if (row.first === row.end) return;
+    const from = Math.max(this.x(view, this.model.begin_ns[row.first]), view.left);
+    const to = Math.min(this.x(view, this.model.end(row.end - 1)), view.left + view.width);
+    context.fillStyle = this.palette.accent;
+    context.fillRect(from, y - 2, Math.max(to - from, 0), 2);
   }
 
   /** A quantity over time as an area, each pixel as high as the highest in it. */
@@ -248,8 +265,7 @@ export class Painter {
 
   /** How far the ends of the slice may be off, as whiskers, where that is wide enough to be seen. */
   #bound(context, view, place) {
-    const bound = this.boundOf(this.selected);
-    const reach = bound ? (bound.bound_ns / (view.to - view.from)) * view.width : 0;
+    const reach = (Math.max(this.model.boundOf(this.selected), 0) / (view.to - view.from)) * view.width;
     if (reach < 2) return;
     context.lineWidth = 1;
     for (const x of [place.from, place.to]) {
@@ -262,12 +278,5 @@ export class Painter {
       }
       context.stroke();
     }
-  }
-
-  /** The piece of the clock that placed a slice; `undefined` for one of the host. */
-  boundOf(slice) {
-    const track = this.model.scene.tracks[this.model.rows[this.model.rowOf(slice)].track];
-    const ns = this.model.begin_ns[slice];
-    return track.clock.find((piece) => ns >= piece.from_ns && ns < piece.to_ns) ?? track.clock[0];
   }
 }

@@ -2,6 +2,7 @@
 
 import { histogram, levelChart } from "./charts.js";
 import { element } from "./elements.js";
+import { exactly } from "./search.js";
 import { filterTables, reportTable } from "./tables.js";
 
 /** Fill the panel of a section the first time that it is shown. Returns what to redraw when colours change. */
@@ -51,11 +52,11 @@ function handlerOf(table, page, below, charts) {
 function showHistograms(below, charts, name, page) {
   for (const chart of charts.splice(0)) chart.destroy();
   const own = page.report.histograms.filter((one) => one.name === name);
-  const find = element("button", { on: { click: () => page.find(own[0].search) } }, "find on the timeline");
+  const find = element("button", { on: { click: () => page.find(exactly(own[0].search)) } }, "find on the timeline");
   below.replaceChildren(element("div", { className: "chart-head" }, element("h3", {}, name), find));
   const row = element("div", { className: "chart-row" });
   below.append(row);
-  for (const one of own) charts.push(histogram(row, one, one.unit, page.colours));
+  for (const one of own) charts.push(histogram(row, one, page.colours));
 }
 
 /** Facts as a list of terms. */

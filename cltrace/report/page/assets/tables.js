@@ -28,10 +28,29 @@ export function reportTable(holder, table, onRow) {
     placeholder: "nothing is like that",
   });
   if (onRow) made.on("rowSelected", (row) => onRow(row.getData()));
+  madeReachable(made, spot, Boolean(onRow));
   made.searchedText = new Map(
     table.rows.map((row, id) => [id, row.filter((one) => typeof one === "string").join("\n").toLowerCase()]),
   );
   return made;
+}
+
+/** Let the Tab key reach headers, and rows that do something; Enter or Space acts as a click. */
+function madeReachable(table, spot, hasRows) {
+  table.on("tableBuilt", () => {
+    for (const header of spot.querySelectorAll(".tabulator-col")) header.tabIndex = 0;
+  });
+  if (hasRows) {
+    table.on("renderComplete", () => {
+      for (const row of spot.querySelectorAll(".tabulator-row")) row.tabIndex = 0;
+    });
+  }
+  spot.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    if (!event.target.matches(".tabulator-col, .tabulator-row")) return;
+    event.target.click();
+    event.preventDefault();
+  });
 }
 
 function columnOf({ key, header, unit }) {

@@ -10,11 +10,14 @@ import { PALETTES, coloursOf } from "./palette.js";
 const LEAST_SPAN_NS = 20;
 const ZOOM_STEP = 1.5;
 const PAN_STEP = 0.2;
+const PAGE = 0.8;
 const NEAR_PIXELS = 4;
+const LABEL_PIXELS = 70;
 const MOST_TIMES = 600;
 
 export class Timeline {
-  /** `parts` are the elements of the page: `plot`, `labels`, `overview`; `onSelect` gets a slice or `NONE`. */
+  /** `parts` has the elements `plot` and `labels`, and what is called: `onRange(range)` when the time shown
+   *  changes, `onHover(slice, event, text)`. `onSelect` gets a slice or `NONE`. */
   constructor(model, parts, onSelect) {
     this.model = model;
     this.parts = parts;
@@ -57,9 +60,12 @@ export class Timeline {
     this.show(this.whole.from, this.whole.to);
   }
 
-  /** Zoom in or out about a time. */
+  /** Zoom in or out about a time, which stays where it is. */
   zoom(factor, about = (this.range.from + this.range.to) / 2) {
-    this.show(about - (about - this.range.from) / factor, about + (this.range.to - about) / factor);
+    const { from, to } = this.range;
+    const most = Math.max((to - from) / LEAST_SPAN_NS, 1);
+    const by = Math.min(factor, most);
+    this.show(about - (about - from) / by, about + (to - about) / by);
   }
 
   pan(share) {
@@ -82,6 +88,7 @@ export class Timeline {
       const wide = Math.min(span, Math.max(20 * (end - begin), 2000));
       this.show((begin + end) / 2 - wide / 2, (begin + end) / 2 + wide / 2);
     }
+    if (this.layout.unfoldFor(model.rowOf(slice))) this.#labels();
     this.#scrollTo(model.rowOf(slice));
     this.select(slice);
   }
@@ -96,7 +103,7 @@ export class Timeline {
   /** Select the neighbour of the selected slice in its row, or the nearest slice of a row above or below. */
   step(along, across) {
     const { model, selected } = this;
-    if (selected === NONE) return false;
+    if (selected === NONE) return across ? this.#selectFirst() : false;
     const own = model.rowOf(selected);
     if (along) {
       const next = selected + along;
@@ -114,9 +121,28 @@ export class Timeline {
     return true;
   }
 
-  /** Dim what is not wanted; `null` shows all alike. */
-  highlight(isWanted) {
-    this.painter.isWanted = isWanted;
+  /** Select what is nearest to the middle of the first row that has something in view. */
+  #selectFirst() {
+    const middle = (this.range.from + this.range.to) / 2;
+    const half = (this.range.to - this.range.from) / 2;
+    for (const row of this.layout.rowTops.keys()) {
+      const slice = this.model.isPath(this.model.rows[row]) ? NONE : this.model.nearest(this.model.rows[row], middle, half);
+      if (slice !== NONE) {
+        this.reveal(slice);
+        return true;
+      }
+    }
+    return true;
+  }
+
+  /** Scroll the tracks by a share of what is shown of them. */
+  scroll(share) {
+    this.parts.labels.scrollTop += share * this.parts.labels.clientHeight;
+  }
+
+  /** Dim what a search does not want; `null` shows all alike. */
+  highlight(search) {
+    this.painter.search = search;
     this.plot.redraw(false, false);
   }
 
@@ -133,10 +159,15 @@ export class Timeline {
 
   /** What is at a place of the plot, in CSS pixels from its corner. */
   sliceAt(x, y) {
-    const row = this.layout.rowAt(y + this.parts.labels.scrollTop);
-    if (row === undefined) return NONE;
-    const perPixel = (this.range.to - this.range.from) / this.plot.over.clientWidth;
-    return this.model.nearest(this.model.rows[row], this.plot.posToVal(x, "x"), NEAR_PIXELS * perPixel);
+    const { model } = this;
+    const ns = this.plot.posToVal(x, "x");
+    const within = (NEAR_PIXELS * (this.range.to - this.range.from)) / this.plot.over.clientWidth;
+    const distance = (slice) => Math.max(model.begin_ns[slice] - ns, ns - model.end(slice), 0);
+    return this.layout
+      .rowsAt(y + this.parts.labels.scrollTop)
+      .map((row) => model.nearest(model.rows[row], ns, within))
+      .filter((slice) => slice !== NONE)
+      .reduce((best, one) => (best === NONE || distance(one) < distance(best) ? one : best), NONE);
   }
 
   #options() {
@@ -158,7 +189,8 @@ export class Timeline {
           stroke: ink,
           grid: { stroke: () => this.palette.grid, width: 1 },
           ticks: { stroke: () => this.palette.grid, width: 1, size: 4 },
-          values: (_, splits, __, ___, step) => splits.map((one) => axisText(one, step, Math.abs(this.range.to))),
+          values: (plot, splits, __, ___, step) =>
+            splits.map((one) => (isClear(plot, one) ? axisText(one, step, Math.abs(this.range.to)) : "")),
         },
         { show: false },
       ],
@@ -187,7 +219,7 @@ export class Timeline {
     context.restore();
     this.paintTimes.push(performance.now() - begin);
     if (this.paintTimes.length > MOST_TIMES) this.paintTimes.shift();
-    this.parts.onRange?.(this.range);
+    this.parts.onRange?.(this.range, this.painter.showsEdges && this.painter.hasTooManyEdges);
   }
 
   #dragged(plot) {
@@ -251,6 +283,7 @@ export class Timeline {
     label.className = `label ${item.kind}`;
     label.append(element("span", {}, item.label));
     label.title = item.label;
+    label.dataset.item = this.layout.items.indexOf(item);
     label.style.top = `${item.top}px`;
     label.style.height = `${item.height}px`;
     if (canFold) {
@@ -258,6 +291,7 @@ export class Timeline {
       label.addEventListener("click", () => {
         this.layout.fold(item);
         this.#labels();
+        this.parts.labels.querySelector(`[data-item="${label.dataset.item}"]`).focus();
         this.plot.redraw(false, false);
       });
     }
@@ -274,6 +308,12 @@ export class Timeline {
   }
 }
 
+/** Whether a label of the axis has room at its place: one that is cut would be another number. */
+function isClear(plot, ns) {
+  const x = plot.valToPos(ns, "x");
+  return x >= LABEL_PIXELS / 2 && x <= plot.over.clientWidth - LABEL_PIXELS / 2;
+}
+
 /** What keys do on the timeline. Returns whether the key was one of them. */
 export function timelineKey(timeline, key) {
   const actions = {
@@ -284,13 +324,14 @@ export function timelineKey(timeline, key) {
     a: () => timeline.pan(-PAN_STEP),
     d: () => timeline.pan(PAN_STEP),
     f: () => timeline.showAll(),
-    0: () => timeline.showAll(),
     Enter: () => timeline.zoomToSelected(),
     Escape: () => timeline.select(NONE),
     ArrowLeft: () => timeline.step(-1, 0) || timeline.pan(-PAN_STEP),
     ArrowRight: () => timeline.step(1, 0) || timeline.pan(PAN_STEP),
     ArrowUp: () => timeline.step(0, -1),
     ArrowDown: () => timeline.step(0, 1),
+    PageUp: () => timeline.scroll(-PAGE),
+    PageDown: () => timeline.scroll(PAGE),
   };
   if (!Object.hasOwn(actions, key)) return false;
   actions[key]();
