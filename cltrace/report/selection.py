@@ -1,8 +1,8 @@
 """Sums over a part of the commands: of some kernels, or of some time."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,11 @@ from cltrace.events.apis import COMMAND_KINDS
 from cltrace.report.activity import Line
 from cltrace.report.quantities import time_text
 from cltrace.trace.catalogue import catalogue_of_rows
+from cltrace.trace.collecting import Collected
 from cltrace.trace.commands import ABSENT, Int64s
+from cltrace.trace.measured import columns_of, measured, roll_up, taken_from
 from cltrace.trace.reader import Trace
-from cltrace.trace.rollup import Durations, durations, roll_up
 from cltrace.trace.rollups import KEY_COLUMNS, Group, devices_of, grouped_by
-
-Numbers = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.bool_]
 
 _ALWAYS_READ: Final = {
     "what": "(coalesce(flags, 0) << 16) | api",
@@ -66,18 +65,18 @@ def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[L
     is_meant = _condition(trace, selection)
     # Places and kernels of several processes are one where they have one name.
     numbers: dict[Group, int] = {}
-    parts = []
+    collected = Collected()
     for columns in trace.parts("command", _read_of_each(dimension, selection)):
         commands = _unpacked(columns, dimension)
         chosen = is_meant(commands)
         commands = {name: column[chosen] for name, column in commands.items()}
         positions, names = grouped_by(dimension, commands, catalogue)
-        known = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
-        commands["device_id"] = devices_of(commands["queue_id"], catalogue)
-        parts.append(_compact(known[positions], commands))
-    groups, commands, times = _together(parts)
+        known = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
+        part = measured(commands, devices_of(commands["queue_id"], catalogue))
+        collected.add({"group": known[positions], **columns_of(part)})
     listed = list(numbers)
-    return [Line(*listed[at], rollup) for at, rollup in roll_up(groups, commands, times)]
+    sums = roll_up(collected.take("group"), taken_from(collected))
+    return [Line(*listed[at], rollup) for at, rollup in sums]
 
 
 def _read_of_each(dimension: str, selection: Selection) -> dict[str, str]:
@@ -104,27 +103,6 @@ def _unpacked(columns: dict[str, Int64s], dimension: str) -> dict[str, Int64s]:
         "enter_host_ns": enter,
         "complete_host_ns": np.where(on_host == ABSENT, ABSENT, enter + on_host),
     }
-
-
-def _compact(groups: Int64s, commands: dict[str, Int64s]) -> dict[str, Numbers]:
-    """What sums are made of, of a part of the commands, in as few bytes as that takes."""
-    times = durations(commands)
-    kept = {name: commands[name] for name in ("size_bytes", "start_device_ns", "end_device_ns")}
-    small = {"groups": groups, "flags": commands["flags"], "device_id": commands["device_id"]}
-    return {
-        **kept,
-        **{name: column.astype(np.int32) for name, column in small.items()},
-        **{one.name: getattr(times, one.name) for one in fields(Durations)},
-    }
-
-
-def _together(parts: list[dict[str, Numbers]]) -> tuple[Int64s, dict[str, Int64s], Durations]:
-    """All parts as one. They are used up: each column is in memory once."""
-    columns: dict[str, Any] = {}
-    for name in list(parts[0]) if parts else []:
-        columns[name] = np.concatenate([part.pop(name) for part in parts])
-    times = Durations(*(columns.pop(one.name) for one in fields(Durations)))
-    return columns.pop("groups"), columns, times
 
 
 def _condition(

@@ -20,6 +20,7 @@ from cltrace.trace.views.older import is_of_version
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
+_VERSION_AT: Final = 60
 _LONGEST_VALUE_BYTES: Final = 256 << 20
 _CHECK_PERIOD: Final = 20_000
 """How many steps SQLite's machine takes between two looks at the clock."""
@@ -48,7 +49,7 @@ def open_trace(path: Path) -> sqlite3.Connection:
     _check_header(path)
     try:
         connection = sqlite3.connect(
-            f"file:{_escaped(path)}?mode=ro",
+            f"file:{as_uri(path)}?mode=ro",
             uri=True,
             isolation_level=None,
             check_same_thread=False,
@@ -119,7 +120,13 @@ def _check_identity(header: bytes, path: Path) -> None:
         )
 
 
-def _escaped(path: Path) -> str:
+def version_of(path: Path) -> int:
+    """The schema version of a trace that has been opened, as its header says."""
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(_HEADER_BYTES)[_VERSION_AT : _VERSION_AT + 4], "big")
+
+
+def as_uri(path: Path) -> str:
     """A path as it is written in a URI: SQLite reads `?`, `#` and `%` in it."""
     text = str(path.absolute())
     return text.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,9 +11,8 @@ import numpy as np
 from cltrace.errors import DamagedTraceError, UsageError
 from cltrace.trace import schema
 from cltrace.trace.catalogue import catalogue_of_rows
-from cltrace.trace.commands import ABSENT, Int64s
-from cltrace.trace.guard import open_trace
-from cltrace.trace.reader import whole_number
+from cltrace.trace.guard import open_trace, version_of
+from cltrace.trace.reader import Trace, whole_number
 from cltrace.trace.rollups import Grouping, groupings, write_rollups
 from cltrace.trace.schema import Table
 from cltrace.trace.store import Store
@@ -25,7 +24,6 @@ _SUMMED_COLUMNS: Final = (
     *("queued_device_ns", "start_device_ns", "end_device_ns", "complete_host_ns", "size_bytes"),
     "flags",
 )
-_ROWS_AT_ONCE: Final = 20_000
 
 
 def merge(paths: Sequence[Path], target: Path) -> int:
@@ -86,51 +84,35 @@ class _Merger:
         meta = dict(read("SELECT key, value FROM meta"))
         self._metas.append({**meta, "path": str(path)})
         used = dict(self._offsets)
+        version = version_of(path)
+        copied = {}
         for table in schema.TABLES:
-            if table.name in _NOT_COPIED:
+            if table.name in _NOT_COPIED or table.since > version:
                 continue
             highest = 0
             if "id" in table.column_names:
                 highest = read(f"SELECT coalesce(max(id), 0) FROM {table.name}")[0][0]
             self._offsets[table.name] = used.get(table.name, 0) + int(highest)
-            self._store.insert(table, _moved(connection, table, used))
+            copied[table] = _moved(table, used)
+        self._store.copy(path, copied)
         process_offset = used.get("process", 0)
         for process, *rest in read("SELECT * FROM api_rollup"):
             self._process_sums.append((process + process_offset, *rest))
-        columns = _command_columns(connection)
-        self._grouping.add_commands(groupings(columns, catalogue_of_rows(read, used)), columns)
-        self.commands += len(columns["api"])
+        catalogue = catalogue_of_rows(read, used)
+        with Trace(path) as trace:
+            for columns in trace.parts("command", {name: name for name in _SUMMED_COLUMNS}):
+                commands = {**columns, "flags": np.maximum(columns["flags"], 0)}
+                self._grouping.add_commands(groupings(commands, catalogue), commands)
+                self.commands += len(commands["api"])
 
 
-def _moved(
-    connection: sqlite3.Connection, table: Table, offsets: dict[str, int]
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table with all numbers moved behind those that are used."""
-    moves = [
-        offsets.get(table.name if name == "id" else REFERENCES.get(name, ""), 0)
+def _moved(table: Table, offsets: dict[str, int]) -> list[str]:
+    """The columns of a table with all numbers moved behind those that are used, as SQL."""
+    moves = {
+        name: offsets.get(table.name if name == "id" else REFERENCES.get(name, ""), 0)
         for name in table.column_names
-    ]
-    cursor = connection.execute(f"SELECT {', '.join(table.column_names)} FROM {table.name}")
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        for row in rows:
-            yield tuple(
-                value + move if move and value is not None else value
-                for value, move in zip(row, moves, strict=True)
-            )
-
-
-def _command_columns(connection: sqlite3.Connection) -> dict[str, Int64s]:
-    """The columns that sums are made of, as the trace has them."""
-    absent = int(ABSENT)
-    cursor = connection.execute(f"SELECT {', '.join(_SUMMED_COLUMNS)} FROM command")
-    parts = [np.empty((0, len(_SUMMED_COLUMNS)), np.int64)]
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        whole = [[absent if value is None else value for value in row] for row in rows]
-        parts.append(np.array(whole, np.int64))
-    table = np.concatenate(parts)
-    columns = {name: table[:, index] for index, name in enumerate(_SUMMED_COLUMNS)}
-    columns["flags"] = np.where(columns["flags"] == absent, 0, columns["flags"])
-    return columns
+    }
+    return [f"{name} + {move}" if move else name for name, move in moves.items()]
 
 
 def _numbers(metas: list[dict[str, Any]], key: str) -> list[int]:

@@ -1,8 +1,8 @@
 """Exact summaries of the commands, made once while their columns are in memory."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class Rollup:
     first_wait_ns: int
 
 
-def durations(commands: dict[str, Int64s]) -> Durations:
+def durations(commands: Mapping[str, Int64s]) -> Durations:
     """The durations and waits of commands, given as columns."""
     queued, start, end = (commands[f"{stage}_device_ns"] for stage in ("queued", "start", "end"))
     complete, enter = commands["complete_host_ns"], commands["enter_host_ns"]
@@ -64,21 +64,6 @@ def durations(commands: dict[str, Int64s]) -> Durations:
     return Durations(duration, has_stamps | has_completion, has_stamps, waited, is_waited)
 
 
-def roll_up(
-    groups: Int64s, commands: dict[str, Int64s], times: Durations
-) -> Iterator[tuple[int, Rollup]]:
-    """For each number in `groups` (one a command), what the commands with it add up to.
-
-    Of `commands`, `device_id` tells devices apart: stamps of several are of several clocks.
-    """
-    if not len(groups):
-        return
-    order = np.argsort(groups, kind="stable")
-    numbers, begin = np.unique(groups[order], return_index=True)
-    for number, members in zip(numbers.tolist(), np.split(order, begin[1:]), strict=True):
-        yield number, _of(members, commands, times)
-
-
 def busy_ns(start_ns: Int64s, end_ns: Int64s) -> int:
     """How long at least one of the intervals was open: the length of their union."""
     if not len(start_ns):
@@ -89,47 +74,9 @@ def busy_ns(start_ns: Int64s, end_ns: Int64s) -> int:
     return int(np.maximum(end - np.maximum(start, covered_until), 0).sum())
 
 
-def busy_of_devices_ns(device: Int64s, start_ns: Int64s, end_ns: Int64s) -> int:
+def busy_of_devices_ns(device: NDArray[np.integer[Any]], start_ns: Int64s, end_ns: Int64s) -> int:
     """`busy_ns` of each device by itself, added up: there is no clock that they share."""
     return sum(busy_ns(start_ns[device == one], end_ns[device == one]) for one in np.unique(device))
-
-
-def _of(members: Int64s, commands: dict[str, Int64s], times: Durations) -> Rollup:
-    duration = times.duration_ns[members][times.is_timed[members]]
-    waits = times.wait_ns[members][times.is_waited[members]]
-    sizes = commands["size_bytes"][members]
-    first = members[commands["flags"][members] & FIRST_LAUNCH != 0]
-    first_waits = _nonnegative(times.wait_ns[first][commands["start_device_ns"][first] != ABSENT])
-    on_device = members[times.has_stamps[members]]
-    return Rollup(
-        calls=len(members),
-        timed_calls=len(duration),
-        total_ns=int(duration.sum()),
-        min_ns=int(duration.min()) if len(duration) else None,
-        median_ns=_median(duration),
-        max_ns=int(duration.max()) if len(duration) else None,
-        busy_ns=busy_of_devices_ns(
-            commands["device_id"][on_device],
-            commands["start_device_ns"][on_device],
-            commands["end_device_ns"][on_device],
-        )
-        if len(on_device)
-        else None,
-        size_bytes=int(sizes[sizes != ABSENT].sum()),
-        waited_calls=len(waits),
-        wait_total_ns=int(waits.sum()),
-        wait_median_ns=_median(waits),
-        first_calls=len(first),
-        first_wait_ns=int(first_waits.sum()),
-    )
-
-
-def _median(values: Int64s) -> float | None:
-    return float(np.median(values)) if len(values) else None
-
-
-def _nonnegative(values: Int64s) -> Int64s:
-    return values[values >= 0]
 
 
 @dataclass(frozen=True, slots=True)

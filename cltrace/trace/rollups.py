@@ -1,23 +1,20 @@
 """Which commands are summed up together, and the rows that the sums become."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.trace import schema
 from cltrace.trace.catalogue import Catalogue, Name
+from cltrace.trace.collecting import Collected
 from cltrace.trace.commands import Int64s
-from cltrace.trace.rollup import (
-    ApiRollup,
-    Durations,
-    Rollup,
-    durations,
-    roll_up,
-    roll_up_apis,
-)
+from cltrace.trace.measured import Measured, columns_of, measured, roll_up, taken_from
+from cltrace.trace.rollup import ApiRollup, Rollup, roll_up_apis
 from cltrace.trace.store import Store
 
 WHOLE_DEVICE: Final = "whole-device"
@@ -38,16 +35,6 @@ KEY_COLUMNS: Final[Mapping[str, str]] = {
 }
 """The column of commands that tells the groups of a dimension apart."""
 
-_SUMMED_COLUMNS: Final = (
-    "enter_host_ns",
-    "queued_device_ns",
-    "start_device_ns",
-    "end_device_ns",
-    "complete_host_ns",
-    "size_bytes",
-    "flags",
-)
-
 
 class Group(NamedTuple):
     """What the commands of a group have in common: a key for machines, a label for people."""
@@ -66,8 +53,7 @@ class Grouping:
 
     def __init__(self) -> None:
         self._numbers: dict[str, dict[Group, int]] = {name: {} for name in DIMENSIONS}
-        self._groups: dict[str, list[Int64s]] = {name: [] for name in DIMENSIONS}
-        self._columns: dict[str, list[Int64s]] = {name: [] for name in _SUMMED_COLUMNS}
+        self._groups, self._commands = Collected(), Collected()
         self._apis: list[tuple[int, ApiRollup]] = []
 
     def add(
@@ -79,25 +65,22 @@ class Grouping:
 
     def add_commands(self, groups: Groups, commands: dict[str, Int64s]) -> None:
         """Add commands without their host calls."""
+        part: dict[str, NDArray[np.int32]] = {}
         for dimension, (positions, found) in groups.items():
             numbers = self._numbers[dimension]
             known = [numbers.setdefault(group, len(numbers)) for group in found]
-            self._groups[dimension].append(np.array(known, np.int64)[positions])
-        for name, parts in self._columns.items():
-            parts.append(commands[name])
+            part[dimension] = np.array(known, np.int32)[positions]
+        self._groups.add(part)
+        self._commands.add(columns_of(measured(commands, part[WHOLE_DEVICE])))
 
     def rollups(self) -> Iterable[tuple[str, Group, Rollup]]:
-        """The sums of each group of each dimension."""
-        if not self._columns["flags"]:
-            return
-        columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
-        columns["device_id"] = np.concatenate(self._groups[WHOLE_DEVICE])
-        times = durations(columns)
+        """The sums of each group of each dimension. What was collected is used up."""
+        commands = taken_from(self._commands)
         done: dict[bytes, dict[int, Rollup]] = {}
         for dimension in DIMENSIONS:
-            numbers = np.concatenate(self._groups[dimension])
+            numbers = self._groups.take(dimension)
             groups = list(self._numbers[dimension])
-            for number, rollup in _shared(numbers, columns, times, done).items():
+            for number, rollup in _shared(numbers, commands, done).items():
                 yield dimension, groups[number], rollup
 
     @property
@@ -107,17 +90,15 @@ class Grouping:
 
 
 def _shared(
-    numbers: Int64s,
-    columns: dict[str, Int64s],
-    times: Durations,
-    done: dict[bytes, dict[int, Rollup]],
+    numbers: NDArray[np.int32], commands: Measured, done: dict[bytes, dict[int, Rollup]]
 ) -> dict[int, Rollup]:
     """The rollups of a partition. One that an earlier dimension had already is not done again."""
     found, first, canonical = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))
-    partition = order[canonical].astype(np.int32).tobytes()
+    groups = order.astype(np.int32)[canonical]
+    partition = hashlib.blake2b(groups.tobytes()).digest()
     if partition not in done:
-        done[partition] = dict(roll_up(order[canonical], columns, times))
+        done[partition] = dict(roll_up(groups, commands))
     return {int(found[at]): done[partition][int(order[at])] for at in range(len(found))}
 
 

@@ -3,12 +3,13 @@
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import OutputError
 from cltrace.trace.commands import ABSENT, Int64s
+from cltrace.trace.guard import as_uri
 from cltrace.trace.schema import (
     APPLICATION_ID,
     LARGE_PAGE_BYTES,
@@ -38,13 +39,33 @@ class Store:
         with self._said_plainly():
             self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
-            self._connection = sqlite3.connect(self._temporary, isolation_level=None)
+            address = f"file:{as_uri(self._temporary)}"
+            self._connection = sqlite3.connect(address, isolation_level=None, uri=True)
             self._prepare()
 
     def insert(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
         """Insert rows, given as sequences in the order of the table's columns."""
         with self._said_plainly():
             self._connection.executemany(table.insert_sql, rows)
+
+    def copy(self, path: Path, tables: Mapping[Table, Sequence[str]]) -> None:
+        """Insert all rows of some tables of the trace at `path`, as SQL expressions over their columns.
+
+        The trace has been looked at: nothing but tables of ours is in it. SQLite copies by itself, which
+        takes a tenth of the time that rows take on their way through Python.
+        """
+        with self._said_plainly():
+            self._connection.execute("COMMIT")
+            self._connection.execute("ATTACH ? AS source", (f"file:{as_uri(path)}?mode=ro",))
+            self._connection.execute("BEGIN")
+            for table, expressions in tables.items():
+                self._connection.execute(
+                    f"INSERT INTO main.{table.name} SELECT {', '.join(expressions)} "
+                    f"FROM source.{table.name}"
+                )
+            self._connection.execute("COMMIT")
+            self._connection.execute("DETACH source")
+            self._connection.execute("BEGIN")
 
     def insert_columns(self, table: Table, columns: dict[str, Int64s]) -> None:
         """Insert rows, given as columns by name; `ABSENT` and missing columns become NULL.

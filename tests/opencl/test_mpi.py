@@ -29,7 +29,7 @@ def test_each_rank_has_its_trace_and_merge_puts_them_together(
     done = run(sys.executable, "-m", "cltrace", "run", "-q", TICK, "x", command=mpiexec)
     assert done.status == 0, done.stderr
     assert done.stdout.splitlines() == ["['x']"] * 2
-    traces = sorted(tmp_path.glob("tick-*.cltrace"))
+    traces = sorted(tmp_path.glob("tick-*.cltrace"), key=lambda one: one.name.split("-")[2])
     assert [one.name.split("-")[2] for one in traces] == ["rank0", "rank1"]
     for rank, path in enumerate(traces):
         with cltrace.load(path) as trace:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH
-from cltrace.trace.rollup import busy_ns, durations, roll_up, roll_up_apis
+from cltrace.trace.measured import measured, roll_up
+from cltrace.trace.rollup import busy_ns, roll_up_apis
 
 TIME = st.integers(0, 50)
 MAYBE = st.none() | TIME
@@ -71,7 +72,7 @@ def wait_of(row: dict[str, Any]) -> int | None:
 def test_sums_are_those_of_the_commands(rows: list[dict[str, Any]]) -> None:
     columns = columns_of(rows)
     groups = np.array([row["group"] for row in rows], np.int64)
-    found = dict(roll_up(groups, columns, durations(columns)))
+    found = dict(roll_up(groups, measured(columns, columns["device_id"])))
     assert sorted(found) == sorted({row["group"] for row in rows})
     for group, rollup in found.items():
         members = [row for row in rows if row["group"] == group]
