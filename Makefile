@@ -1,7 +1,7 @@
 # `make check` is what CI runs, step by step, the cheapest first.
 PYTHON ?= python3
 
-.PHONY: check format lint types imports test docs bench
+.PHONY: check format lint types imports test docs bench bench-tenth
 
 check: lint types imports test
 
@@ -27,3 +27,14 @@ docs:
 
 bench:
 	$(PYTHON) benchmarks/overhead.py
+	$(PYTHON) benchmarks/timeline.py
+	$(PYTHON) benchmarks/page.py
+	$(PYTHON) benchmarks/cluster.py
+	$(PYTHON) benchmarks/clocks.py
+
+# A tenth of each, for continuous integration: that they run, and what they say there.
+bench-tenth:
+	$(PYTHON) benchmarks/timeline.py --launches 100000 --rounds 2
+	$(PYTHON) benchmarks/page.py --commands 10000,100000 --rounds 2
+	$(PYTHON) benchmarks/cluster.py --launches 125000 --rounds 2
+	$(PYTHON) benchmarks/clocks.py --seconds 4

@@ -94,7 +94,7 @@ def _append(
     }
     kinds = [kind_of(view.name, column.name) for column in view.columns]
     arrays = [
-        pa.array([_fitting(value, kind) for value in column], types[kind])
+        _array(pa, column, kind, types[kind])
         for column, kind in zip(
             zip(*rows, strict=True) if rows else [()] * len(kinds), kinds, strict=True
         )
@@ -104,6 +104,14 @@ def _append(
         directory.mkdir(parents=True, exist_ok=True)
         writers[directory] = parquet.ParquetWriter(directory / "part-0.parquet", table.schema)
     writers[directory].write_table(table)
+
+
+def _array(pa: Any, column: Sequence[Any], kind: ValueKind, type_: Any) -> Any:
+    """A column as Arrow has it. Values are looked at one by one only where some do not fit."""
+    try:
+        return pa.array(column, type_)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError):
+        return pa.array([_fitting(value, kind) for value in column], type_)
 
 
 def _fitting(value: Any, kind: ValueKind) -> Any:

@@ -217,6 +217,7 @@ async function start() {
   byId("columns").remove();
   const page = new Page(report, new Model(report.scene, columns));
   page.start();
+  performance.mark("ready");
   // For those who look into the page with the browser's own tools.
   window.cltrace = page;
 }
