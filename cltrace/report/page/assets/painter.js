@@ -6,7 +6,7 @@ import { inkOn } from "./palette.js";
 import { NONE, firstWhere } from "./model.js";
 
 const NARROW = 1.5;
-const TEXT_WIDTH = 6.4;
+const TEXT_WIDTH = 7;
 const LEAST_TEXT = 30;
 const WEAKEST = 0.3;
 const LOOKED_AT = 8;
