@@ -19,7 +19,8 @@ from cltrace.trace.reader import Trace
 from cltrace.trace.rollups import KEY_COLUMNS, Group, devices_of, grouped_by
 
 _ALWAYS_READ: Final = {
-    "what": "(coalesce(flags, 0) << 16) | api",
+    "what": "CASE WHEN api BETWEEN 0 AND 65535 AND coalesce(flags, 0) BETWEEN 0 AND 1 << 46 "
+    "THEN (coalesce(flags, 0) << 16) | api ELSE 'damaged' END",
     "on_host_ns": "complete_host_ns - enter_host_ns",
     **{
         name: name
@@ -27,6 +28,10 @@ _ALWAYS_READ: Final = {
     },
 }
 """What is read of each command. Making numbers of rows takes the time: small ones share a number."""
+_PACKED: Final = (
+    "CASE WHEN coalesce(queue_id, 0) BETWEEN 0 AND 1 << 30 AND coalesce({key}, 0) BETWEEN 0 AND 1 << 31 "
+    "THEN (coalesce(queue_id, 0) << 32) | coalesce({key}, 0) ELSE 'damaged' END"
+)
 _MOST_MISSING: Final = 1 << 20
 """How many numbers may be missing among launches: a recording that was cut short has gaps."""
 
@@ -82,7 +87,7 @@ def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[L
 def _read_of_each(dimension: str, selection: Selection) -> dict[str, str]:
     """SQL expressions for what is to be known of each command."""
     key = KEY_COLUMNS[dimension]
-    wanted = {**_ALWAYS_READ, "where": f"(coalesce(queue_id, 0) << 32) | coalesce({key}, 0)"}
+    wanted = {**_ALWAYS_READ, "where": _PACKED.format(key=key)}
     if selection.kernel is not None and key != "launch_id":
         wanted["launch_id"] = "launch_id"
     if (selection.from_ns, selection.to_ns) != (None, None):

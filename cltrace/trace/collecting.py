@@ -13,7 +13,8 @@ _ROWS_A_BLOCK: Final = 1 << 22
 class Collected:
     """Columns by name, all of one length. Each has the type that its first part has."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rows_a_block: int = _ROWS_A_BLOCK) -> None:
+        self._size = rows_a_block
         self._blocks: list[dict[str, NDArray[Any]]] = []
         self._free = 0
 
@@ -24,11 +25,11 @@ class Collected:
         while begin < count:
             if not self._free:
                 self._blocks.append(
-                    {name: np.empty(_ROWS_A_BLOCK, one.dtype) for name, one in part.items()}
+                    {name: np.empty(self._size, one.dtype) for name, one in part.items()}
                 )
-                self._free = _ROWS_A_BLOCK
+                self._free = self._size
             rows = min(count - begin, self._free)
-            at = _ROWS_A_BLOCK - self._free
+            at = self._size - self._free
             for name, column in part.items():
                 self._blocks[-1][name][at : at + rows] = column[begin : begin + rows]
             begin += rows
@@ -39,5 +40,5 @@ class Collected:
         parts = [block.pop(name) for block in self._blocks]
         if not parts:
             return np.empty(0, np.int64)
-        parts[-1] = parts[-1][: _ROWS_A_BLOCK - self._free]
+        parts[-1] = parts[-1][: self._size - self._free]
         return parts[0].copy() if len(parts) == 1 else np.concatenate(parts)

@@ -6,12 +6,14 @@ by statement, with what cltrace writes, nothing else may be in it, and the views
 our own table in memory. After that only reading is authorised, and only of our tables and views.
 """
 
+import os
 import re
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from cltrace.errors import DamagedTraceError, NewerTraceError, NotATraceError, TraceError
 from cltrace.trace.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
@@ -49,7 +51,7 @@ def open_trace(path: Path) -> sqlite3.Connection:
     _check_header(path)
     try:
         connection = sqlite3.connect(
-            f"file:{as_uri(path)}?mode=ro",
+            f"{as_uri(path)}?mode=ro",
             uri=True,
             isolation_level=None,
             check_same_thread=False,
@@ -127,9 +129,8 @@ def version_of(path: Path) -> int:
 
 
 def as_uri(path: Path) -> str:
-    """A path as it is written in a URI: SQLite reads `?`, `#` and `%` in it."""
-    text = str(path.absolute())
-    return text.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    """A path as SQLite reads it in a URI, whatever bytes are in its name."""
+    return "file://" + quote(os.fsencode(path.absolute()))
 
 
 def _restrict(connection: sqlite3.Connection) -> None:

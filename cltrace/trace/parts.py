@@ -8,14 +8,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Final
+from typing import Final, cast
 
 import numpy as np
 
-from cltrace.errors import DamagedTraceError
+import cltrace
+from cltrace.errors import DamagedTraceError, TraceError
 from cltrace.trace.commands import Int64s
+from cltrace.trace.part_worker import REFUSED
+from cltrace.trace.source import Source
 
 _ROWS_A_PART: Final = 250_000
 _MOST_WORKERS: Final = 4
@@ -23,45 +27,51 @@ _START: Final = (
     "import sys; sys.path[:] = {path!r}; from cltrace.trace.part_worker import main; main({task!r})"
 )
 
+Process = subprocess.Popen[bytes]
+
 
 def worker_count(rows: int) -> int:
     """How many processes are worth starting to read so many rows; 1 when none is."""
-    if rows < 2 * _ROWS_A_PART or not sys.executable:
+    if rows < 2 * _ROWS_A_PART or not os.access(sys.executable or "", os.X_OK):
         return 1
-    return max(min(os.cpu_count() or 1, _MOST_WORKERS, rows // _ROWS_A_PART), 1)
+    return max(min(len(os.sched_getaffinity(0)), _MOST_WORKERS, rows // _ROWS_A_PART), 1)
 
 
 def parts_of(
-    path: Path, table: str, expressions: Mapping[str, str], ids: tuple[int, int], workers: int
+    source: Source, highest: int, workers: int, *, rows_a_part: int = _ROWS_A_PART
 ) -> Iterator[dict[str, Int64s]]:
-    """SQL expressions by name, of the rows with numbers from `ids[0]` to `ids[1]`, part after part.
+    """The columns of a source, of rows with numbers from 1 to `highest`, part after part.
 
-    NULL is `ABSENT`. Raises: `DamagedTraceError`.
+    NULL is `ABSENT`. Raises: `TraceError`.
     """
-    low, high = ids
     parts = [
-        (first, min(first + _ROWS_A_PART - 1, high)) for first in range(low, high + 1, _ROWS_A_PART)
+        (first, min(first + rows_a_part - 1, highest))
+        for first in range(1, highest + 1, rows_a_part)
     ]
     with contextlib.ExitStack() as stack:
         readers = [
-            stack.enter_context(
-                _reader(path, table, list(expressions.values()), parts[number::workers])
-            )
+            stack.enter_context(_reader(source, parts[number::workers]))
             for number in range(workers)
         ]
         for number in range(len(parts)):
-            yield _received(readers[number % workers], list(expressions), path)
+            yield _received(readers[number % workers], source)
 
 
 @contextlib.contextmanager
-def _reader(
-    path: Path, table: str, wanted: Sequence[str], parts: Sequence[tuple[int, int]]
-) -> "Iterator[subprocess.Popen[bytes]]":
+def _reader(source: Source, parts: Sequence[tuple[int, int]]) -> Iterator[Process]:
     """A process that reads some parts. It ends with the block, whatever it is doing."""
-    task = {"path": str(path.resolve()), "table": table, "wanted": wanted, "parts": parts}
-    code = _START.format(path=sys.path, task=json.dumps(task))
+    task = {
+        "path": str(source.path.absolute()),
+        "identity": source.identity,
+        "table": source.table,
+        "wanted": list(source.expressions.values()),
+        "parts": parts,
+    }
+    # It imports what this process would, but nothing of the directory that it happens to be in.
+    own = str(Path(cltrace.__file__).parents[1])
+    path = [*(one for one in map(str, sys.path) if Path(one).is_absolute()), own]
     with subprocess.Popen(
-        [sys.executable, "-I", "-c", code],
+        [sys.executable, "-I", "-c", _START.format(path=path, task=json.dumps(task))],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -72,21 +82,27 @@ def _reader(
             process.kill()
 
 
-def _received(
-    process: "subprocess.Popen[bytes]", names: Sequence[str], path: Path
-) -> dict[str, Int64s]:
+def _received(process: Process, source: Source) -> dict[str, Int64s]:
     """The next part that a process has read."""
-    assert process.stdout is not None
-    count = int(_numbers(process.stdout, 1, process, path)[0])
-    return {name: _numbers(process.stdout, count, process, path) for name in names}
+    count = int(_numbers(process, 1, source)[0])
+    return {name: _numbers(process, count, source) for name in source.expressions}
 
 
-def _numbers(
-    stream: IO[bytes], count: int, process: "subprocess.Popen[bytes]", path: Path
-) -> Int64s:
-    raw = stream.read(8 * count)
-    if len(raw) < 8 * count:
-        said = process.stderr.read().decode(errors="replace") if process.stderr else ""
-        last = said.strip().splitlines()[-1:] or ["its reader ended early"]
-        raise DamagedTraceError(f"{path} is damaged: {last[0]}")
-    return np.frombuffer(raw, np.int64)
+def _numbers(process: Process, count: int, source: Source) -> Int64s:
+    stream = cast("BufferedReader", process.stdout)
+    found = np.empty(count, np.int64)
+    if stream.readinto(found.view(np.uint8)) < found.nbytes:  # type: ignore[arg-type] # it is a buffer
+        _raise_for(process, source.path)
+    return found
+
+
+def _raise_for(process: Process, path: Path) -> None:
+    """Say why a process ended early. Raises: `TraceError`."""
+    assert process.stderr is not None
+    said = process.stderr.read().decode(errors="replace").strip().splitlines()
+    status = process.wait()
+    if status == REFUSED and said:
+        kind = DamagedTraceError if " is damaged" in said[-1] else TraceError
+        raise kind(said[-1])
+    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    raise TraceError(f"{path} cannot be read: a process that reads it {how}")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import DamagedTraceError, QueryError
 from cltrace.trace.guard import open_trace
-from cltrace.trace.validation import check_short_tables, check_tables
+from cltrace.trace.source import Source, identity_of
+from cltrace.trace.validation import check_numbering, check_short_tables, check_tables
 from cltrace.trace.views import VIEWS
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Trace:
         """Open the trace at `path`. Raises: `TraceError`."""
         self.path: Final = path
         self._connection = open_trace(path)
+        self._identity = identity_of(path)
         try:
             with self._said_plainly():
                 check_short_tables(self._connection, path)
@@ -111,15 +113,14 @@ class Trace:
         """
         from cltrace.trace.parts import parts_of, worker_count  # noqa: PLC0415 - as in `columns`
 
-        # Each by itself is found at an end of the table, together they would take a walk through it.
-        low, high = (
-            self.rows(f"SELECT coalesce({one}(id), 0) FROM {table}")[0][0] for one in ("min", "max")
-        )
-        workers = worker_count(high - low)
+        with self._said_plainly():
+            highest = check_numbering(self._connection, self.path, table)
+        workers = worker_count(highest)
         if workers == 1:
             yield self.columns(expressions, f"{table} ORDER BY id")
         else:
-            yield from parts_of(self.path, table, expressions, (low, high), workers)
+            source = Source(self.path, self._identity, table, expressions)
+            yield from parts_of(source, highest, workers)
 
     def check_tables(self, *names: str) -> None:
         """See that every value in some tables is one that cltrace could have written.

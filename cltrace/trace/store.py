@@ -3,11 +3,11 @@
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from cltrace.errors import OutputError
+from cltrace.errors import DamagedTraceError, OutputError, TraceError
 from cltrace.trace.commands import ABSENT, Int64s
 from cltrace.trace.guard import as_uri
 from cltrace.trace.schema import (
@@ -23,6 +23,7 @@ from cltrace.trace.validation import check_short_tables
 from cltrace.trace.views import VIEWS
 
 _ROWS_AT_ONCE: Final = 16_384
+_UNREADABLE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN)
 
 
 class Store:
@@ -39,7 +40,7 @@ class Store:
         with self._said_plainly():
             self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
-            address = f"file:{as_uri(self._temporary)}"
+            address = as_uri(self._temporary)
             self._connection = sqlite3.connect(address, isolation_level=None, uri=True)
             self._prepare()
 
@@ -54,10 +55,11 @@ class Store:
         The trace has been looked at: nothing but tables of ours is in it. SQLite copies by itself, which
         takes a tenth of the time that rows take on their way through Python.
         """
-        with self._said_plainly():
+        with self._said_plainly(), _blamed_on(path):
             self._connection.execute("COMMIT")
-            self._connection.execute("ATTACH ? AS source", (f"file:{as_uri(path)}?mode=ro",))
+            self._connection.execute("ATTACH ? AS source", (f"{as_uri(path)}?mode=ro",))
             self._connection.execute("BEGIN")
+            self._check_source(path, tables)
             for table, expressions in tables.items():
                 self._connection.execute(
                     f"INSERT INTO main.{table.name} SELECT {', '.join(expressions)} "
@@ -107,9 +109,20 @@ class Store:
 
     def discard(self) -> None:
         """Leave nothing behind."""
-        with contextlib.suppress(sqlite3.Error):
+        # There is no connection yet when making one failed.
+        with contextlib.suppress(sqlite3.Error, AttributeError):
             self._connection.close()
         self._temporary.unlink(missing_ok=True)
+
+    def _check_source(self, path: Path, tables: Collection[Table]) -> None:
+        """See that what is attached has these tables, as we make them: it was opened anew."""
+        found = dict(
+            self._connection.execute(
+                "SELECT name, sql FROM source.sqlite_schema WHERE type = 'table'"
+            )
+        )
+        if any(found.get(table.name) != table.create_sql for table in tables):
+            raise TraceError(f"{path} was replaced while it was read")
 
     def _prepare(self) -> None:
         execute = self._connection.execute
@@ -117,6 +130,9 @@ class Store:
         execute("PRAGMA journal_mode = OFF")
         execute("PRAGMA synchronous = OFF")
         execute("PRAGMA locking_mode = EXCLUSIVE")
+        # What is attached may be a stranger's.
+        execute("PRAGMA trusted_schema = OFF")
+        execute("PRAGMA cell_size_check = ON")
         execute(f"PRAGMA page_size = {self._page_bytes}")
         execute(f"PRAGMA application_id = {APPLICATION_ID}")
         execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -136,8 +152,19 @@ class Store:
 
     def discard_quietly(self) -> None:
         """As `discard`, whatever happens."""
-        with contextlib.suppress(OSError, AttributeError):
+        with contextlib.suppress(OSError):
             self.discard()
+
+
+@contextlib.contextmanager
+def _blamed_on(path: Path) -> Iterator[None]:
+    """What SQLite cannot read while it copies is the fault of the trace that it copies."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF in _UNREADABLE:
+            raise DamagedTraceError(f"{path} is damaged: {error}") from error
+        raise
 
 
 def _word(part: Int64s | None) -> str:

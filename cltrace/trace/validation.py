@@ -77,6 +77,15 @@ def check_values(connection: sqlite3.Connection, path: Path) -> None:
     _check(connection, path, schema.TABLES)
 
 
+def check_numbering(connection: sqlite3.Connection, path: Path, name: str) -> int:
+    """See that the rows of a table are numbered as cltrace does it, and return the highest number.
+
+    Raises: `DamagedTraceError`.
+    """
+    table = next(one for one in schema.TABLES if one.name == name)
+    return _check_numbers(connection, path, table)
+
+
 def check_tables(connection: sqlite3.Connection, path: Path, names: Collection[str]) -> None:
     """`check_values` of some tables. Raises: `DamagedTraceError`."""
     _check(connection, path, [one for one in schema.TABLES if one.name in names])
