@@ -9,9 +9,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from io import BufferedReader
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -20,6 +19,9 @@ from cltrace.errors import DamagedTraceError, TraceError
 from cltrace.trace.commands import Int64s
 from cltrace.trace.part_worker import REFUSED
 from cltrace.trace.source import Source
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 _ROWS_A_PART: Final = 250_000
 _MOST_WORKERS: Final = 4
