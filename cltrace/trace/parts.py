@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-import cltrace
 from cltrace.errors import DamagedTraceError, TraceError
 from cltrace.trace.commands import Int64s
 from cltrace.trace.part_worker import REFUSED
@@ -70,7 +69,7 @@ def _reader(source: Source, parts: Sequence[tuple[int, int]]) -> Iterator[Proces
         "parts": parts,
     }
     # It imports what this process would, but nothing of the directory that it happens to be in.
-    own = str(Path(cltrace.__file__).parents[1])
+    own = str(Path(__file__).parents[2])
     path = [*(one for one in map(str, sys.path) if Path(one).is_absolute()), own]
     with subprocess.Popen(
         [sys.executable, "-I", "-c", _START.format(path=path, task=json.dumps(task))],
