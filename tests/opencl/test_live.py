@@ -81,16 +81,15 @@ def test_what_is_no_terminal_gets_nothing(run: Runner) -> None:
 
 @pytest.mark.opencl
 def test_the_cursor_stays_where_the_program_left_it(tmp_path: Path) -> None:
-    code = (
-        HEAD
-        + "print('progress: ', end='', flush=True); time.sleep(1.5); print('done', flush=True)\n"
-    )
+    code = "print('progress: ', end='', flush=True)\n" + HEAD
+    code += "time.sleep(1.5); print('done', flush=True)\n"
     words = [sys.executable, "-m", "cltrace", "run", "--live", "-q", "-o", "t.cltrace"]
     status, got = on_a_terminal([*words, sys.executable, "-c", code], tmp_path)
     assert status == 0
-    room = got.partition("progress: ")[2].partition("done")[0]
-    assert "\x1bD" * 6 + "\x1b[6A" in room
-    assert "\n" not in room
+    before = got.partition("done")[0]
+    # On a slow machine the display may have been there first.
+    assert "\x1bD" * 6 + "\x1b[6A" in before
+    assert "\n" not in before.partition("progress: ")[2]
 
 
 @pytest.mark.opencl

@@ -1,7 +1,9 @@
 """Long tables read in parts by several processes: the same numbers, or a plain word about why not."""
 
+import contextlib
 import os
 import shutil
+import signal
 import sqlite3
 import threading
 from pathlib import Path
@@ -112,19 +114,29 @@ def test_a_reader_that_is_killed_is_said_so(make_trace: MakeTrace) -> None:
         },
     )
     found = iter(parts_of(endless, highest_of(path), 2, rows_a_part=5))
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
 
     def kill() -> None:
-        while not (pids := children.read_text().split()):
+        while not (readers := readers_of(os.getpid())):
             pass
-        os.kill(int(pids[0]), 9)
+        os.kill(readers[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
     with pytest.raises(TraceError, match="signal 9"):
         next(found)
     killer.join()
-    assert not children.read_text().split()
+    assert not readers_of(os.getpid())
+
+
+def readers_of(pid: int) -> list[int]:
+    """The processes that read parts for a process; it may have other children."""
+    found = []
+    for one in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            parent = int((one / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == pid and b"part_worker" in (one / "cmdline").read_bytes():
+                found.append(int(one.name))
+    return found
 
 
 def test_few_rows_start_nothing() -> None:
