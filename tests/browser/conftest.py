@@ -15,7 +15,7 @@ import pytest
 import cltrace
 from cltrace.report.page import PageOptions, page_of
 from tests.browser.pages import READY, Open, Opened
-from tests.conftest import MOST_SECONDS, PROGRAMS, MakeTrace
+from tests.conftest import MOST_SECONDS, MakeTrace
 from tests.synthetic import as_it_is
 from tests.unit.hostile import hostile_text
 
@@ -68,7 +68,8 @@ def serve() -> Iterator[Callable[[Path], str]]:
 def mixed_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The trace of a program with threads, queues, wait lists and several kernels."""
     path = tmp_path_factory.mktemp("traced") / "mixed.cltrace"
-    words = [sys.executable, "-m", "cltrace", "run", "-q", "-o", path, PROGRAMS / "mixed.py"]
+    graph = Path(__file__).parents[2] / "benchmarks" / "programs" / "graph.py"
+    words = [sys.executable, "-m", "cltrace", "run", "-q", "-o", path, graph, "200"]
     subprocess.run(list(map(str, words)), check=True, timeout=MOST_SECONDS)
     return path
 
