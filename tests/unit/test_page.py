@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sqlite3
+import sys
 import zlib
 from importlib import resources
 from pathlib import Path
@@ -394,7 +395,7 @@ def test_the_verb_writes_once_and_not_over_what_is_there(
 
 
 def test_a_trace_without_commands_has_a_page(run: Runner, tmp_path: Path) -> None:
-    run("run", "-q", "-o", "none.cltrace", "python", "-c", "import pyopencl")
+    run("run", "-q", "-o", "none.cltrace", sys.executable, "-c", "import pyopencl")
     done = run("view", "none.cltrace")
     assert done.status == 0, done.stderr
     assert (tmp_path / "none.html").exists()

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def test_nothing_of_the_current_directory_is_imported(
         "print(len(list(parts_of(source, highest, 2, rows_a_part=1000))))"
     )
     root = Path(__file__).parents[2]
-    done = run("-c", code, command=["python"], cwd=root, env={"PYTHONPATH": str(root)})
+    done = run("-c", code, command=[sys.executable], cwd=root, env={"PYTHONPATH": str(root)})
     assert (done.status, done.stdout) == (0, "1\n"), done.stderr
     assert not (tmp_path / "owned").exists()
 
