@@ -315,9 +315,8 @@ def test_bundled_libraries_are_as_published_and_have_their_licences() -> None:
         assert "MIT" in (vendor / licences[0]).read_text()
 
 
-LIGHT = {"none": np.eye(3)}
 SIMULATED = {
-    **LIGHT,
+    "none": np.eye(3),
     "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
                [-0.003882, -0.048116, 1.051998]],
     "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
