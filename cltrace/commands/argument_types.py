@@ -36,6 +36,18 @@ def seconds(text: str) -> float:
     return number
 
 
+def add_stretch_arguments(parser: argparse.ArgumentParser, *, from_help: str, to_help: str) -> None:
+    """Declare a stretch of time. `from_help` ends where T is told of."""
+    parser.add_argument(
+        "--from",
+        dest="from_ns",
+        metavar="T",
+        type=time_ns,
+        help=f"{from_help} T after the start: 1.5, 200ms, 30us",
+    )
+    parser.add_argument("--to", dest="to_ns", metavar="T", type=time_ns, help=to_help)
+
+
 def check_stretch(from_ns: int | None, to_ns: int | None) -> None:
     """See that a stretch of time has a length. Raises: `UsageError`."""
     if from_ns is not None and to_ns is not None and to_ns < from_ns:

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from cltrace.commands.argument_types import check_stretch, natural, time_ns
+from cltrace.commands.argument_types import add_stretch_arguments, check_stretch, natural
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
 from cltrace.errors import UsageError
@@ -30,15 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="most rows a table; 0 for all (default 10)",
     )
     parser.add_argument("--kernel", metavar="GLOB", help="only launches of such kernels")
-    parser.add_argument(
-        "--from",
-        dest="from_ns",
-        metavar="T",
-        type=time_ns,
-        help="only what was enqueued T after the start: 1.5, 200ms, 30us",
-    )
-    parser.add_argument(
-        "--to", dest="to_ns", metavar="T", type=time_ns, help="only what was enqueued before T"
+    add_stretch_arguments(
+        parser, from_help="only what was enqueued", to_help="only what was enqueued before T"
     )
     parser.add_argument(
         "--table", metavar="NAME", help="only one table, by the name that --format json gives it"

@@ -2,7 +2,7 @@
 
 import argparse
 
-from cltrace.commands.argument_types import check_stretch, natural, time_ns
+from cltrace.commands.argument_types import add_stretch_arguments, check_stretch, natural
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
 from cltrace.report.timeline import TimelineOptions, timeline
@@ -12,14 +12,7 @@ from cltrace.timeline.analysis import Analysis
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `timeline`."""
     add_trace_argument(parser)
-    parser.add_argument(
-        "--from",
-        dest="from_ns",
-        metavar="T",
-        type=time_ns,
-        help="show what went on from T after the start: 1.5, 200ms, 30us",
-    )
-    parser.add_argument("--to", dest="to_ns", metavar="T", type=time_ns, help="and until T")
+    add_stretch_arguments(parser, from_help="show what went on from", to_help="and until T")
     parser.add_argument("--kernel", metavar="GLOB", help="draw only such kernels")
     parser.add_argument(
         "--top",

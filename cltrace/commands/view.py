@@ -5,7 +5,7 @@ import sys
 import webbrowser
 from typing import Final
 
-from cltrace.commands.argument_types import check_stretch, time_ns
+from cltrace.commands.argument_types import add_stretch_arguments, check_stretch
 from cltrace.commands.outputs import (
     add_output_arguments,
     check_replaceable_file,
@@ -22,14 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `view`."""
     add_trace_argument(parser)
     add_output_arguments(parser, ending=ENDING)
-    parser.add_argument(
-        "--from",
-        dest="from_ns",
-        metavar="T",
-        type=time_ns,
-        help="draw what went on from T after the start: 1.5, 200ms, 30us",
-    )
-    parser.add_argument("--to", dest="to_ns", metavar="T", type=time_ns, help="and until T")
+    add_stretch_arguments(parser, from_help="draw what went on from", to_help="and until T")
     parser.add_argument("--open", action="store_true", help="show it in the browser")
 
 

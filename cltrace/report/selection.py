@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.errors import DamagedTraceError, UsageError
+from cltrace.errors import UsageError
 from cltrace.events.apis import COMMAND_KINDS
 from cltrace.report.activity import Line
 from cltrace.report.quantities import time_text
@@ -32,8 +32,6 @@ _PACKED: Final = (
     "CASE WHEN coalesce(queue_id, 0) BETWEEN 0 AND 1 << 30 AND coalesce({key}, 0) BETWEEN 0 AND 1 << 31 "
     "THEN (coalesce(queue_id, 0) << 32) | coalesce({key}, 0) ELSE 'damaged' END"
 )
-_MOST_MISSING: Final = 1 << 20
-"""How many numbers may be missing among launches: a recording that was cut short has gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class Selection:
 
 def selected_lines(trace: Trace, dimension: str, selection: Selection) -> list[Line]:
     """The sums of a dimension over the selected commands."""
-    _check_launches(trace)
+    trace.check_tables("launch")  # arrays are made as long as launches are numbered
     catalogue = catalogue_of_rows(trace.rows, {})
     is_meant = _condition(trace, selection)
     # Places and kernels of several processes are one where they have one name.
@@ -137,13 +135,3 @@ def _condition(
         return chosen
 
     return is_meant
-
-
-def _check_launches(trace: Trace) -> None:
-    """See that launches are numbered as cltrace does it: arrays are made that long."""
-    sql = "SELECT count(*), coalesce(max(launch_id), 0), coalesce(min(launch_id), 1) FROM v_launch"
-    count, highest, lowest = trace.rows(sql)[0]
-    if lowest < 1 or highest > count + _MOST_MISSING:
-        raise DamagedTraceError(
-            f"{trace.path} is damaged: {count} launches are numbered {lowest} to {highest}"
-        )

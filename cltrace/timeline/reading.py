@@ -12,6 +12,7 @@ from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
 from cltrace.timeline.clocks import ClockMap, clock_maps
 from cltrace.timeline.completions import observed_complete_ns
+from cltrace.timeline.grouping import positions
 from cltrace.timeline.hosts import Axis, axis_of
 from cltrace.timeline.points import NEVER, Bools, Int64s
 from cltrace.timeline.stamps import STAGES
@@ -168,19 +169,11 @@ def _pairs(
     """A table of two numbers, as pairs of positions among those; pairs that lead nowhere are left out."""
     columns = trace.columns({"first": first, "second": second}, table)
     places = [
-        _positions(columns[name], ids)
+        positions(columns[name], ids)
         for name, ids in (("first", first_ids), ("second", second_ids))
     ]
     pairs = np.stack(places, axis=1)
     return pairs[(pairs >= 0).all(axis=1)]
-
-
-def _positions(wanted: Int64s, ids: Int64s) -> Int64s:
-    """Where each number stands among `ids`, which ascend; -1 where it does not."""
-    if not len(ids):
-        return np.full(len(wanted), -1, np.int64)
-    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    return np.where(ids[at] == wanted, at, -1)
 
 
 def _leading(trace: Trace, view: str, key: str, value: str) -> dict[int, int]:

@@ -1,7 +1,7 @@
 """A process that reads parts of a table for another one, which `parts` starts.
 
 Each part goes to standard output as the number of its rows, then its columns one after another, all as
-64-bit numbers of this machine. A fault is one line on standard error, and the status `REFUSED`.
+64-bit numbers of this machine. A fault is one line on standard error, and a status of those below.
 """
 
 import json
@@ -18,6 +18,7 @@ from cltrace.trace.numbers import whole_numbers
 from cltrace.trace.source import identity_of
 
 REFUSED: Final = 2
+DAMAGED: Final = 3
 
 
 def main(task: str) -> None:
@@ -26,7 +27,7 @@ def main(task: str) -> None:
         _read(json.loads(task))
     except CltraceError as error:
         sys.stderr.write(str(error))
-        sys.exit(REFUSED)
+        sys.exit(DAMAGED if isinstance(error, DamagedTraceError) else REFUSED)
 
 
 def _read(asked: dict[str, object]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from cltrace.errors import DamagedTraceError, TraceError
 from cltrace.trace.commands import Int64s
-from cltrace.trace.part_worker import REFUSED
+from cltrace.trace.part_worker import DAMAGED, REFUSED
 from cltrace.trace.source import Source
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ _MOST_WORKERS: Final = 4
 _START: Final = (
     "import sys; sys.path[:] = {path!r}; from cltrace.trace.part_worker import main; main({task!r})"
 )
+
+_KINDS: Final = {DAMAGED: DamagedTraceError, REFUSED: TraceError}
+"""What a reading process that ended with such a status had found."""
 
 Process = subprocess.Popen[bytes]
 
@@ -102,8 +105,7 @@ def _raise_for(process: Process, path: Path) -> None:
     assert process.stderr is not None
     said = process.stderr.read().decode(errors="replace").strip().splitlines()
     status = process.wait()
-    if status == REFUSED and said:
-        kind = DamagedTraceError if " is damaged" in said[-1] else TraceError
-        raise kind(said[-1])
+    if status in _KINDS and said:
+        raise _KINDS[status](said[-1])
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     raise TraceError(f"{path} cannot be read: a process that reads it {how}")

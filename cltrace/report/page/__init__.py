@@ -8,6 +8,8 @@ import numpy as np
 
 from cltrace.events.kinds import StampFault, fault_name
 from cltrace.events.statuses import status_name
+from cltrace.report.charts import shares
+from cltrace.report.document import Chart, ChartRow, RowKind
 from cltrace.report.page.assembly import page_text
 from cltrace.report.page.columns import Packed, packed
 from cltrace.report.page.compose import scene_of
@@ -19,7 +21,7 @@ from cltrace.report.text import plain
 from cltrace.report.timeline import span_ns
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
-from cltrace.timeline.intervals import covered_ns, union
+from cltrace.timeline.intervals import union
 from cltrace.trace.reader import Trace
 
 _STRIP_PARTS: Final = 600
@@ -129,10 +131,10 @@ def _strip(activity: Activity, begin_ns: int, end_ns: int) -> dict[str, list[flo
     commands = activity.commands
     placed = commands.is_placed
     busy = union(commands.start_ns[placed], commands.end_ns[placed])
-    edges = np.linspace(begin_ns, max(end_ns, begin_ns + 1), _STRIP_PARTS + 1)
-    whole = np.round(edges).astype(np.int64)
-    shares = covered_ns(busy, whole[:-1], whole[1:]) / np.maximum(np.diff(whole), 1)
-    return {"times": edges.tolist(), "shares": np.round([*shares, 0.0], 4).tolist()}
+    chart = Chart("busy", "", begin_ns, end_ns, ())
+    found = shares(chart, ChartRow("", RowKind.QUEUE, 0, *busy), _STRIP_PARTS)
+    times = np.linspace(begin_ns, max(end_ns, begin_ns + 1), _STRIP_PARTS + 1)
+    return {"times": times.tolist(), "shares": [*(round(one, 4) for one in found), 0.0]}
 
 
 def _notes(scene: Scene, options: PageOptions) -> list[str]:

@@ -9,7 +9,7 @@ from cltrace.report.export.tracks import device_slices, host_slices, memory_leve
 from cltrace.report.page.linking import Row, links_of, numbered_commands
 from cltrace.report.page.naming import Naming
 from cltrace.report.page.rows import device_rows, host_rows, path_row, places, region_rows
-from cltrace.report.page.scene import Level, Scene, Track, TrackKind, joined
+from cltrace.report.page.scene import NONE, Level, Scene, Track, TrackKind, joined
 from cltrace.report.page.thinning import cut, merged, resolution_ns, thinned
 from cltrace.report.text import plain, short_place
 from cltrace.timeline.activity import Activity
@@ -97,7 +97,7 @@ def _within(row: Row, begin_ns: int, end_ns: int) -> Row:
 def _merged(row: Row, resolution_ns: int) -> Row:
     """A row with short slices put together. A call is known of those that stand for one alone."""
     slices, first = merged(row.slices, resolution_ns)
-    calls = np.where(slices.count == 1, row.calls[first], -1)
+    calls = np.where(slices.count == 1, row.calls[first], NONE)
     return replace(row, slices=slices, calls=calls)
 
 

@@ -20,8 +20,7 @@ _FAULTS: Final = 0xFFFF
 class Row:
     """A row of a page's timeline, in the track of that number.
 
-    `calls` are the positions of its host calls among those that made no command, `NONE` for others;
-    empty where a row has none.
+    `calls` are the positions of its host calls among those that made no command, `NONE` for other slices.
     """
 
     track: int
@@ -96,9 +95,8 @@ def _waits(analysis: Analysis, rows: Sequence[Row], place: Int64s) -> Int64s:
     slice_of = np.full(len(analysis.activity.calls) + 1, NONE)
     first = 0
     for row in rows:
-        if len(row.calls):
-            is_call = row.calls != NONE
-            slice_of[row.calls[is_call]] = first + np.flatnonzero(is_call)
+        is_call = row.calls != NONE
+        slice_of[row.calls[is_call]] = first + np.flatnonzero(is_call)
         first += len(row.slices)
     pairs = np.stack([slice_of[waits.call], place[waits.command]], axis=1)
     found: Int64s = pairs[(pairs != NONE).all(axis=1)]

@@ -10,9 +10,8 @@ from cltrace.report.page.naming import Naming
 from cltrace.report.page.scene import NONE, Name, NameKind, Slices, TrackKind
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
-from cltrace.timeline.grouping import groups
+from cltrace.timeline.grouping import groups, positions
 from cltrace.timeline.points import Int64s
-from cltrace.trace.commands import ABSENT
 
 
 def path_row(analysis: Analysis, naming: Naming) -> Row:
@@ -43,36 +42,33 @@ def region_rows(analysis: Analysis, naming: Naming, thread: int, track: int) -> 
     ]
     begin, end = np.array(times, np.int64).T
     number = [naming.number(Name(str(name or ""), NameKind.REGION)) for *_, name in found]
-    yield from _by_depth(_slices(begin, end, np.array(number, np.int64)), track)
-
-
-def _by_depth(slices: Slices, track: int) -> Iterator[Row]:
-    """Slices of a thread that are no calls, those within others below them."""
-    end = slices.begin_ns + slices.duration_ns
-    for _, lane in groups(nested_lanes(slices.begin_ns, end)):
-        depth = depths(slices.begin_ns[lane], end[lane])
-        for _, members in groups(depth, lane):
-            part = slices.at(members)
-            yield Row(track, TrackKind.THREAD, part, _no_calls(part))
+    slices = _slices(begin, end, np.array(number, np.int64))
+    yield from _nested(slices, nested_lanes(begin, end), _no_calls(slices), track)
 
 
 def host_rows(
     host: HostSlices, names: Int64s, here: Int64s, track: int, sites: Sequence[int]
 ) -> Iterator[Row]:
     """The calls of a thread: a row for each lane and each depth."""
-    for _, lane in groups(host.lane[here], here):
-        depth = depths(host.begin_ns[lane], host.end_ns[lane])
-        for _, members in groups(depth, lane):
-            slices = _slices(
-                host.begin_ns[members],
-                host.end_ns[members],
-                names[members],
-                command=host.command[members],
-                site=places(sites, host.site[members]),
-                status=host.status[members],
-                size_bytes=np.maximum(host.size_bytes[members], 0),
-            )
-            yield Row(track, TrackKind.THREAD, slices, host.call[members])
+    slices = _slices(
+        host.begin_ns[here],
+        host.end_ns[here],
+        names[here],
+        command=host.command[here],
+        site=places(sites, host.site[here]),
+        status=host.status[here],
+        size_bytes=np.maximum(host.size_bytes[here], 0),
+    )
+    yield from _nested(slices, host.lane[here], host.call[here], track)
+
+
+def _nested(slices: Slices, lane: Int64s, calls: Int64s, track: int) -> Iterator[Row]:
+    """The rows of a thread: for each lane those that are within others below them."""
+    end = slices.begin_ns + slices.duration_ns
+    for _, here in groups(lane):
+        depth = depths(slices.begin_ns[here], end[here])
+        for _, members in groups(depth, here):
+            yield Row(track, TrackKind.THREAD, slices.at(members), calls[members])
 
 
 def device_rows(
@@ -93,11 +89,7 @@ def device_rows(
 
 def places(numbers: Sequence[int], wanted: Int64s) -> Int64s:
     """Where each wanted number stands among ascending ones, from 1 on; 0 for one that is not there."""
-    known = np.array(numbers, np.int64)
-    if not len(known):
-        return np.zeros(len(wanted), np.int64)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where((known[at] == wanted) & (wanted != ABSENT), at + 1, 0)
+    return positions(wanted, np.array(numbers, np.int64)) + 1
 
 
 def _slices(begin_ns: Int64s, end_ns: Int64s, name: Int64s, **known: Int64s) -> Slices:

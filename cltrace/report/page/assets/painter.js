@@ -147,7 +147,8 @@ export class Painter {
   /** A quantity over time as an area, each pixel as high as the highest in it. */
   #counter(context, view, item, y) {
     const { time_ns: times, value: values } = item.level;
-    const highest = Math.max(1, item.highest ?? (item.highest = values.reduce((one, other) => Math.max(one, other), 1)));
+    item.highest ??= values.reduce((one, other) => Math.max(one, other), 1);
+    const { highest } = item;
     const perPixel = (view.to - view.from) / view.width;
     context.fillStyle = this.palette.memory;
     context.globalAlpha = 0.55;
