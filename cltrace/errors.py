@@ -11,6 +11,13 @@
     │   ├── NewerTraceError      the file was written by a newer cltrace
     │   └── DamagedTraceError    the file is a trace and is damaged, or is not what cltrace writes
     ├── OutputError              a result cannot be written
+    ├── KernelError              a kernel cannot be understood
+    │   ├── KernelSourceError    its source is not OpenCL C: file, line, column, the compiler's words
+    │   ├── BuildOptionError     a build option is wrong, or not one of OpenCL C
+    │   ├── UnsupportedKernelError     it uses what is not supported, named with its source line
+    │   ├── KernelExecutionError       its execution failed: a step budget, an access out of bounds
+    │   ├── CompilerMissingError       there is no compiler
+    │   └── CompilerFailedError        the compiler died, or went over its limits
     ├── QueryError               the SQL of `query` is wrong, forbidden or over a limit
     └── TracingError             tracing cannot start in this process
 
@@ -96,6 +103,39 @@ class MissingExtraError(CltraceError):
 
     def __init__(self, what: str, extra: str, error: ImportError) -> None:
         super().__init__(f"{what} needs more packages: pip install 'cltrace[{extra}]' ({error})")
+
+
+class KernelError(CltraceError):
+    """A kernel cannot be understood."""
+
+
+class KernelSourceError(KernelError):
+    """A source is not OpenCL C. `place` is `file:line:column` of the first error."""
+
+    def __init__(self, place: str, message: str, log: str) -> None:
+        super().__init__(f"{place}: {message}")
+        self.place = place
+        self.log = log
+
+
+class BuildOptionError(KernelError):
+    """A build option is wrong, or is not one of OpenCL C's."""
+
+
+class UnsupportedKernelError(KernelError):
+    """A kernel uses what is not supported. The message names it, with its line in the source."""
+
+
+class KernelExecutionError(KernelError):
+    """Executing a kernel went over a budget, or needs what the launch does not have."""
+
+
+class CompilerMissingError(KernelError):
+    """No compiler for OpenCL C was found. The message says how to get one."""
+
+
+class CompilerFailedError(KernelError):
+    """The compiler died, or went over its limits of time, memory or size."""
 
 
 class QueryError(CltraceError):

@@ -1,0 +1,1 @@
+"""OpenCL C understood: what a launch has to do, counted exactly."""

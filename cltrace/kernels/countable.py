@@ -1,0 +1,73 @@
+"""What is known of a kernel before it is executed, and its form for counting."""
+
+from functools import cached_property
+
+from cltrace.kernels.execute.prepared import Prepared, prepared_of
+from cltrace.kernels.flow.canonical import CanonicalLoop, canonical_loops
+from cltrace.kernels.flow.reach import Dependencies, Reaching
+from cltrace.kernels.flow.reduction import reduced
+from cltrace.kernels.ir.module import Module
+
+
+class Countable:
+    """A kernel as it is counted.
+
+    `whole` has all its operations, `prepared` not those that only compute results. Blocks have the same
+    numbers in both.
+    """
+
+    def __init__(self, whole: Prepared, module: Module) -> None:
+        self.whole = whole
+        self._module = module
+
+    @cached_property
+    def _all(self) -> Dependencies:
+        return Dependencies(self.whole.function, self.whole.graph)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The kernel without what decides neither control nor accesses."""
+        return prepared_of(reduced(self.whole.function, self._all), self._module)
+
+    @cached_property
+    def dependencies(self) -> Dependencies:
+        """Which values of the reduced kernel depend on which."""
+        return Dependencies(self.prepared.function, self.prepared.graph)
+
+    @cached_property
+    def reaching(self) -> Reaching:
+        """What decides control and addresses."""
+        return self._all.reaching()
+
+    @cached_property
+    def loops(self) -> dict[int, CanonicalLoop]:
+        """The loops whose trips need not all be run."""
+        return dict(canonical_loops(self.prepared.function, self.prepared.graph))
+
+    @cached_property
+    def inexact(self) -> frozenset[int]:
+        """The headers of those in which something decides control or addresses and moves unevenly.
+
+        That is a value carried from trip to trip, or contents of memory.
+        """
+        found = set()
+        for header, loop in self.loops.items():
+            inside = self.prepared.graph.loops[loop.number].blocks
+            if not self._is_even(loop, inside):
+                found.add(header)
+        return frozenset(found)
+
+    def _is_even(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
+        blocks = self.prepared.function.blocks
+        wanted = {
+            slot
+            for site in self.prepared.sites
+            if site.block in inside
+            for slot in (site.pointer, *site.indices)
+        }
+        for number in inside:
+            condition = getattr(blocks[number].terminator, "condition", None)
+            value = getattr(blocks[number].terminator, "value", None)
+            wanted.update(slot for slot in (condition, value) if slot is not None and slot >= 0)
+        slots, contents = self.dependencies.slice(wanted)
+        return slots.isdisjoint(loop.kept) and not contents

@@ -1,0 +1,190 @@
+"""Counting what a launch has to do, by lock-step execution of a sample of its work-groups."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from cltrace.errors import KernelExecutionError
+from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, LocalArgument
+from cltrace.kernels.compiler import Form
+from cltrace.kernels.countable import Countable
+from cltrace.kernels.counts.access_sites import access_sites, bounded
+from cltrace.kernels.counts.assembly import Scaled
+from cltrace.kernels.counts.assumptions import LEAST, MOST, described
+from cltrace.kernels.counts.recorder import Depth
+from cltrace.kernels.counts.records import Assumption, KernelCounts, OperationCount, Sample
+from cltrace.kernels.counts.sampling import (
+    Run,
+    Sampling,
+    Task,
+    relative_error,
+    sampled,
+    within_wave,
+)
+from cltrace.kernels.execute.lanes import NDRange
+from cltrace.kernels.execute.prepared import Prepared
+from cltrace.kernels.execution import nd_range
+from cltrace.kernels.flow.reach import ANYWHERE, Root
+from cltrace.kernels.ir.types import LOCAL, size_bytes
+from cltrace.kernels.machine import NVIDIA, Machine
+from cltrace.kernels.program import Program
+
+_WRITTEN: Final = Sampling(fewest_groups=2, most_groups=8, steps=300_000, depth=Depth.ACCESSES)
+"""How much is executed of the code as it is written, which is only counted by operations and sites."""
+_EXTREMES: Final = Sampling(fewest_groups=4, most_groups=32, steps=300_000)
+
+
+def count(
+    program: Program,
+    kernel: str,
+    global_size: Sequence[int],
+    local_size: Sequence[int],
+    arguments: Sequence[Argument],
+    *,
+    global_offset: Sequence[int] | None = None,
+    sample: Sampling | None = None,
+    machine: Machine = NVIDIA,
+) -> KernelCounts:
+    """What a launch of `kernel` has to do on a device of the shape of `machine`.
+
+    `arguments` are the kernel's, in order: numbers, `BufferArgument`, `LocalArgument` and their like.
+    What depends on contents that are not given is assumed, and named in `assumptions`.
+
+    Raises: `ValueError` for sizes or a kernel that do not exist; `UnsupportedKernelError` for what is
+    not supported, with its line; `KernelExecutionError` for arguments that do not fit, and for kernels
+    that take too long.
+    """
+    sampling = sample if sample is not None else Sampling()
+    space = nd_range(global_size, local_size, global_offset)
+    countable = program.countable(kernel, Form.OPTIMISED)
+    _check(countable.whole, arguments)
+    task, assumptions = _task(countable, space, arguments, machine)
+    run = sampled(task, sampling)
+    near = None
+    wave = machine.wave_groups(space.group_items, _local_bytes(task))
+    if run.grid.groups < space.groups and wave < space.groups:
+        near = within_wave(task, sampling, run, wave)
+    extremes = []
+    if assumptions:
+        extremes = [Scaled(task, sampled(task, _EXTREMES, scenario)) for scenario in (LEAST, MOST)]
+    written = _written(program, kernel, space, arguments, machine)
+    return _assembled(Scaled(task, run), near, extremes, written, assumptions)
+
+
+def _check(prepared: Prepared, arguments: Sequence[Argument]) -> None:
+    needed = len(prepared.parameters)
+    if len(arguments) != needed:
+        raise KernelExecutionError(
+            f"the kernel {prepared.function.name} has {needed} arguments, not {len(arguments)}"
+        )
+
+
+def _task(
+    countable: Countable, space: NDRange, arguments: Sequence[Argument], machine: Machine
+) -> tuple[Task, tuple[Assumption, ...]]:
+    prepared = countable.prepared
+    tainted = countable.dependencies.tainted(frozenset(_unknown(arguments)))
+    sites = frozenset(
+        site.number
+        for site in prepared.sites
+        if not tainted.slots.isdisjoint((site.pointer, *site.indices))
+    )
+    task = Task(countable, space, arguments, machine, sites, tainted.blocks)
+    return task, described(prepared, tainted, sites) if sites or tainted.blocks else ()
+
+
+def _unknown(arguments: Sequence[Argument]) -> list[Root]:
+    """The roots whose contents the launch does not give."""
+    found: list[Root] = []
+    for index, argument in enumerate(arguments):
+        if isinstance(argument, BufferArgument | ImageArgument) and argument.contents is None:
+            found.append(index)
+    if any(isinstance(argument, BufferArgument) for argument in arguments) and found:
+        found.append(ANYWHERE)
+    return found
+
+
+def _written(
+    program: Program,
+    kernel: str,
+    space: NDRange,
+    arguments: Sequence[Argument],
+    machine: Machine,
+) -> Scaled:
+    """A small sample of the code as it is written."""
+    task, _ = _task(program.countable(kernel, Form.WRITTEN), space, arguments, machine)
+    return Scaled(task, sampled(task, _WRITTEN))
+
+
+def _assembled(
+    sample: Scaled,
+    near: Run | None,
+    extremes: Sequence[Scaled],
+    written: Scaled,
+    assumptions: tuple[Assumption, ...],
+) -> KernelCounts:
+    task, run = sample.task, sample.run
+    local = _local_bytes(task)
+    wave = task.machine.wave_groups(task.space.group_items, local)
+    return KernelCounts(
+        kernel=task.prepared.function.name,
+        global_size=task.space.global_size,
+        local_size=task.space.local_size,
+        machine=task.machine,
+        work_items=task.space.work_items,
+        groups=task.space.groups,
+        warps=run.grid.warps * task.space.groups / run.grid.groups,
+        local_bytes=local,
+        sample=Sample(
+            groups=run.grid.groups,
+            wave_groups=near.grid.groups if near is not None else 0,
+            relative_error=relative_error(run, task.space.groups),
+            is_whole=run.grid.groups == task.space.groups,
+        ),
+        operations=_with_bounds(sample, extremes),
+        written=written.operations(),
+        sites=access_sites(sample, near, wave, extremes),
+        written_sites=access_sites(written, None, wave, ()),
+        branches=sample.branches(),
+        loops=sample.loops(),
+        private=sample.private(),
+        lines=sample.lines(),
+        barriers=sample.barriers(),
+        active_lanes=sample.active_lanes(),
+        paths=float(run.recorder.warp_paths().mean()) if run.grid.warps else 1.0,
+        assumptions=assumptions,
+        notes=_notes(run),
+    )
+
+
+def _with_bounds(sample: Scaled, extremes: Sequence[Scaled]) -> tuple[OperationCount, ...]:
+    rows = sample.operations()
+    if not extremes:
+        return rows
+    others = [
+        {(row.type, row.cost): row.total.value for row in other.operations()} for other in extremes
+    ]
+    return tuple(
+        replace(
+            row,
+            total=bounded(row.total, [other.get((row.type, row.cost), 0.0) for other in others]),
+        )
+        for row in rows
+    )
+
+
+def _local_bytes(task: Task) -> int:
+    """The local memory of a work-group."""
+    variables = sum(size_bytes(v.type) for v in task.prepared.variables if v.space == LOCAL)
+    passed = sum(item.size_bytes for item in task.arguments if isinstance(item, LocalArgument))
+    return variables + passed
+
+
+def _notes(run: Run) -> tuple[str, ...]:
+    found = set(run.state.notes)
+    for item in run.launch.memory.objects:
+        if item.outside:
+            found.add(f"{item.name}: {item.outside} accesses out of bounds in the sample")
+    if run.recorder.is_full:
+        found.add("footprints rest on the first part of the sample: more was touched than is kept")
+    return tuple(sorted(found))

@@ -1,0 +1,197 @@
+"""What is taken for what depends on contents that are not known.
+
+Addresses are taken twice: next to each other by lane, and spread over what they point into. Branches are
+taken both ways. Loops are taken to have some number of trips. The results span an interval.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.kernels.counts.records import Assumption
+from cltrace.kernels.execute.lanes import Lanes
+from cltrace.kernels.execute.memory import SHIFT, Memory
+from cltrace.kernels.execute.prepared import Prepared
+from cltrace.kernels.flow.reach import Tainted
+from cltrace.kernels.ir.instructions import Branch, Switch
+from cltrace.kernels.values import Array, Value, spread
+
+FEWEST_TRIPS: Final = 2
+USUAL_TRIPS: Final = 16
+MOST_TRIPS: Final = 64
+
+
+class Addresses(Enum):
+    """Where lanes access memory at an address that is not known."""
+
+    BESIDE = auto()
+    """Each beside the lane before it."""
+    SPREAD = auto()
+    """Anywhere in what they point into, at random."""
+
+
+class Ways(Enum):
+    """Which way lanes go at a branch that is not known."""
+
+    SHORTER = auto()
+    LONGER = auto()
+    BOTH = auto()
+    """Half of the lanes of a warp each way, at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One reading of what is not known."""
+
+    addresses: Addresses
+    ways: Ways
+    trips: int
+
+
+USUAL: Final = Scenario(Addresses.SPREAD, Ways.BOTH, USUAL_TRIPS)
+LEAST: Final = Scenario(Addresses.BESIDE, Ways.SHORTER, FEWEST_TRIPS)
+MOST: Final = Scenario(Addresses.SPREAD, Ways.LONGER, MOST_TRIPS)
+
+
+class Assumed:
+    """Decides, for one execution, what is not known."""
+
+    def __init__(self, prepared: Prepared, scenario: Scenario, group_items: int) -> None:
+        self._prepared = prepared
+        self._scenario = scenario
+        self._items = group_items
+        self._visits: dict[int, int] = {}
+        self._trips: dict[int, NDArray[np.int64]] = {}
+        self._exits = {block: _leaving(prepared, block) for block in prepared.blocks}
+
+    def address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
+        """Addresses within the object that the lanes point into."""
+        first = int(address if type(address) is not np.ndarray else address.flat[0]) >> SHIFT
+        if not 0 < first < len(memory.objects):
+            return address
+        size = self._prepared.sites[site].access_bytes
+        places = memory.objects[first].size_bytes // max(size, 1)
+        if places < 1:
+            return address
+        visit = self._visits[site] = self._visits.get(site, 0) + 1
+        item = self._item(lanes)
+        if self._scenario.addresses is Addresses.SPREAD:
+            place = _hashed(item + np.int64(visit) * np.int64(0x632BE5AB)) % np.uint64(places)
+            found = place.astype(np.int64)
+        else:
+            found = (item + visit * lanes.grid.count) % places
+        return np.int64(first << SHIFT) + found * size
+
+    def _item(self, lanes: Lanes) -> NDArray[np.int64]:
+        grid = lanes.grid
+        return lanes.of(grid.group_numbers[grid.group] * self._items + grid.linear_in_group)
+
+    def way(self, block: int, lanes: Lanes) -> Value:
+        """Which way lanes go at a branch, or out of a loop."""
+        leaving = self._exits[block]
+        if leaving is not None:
+            return self._loop_way(block, leaving, lanes)
+        terminator = self._prepared.blocks[block].terminator
+        visit = self._visits[-1 - block] = self._visits.get(-1 - block, 0) + 1
+        ways = len(terminator.cases) + 1 if isinstance(terminator, Switch) else 2
+        if self._scenario.ways is Ways.BOTH:
+            mixed = _hashed(self._item(lanes) * 31 + np.int64(block * 7919 + visit))
+            found = (mixed % np.uint64(ways)).astype(np.int64)
+        else:
+            found = np.full(lanes.count, self._one_way(block, ways), np.int64)
+        return found if isinstance(terminator, Switch) else found != 0
+
+    def _one_way(self, block: int, ways: int) -> int:
+        """The way whose code is shorter or longer. The second way of a branch is its first target."""
+        terminator = self._prepared.blocks[block].terminator
+        if not isinstance(terminator, Branch):
+            return 0 if self._scenario.ways is Ways.SHORTER else ways - 1
+        sizes = [
+            _size(self._prepared, terminator.otherwise),
+            _size(self._prepared, terminator.then),
+        ]
+        shorter = 0 if sizes[0] <= sizes[1] else 1
+        return shorter if self._scenario.ways is Ways.SHORTER else 1 - shorter
+
+    def _loop_way(self, block: int, leaving: Array, lanes: Lanes) -> Value:
+        """Out of the loop after the scenario's number of trips."""
+        trips = self._trips.get(block)
+        if trips is None:
+            trips = self._trips[block] = np.zeros(lanes.grid.count, np.int64)
+        mine = trips[lanes.index] + 1
+        leaves = mine >= self._scenario.trips
+        trips[lanes.index] = np.where(leaves, 0, mine)
+        if len(leaving) == 2 and isinstance(self._prepared.blocks[block].terminator, Branch):
+            return leaves == bool(leaving[1])
+        out, stay = int(np.argmax(leaving)), int(np.argmin(leaving))
+        return np.where(leaves, out, spread(stay, lanes.count))
+
+
+def _hashed(value: NDArray[np.int64]) -> NDArray[np.uint64]:
+    mixed = value.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(31)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+def _leaving(prepared: Prepared, block: int) -> Array | None:
+    """Which ways of a block's branch leave its loop: of a branch, not taken and taken. None if none."""
+    loop = prepared.graph.loop_of[block]
+    terminator = prepared.blocks[block].terminator
+    if loop < 0:
+        return None
+    blocks = prepared.graph.loops[loop].blocks
+    match terminator:
+        case Branch(_, then, otherwise):
+            targets = [otherwise, then]
+        case Switch(_, _, default, cases):
+            targets = [default, *(target for _, target in cases)]
+        case _:
+            return None
+    out = np.asarray([target not in blocks for target in targets])
+    return out if out.any() and not out.all() else None
+
+
+def _size(prepared: Prepared, block: int) -> int:
+    """How much code only a way leads through: a block and those that it alone leads to."""
+    total = 0
+    seen: set[int] = set()
+    waiting = [block]
+    while waiting:
+        number = waiting.pop()
+        if number in seen or len(prepared.graph.predecessors[number]) > 1:
+            continue
+        seen.add(number)
+        total += 1 + len(prepared.blocks[number].steps)
+        waiting.extend(prepared.graph.successors[number])
+    return total
+
+
+def described(
+    prepared: Prepared, tainted: Tainted, sites: frozenset[int]
+) -> tuple[Assumption, ...]:
+    """The assumptions in words, one a place, in the order of the source."""
+    entries: dict[tuple[str, str], Assumption] = {}
+    for number in sorted(sites):
+        place = prepared.sites[number].place
+        entries.setdefault(
+            (str(place), "address"),
+            Assumption(
+                place,
+                "the address depends on contents that are not known",
+                "between neighbouring lanes at neighbouring addresses and lanes spread at random",
+            ),
+        )
+    for block in sorted(tainted.blocks):
+        place = prepared.blocks[block].terminator.place
+        if _leaving(prepared, block) is not None:
+            what = "the number of trips depends on contents that are not known"
+            meaning = f"{USUAL_TRIPS} trips, between {FEWEST_TRIPS} and {MOST_TRIPS}"
+        else:
+            what = "the branch depends on contents that are not known"
+            meaning = "half of the lanes each way, between all the shorter and all the longer way"
+        entries.setdefault((str(place), what), Assumption(place, what, meaning))
+    return tuple(sorted(entries.values(), key=lambda item: (item.place.file, item.place.line)))

@@ -1,0 +1,123 @@
+"""How many different sectors of memory are touched: by a group, by a wave, by the launch.
+
+A sample of groups spread over the launch says how often groups touch the same; groups next to each
+other say how much neighbours share.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.kernels.counts.recorder import Touched
+from cltrace.kernels.counts.records import Footprint
+
+_PARTS: Final = (8, 4, 2, 1)
+"""The sample is looked at in an eighth, a quarter, a half and as a whole."""
+
+
+_SCALES: Final = np.geomspace(0.01, 100.0, 41)
+_Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """The different sectors of a sample: their number by first so many groups, and by group."""
+
+    by_part: tuple[tuple[int, float], ...]
+    """Pairs of a number of groups and the different sectors they touch together."""
+    group_mean: float
+
+
+def distinct(touched: Touched, groups: int) -> Distinct:
+    """The different sectors that a site touched in a sample of `groups`."""
+    if not touched.sectors:
+        return Distinct(((groups, 0.0),), 0.0)
+    sectors = np.concatenate(touched.sectors)
+    owner = np.concatenate(touched.groups)
+    lengths = [len(part) for part in touched.sectors]
+    weights = np.repeat(np.asarray(touched.weights), lengths)
+    order = np.argsort(sectors, kind="stable")
+    sectors, owner, weights = sectors[order], owner[order], weights[order]
+    pair = np.lexsort((owner, sectors))
+    new = np.ones(len(pair), np.bool_)
+    new[1:] = (np.diff(sectors[pair]) != 0) | (np.diff(owner[pair]) != 0)
+    group_mean = float(weights[pair][new].sum()) / groups
+    parts: list[tuple[int, float]] = []
+    for part in _PARTS:
+        size = groups // part
+        if size == 0 or (parts and parts[-1][0] == size):
+            continue
+        inside = _spread(groups, size)[owner]
+        parts.append((size, _weighed(sectors[inside], weights[inside])))
+    return Distinct(tuple(parts), group_mean)
+
+
+def _spread(groups: int, size: int) -> NDArray[np.bool_]:
+    """Which groups of a sample belong to its part: every so many, as they are in no order."""
+    chosen = np.zeros(groups, np.bool_)
+    chosen[np.arange(size) * groups // size] = True
+    return chosen
+
+
+def _weighed(sectors: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
+    """Different sectors, each with the weight of its first record."""
+    if not len(sectors):
+        return 0.0
+    first = np.ones(len(sectors), np.bool_)
+    first[1:] = np.diff(sectors) != 0
+    return float(weights[first].sum())
+
+
+def extrapolated(found: Distinct, groups: int, cap: float) -> tuple[float, float]:
+    """The different sectors of `groups`, and a relative error.
+
+    Of the sample's parts, n groups touch `a n + F (1 - exp(-n / m))` different sectors: what each has
+    of its own, and what they share. `cap` is how many there are at all.
+    """
+    size, whole = found.by_part[-1]
+    if groups <= size or whole == 0:
+        return whole, 0.0
+    if len(found.by_part) < 2:
+        return min(whole * groups / size, cap), 0.5
+    numbers = np.asarray([float(n) for n, _ in found.by_part])
+    values = np.asarray([value for _, value in found.by_part])
+    best, error = _fit(numbers, values)
+    predicted = float(best(np.asarray([float(groups)]))[0])
+    return min(max(predicted, whole), cap), error
+
+
+def _fit(numbers: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[_Curve, float]:
+    """The curve of the form above that fits best, and how far off it is, relatively."""
+    scales = numbers[-1] * _SCALES
+    own = np.broadcast_to(numbers / values, (len(scales), len(values)))
+    shared = (1.0 - np.exp(-numbers / scales[:, None])) / values
+    aa, bb, ab = ((a * b).sum(axis=1) for a, b in ((own, own), (shared, shared), (own, shared)))
+    a, b = own.sum(axis=1), shared.sum(axis=1)
+    none = np.zeros(len(scales))
+    determinant = np.maximum(aa * bb - ab * ab, 1e-300)
+    both = ((a * bb - b * ab) / determinant, (b * aa - a * ab) / determinant)
+    usable = (both[0] > 0) & (both[1] > 0) & (determinant > 1e-12 * aa * bb)
+    alone = np.concatenate([a / aa, none, np.where(usable, both[0], 0.0)])
+    together = np.concatenate([none, b / bb, np.where(usable, both[1], 0.0)])
+    off = alone[:, None] * np.tile(own, (3, 1)) + together[:, None] * np.tile(shared, (3, 1)) - 1.0
+    miss = np.sqrt((off * off).mean(axis=1))
+    best = int(np.argmin(miss + 0.001 * np.repeat([1, 1, 2], len(scales))))
+    scale = float(scales[best % len(scales)])
+
+    def curve(n: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = alone[best] * n + together[best] * (1.0 - np.exp(-n / scale))
+        return found
+
+    return curve, float(miss[best])
+
+
+def footprint(
+    spread: Distinct, near: Distinct, groups: int, wave_groups: int, cap: float
+) -> Footprint:
+    """A site's footprint from a sample spread over the launch and one of neighbouring groups."""
+    launch, error = extrapolated(spread, groups, cap)
+    wave, wave_error = extrapolated(near, min(wave_groups, groups), max(launch, 0.0))
+    return Footprint(spread.group_mean, wave, launch, max(error, wave_error))

@@ -1,0 +1,167 @@
+"""Which work-groups are executed, and how many."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.errors import KernelExecutionError
+from cltrace.kernels.arguments import Argument
+from cltrace.kernels.countable import Countable
+from cltrace.kernels.counts.assumptions import USUAL, Assumed, Scenario
+from cltrace.kernels.counts.extrapolation import Extrapolation
+from cltrace.kernels.counts.recorder import Depth, Recorder, SiteColumn
+from cltrace.kernels.execute.lanes import Grid, NDRange
+from cltrace.kernels.execute.launch import Launch
+from cltrace.kernels.execute.prepared import Prepared
+from cltrace.kernels.execute.run import Runner
+from cltrace.kernels.execute.state import State
+from cltrace.kernels.machine import Machine
+
+_GOLDEN: Final = 0.6180339887498949
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How much is executed: at most so many groups and, about, instructions of lanes.
+
+    `steps` is what a sample should take; where groups differ by more than `relative_error`, up to
+    eight times as much. `most_steps` ends an execution with an error.
+    """
+
+    fewest_groups: int = 16
+    most_groups: int = 256
+    wave_groups: int = 64
+    steps: int = 1_500_000
+    most_steps: int = 500_000_000
+    relative_error: float = 0.02
+    depth: Depth = Depth.TRANSACTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be executed: a kernel's launch on a machine, and what of it is not known."""
+
+    countable: Countable
+    space: NDRange
+    arguments: Sequence[Argument]
+    machine: Machine
+    unknown_sites: frozenset[int]
+    unknown_blocks: frozenset[int]
+
+    @property
+    def prepared(self) -> Prepared:
+        """The kernel as it is executed."""
+        return self.countable.prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An execution that ended."""
+
+    grid: Grid
+    recorder: Recorder
+    extrapolation: Extrapolation
+    state: State
+    launch: Launch
+    lane_steps: int
+
+
+def run_groups(
+    task: Task, groups: NDArray[np.int64], sampling: Sampling, scenario: Scenario = USUAL
+) -> Run:
+    """Execute some groups. Raises: `KernelExecutionError`."""
+    grid = Grid(task.space, groups, task.machine.warp_width)
+    launch = Launch(task.prepared, task.arguments, grid)
+    recorder = Recorder(task.prepared, grid, task.machine, sampling.depth)
+    state = State(
+        grid,
+        launch.memory,
+        launch.images,
+        recorder,
+        Assumed(task.prepared, scenario, task.space.group_items),
+        task.unknown_sites,
+        task.unknown_blocks,
+    )
+    watch = Extrapolation(
+        task.prepared, task.countable.loops, task.countable.inexact, state, recorder
+    )
+    runner = Runner(task.prepared, state, sampling.most_steps, watch)
+    runner.run(launch.frame)
+    return Run(grid, recorder, watch, state, launch, runner.lane_steps)
+
+
+def sampled(task: Task, sampling: Sampling, scenario: Scenario = USUAL) -> Run:
+    """Execute a sample of the launch's groups, as many as it takes. Raises: `KernelExecutionError`."""
+    groups = task.space.groups
+    pilot = run_groups(task, _spread(groups, min(2, groups)), sampling, scenario)
+    if groups <= 2 or (sampling.depth is Depth.ACCESSES and relative_error(pilot, groups) == 0.0):
+        return pilot
+    size = _size(task, sampling, pilot)
+    if size <= 2:
+        return pilot
+    limit = size * 8
+    while True:
+        found = _tried(task, size, sampling, scenario)
+        if found is None:
+            return pilot
+        if size >= min(groups, sampling.most_groups * 8, limit):
+            return found
+        if relative_error(found, groups) <= sampling.relative_error:
+            return found
+        pilot, size = found, min(size * 2, groups)
+
+
+def _tried(task: Task, size: int, sampling: Sampling, scenario: Scenario) -> Run | None:
+    """A sample of some size, or None if it takes too much memory or time."""
+    try:
+        return run_groups(task, _spread(task.space.groups, size), sampling, scenario)
+    except (KernelExecutionError, MemoryError):
+        return None
+
+
+def _size(task: Task, sampling: Sampling, pilot: Run) -> int:
+    """How many groups: as many as the steps allow, and for small launches all."""
+    per_group = max(pilot.lane_steps / pilot.grid.groups, 1.0)
+    affordable = int(sampling.steps / per_group)
+    return min(max(affordable, sampling.fewest_groups), sampling.most_groups, task.space.groups)
+
+
+def within_wave(task: Task, sampling: Sampling, sample: Run, wave_groups: int) -> Run:
+    """Execute groups spread over one wave, in the middle of the launch."""
+    per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
+    affordable = max(int(sampling.steps / per_group), sampling.fewest_groups)
+    size = min(sampling.wave_groups, wave_groups, affordable)
+    begin = (task.space.groups - wave_groups) // 2
+    return run_groups(task, begin + _spread(wave_groups, size), sampling)
+
+
+def _spread(groups: int, size: int) -> NDArray[np.int64]:
+    """Groups spread over the launch without a period: multiples of the golden ratio."""
+    if size >= groups:
+        return np.arange(groups, dtype=np.int64)
+    chosen = np.unique((np.arange(size) * _GOLDEN % 1.0 * groups).astype(np.int64))
+    if len(chosen) < size:
+        others = np.setdiff1d(np.arange(min(groups, 8 * size)), chosen)
+        chosen = np.sort(np.concatenate([chosen, others[: size - len(chosen)]]))
+    return chosen
+
+
+def relative_error(run: Run, groups: int) -> float:
+    """The larger relative standard error of the mean: of the warps' work, and of sectors."""
+    work = run.recorder.block_warps().sum(axis=0)
+    sectors = np.zeros(run.grid.groups)
+    for number in range(len(run.recorder.touched)):
+        sectors += run.recorder.site(number)[SiteColumn.SECTORS]
+    return max(mean_error(work, groups)[1], mean_error(sectors, groups)[1])
+
+
+def mean_error(values: NDArray[np.float64], groups: int) -> tuple[float, float]:
+    """The mean over sampled groups, and its relative standard error with so many groups in all."""
+    mean = float(values.mean()) if len(values) else 0.0
+    if len(values) < 2 or mean == 0.0 or len(values) >= groups:
+        return mean, 0.0
+    spread = float(values.std(ddof=1)) / np.sqrt(len(values))
+    return mean, float(spread * np.sqrt(1.0 - len(values) / groups) / abs(mean))

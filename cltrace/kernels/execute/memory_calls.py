@@ -1,0 +1,328 @@
+"""Functions that access memory: vector loads and stores, copies, and results through pointers.
+
+(OpenCL C 3.0, sections 6.15.2, 6.15.8 and 6.15.12.)
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from cltrace.errors import UnsupportedKernelError
+from cltrace.kernels.builtins.conversions import conversion_of
+from cltrace.kernels.builtins.mangling import ParameterKind, Signature
+from cltrace.kernels.builtins.maths import remainder
+from cltrace.kernels.builtins.table import Call as BuiltinCall
+from cltrace.kernels.execute.lanes import Lanes
+from cltrace.kernels.execute.sites import SiteTable
+from cltrace.kernels.execute.state import Accessed, Frame, State, Step
+from cltrace.kernels.ir.instructions import Access, Call
+from cltrace.kernels.ir.types import (
+    FloatType,
+    IntegerType,
+    PointerType,
+    Type,
+    VectorType,
+    element_of,
+    size_bytes,
+    stored_bytes,
+)
+from cltrace.kernels.values import Value, dtype_of, spread
+
+_Lowering = Callable[[Call, Signature, int, SiteTable, Accessed], Step]
+_HALF: Final = FloatType(16)
+_BYTE: Final = IntegerType(8)
+
+
+def _space(call: Call, argument: int) -> int:
+    kind = call.argument_types[argument]
+    return kind.space if isinstance(kind, PointerType) else 4
+
+
+def _vector_load(
+    call: Call, _: Signature, block: int, sites: SiteTable, accessed: Accessed
+) -> Step:
+    """`vloadn(offset, p)`: a vector whose elements are aligned as elements."""
+    offset, pointer = call.arguments
+    kind, result = call.type, call.result
+    step_bytes = np.int64(stored_bytes(kind))
+    site = sites.add(call, block, Access.READ, _space(call, 1), kind, pointer, offset)
+
+    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+        address = accessed(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
+        frame[result] = state.memory.load(kind, address, lanes)
+
+    return step
+
+
+def _vector_store(
+    call: Call, _: Signature, block: int, sites: SiteTable, accessed: Accessed
+) -> Step:
+    value, offset, pointer = call.arguments
+    kind = call.argument_types[0]
+    step_bytes = np.int64(stored_bytes(kind))
+    site = sites.add(call, block, Access.WRITE, _space(call, 2), kind, pointer, offset)
+
+    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+        address = accessed(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
+        state.memory.store(frame[value], kind, address, lanes)
+
+    return step
+
+
+def _half_type(kind: Type) -> Type:
+    return VectorType(kind.count, _HALF) if isinstance(kind, VectorType) else _HALF
+
+
+def _half_step(name: str, kind: Type) -> np.int64:
+    """How far apart halves lie: the aligned form of three takes the room of four."""
+    return np.int64(
+        size_bytes(kind) if name.startswith(("vloada", "vstorea")) else stored_bytes(kind)
+    )
+
+
+def _each(run: Callable[[Value], Value], value: Value) -> Value:
+    return tuple(map(run, value)) if type(value) is tuple else run(value)
+
+
+def _half_load(
+    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
+) -> Step:
+    offset, pointer = call.arguments
+    result, kind = call.result, _half_type(call.type)
+    wide = dtype_of(element_of(call.type))
+    step_bytes = _half_step(signature.name, kind)
+    site = sites.add(call, block, Access.READ, _space(call, 1), kind, pointer, offset)
+
+    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+        address = accessed(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
+        halves = state.memory.load(kind, address, lanes)
+        frame[result] = _each(lambda half: half.astype(wide), halves)
+
+    return step
+
+
+def _half_store(
+    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
+) -> Step:
+    value, offset, pointer = call.arguments
+    source = call.argument_types[0]
+    kind = _half_type(source)
+    rounding = signature.name[-4:] if signature.name[-4:-1] == "_rt" else ""
+    convert = _to_half(rounding, source)
+    step_bytes = _half_step(signature.name, kind)
+    site = sites.add(call, block, Access.WRITE, _space(call, 2), kind, pointer, offset)
+
+    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+        address = accessed(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
+        state.memory.store(_each(convert, frame[value]), kind, address, lanes)
+
+    return step
+
+
+def _to_half(rounding: str, source: Type) -> Callable[[Value], Value]:
+    conversion = conversion_of(f"convert_half{rounding}")
+    code = "f" if element_of(source) == FloatType(32) else "d"
+    if conversion is None:
+        raise ValueError(rounding)
+    return conversion.make(BuiltinCall("convert_half", (ParameterKind(code),), _HALF))
+
+
+def _stored(compute: Callable[..., tuple[Value, Value]]) -> _Lowering:
+    """A function that returns one value and stores another through its last pointer."""
+
+    def lowering(
+        call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
+    ) -> Step:
+        *operands, pointer = call.arguments
+        result, returned = call.result, dtype_of(element_of(call.type))
+        kind = _stored_type(call, signature)
+        stored = dtype_of(element_of(kind))
+        space = _space(call, len(call.arguments) - 1)
+        site = sites.add(call, block, Access.WRITE, space, kind, pointer)
+
+        def one(*numbers: Value) -> tuple[Value, Value]:
+            first, second = compute(*[number.astype(np.float64) for number in numbers])
+            return np.asarray(first).astype(returned)[()], np.asarray(second).astype(stored)[()]
+
+        def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+            values = [frame[slot] for slot in operands]
+            if type(values[0]) is tuple:
+                pairs = [one(*group) for group in zip(*values, strict=True)]
+                frame[result] = tuple(first for first, _ in pairs)
+                second: Value = tuple(last for _, last in pairs)
+            else:
+                frame[result], second = one(*values)
+            address = accessed(site, frame[pointer], lanes, state)
+            state.memory.store(second, kind, address, lanes)
+
+        return step
+
+    return lowering
+
+
+def _stored_type(call: Call, signature: Signature) -> Type:
+    """What the last pointer points to: integers for some functions, else what is returned."""
+    if signature.parameters and signature.parameters[-1].code == "i":
+        whole = IntegerType(32)
+        return VectorType(call.type.count, whole) if isinstance(call.type, VectorType) else whole
+    return call.type
+
+
+def _sincos(value: Value) -> tuple[Value, Value]:
+    return np.sin(value), np.cos(value)
+
+
+def _fract(value: Value) -> tuple[Value, Value]:
+    whole = np.floor(value)
+    part = np.minimum(value - whole, np.nextafter(np.float32(1), np.float32(0)).astype(np.float64))
+    part = np.where(np.isinf(value), np.copysign(0.0, value), part)
+    return part, whole
+
+
+def _modf(value: Value) -> tuple[Value, Value]:
+    whole = np.trunc(value)
+    return np.copysign(np.where(np.isinf(value), 0.0, value - whole), value), whole
+
+
+def _frexp(value: Value) -> tuple[Value, Value]:
+    part, exponent = np.frexp(value)
+    return part, exponent
+
+
+def _remquo(left: Value, right: Value) -> tuple[Value, Value]:
+    rest = remainder(left, right)
+    scale = 128.0 * np.abs(right)
+    quotient = np.rint((np.fmod(left, scale) - rest) / right)
+    low = np.fmod(np.nan_to_num(quotient), 128.0)
+    undefined = np.isnan(rest)
+    return rest, np.where(undefined, 0.0, low)
+
+
+def _lgamma_r(value: Value) -> tuple[Value, Value]:
+    from scipy import special  # noqa: PLC0415 - imported when a kernel uses it: that takes a while
+
+    return special.gammaln(value), np.nan_to_num(special.gammasgn(value))
+
+
+def _copy(call: Call, _: Signature, block: int, sites: SiteTable, accessed: Accessed) -> Step:
+    """`llvm.memcpy`: a structure, or an array, copied by each lane."""
+    target, source, length = call.arguments[:3]
+    read = sites.add(call, block, Access.READ, _space(call, 1), _BYTE, source)
+    write = sites.add(call, block, Access.WRITE, _space(call, 0), _BYTE, target)
+    sites.widen((read, write), length)
+
+    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+        size = _length(frame[length], call)
+        if not size:
+            return
+        kind = VectorType(size, _BYTE)
+        value = state.memory.load(kind, accessed(read, frame[source], lanes, state), lanes)
+        state.memory.store(value, kind, accessed(write, frame[target], lanes, state), lanes)
+
+    return step
+
+
+def _fill(call: Call, _: Signature, block: int, sites: SiteTable, accessed: Accessed) -> Step:
+    target, byte, length = call.arguments[:3]
+    write = sites.add(call, block, Access.WRITE, _space(call, 0), _BYTE, target)
+    sites.widen((write,), length)
+
+    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+        size = _length(frame[length], call)
+        if not size:
+            return
+        value = (frame[byte],) * size
+        address = accessed(write, frame[target], lanes, state)
+        state.memory.store(value, VectorType(size, _BYTE), address, lanes)
+
+    return step
+
+
+def _length(value: Value, call: Call) -> int:
+    if type(value) is np.ndarray:
+        raise UnsupportedKernelError(f"{call.place}: copying lengths that differ by work-item")
+    if int(value) > 1 << 20:
+        raise UnsupportedKernelError(f"{call.place}: copying more than 1 MiB by each work-item")
+    return int(value)
+
+
+def _pointee(signature: Signature, argument: int) -> Type:
+    parameter = signature.parameters[argument]
+    number: Type = _CODES[parameter.code]
+    return VectorType(parameter.count, number) if parameter.count > 1 else number
+
+
+_CODES: Final[Mapping[str, Type]] = {
+    "c": IntegerType(8), "a": IntegerType(8), "h": IntegerType(8), "s": IntegerType(16),
+    "t": IntegerType(16), "i": IntegerType(32), "j": IntegerType(32), "l": IntegerType(64),
+    "m": IntegerType(64), "f": FloatType(32), "d": FloatType(64), "Dh": FloatType(16),
+}  # fmt: skip
+
+
+def _group_copy(
+    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
+) -> Step:
+    """`async_work_group_copy`, strided or not: lanes of a group copy elements in turns."""
+    target, source, length = call.arguments[:3]
+    kind = _pointee(signature, 0)
+    strided = "strided" in signature.name
+    stride = call.arguments[3] if strided else -1
+    from_global = signature.parameters[1].space == 1
+    event, result = call.arguments[-1], call.result
+    element = np.int64(size_bytes(kind))
+    read = sites.add(call, block, Access.READ, _space(call, 1), kind, source)
+    write = sites.add(call, block, Access.WRITE, _space(call, 0), kind, target)
+
+    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+        count = spread(frame[length], lanes.count)
+        apart = spread(frame[stride], lanes.count) if strided else np.int64(1)
+        addresses = [spread(frame[slot], lanes.count) for slot in (source, target)]
+        size = lanes.per_group[lanes.group]
+        number = lanes.grid.linear_in_group[lanes.index]
+        while True:
+            mask = number < count
+            if not mask.any():
+                break
+            some = lanes.where(mask)
+            wide = (number * apart)[mask] * element
+            dense = number[mask] * element
+            at = (wide, dense) if from_global else (dense, wide)
+            value = state.memory.load(
+                kind, accessed(read, addresses[0][mask] + at[0], some, state), some
+            )
+            where = accessed(write, addresses[1][mask] + at[1], some, state)
+            state.memory.store(value, kind, where, some)
+            number = number + size
+        frame[result] = frame[event]
+
+    return step
+
+
+_WIDTHS: Final = ("2", "3", "4", "8", "16")
+MEMORY_CALLS: Final[Mapping[str, _Lowering]] = {
+    **{f"vload{width}": _vector_load for width in _WIDTHS},
+    **{f"vstore{width}": _vector_store for width in _WIDTHS},
+    **{f"vload_half{width}": _half_load for width in ("", *_WIDTHS)},
+    **{f"vloada_half{width}": _half_load for width in ("", *_WIDTHS)},
+    **{
+        f"vstore{aligned}_half{width}{rounding}": _half_store
+        for aligned in ("", "a")
+        for width in ("", *_WIDTHS)
+        for rounding in ("", "_rte", "_rtz", "_rtp", "_rtn")
+    },
+    "sincos": _stored(_sincos),
+    "fract": _stored(_fract),
+    "modf": _stored(_modf),
+    "frexp": _stored(_frexp),
+    "remquo": _stored(_remquo),
+    "lgamma_r": _stored(_lgamma_r),
+    "llvm.memcpy": _copy,
+    "llvm.memmove": _copy,
+    "llvm.memcpy.inline": _copy,
+    "llvm.memset": _fill,
+    "llvm.memset.inline": _fill,
+    "async_work_group_copy": _group_copy,
+    "async_work_group_strided_copy": _group_copy,
+}
+"""Functions by name."""

@@ -1,0 +1,1 @@
+"""OpenCL C kernels with numpy references: what a lock-step executor must compute."""
