@@ -41,6 +41,7 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "summary": VerbEntry("summary", "kernels, transfers, host calls, builds and memory of a trace"),
     "timeline": VerbEntry("timeline", "when what ran, why devices waited, and what to do about it"),
     "view": VerbEntry("view", "a page for the browser: timeline, tables, histograms, offline"),
+    "kernel": VerbEntry("kernel", "what a kernel has to do: operations, accesses, divergence"),
     "export": VerbEntry(
         "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"
     ),

@@ -19,6 +19,8 @@ class Unit(StrEnum):
     COUNT = "count"
     PROSE = "prose"
     """Words of which every one counts: wrapped, never cut."""
+    CODE = "code"
+    """A line of a source: its beginning counts, blanks and all."""
     NS = "ns"
     BYTES = "bytes"
     SHARE = "share"
@@ -30,7 +32,7 @@ class Unit(StrEnum):
     @property
     def is_text(self) -> bool:
         """Whether values are words, which stand on the left and may be shortened."""
-        return self in {Unit.TEXT, Unit.PLACE, Unit.PROSE}
+        return self in {Unit.TEXT, Unit.PLACE, Unit.PROSE, Unit.CODE}
 
 
 @dataclass(frozen=True, slots=True)

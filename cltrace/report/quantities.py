@@ -69,5 +69,6 @@ _SHOWN: Final[dict[Unit, Callable[[float], str]]] = {
     Unit.TEXT: lambda value: f"{value:g}",
     Unit.PLACE: lambda value: f"{value:g}",
     Unit.PROSE: lambda value: f"{value:g}",
+    Unit.CODE: lambda value: f"{value:g}",
     Unit.PLAIN: lambda value: str(value) if isinstance(value, int) else f"{value:g}",
 }

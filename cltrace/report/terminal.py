@@ -133,7 +133,9 @@ def _drawn(
                 Text(
                     row[index]
                     if table.columns[index].unit is Unit.PROSE
-                    else _shortened(row[index], longest, is_ascii=is_ascii)
+                    else _shortened(
+                        row[index], longest, table.columns[index].unit, is_ascii=is_ascii
+                    )
                 )
                 for index, longest in widths.items()
             )
@@ -200,12 +202,17 @@ def _name_width(widths: list[int], room: int) -> int:
     return _SHORTEST_NAME
 
 
-def _shortened(name: str, longest: int, *, is_ascii: bool) -> str:
-    """A name that is too long, with its middle left out: both ends of a path tell more."""
+def _shortened(name: str, longest: int, unit: Unit, *, is_ascii: bool) -> str:
+    """A name that is too long, with its middle left out: both ends of a path tell more.
+
+    Of code the end is left out.
+    """
     if len(name) <= longest:
         return name
     mark = "..." if is_ascii else "…"
     room = longest - len(mark)
+    if unit is Unit.CODE:
+        return f"{name[:room]}{mark}"
     head = room // 3
     return f"{name[:head]}{mark}{name[head - room :]}"
 

@@ -57,6 +57,7 @@ READING = {
         ["timeline", "--top", "0"],
         ["timeline", "--kernel", "*", "--from", "0", "--to", "99"],
     ],
+    "kernel": [["kernel", "{}"], ["kernel", "{}", "--kernel", "*", "--format", "json"]],
     "view": [["view", "-f", "-o", "x.html"]],
     "export": [
         ["export", "-f", "--to", "perfetto", "-o", "x.pftrace"],

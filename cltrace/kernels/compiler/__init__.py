@@ -53,7 +53,7 @@ _COMMON: Final = (
 )  # fmt: skip
 _IR: Final = (
     "-target", "spir64", "-emit-llvm", "-gline-tables-only", "-cl-kernel-arg-info",
-    "-fdiscard-value-names",
+    "-fdiscard-value-names", "-fdebug-compilation-dir=/cltrace",
 )  # fmt: skip
 _OPTIMISED: Final = (
     "-O2", "-fno-unroll-loops", "-fno-vectorize", "-fno-slp-vectorize",

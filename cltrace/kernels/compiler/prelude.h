@@ -303,6 +303,18 @@ typedef int kernel_enqueue_status;
 #define M_SQRT1_2_H 0.707106781186547524400844362104849039h
 #endif
 
+/* Of 64 bits, as drivers and PoCL have it besides atom_cmpxchg. */
+#if __OPENCL_C_VERSION__ < 200
+#define CLTRACE_EXCHANGE(type) \
+  type __attribute__((overloadable)) atomic_cmpxchg(volatile __global type *, type, type); \
+  type __attribute__((overloadable)) atomic_cmpxchg(volatile __local type *, type, type);
+CLTRACE_EXCHANGE(int)
+CLTRACE_EXCHANGE(uint)
+CLTRACE_EXCHANGE(long)
+CLTRACE_EXCHANGE(ulong)
+#undef CLTRACE_EXCHANGE
+#endif
+
 /* clang declares these for some types only, so that a call with an int is ambiguous. */
 #if defined(cl_khr_subgroups) || defined(__opencl_c_subgroups)
 #define __opencl_subgroup_builtins 1

@@ -20,7 +20,9 @@ from cltrace.kernels.counts.records import (
 )
 from cltrace.kernels.counts.sampling import Run, Task, mean_error
 from cltrace.kernels.execute.sites import private_bytes
+from cltrace.kernels.ir.instructions import Binary, Call, Instruction
 from cltrace.kernels.ir.places import NOWHERE, Place
+from cltrace.kernels.ir.types import VectorType
 
 _Key = tuple[str, CostClass]
 
@@ -82,6 +84,26 @@ class Scaled:
                 )
         return tuple(sorted(rows, key=lambda row: (-row.total.value, row.cost, row.type)))
 
+    def operators(self) -> tuple[tuple[str, float], ...]:
+        """By LLVM's operator: how often a work-item does it, elements of vectors by themselves."""
+        lanes = self.run.recorder.block_lanes().mean(axis=1) * self.groups
+        found: dict[str, float] = {}
+        for number in self.task.prepared.graph.order:
+            for item in self.task.countable.whole.function.blocks[number].instructions:
+                name, many = _operator(item)
+                if name:
+                    found[name] = found.get(name, 0.0) + many * float(lanes[number])
+        return tuple((name, total / self.task.space.work_items) for name, total in found.items())
+
+    def private_accesses(self) -> float:
+        """How often a work-item reads or writes a private variable."""
+        costs = {CostClass.LOAD, CostClass.STORE}
+        return sum(
+            row.per_item
+            for row in self.operations()
+            if row.cost in costs and row.type.startswith("private ")
+        )
+
     def branches(self) -> tuple[BranchSite, ...]:
         """Branches at which lanes of a warp went different ways, or that are assumed."""
         found = []
@@ -110,7 +132,7 @@ class Scaled:
         found = []
         graph, watch = self.task.prepared.graph, self.run.extrapolation
         for number, loop in enumerate(graph.loops):
-            entries = watch.entries.get(loop.header, 0.0)
+            entries = float(self.run.recorder.entries(loop.header).sum())
             lanes = float(self.run.recorder.block_lanes()[loop.header].sum())
             if not entries or not lanes:
                 continue
@@ -183,6 +205,15 @@ class Scaled:
         lanes = float((self.run.recorder.block_lanes().sum(axis=1) * sizes).sum())
         warps = float((self.run.recorder.block_warps().sum(axis=1) * sizes).sum())
         return lanes / (warps * self.task.machine.warp_width) if warps else 1.0
+
+
+def _operator(item: Instruction) -> tuple[str, int]:
+    """An operator's name, and of how many numbers it is; multiply-adds are calls."""
+    if isinstance(item, Binary):
+        return item.operator, item.type.count if isinstance(item.type, VectorType) else 1
+    if isinstance(item, Call) and item.callee.startswith("llvm.fmuladd"):
+        return "fmuladd", item.type.count if isinstance(item.type, VectorType) else 1
+    return "", 0
 
 
 def _loop_place(task: Task, header: int, blocks: Iterable[int]) -> Place:

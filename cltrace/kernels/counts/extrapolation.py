@@ -21,7 +21,7 @@ from cltrace.kernels.execute.state import Frame, State, Step
 from cltrace.kernels.flow.canonical import CanonicalLoop
 from cltrace.kernels.values import Value
 
-_LEADS: Final = ((6, 2), (60, 2), (1 << 62, 1))
+_LEADS: Final = ((6, 4), (60, 2), (1 << 62, 1))
 """By how many blocks a trip runs, at most: how many trips are run before the window."""
 _FINE: Final = 32
 _USUAL: Final = 8
@@ -65,11 +65,11 @@ class Extrapolation:
         self._recorder = recorder
         self._steps = {header: _lowered(loop) for header, loop in loops.items()}
         self._progress: dict[int, _Progress] = {}
-        self.entries: dict[int, float] = {}
         self.skipped: dict[int, float] = {}
         self.coarse: set[int] = set()
         """Headers of loops whose window was short: sectors may lie otherwise in other trips."""
         self._blocks = 0
+        self._passing: set[int] = set()
         self._prepared = prepared
         self._fine = {
             loop.header
@@ -85,10 +85,12 @@ class Extrapolation:
     def at_header(self, block: int, frame: Frame, lanes: Lanes, *, entered: bool) -> None:
         """Lanes come to a header: count the trip, and move them on when enough of them were run."""
         self._blocks += 1
+        if self._passing:
+            self._see_who_left(block)
         if block not in self._headers:
             return
         if entered:
-            self.entries[block] = self.entries.get(block, 0.0) + lanes.count
+            self._recorder.enters(block, lanes)
         loop = self._loops.get(block)
         if loop is None:
             return
@@ -110,6 +112,15 @@ class Extrapolation:
             progress.before = self._recorder.counters.copy()
             progress.marks = tuple(self._recorder.mark())
 
+    def _see_who_left(self, block: int) -> None:
+        """Sectors count again once lanes have left the loops of which trips were skipped."""
+        self._passing = {
+            header
+            for header in self._passing
+            if block in self._prepared.graph.loops[self._loops[header].number].blocks
+        }
+        self._recorder.is_passing = bool(self._passing)
+
     def _choose_window(self, block: int, progress: _Progress) -> None:
         each = self._blocks - progress.blocks
         progress.lead = next(lead for most, lead in _LEADS if each <= most)
@@ -121,12 +132,17 @@ class Extrapolation:
         return _LONG if block in self._inexact else 2 * progress.window + 3
 
     def _skip(self, loop: CanonicalLoop, frame: Frame, lanes: Lanes, progress: _Progress) -> None:
-        windows = (self._remaining(loop, frame, lanes) - 2) // progress.window
+        left = self._remaining(loop, frame, lanes)
+        windows = (left - 2) // progress.window
         if windows < 1 or progress.before is None:
             return
         trips = windows * progress.window
         moved = self._advanced(loop, frame, lanes)
-        self._recorder.repeat(progress.before, progress.marks, float(windows))
+        self._recorder.repeat(
+            progress.before, progress.marks, float(windows), left / progress.window
+        )
+        self._passing.add(loop.header)
+        self._recorder.is_passing = True
         for slot, step in moved.items():
             frame[slot] = frame[slot] + step * step.dtype.type(trips)
         self.skipped[loop.header] = self.skipped.get(loop.header, 0.0) + trips * lanes.count

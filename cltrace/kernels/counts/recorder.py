@@ -61,7 +61,7 @@ class Recorder:
     """Counts what lanes do. `counters` has a row for each thing that is counted, a column a group.
 
     Rows: lanes of each block, warps of each block, columns of each site, and for each block the lanes
-    that took its branch's first way, and the warps that split there.
+    that took its branch's first way, the warps that split there, and lanes that entered its loop.
     """
 
     def __init__(self, prepared: Prepared, grid: Grid, machine: Machine, depth: Depth) -> None:
@@ -74,12 +74,15 @@ class Recorder:
         self._sites = prepared.sites
         self._site_base = 2 * self._block_count
         self._branch_base = self._site_base + _COLUMNS * len(self._sites)
-        rows = self._branch_base + 2 * self._block_count
+        self._entry_base = self._branch_base + 2 * self._block_count
+        rows = self._entry_base + self._block_count
         self.counters: NDArray[np.float64] = np.zeros((rows, grid.groups))
         self.touched = [Touched() for _ in self._sites]
         self.strides: list[object] = [None] * len(self._sites)
         self.objects: list[set[int]] = [set() for _ in self._sites]
         self._kept = 0
+        self.is_passing = False
+        """Whether trips are run whose sectors others stand for already."""
         self.is_full = False
         """Whether more sectors were touched than are kept."""
         self.paths: NDArray[np.uint64] = np.zeros(grid.count, np.uint64)
@@ -88,6 +91,15 @@ class Recorder:
         """Count a block for the lanes and warps that run it."""
         self.counters[block] += lanes.per_group
         self.counters[self._block_count + block] += lanes.warps_per_group
+
+    def enters(self, header: int, lanes: Lanes) -> None:
+        """Count lanes that enter a loop."""
+        self.counters[self._entry_base + header] += lanes.per_group
+
+    def entries(self, header: int) -> NDArray[np.float64]:
+        """Lanes that entered a loop, by group."""
+        found: NDArray[np.float64] = self.counters[self._entry_base + header]
+        return found
 
     def branches(self, block: int, taken: Array, lanes: Lanes) -> None:
         """Count warps that split, and give the lanes of each way a mark of their own."""
@@ -144,6 +156,8 @@ class Recorder:
         self.counters[row] += np.bincount(groups, weights=values, minlength=self._grid.groups)
 
     def _keep(self, site: int, sectors: NDArray[np.int64], groups: NDArray[np.int64]) -> None:
+        if self.is_passing:
+            return
         if self._kept + len(sectors) > _MOST_TOUCHED:
             self.is_full = True
             return
@@ -157,12 +171,17 @@ class Recorder:
         """Where the records of touched sectors are at, by site."""
         return [len(touched.sectors) for touched in self.touched]
 
-    def repeat(self, before: NDArray[np.float64], marks: Sequence[int], times: float) -> None:
-        """What was counted since `before` and `marks` is to count `times` more often."""
+    def repeat(
+        self, before: NDArray[np.float64], marks: Sequence[int], times: float, touched_times: float
+    ) -> None:
+        """What was counted since `before` is to count `times` more often.
+
+        New sectors since `marks` stand for `touched_times` as many more.
+        """
         self.counters += (self.counters - before) * times
         for touched, mark in zip(self.touched, marks, strict=True):
             for position in range(mark, len(touched.weights)):
-                touched.weights[position] *= 1.0 + times
+                touched.weights[position] *= 1.0 + touched_times
 
     def block_lanes(self) -> NDArray[np.float64]:
         """Lanes that ran each block, by group: shape (blocks, groups)."""

@@ -195,7 +195,10 @@ class KernelCounts:
     operations: tuple[OperationCount, ...]
     written: tuple[OperationCount, ...]
     sites: tuple[AccessSite, ...]
-    written_sites: tuple[AccessSite, ...]
+    written_operators: tuple[tuple[str, float], ...]
+    """By LLVM's operator, of the code as it is written: how often a work-item does it, in the mean."""
+    private_accesses: float
+    """How often a work-item reads or writes a private variable, as the code is written."""
     branches: tuple[BranchSite, ...]
     loops: tuple[LoopCount, ...]
     private: tuple[PrivateArray, ...]

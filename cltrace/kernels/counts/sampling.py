@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,13 @@ from cltrace.kernels.machine import Machine
 _GOLDEN: Final = 0.6180339887498949
 
 
+class Trips(Enum):
+    """What is run of long loops whose values move evenly."""
+
+    SAMPLED = auto()
+    ALL = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How much is executed: at most so many groups and, about, instructions of lanes.
@@ -35,9 +43,10 @@ class Sampling:
     most_groups: int = 256
     wave_groups: int = 64
     steps: int = 1_500_000
-    most_steps: int = 500_000_000
+    most_steps: int = 80_000_000
     relative_error: float = 0.02
     depth: Depth = Depth.TRANSACTIONS
+    trips: Trips = Trips.SAMPLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,11 @@ def run_groups(
         task.unknown_blocks,
     )
     watch = Extrapolation(
-        task.prepared, task.countable.loops, task.countable.inexact, state, recorder
+        task.prepared,
+        task.countable.loops if sampling.trips is Trips.SAMPLED else {},
+        task.countable.inexact,
+        state,
+        recorder,
     )
     runner = Runner(task.prepared, state, sampling.most_steps, watch)
     runner.run(launch.frame)

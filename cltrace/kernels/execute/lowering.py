@@ -139,13 +139,12 @@ def _store(instruction: Store, block: int, sites: SiteTable) -> Step:
 
 
 def _touch(instruction: Touch, block: int, sites: SiteTable) -> Step:
-    pointer = instruction.pointer
-    site = sites.add(
-        instruction, block, instruction.access, instruction.space, instruction.type, pointer
-    )
+    pointer, kind = instruction.pointer, instruction.type
+    site = sites.add(instruction, block, instruction.access, instruction.space, kind, pointer)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        accessed(site, frame[pointer], lanes, state)
+        address = accessed(site, frame[pointer], lanes, state)
+        state.memory.touch(kind, address, lanes)
 
     return step
 

@@ -101,6 +101,10 @@ class MemoryObject:
         raw = self._bytes[np.atleast_1d(where)[:, None] + np.arange(stored_bytes(kind))]
         return from_bytes(raw, kind)
 
+    def touch(self, kind: Type, offset: Value, lanes: Lanes) -> None:
+        """Count the lanes that are outside."""
+        self._inside(kind, offset, lanes)
+
     def store(self, value: Value, kind: Type, offset: Value, lanes: Lanes) -> None:
         """Write what lanes write, in their order."""
         inside = self._inside(kind, offset, lanes)
@@ -239,6 +243,11 @@ class Memory:
             high = np.int64(self.objects.index(part) << SHIFT)
             found[slice(None) if mask is None else mask] = high + part.position(offset, some)
         return found
+
+    def touch(self, kind: Type, address: Value, lanes: Lanes) -> None:
+        """See whether lanes access what is there."""
+        for part, offset, some, _ in self.parts(address, lanes):
+            part.touch(kind, offset, some)
 
     def load(self, kind: Type, address: Value, lanes: Lanes) -> Value:
         """What lanes read at their addresses."""

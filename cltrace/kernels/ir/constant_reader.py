@@ -137,7 +137,10 @@ def _arithmetic(word: str, tokens: Tokens, named: Mapping[str, Type]) -> Constan
     tokens.expect(")")
     if isinstance(left, SymbolAddress) and isinstance(right, int) and word in {"add", "sub"}:
         return moved(left, right if word == "add" else -right)
-    if isinstance(left, int) and isinstance(right, int):
+    if isinstance(left, SymbolAddress) and isinstance(right, SymbolAddress):
+        if word == "sub" and left.symbol == right.symbol:
+            return left.offset_bytes - right.offset_bytes
+    elif isinstance(left, int) and isinstance(right, int):
         return _ARITHMETIC[word](left, right)
     raise UnreadableError(f"a constant {word} of addresses: {tokens.line.strip()}")
 

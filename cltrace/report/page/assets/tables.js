@@ -3,7 +3,7 @@
 import { element } from "./elements.js";
 import { shown } from "./format.js";
 
-const WORDS = new Set(["text", "place", "prose"]);
+const WORDS = new Set(["text", "place", "prose", "code"]);
 const TALLEST = 520;
 const MOST_UNROLLED = 18;
 

@@ -1,0 +1,327 @@
+"""What a kernel's launch has to do: cost types, operations, access sites, and its annotated source."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cltrace.kernels.cost_types import cost_types
+from cltrace.kernels.counts.records import Assumption, Estimate, KernelCounts, LineCount
+from cltrace.kernels.program import Kernel, Program
+from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+
+_MAIN: Final = "program.cl"
+
+
+def kernel_report(program: Program, counts: KernelCounts) -> Document:
+    """All that is counted of a launch."""
+    return Document(
+        title=f"{counts.kernel} {_sizes(counts.global_size)} in groups of {_sizes(counts.local_size)}",
+        facts=_facts(counts),
+        tables=kernel_tables(program, counts),
+        notes=[*counts.notes],
+    )
+
+
+def kernel_tables(program: Program, counts: KernelCounts) -> list[Table]:
+    """The tables of a launch, those that say something."""
+    tables = [
+        _cost_types(counts),
+        _operations(counts),
+        _sites(counts),
+        _loops(counts),
+        _branches(counts),
+        _assumptions(counts.assumptions),
+        listing(program, counts),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return " × ".join(f"{size:,}" for size in sizes)
+
+
+def _facts(counts: KernelCounts) -> list[Fact]:
+    sample = counts.sample
+    executed = (
+        "all work-groups"
+        if sample.is_whole
+        else f"{sample.groups:,} of {counts.groups:,} work-groups, within "
+        f"{sample.relative_error:.1%} (standard error)"
+    )
+    return [
+        Fact("work_items", "work-items", f"{counts.work_items:,}", counts.work_items),
+        Fact(
+            "groups",
+            "work-groups",
+            f"{counts.groups:,}, of {counts.warps / counts.groups:.3g} warps of "
+            f"{counts.machine.warp_width}",
+            counts.groups,
+        ),
+        Fact("executed", "executed", executed, sample.groups),
+        Fact(
+            "active_lanes",
+            "active lanes",
+            f"{counts.active_lanes:.1%} of a warp's; {counts.paths:.3g} ways through the kernel a warp",
+            counts.active_lanes,
+        ),
+        Fact("barriers", "barriers", f"{counts.barriers:.3g} a work-item", counts.barriers),
+        Fact(
+            "local_bytes",
+            "local memory",
+            f"{counts.local_bytes:,} B a work-group",
+            counts.local_bytes,
+        ),
+    ]
+
+
+def _cost_types(counts: KernelCounts) -> Table:
+    return Table(
+        "cost_types",
+        "Cost types",
+        (Column("type", "type"), Column("per_item", "a work-item", Unit.PLAIN)),
+        [(row.type.value, _short(row.per_item)) for row in cost_types(counts)],
+        note="as Pöppl 2014 has them; operations as written, reads classed by their real addresses",
+    )
+
+
+def _operations(counts: KernelCounts) -> Table:
+    has_bounds = bool(counts.assumptions)
+    written = {(row.type, row.cost): row.per_item for row in counts.written}
+    rows: list[tuple[Value, ...]] = []
+    for row in counts.operations:
+        low, high = _bounds(row.total, counts.work_items)
+        rows.append(
+            (
+                row.cost.value,
+                row.type,
+                _short(row.per_item),
+                *((_short(low), _short(high)) if has_bounds else ()),
+                _short(written.get((row.type, row.cost), 0.0)),
+                _short(row.warp_total),
+            )
+        )
+    return Table(
+        "operations",
+        "Operations",
+        (
+            Column("class", "class", keep=100),
+            Column("type", "type", keep=90),
+            Column("per_item", "a work-item", Unit.PLAIN, 95),
+            *(
+                (
+                    Column("low", "at least", Unit.PLAIN, 60),
+                    Column("high", "at most", Unit.PLAIN, 60),
+                )
+                if has_bounds
+                else ()
+            ),
+            Column("as_written", "as written", Unit.PLAIN, 70),
+            Column("warps", "by warps", Unit.PLAIN, 50),
+        ),
+        rows,
+        note="optimised code; elements of vectors count by themselves",
+    )
+
+
+def _bounds(estimate: Estimate, items: int) -> tuple[float, float]:
+    return estimate.low / items, estimate.high / items
+
+
+def _sites(counts: KernelCounts) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for site in counts.sites:
+        requests = max(site.requests.value, 1e-9)
+        is_private = site.space == "private"
+        rows.append(
+            (
+                str(site.place),
+                f"{site.access.value} {site.element}",
+                site.memory,
+                site.space,
+                _short(site.accesses.value / counts.work_items),
+                None if is_private else _pattern(site.pattern.value, site.stride_bytes),
+                _short(site.sectors.value / requests),
+                None if is_private else _short(site.bank_cycles.value / requests),
+                None if site.space in {"local", "private"} else _short(site.reuse),
+                "assumed" if site.is_assumed else "",
+            )
+        )
+    return Table(
+        "sites",
+        "Memory accesses",
+        (
+            Column("place", "where", Unit.PLACE, 100),
+            Column("access", "access", keep=95),
+            Column("memory", "of", keep=98),
+            Column("space", "space", keep=60),
+            Column("per_item", "a work-item", Unit.PLAIN, 80),
+            Column("pattern", "lanes", keep=85),
+            Column("sectors_per_request", "sectors", Unit.PLAIN, 90),
+            Column("bank_cycles_per_request", "banks", Unit.PLAIN, 70),
+            Column("reuse", "reuse", Unit.PLAIN, 65),
+            Column("assumed", "", keep=40),
+        ),
+        rows,
+        note=f"sectors of {counts.machine.sector_bytes} B and rounds of banks for each access of a "
+        "warp; reuse: how often each sector is touched",
+    )
+
+
+def _pattern(name: str, stride: int | None) -> str:
+    return f"{name} {stride} B" if name == "strided" and stride is not None else name
+
+
+def _loops(counts: KernelCounts) -> Table:
+    return Table(
+        "loops",
+        "Loops",
+        (
+            Column("place", "where", Unit.PLACE),
+            Column("depth", "depth", Unit.COUNT),
+            Column("trips", "trips", Unit.PLAIN),
+            Column("how", "how known", Unit.PROSE),
+        ),
+        [
+            (
+                str(row.place),
+                row.depth,
+                _short(row.trips),
+                "assumed"
+                if row.is_assumed
+                else "executed"
+                if not row.extrapolated
+                else f"{row.extrapolated:.1%} counted from a sample of trips"
+                + ("" if row.is_exact else ", not exactly"),
+            )
+            for row in counts.loops
+        ],
+    )
+
+
+def _branches(counts: KernelCounts) -> Table:
+    return Table(
+        "branches",
+        "Branches at which lanes part",
+        (
+            Column("place", "where", Unit.PLACE),
+            Column("divergent", "warps that split", Unit.SHARE),
+            Column("active", "active lanes", Unit.SHARE),
+            Column("assumed", ""),
+        ),
+        [
+            (
+                str(row.place),
+                row.divergent_warps / row.warps,
+                row.active_lanes,
+                "assumed" if row.is_assumed else "",
+            )
+            for row in counts.branches
+        ],
+    )
+
+
+def _assumptions(assumptions: Sequence[Assumption]) -> Table:
+    return Table(
+        "assumptions",
+        "Assumptions",
+        (
+            Column("place", "where", Unit.PLACE),
+            Column("what", "what is not known", Unit.PROSE),
+            Column("meaning", "taken for it", Unit.PROSE),
+        ),
+        [(str(row.place), row.what, row.meaning) for row in assumptions],
+        note="contents of buffers that decide are known with `cltrace run --capture-buffers`",
+    )
+
+
+def listing(program: Program, counts: KernelCounts) -> Table:
+    """The kernel's source, line by line, with what each line does.
+
+    Lines between that do nothing are kept.
+    """
+    done = {row.line: row for row in counts.lines if row.file in {_MAIN, ""}}
+    lines = program.source.split("\n")
+    kernel = program.kernels.get(counts.kernel)
+    numbers = [number for number in done if number <= len(lines)]
+    if kernel is not None and kernel.file in {_MAIN, ""}:
+        numbers.append(kernel.line)
+    rows: list[tuple[Value, ...]] = []
+    if numbers:
+        rows.extend(
+            _line(number, lines[number - 1], done.get(number), counts.work_items)
+            for number in _shown(sorted(set(numbers)), len(lines))
+        )
+    return Table(
+        "listing",
+        "Source",
+        (
+            Column("line", "line", Unit.COUNT, 100),
+            Column("operations", "ops", Unit.PLAIN, 90),
+            Column("accesses", "acc.", Unit.PLAIN, 80),
+            Column("sectors", "sectors", Unit.PLAIN, 85),
+            Column("divergent", "split", Unit.SHARE, 70),
+            Column("source", "source", Unit.CODE, 100),
+        ),
+        rows,
+        note="operations and accesses (acc.) a work-item, sectors a warp's access, share of warps that "
+        "split",
+    )
+
+
+_GAP: Final = 12
+"""Longer stretches of lines that do nothing are left out."""
+
+
+def _shown(numbers: Sequence[int], last: int) -> list[int]:
+    """The numbers of lines, with short stretches between them, and the line after."""
+    shown: list[int] = []
+    for number in numbers:
+        if shown and number - shown[-1] <= _GAP:
+            shown.extend(range(shown[-1] + 1, number))
+        shown.append(number)
+    if shown[-1] < last:
+        shown.append(shown[-1] + 1)
+    return shown
+
+
+def _line(number: int, text: str, done: LineCount | None, items: int) -> tuple[Value, ...]:
+    source = text.expandtabs(4).rstrip()
+    if done is None:
+        return (number, None, None, None, None, source)
+    return (
+        number,
+        _short(done.operations / items) if done.operations else None,
+        _short(done.accesses / items) if done.accesses else None,
+        _short(done.sectors / done.requests) if done.requests else None,
+        done.divergent_warps / done.branch_warps if done.branch_warps else None,
+        source,
+    )
+
+
+def program_report(program: Program) -> Document:
+    """The kernels of a program, with their parameters."""
+    return Document(
+        title="Kernels",
+        facts=[],
+        tables=[_parameters(kernel) for kernel in program.kernels.values()],
+        notes=[],
+    )
+
+
+def _parameters(kernel: Kernel) -> Table:
+    return Table(
+        kernel.name,
+        f"{kernel.name} ({kernel.file}:{kernel.line})",
+        (Column("name", "argument"), Column("type", "type"), Column("space", "memory")),
+        [
+            (row.name, " ".join([*row.qualifiers, row.type]), row.space or "by value")
+            for row in kernel.parameters
+        ],
+        why_empty="no arguments",
+    )
+
+
+def _short(value: float) -> float | int:
+    """A number with as many digits as it is worth."""
+    if value == int(value):
+        return int(value)
+    return float(f"{value:.4g}")
