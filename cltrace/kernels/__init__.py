@@ -17,6 +17,7 @@ from cltrace.kernels.arguments import (
     SamplerArgument,
     StructArgument,
 )
+from cltrace.kernels.configurations import Configurations
 from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.counting import count
 from cltrace.kernels.counts.records import KernelCounts
@@ -28,6 +29,7 @@ from cltrace.kernels.program import Kernel, KernelParameter, Program, parse
 __all__ = [
     "Argument",
     "BufferArgument",
+    "Configurations",
     "CostClass",
     "ImageArgument",
     "Kernel",

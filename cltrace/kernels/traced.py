@@ -75,7 +75,7 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
         )
     for launch, kernel, program, sizes, local, offset, calls in trace.iterate(_LAUNCHES):
         global_size = _sizes(sizes)
-        if global_size is not None:
+        if global_size is not None and all(global_size):
             yield TracedLaunch(
                 kernel=str(kernel),
                 program=programs.get(program),

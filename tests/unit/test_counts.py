@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cltrace.kernels import (
     Argument,
     BufferArgument,
+    Configurations,
     CostClass,
     KernelCounts,
     LocalArgument,
@@ -18,6 +19,7 @@ from cltrace.kernels import (
     count,
     parse,
 )
+from cltrace.kernels.configurations import MOST_KEYS
 from cltrace.kernels.cost_types import CostType, cost_types
 from cltrace.kernels.counts.records import AccessSite, Pattern
 from cltrace.kernels.counts.transactions import Patterns
@@ -290,3 +292,37 @@ def test_totals_do_not_depend_on_the_sample(groups: int, local: int, most: int) 
     )
     assert site_of(counts, "in").accesses.value == pytest.approx(n)
     assert per_item(counts, CostClass.FLOAT_ADD, "float") == pytest.approx(1)
+
+
+def test_each_configuration_is_counted_once(program: Program) -> None:
+    known = Configurations()
+    buffer = BufferArgument(4096)
+    first = known.count(program, "step", (1024,), (64,), [buffer, 0.5])
+    for number in range(100):
+        assert known.count(program, "step", (1024,), (64,), [buffer, float(number)]) is first
+    assert known.count(program, "step", (512,), (64,), [buffer, 0.5]) is not first
+    assert known.count(program, "step", (1024,), (64,), [BufferArgument(8192), 0.5]) is not first
+    strided = [
+        known.count(program, "strided", (64,), (32,), [buffer, buffer, n]) for n in (1, 2, 1)
+    ]
+    assert strided[0] is strided[2] is not strided[1]
+
+
+def test_contents_that_decide_make_a_configuration(program: Program) -> None:
+    known = Configurations()
+    forward, backward = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    plain = BufferArgument(256)
+    first, second, third = (
+        known.count(program, "gather", (64,), (32,), [BufferArgument(256, index), plain, plain])
+        for index in (forward, backward, forward)
+    )
+    assert first is third is not second
+
+
+def test_many_configurations_are_sampled_and_say_so(program: Program) -> None:
+    known = Configurations()
+    buffer = BufferArgument(256)
+    for number in range(MOST_KEYS):
+        known.count(program, "strided", (2,), (1,), [buffer, buffer, number])
+    counts = known.count(program, "strided", (2,), (1,), [buffer, buffer, MOST_KEYS])
+    assert "counts of another of more than 1,000 configurations" in counts.notes

@@ -91,9 +91,12 @@ class Extrapolation:
             return
         if entered:
             self._recorder.enters(block, lanes)
-        loop = self._loops.get(block)
-        if loop is None:
-            return
+        if block in self._loops:
+            self._trip(self._loops[block], frame, lanes, entered=entered)
+
+    def _trip(self, loop: CanonicalLoop, frame: Frame, lanes: Lanes, *, entered: bool) -> None:
+        """Lanes begin a trip of a canonical loop."""
+        block = loop.header
         progress = self._progress.get(block)
         if progress is None or entered or progress.lanes is not lanes:
             self._progress[block] = _Progress(lanes, self._blocks)
