@@ -1,12 +1,17 @@
 """What is known of a kernel before it is executed, and its form for counting."""
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from cltrace.kernels.cost_classes import CostClass
+from cltrace.kernels.counts.operations import operations_of
 from cltrace.kernels.execute.prepared import Prepared, prepared_of
 from cltrace.kernels.flow.canonical import CanonicalLoop, canonical_loops
-from cltrace.kernels.flow.reach import Dependencies, Reaching
+from cltrace.kernels.flow.reach import Dependencies, Reaching, Root, Tainted
 from cltrace.kernels.flow.reduction import reduced
+from cltrace.kernels.ir.instructions import Instruction, Terminator
 from cltrace.kernels.ir.module import Module
+from cltrace.kernels.ir.places import Place
 
 
 class Countable:
@@ -19,6 +24,7 @@ class Countable:
     def __init__(self, whole: Prepared, module: Module) -> None:
         self.whole = whole
         self._module = module
+        self._tainted: dict[frozenset[Root], Tainted] = {}
 
     @cached_property
     def _all(self) -> Dependencies:
@@ -33,6 +39,37 @@ class Countable:
     def dependencies(self) -> Dependencies:
         """Which values of the reduced kernel depend on which."""
         return Dependencies(self.prepared.function, self.prepared.graph)
+
+    def tainted(self, unknown: frozenset[Root]) -> Tainted:
+        """What depends on contents that are not known, worked out once for each set of them."""
+        known = self._tainted.get(unknown)
+        if known is None:
+            known = self._tainted[unknown] = self.dependencies.tainted(unknown)
+        return known
+
+    @cached_property
+    def block_operations(self) -> Mapping[int, Mapping[tuple[str, CostClass], int]]:
+        """By block: how many operations of each type and class its instructions are."""
+        found: dict[int, dict[tuple[str, CostClass], int]] = {}
+        for number in self.whole.graph.order:
+            counts: dict[tuple[str, CostClass], int] = {}
+            for item in _items(self.whole, number):
+                for kind, cost, many in operations_of(item):
+                    counts[kind, cost] = counts.get((kind, cost), 0) + many
+            found[number] = counts
+        return found
+
+    @cached_property
+    def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:
+        """By block: how many operations stand at each place."""
+        found: dict[int, list[tuple[Place, int]]] = {}
+        for number in self.whole.graph.order:
+            counts: dict[Place, int] = {}
+            for item in _items(self.whole, number):
+                many = sum(count for _, _, count in operations_of(item))
+                counts[item.place] = counts.get(item.place, 0) + many
+            found[number] = list(counts.items())
+        return found
 
     @cached_property
     def reaching(self) -> Reaching:
@@ -71,3 +108,8 @@ class Countable:
             wanted.update(slot for slot in (condition, value) if slot is not None and slot >= 0)
         slots, contents = self.dependencies.slice(wanted)
         return slots.isdisjoint(loop.kept) and not contents
+
+
+def _items(whole: Prepared, number: int) -> Sequence[Instruction | Terminator]:
+    block = whole.function.blocks[number]
+    return (*block.instructions, block.terminator)

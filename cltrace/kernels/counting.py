@@ -7,6 +7,7 @@ from typing import Final
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, LocalArgument
 from cltrace.kernels.compiler import Form
+from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.countable import Countable
 from cltrace.kernels.counts.access_sites import access_sites, bounded
 from cltrace.kernels.counts.assembly import Scaled
@@ -83,7 +84,7 @@ def _task(
     countable: Countable, space: NDRange, arguments: Sequence[Argument], machine: Machine
 ) -> tuple[Task, tuple[Assumption, ...]]:
     prepared = countable.prepared
-    tainted = countable.dependencies.tainted(frozenset(_unknown(arguments)))
+    tainted = countable.tainted(frozenset(_unknown(arguments)))
     sites = frozenset(
         site.number
         for site in prepared.sites
@@ -125,6 +126,8 @@ def _assembled(
 ) -> KernelCounts:
     task, run = sample.task, sample.run
     local = _local_bytes(task)
+    operations = _with_bounds(sample, extremes)
+    as_written = written.operations()
     wave = task.machine.wave_groups(task.space.group_items, local)
     return KernelCounts(
         kernel=task.prepared.function.name,
@@ -141,16 +144,16 @@ def _assembled(
             relative_error=relative_error(run, task.space.groups),
             is_whole=run.grid.groups == task.space.groups,
         ),
-        operations=_with_bounds(sample, extremes),
-        written=written.operations(),
+        operations=operations,
+        written=as_written,
         sites=access_sites(sample, near, wave, extremes),
         written_operators=written.operators(),
-        private_accesses=written.private_accesses(),
+        private_accesses=_private_accesses(as_written),
         branches=sample.branches(),
         loops=sample.loops(),
         private=sample.private(),
         lines=sample.lines(),
-        barriers=sample.barriers(),
+        barriers=sum(row.per_item for row in operations if row.cost is CostClass.BARRIER),
         active_lanes=sample.active_lanes(),
         paths=float(run.recorder.warp_paths().mean()) if run.grid.warps else 1.0,
         assumptions=assumptions,
@@ -171,6 +174,14 @@ def _with_bounds(sample: Scaled, extremes: Sequence[Scaled]) -> tuple[OperationC
             total=bounded(row.total, [other.get((row.type, row.cost), 0.0) for other in others]),
         )
         for row in rows
+    )
+
+
+def _private_accesses(rows: Sequence[OperationCount]) -> float:
+    """How often a work-item reads or writes a private variable."""
+    costs = {CostClass.LOAD, CostClass.STORE}
+    return sum(
+        row.per_item for row in rows if row.cost in costs and row.type.startswith("private ")
     )
 
 

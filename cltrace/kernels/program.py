@@ -9,7 +9,7 @@ from typing import Final
 from cltrace.kernels.compiler import Compiler, CompileRequest, Form, read_options, source_name
 from cltrace.kernels.countable import Countable
 from cltrace.kernels.execute.prepared import Prepared, prepare
-from cltrace.kernels.ir.module import Function, Module
+from cltrace.kernels.ir.module import Head, KernelFacts, Module
 from cltrace.kernels.ir.reader import read_module
 from cltrace.kernels.ir.types import SPACE_NAMES, OpaqueType, PointerType
 
@@ -67,12 +67,8 @@ class Program:
     def kernels(self) -> Mapping[str, Kernel]:
         """The kernels by name, in the order of the source."""
         module = self.module(Form.OPTIMISED)
-        found = [
-            function
-            for name, function in module.functions.items()
-            if function.kernel is not None and not name.startswith(_BODY)
-        ]
-        return {function.name: _kernel(function) for function in found}
+        heads = [module.heads[name] for name in module.heads if not name.startswith(_BODY)]
+        return {head.name: _kernel(head, head.kernel) for head in heads if head.kernel is not None}
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
@@ -153,11 +149,8 @@ def _files(directories: Iterable[str | Path]) -> Iterable[tuple[str, str]]:
                 yield name, path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
-def _kernel(function: Function) -> Kernel:
-    facts = function.kernel
+def _kernel(function: Head, facts: KernelFacts) -> Kernel:
     count = len(function.parameters)
-    if facts is None:
-        raise ValueError(f"{function.name} is no kernel")
 
     def at(values: Sequence[str], index: int, default: str = "") -> str:
         return values[index] if len(values) == count else default

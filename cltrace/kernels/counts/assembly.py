@@ -1,14 +1,12 @@
 """Counters of a sample made into counts of the launch."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.cost_classes import CostClass
-from cltrace.kernels.counts.operations import operations_of
 from cltrace.kernels.counts.recorder import SiteColumn
 from cltrace.kernels.counts.records import (
     BranchSite,
@@ -49,25 +47,12 @@ class Scaled:
         """The same, without its error."""
         return float(values.mean()) * self.groups if len(values) else 0.0
 
-    @cached_property
-    def block_operations(self) -> Mapping[int, Mapping[_Key, int]]:
-        """By block: how many operations of each type and class its instructions are."""
-        found: dict[int, dict[_Key, int]] = {}
-        for number in self.task.prepared.graph.order:
-            block = self.task.countable.whole.function.blocks[number]
-            counts: dict[_Key, int] = {}
-            for item in (*block.instructions, block.terminator):
-                for kind, cost, many in operations_of(item):
-                    counts[kind, cost] = counts.get((kind, cost), 0) + many
-            found[number] = counts
-        return found
-
     def operations(self) -> tuple[OperationCount, ...]:
         """All operations, those done most often first."""
         lanes = self.run.recorder.block_lanes()
         warps = self.run.recorder.block_warps()
         by_key: dict[_Key, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
-        for number, counts in self.block_operations.items():
+        for number, counts in self.task.countable.block_operations.items():
             for key, many in counts.items():
                 known = by_key.get(key)
                 if known is None:
@@ -94,15 +79,6 @@ class Scaled:
                 if name:
                     found[name] = found.get(name, 0.0) + many * float(lanes[number])
         return tuple((name, total / self.task.space.work_items) for name, total in found.items())
-
-    def private_accesses(self) -> float:
-        """How often a work-item reads or writes a private variable."""
-        costs = {CostClass.LOAD, CostClass.STORE}
-        return sum(
-            row.per_item
-            for row in self.operations()
-            if row.cost in costs and row.type.startswith("private ")
-        )
 
     def branches(self) -> tuple[BranchSite, ...]:
         """Branches at which lanes of a warp went different ways, or that are assumed."""
@@ -174,11 +150,10 @@ class Scaled:
                 row[column] += value
 
         for number in prepared.graph.order:
-            block = self.task.countable.whole.function.blocks[number]
-            for item in (*block.instructions, block.terminator):
-                many = sum(count for _, _, count in operations_of(item))
-                add(item.place, 0, many * float(lanes[number]))
-                add(item.place, 1, many * float(warps[number]))
+            block = prepared.blocks[number]
+            for place, many in self.task.countable.place_operations[number]:
+                add(place, 0, many * float(lanes[number]))
+                add(place, 1, many * float(warps[number]))
             split = self.total(recorder.branch(number)[1])
             if split:
                 add(block.terminator.place, 5, split)
@@ -193,14 +168,10 @@ class Scaled:
             LineCount(file, line, *map(float, row)) for (file, line), row in sorted(table.items())
         )
 
-    def barriers(self) -> float:
-        """How many barriers a work-item comes to."""
-        return sum(row.per_item for row in self.operations() if row.cost is CostClass.BARRIER)
-
     def active_lanes(self) -> float:
         """The mean share of a warp's lanes that are active when it does something."""
         sizes = np.zeros(len(self.task.prepared.function.blocks))
-        for number, counts in self.block_operations.items():
+        for number, counts in self.task.countable.block_operations.items():
             sizes[number] = sum(counts.values())
         lanes = float((self.run.recorder.block_lanes().sum(axis=1) * sizes).sum())
         warps = float((self.run.recorder.block_warps().sum(axis=1) * sizes).sum())

@@ -21,6 +21,8 @@ from cltrace.kernels.execute.run import Runner
 from cltrace.kernels.execute.state import State
 from cltrace.kernels.machine import Machine
 
+_FEW_ITEMS: Final = 4096
+"""Launches of no more work-items are run as a whole."""
 _GOLDEN: Final = 0.6180339887498949
 
 
@@ -108,6 +110,16 @@ def run_groups(
 
 def sampled(task: Task, sampling: Sampling, scenario: Scenario = USUAL) -> Run:
     """Execute a sample of the launch's groups, as many as it takes. Raises: `KernelExecutionError`."""
+    groups = task.space.groups
+    if groups <= sampling.most_groups and task.space.work_items <= _FEW_ITEMS:
+        whole = _tried(task, groups, sampling, scenario)
+        if whole is not None:
+            return whole
+    return _grown(task, sampling, scenario)
+
+
+def _grown(task: Task, sampling: Sampling, scenario: Scenario) -> Run:
+    """A sample that grows from two groups until groups differ little enough."""
     groups = task.space.groups
     pilot = run_groups(task, _spread(groups, min(2, groups)), sampling, scenario)
     if groups <= 2 or (sampling.depth is Depth.ACCESSES and relative_error(pilot, groups) == 0.0):

@@ -16,7 +16,7 @@ from cltrace.kernels.ir.instructions import (
     Unreachable,
 )
 from cltrace.kernels.ir.metadata import Metadata
-from cltrace.kernels.ir.module import Block, Function, Parameter
+from cltrace.kernels.ir.module import Block, Function, Head, Parameter
 from cltrace.kernels.ir.operands import Operands
 from cltrace.kernels.ir.places import NOWHERE, Place
 from cltrace.kernels.ir.tokens import Tokens, UnreadableError
@@ -42,28 +42,33 @@ class FunctionReader:
         self._operands = Operands(named)
         self._blocks: dict[str, int] = {}
         self._place = NOWHERE
+        self._result_type: Type = VOID
+
+    def head(self, line: str) -> Head:
+        """What the line with which a function begins says."""
+        tokens = Tokens(line)
+        self._place = self._place_of(line)
+        tokens.skip_any(_BEFORE_TYPE)
+        read_attributes(tokens, self._operands)
+        self._result_type = self._operands.type(tokens)
+        name = tokens.take()[1:].strip('"')
+        parameters = self._parameters(tokens)
+        facts = self._metadata.kernel_facts(line) if " !kernel_arg_" in line else None
+        return Head(name, parameters, facts, self._place)
 
     def read(self, lines: Sequence[str]) -> Function:
         """The function whose lines these are, from `define` to the closing brace."""
-        head = lines[0]
-        tokens = Tokens(head)
-        self._place = self._place_of(head)
-        place = self._place
-        tokens.skip_any(_BEFORE_TYPE)
-        read_attributes(tokens, self._operands)
-        result_type = self._operands.type(tokens)
-        name = tokens.take()[1:].strip('"')
-        parameters = self._parameters(tokens)
+        head = self.head(lines[0])
         blocks = self._read_blocks(lines[1:-1])
         return Function(
-            name=name,
-            parameters=parameters,
-            result_type=result_type,
+            name=head.name,
+            parameters=head.parameters,
+            result_type=self._result_type,
             blocks=tuple(blocks),
             constants=self._operands.constants,
             slots=self._operands.count,
-            kernel=self._metadata.kernel_facts(head) if " !kernel_arg_" in head else None,
-            place=place,
+            kernel=head.kernel,
+            place=head.place,
             types=tuple(self._operands.types),
         )
 

@@ -61,6 +61,16 @@ class KernelFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """What a function is called and takes. `kernel` is None where it is no kernel."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    kernel: KernelFacts | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A function. Control begins at its first block. `kernel` is None where it is no kernel."""
 
@@ -90,7 +100,8 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A compiled program. `functions` are read when they are asked for."""
+    """A compiled program. `functions` and `heads` are read when they are asked for."""
 
+    heads: Mapping[str, Head]
     functions: Mapping[str, Function]
     variables: Mapping[str, Variable]

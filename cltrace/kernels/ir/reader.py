@@ -1,15 +1,15 @@
 """A module, from the text of LLVM IR."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.ir.constant_reader import read_constant
 from cltrace.kernels.ir.function_reader import FunctionReader
 from cltrace.kernels.ir.metadata import Metadata
-from cltrace.kernels.ir.module import Function, Module, Variable
+from cltrace.kernels.ir.module import Function, Head, Module, Variable
 from cltrace.kernels.ir.tokens import Tokens, UnreadableError
 from cltrace.kernels.ir.type_reader import read_type
 from cltrace.kernels.ir.types import Type, alignment_bytes
@@ -40,34 +40,43 @@ def read_module(text: str, file_name: Callable[[str], str] = str) -> Module:
         variables = {variable.name: variable for variable in _variables(text, named)}
     except UnreadableError as error:
         raise _unsupported(error) from error
-    return Module(_Functions(text, named, metadata), variables)
+    texts = {found[1].strip('"'): found[0] for found in _DEFINITION.finditer(text)}
+
+    def head(name: str) -> Head:
+        return FunctionReader(named, metadata).head(texts[name].split("\n", 1)[0])
+
+    def function(name: str) -> Function:
+        return FunctionReader(named, metadata).read(texts[name].split("\n"))
+
+    return Module(_WhenAsked(texts, head), _WhenAsked(texts, function), variables)
 
 
-class _Functions(Mapping[str, Function]):
-    """The functions of a module by name, each read when it is first asked for."""
+_Read = TypeVar("_Read")
 
-    def __init__(self, text: str, named: Mapping[str, Type], metadata: Metadata) -> None:
-        self._named = named
-        self._metadata = metadata
-        self._texts = {found[1].strip('"'): found[0] for found in _DEFINITION.finditer(text)}
-        self._read: dict[str, Function] = {}
 
-    def __getitem__(self, name: str) -> Function:
-        function = self._read.get(name)
-        if function is None:
-            lines = self._texts[name].split("\n")
+class _WhenAsked(Mapping[str, _Read]):
+    """Something of each function of a module, by name, read when it is first asked for."""
+
+    def __init__(self, names: Iterable[str], read: Callable[[str], _Read]) -> None:
+        self._names = dict.fromkeys(names)
+        self._read = read
+        self._known: dict[str, _Read] = {}
+
+    def __getitem__(self, name: str) -> _Read:
+        if name not in self._known:
+            if name not in self._names:
+                raise KeyError(name)
             try:
-                function = FunctionReader(self._named, self._metadata).read(lines)
+                self._known[name] = self._read(name)
             except UnreadableError as error:
                 raise _unsupported(error) from error
-            self._read[name] = function
-        return function
+        return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._names)
 
 
 def _unsupported(error: UnreadableError) -> UnsupportedKernelError:
