@@ -12,7 +12,7 @@ import numpy as np
 from cltrace.commands.argument_types import positive
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import opened
-from cltrace.errors import KernelError, UsageError
+from cltrace.errors import UsageError
 from cltrace.kernels import (
     Argument,
     BufferArgument,
@@ -23,9 +23,10 @@ from cltrace.kernels import (
     count,
     parse,
 )
-from cltrace.kernels.traced import TracedLaunch, traced_launches
+from cltrace.kernels.traced import traced_launches, usual_local_size
 from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report
+from cltrace.report.traced_kernel import launch_report
 
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
 _SCALES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -38,7 +39,6 @@ _ELEMENT_BYTES: Final = {
     "double": 8,
     "half": 2,
 }
-_USUAL_LOCAL: Final = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,20 +109,12 @@ def _of_source(arguments: argparse.Namespace, machine: Machine) -> Iterable[Docu
     names = [name for name in program.kernels if fnmatchcase(name, arguments.kernel)]
     if not names:
         raise UsageError(f"no kernel of {arguments.file} is called {arguments.kernel}")
-    local = arguments.local_size or _usual_local(arguments.global_size)
+    local = arguments.local_size or usual_local_size(arguments.global_size)
     given = dict(_given(text) for text in arguments.arg)
     for name in names:
         values = _values(program, name, given, arguments.global_size)
         counts = count(program, name, arguments.global_size, local, values, machine=machine)
         yield kernel_report(program, counts)
-
-
-def _usual_local(sizes: Sequence[int]) -> tuple[int, ...]:
-    """A usual work-group that divides the sizes."""
-    return tuple(
-        next(part for part in range(min(usual, size), 0, -1) if size % part == 0)
-        for usual, size in zip(_USUAL_LOCAL[len(sizes)], sizes, strict=True)
-    )
 
 
 def _given(text: str) -> tuple[str, str]:
@@ -201,28 +193,4 @@ def _of_trace(arguments: argparse.Namespace, machine: Machine) -> Iterable[Docum
         raise UsageError(f"{arguments.file} has no launch of {arguments.kernel} with its arguments")
     launches.sort(key=lambda launch: -launch.calls)
     for launch in launches[: arguments.top]:
-        yield _launch_report(launch, machine)
-
-
-def _launch_report(launch: TracedLaunch, machine: Machine) -> Document:
-    """The report of a launch, or of why there is none."""
-    if launch.program is None:
-        return Document(
-            launch.kernel, [], [], [f"{launch.kernel}: the trace has no source of its program"]
-        )
-    try:
-        traced = launch.program
-        program = parse(traced.source, traced.options, headers=traced.headers)
-        local = launch.local_size or _usual_local(launch.global_size)
-        counts = count(
-            program,
-            launch.kernel,
-            launch.global_size,
-            local,
-            launch.arguments,
-            global_offset=launch.global_offset,
-            machine=machine,
-        )
-    except KernelError as error:
-        return Document(launch.kernel, [], [], [f"{launch.kernel}: {error}"])
-    return kernel_report(program, counts)
+        yield launch_report(launch, machine)

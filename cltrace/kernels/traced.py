@@ -35,6 +35,7 @@ _PROGRAMS: Final = """
     SELECT p.program_id, p.source, b.options FROM v_program p LEFT JOIN v_build b USING (program_id)
     WHERE p.source IS NOT NULL GROUP BY p.program_id
 """
+_USUAL: Final = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
 MOST_CONTENT_BYTES: Final = 1 << 30
 """The most that captured contents of one launch may take when they are unpacked."""
 
@@ -75,7 +76,7 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
         )
     for launch, kernel, program, sizes, local, offset, calls in trace.iterate(_LAUNCHES):
         global_size = _sizes(sizes)
-        if global_size is not None and all(global_size):
+        if global_size is not None and 0 < len(global_size) <= 3 and min(global_size) > 0:
             yield TracedLaunch(
                 kernel=str(kernel),
                 program=programs.get(program),
@@ -85,6 +86,14 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
                 arguments=arguments.get(int(launch), []),
                 calls=int(calls),
             )
+
+
+def usual_local_size(global_size: Sequence[int]) -> tuple[int, ...]:
+    """A usual work-group that divides the sizes, where a launch names none."""
+    return tuple(
+        next(part for part in range(min(usual, size), 0, -1) if size % part == 0)
+        for usual, size in zip(_USUAL[len(global_size)], global_size, strict=True)
+    )
 
 
 def _programs(trace: Trace) -> Mapping[int, TracedProgram]:

@@ -128,6 +128,7 @@ def _bounds(estimate: Estimate, items: int) -> tuple[float, float]:
 
 def _sites(counts: KernelCounts) -> Table:
     rows: list[tuple[Value, ...]] = []
+    has_assumed = any(site.is_assumed for site in counts.sites)
     for site in counts.sites:
         requests = max(site.requests.value, 1e-9)
         is_private = site.space == "private"
@@ -142,7 +143,7 @@ def _sites(counts: KernelCounts) -> Table:
                 _short(site.sectors.value / requests),
                 None if is_private else _short(site.bank_cycles.value / requests),
                 None if site.space in {"local", "private"} else _short(site.reuse),
-                "assumed" if site.is_assumed else "",
+                *(("assumed" if site.is_assumed else "known",) if has_assumed else ()),
             )
         )
     return Table(
@@ -158,7 +159,7 @@ def _sites(counts: KernelCounts) -> Table:
             Column("sectors_per_request", "sectors", Unit.PLAIN, 90),
             Column("bank_cycles_per_request", "banks", Unit.PLAIN, 70),
             Column("reuse", "reuse", Unit.PLAIN, 65),
-            Column("assumed", "", keep=40),
+            *((Column("addresses", "addresses", keep=40),) if has_assumed else ()),
         ),
         rows,
         note=f"sectors of {counts.machine.sector_bytes} B and rounds of banks for each access of a "
@@ -205,14 +206,14 @@ def _branches(counts: KernelCounts) -> Table:
             Column("place", "where", Unit.PLACE),
             Column("divergent", "warps that split", Unit.SHARE),
             Column("active", "active lanes", Unit.SHARE),
-            Column("assumed", ""),
+            Column("condition", "condition"),
         ),
         [
             (
                 str(row.place),
                 row.divergent_warps / row.warps,
                 row.active_lanes,
-                "assumed" if row.is_assumed else "",
+                "assumed" if row.is_assumed else "known",
             )
             for row in counts.branches
         ],

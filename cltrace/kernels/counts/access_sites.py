@@ -12,8 +12,8 @@ from cltrace.kernels.counts.sampling import Run
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.types import LOCAL, PRIVATE, SPACE_NAMES
 
-_SCATTERED: Final = 0.999
-"""A site whose lanes are at equal distances in this share of cases has a pattern."""
+_USED: Final = 0.5
+"""Where so much of each sector is used, lanes that are at various distances lie in runs."""
 
 
 def access_sites(
@@ -60,7 +60,7 @@ def _site(
         lines=estimates[SiteColumn.LINES],
         bank_cycles=estimates[SiteColumn.BANK_CYCLES],
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
-        pattern=_pattern(stride, site),
+        pattern=_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
         stride_bytes=even,
         contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,
         footprint=whole,
@@ -75,9 +75,13 @@ def bounded(estimate: Estimate, others: Sequence[float]) -> Estimate:
     return replace(estimate, low=min(values), high=max(values))
 
 
-def _pattern(stride: object, site: Site) -> Pattern:
+def _pattern(
+    stride: object, site: Site, counted: Mapping[SiteColumn, Estimate], sector_bytes: int
+) -> Pattern:
     if stride is UNEVEN or not isinstance(stride, int):
-        return Pattern.SCATTERED
+        asked = counted[SiteColumn.ACCESSES].value * site.access_bytes
+        moved = counted[SiteColumn.SECTORS].value * sector_bytes
+        return Pattern.RUNS if moved and asked >= _USED * moved else Pattern.SCATTERED
     if stride == 0:
         return Pattern.UNIFORM
     return Pattern.CONTIGUOUS if abs(stride) == site.access_bytes else Pattern.STRIDED

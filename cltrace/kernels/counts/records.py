@@ -46,6 +46,8 @@ class Pattern(StrEnum):
     """Each next to the one before."""
     STRIDED = "strided"
     """At equal distances."""
+    RUNS = "in runs"
+    """At various distances, and most of each sector is used: rows of a work-group, a stencil's edges."""
     SCATTERED = "scattered"
 
 

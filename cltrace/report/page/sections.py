@@ -12,10 +12,12 @@ from cltrace.report.host import failure_table
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.text import plain, short_place
 from cltrace.report.timeline import TimelineOptions, timeline
+from cltrace.report.traced_kernel import understood_kernels
 from cltrace.timeline.analysis import Analysis
 
 _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "kernels": ("Kernels", ("kernels", "first_launches")),
+    "understood": ("What kernels do", ()),
     "transfers": ("Transfers", ("transfers", "transfers_by_callsite")),
     "advice": ("Advice", ("advice",)),
     "path": ("Critical path", ("critical_path", "slack")),
@@ -27,6 +29,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 """By key: the title of a section and the keys of its tables. Tables of no section are in `_REST`."""
 
+_UNDERSTOOD: Final = "understood"
 _REST: Final = "host"
 
 
@@ -58,22 +61,25 @@ def reports(analysis: Analysis) -> Reports:
     file = contents(trace)
     tables = [*whole.tables, *course.tables, *file.tables, failure_table(trace, top=None)]
     tables.append(_transfers_by_place(analysis))
+    understood = understood_kernels(trace)
     return Reports(
         facts=tuple(whole.facts),
         file_facts=tuple(file.facts),
         notes=tuple(dict.fromkeys([*whole.notes, *course.notes])),
-        sections=tuple(_sections(tables)),
+        sections=tuple(_sections(tables, understood)),
         home=whole.home,
     )
 
 
-def _sections(tables: Sequence[Table]) -> list[Section]:
+def _sections(tables: Sequence[Table], understood: Sequence[Table]) -> list[Section]:
     section_of = {key: name for name, (_, keys) in _SECTIONS.items() for key in keys}
     found = []
     for name, (title, keys) in _SECTIONS.items():
         own = [one for one in tables if section_of.get(one.key, _REST) == name]
         own.sort(key=lambda one: keys.index(one.key) if one.key in keys else len(keys))
         own = [one for one in own if one.rows or one.why_empty]
+        if name == _UNDERSTOOD:
+            own.extend(understood)
         if own:
             found.append(Section(name, title, tuple(own)))
     return found

@@ -1,0 +1,95 @@
+"""Kernels of traces, counted as they were launched: `cltrace kernel TRACE`, and the page."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from cltrace.kernels.traced import traced_launches
+from cltrace.report.page import PageOptions, page_of
+from cltrace.report.traced_kernel import understood_kernels
+from tests.conftest import Runner
+
+pytestmark = pytest.mark.opencl
+
+PROGRAM = """
+import sys
+import numpy as np
+import pyopencl as cl
+
+SOURCE = '#include "by.h"\\\\n' + '''
+__kernel void gather(__global const int *index, __global const float *x, __global float *y, float s) {
+    int i = get_global_id(0);
+    y[i] = x[index[i]] * s * BY;
+}'''
+platform = next(p for p in cl.get_platforms() if p.name == "Portable Computing Language")
+context = cl.Context(platform.get_devices()[:1])
+queue = cl.CommandQueue(context)
+program = cl.Program(context, SOURCE).build(options=["-I", sys.argv[1]])
+numbers = np.arange(256, dtype=np.int32)[::-1].copy()
+index = cl.Buffer(context, cl.mem_flags.COPY_HOST_PTR, hostbuf=numbers)
+x = cl.Buffer(context, 0, 1024)
+y = cl.Buffer(context, 0, 1024)
+kernel = cl.Kernel(program, "gather")
+for step in range(5):
+    kernel(queue, (256,), (64,), index, x, y, np.float32(step))
+queue.finish()
+"""
+
+
+@pytest.fixture
+def traced(run: Runner, tmp_path: Path) -> Path:
+    (tmp_path / "by.h").write_text("#define BY 2.0f\n")
+    (tmp_path / "gather.py").write_text(PROGRAM)
+    words = [
+        "run",
+        "-o",
+        "g.cltrace",
+        "--capture-buffers",
+        "16",
+        sys.executable,
+        "gather.py",
+        tmp_path,
+    ]
+    done = run(*words)
+    assert done.status == 0, done.stderr
+    return tmp_path / "g.cltrace"
+
+
+def test_launches_have_what_counting_needs(traced: Path) -> None:
+    with cltrace.load(traced) as trace:
+        launches = list(traced_launches(trace))
+    assert {launch.kernel for launch in launches} == {"gather"}
+    assert sum(launch.calls for launch in launches) == 5
+    first = launches[0]
+    assert first.program is not None
+    assert first.program.headers["by.h"] == "#define BY 2.0f\n"
+    assert first.global_size == (256,)
+
+
+def test_captured_contents_decide_addresses(traced: Path, run: Runner) -> None:
+    done = run("kernel", traced, "--top", "1", "--format", "json")
+    assert done.status == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "assumptions" not in found
+    (read,) = [site for site in found["sites"] if site["memory"] == "x"]
+    assert read["sectors_per_request"] == 4
+
+
+def test_the_page_has_the_listing(traced: Path) -> None:
+    with cltrace.load(traced) as trace:
+        tables = {table.key: table for table in understood_kernels(trace)}
+        page = page_of(trace, PageOptions())
+    assert tables["listing_0"].title == "gather (256): Source"
+    assert any("y[i] = x[index[i]]" in str(row) for row in tables["listing_0"].rows)
+    assert "What kernels do" in page
+    assert "y[i] = x[index[i]] * s * BY;" in page
+
+
+def test_a_report_of_kernels_ends_in_time(traced: Path) -> None:
+    times = iter([0.0, 30.0])
+    with cltrace.load(traced) as trace:
+        (table,) = understood_kernels(trace, lambda: next(times, 30.0))
+    assert table.key == "kernels_not_counted"
