@@ -1,5 +1,6 @@
 """Programs: what they were made from, what they include, how they were built."""
 
+import posixpath
 import re
 import shlex
 import sys
@@ -142,21 +143,26 @@ def include_directories(options: str) -> list[Path]:
 def included_files(source: str, directories: Iterable[Path]) -> dict[str, str]:
     """The texts that `source` includes, by the name it uses, and what those include in turn.
 
-    A file that cannot be read is left out, and so is what exceeds 1,000 files or 16 MiB.
+    A file that one of them finds beside itself has the name that leads there from where that was found:
+    `y.h` beside `sub/x.h` is `sub/y.h`. A file that cannot be read is left out, and so is what exceeds
+    1,000 files or 16 MiB.
     """
     searched = list(directories)
     found: dict[str, str] = {}
     total_bytes = 0
-    pending = _INCLUDE.findall(source)
+    pending = [("", name) for name in _INCLUDE.findall(source)]
     while pending and len(found) < _MOST_INCLUDED_FILES and total_bytes < _MOST_INCLUDED_BYTES:
-        name = pending.pop()
-        if name in found:
-            continue
-        text = _read_first(searched, name)
-        if text is not None:
-            found[name] = text
-            total_bytes += len(text)
-            pending.extend(_INCLUDE.findall(text))
+        beside, plain = pending.pop()
+        for name in dict.fromkeys([posixpath.normpath(posixpath.join(beside, plain)), plain]):
+            if name in found:
+                break
+            text = _read_first(searched, name)
+            if text is not None:
+                found[name] = text
+                total_bytes += len(text)
+                directory = posixpath.dirname(name)
+                pending.extend((directory, other) for other in _INCLUDE.findall(text))
+                break
     return found
 
 

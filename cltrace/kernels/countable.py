@@ -7,11 +7,13 @@ from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.counts.operations import operations_of
 from cltrace.kernels.execute.prepared import Prepared, prepared_of
 from cltrace.kernels.flow.canonical import CanonicalLoop, canonical_loops
+from cltrace.kernels.flow.evenness import Movement, Unevenness
 from cltrace.kernels.flow.reach import Dependencies, Reaching, Root, Tainted
 from cltrace.kernels.flow.reduction import reduced
 from cltrace.kernels.ir.instructions import Instruction, Terminator
 from cltrace.kernels.ir.module import Module
 from cltrace.kernels.ir.places import Place
+from cltrace.kernels.ir.uses import operands_of
 
 
 class Countable:
@@ -82,19 +84,33 @@ class Countable:
         return dict(canonical_loops(self.prepared.function, self.prepared.graph))
 
     @cached_property
-    def inexact(self) -> frozenset[int]:
-        """The headers of those in which something decides control or addresses and moves unevenly.
-
-        That is a value carried from trip to trip, or contents of memory.
-        """
-        found = set()
+    def inexact(self) -> Mapping[int, Unevenness]:
+        """By header: what is not even in a loop that would otherwise move evenly."""
+        function, graph = self.prepared.function, self.prepared.graph
+        found: dict[int, Unevenness] = {}
         for header, loop in self.loops.items():
-            inside = self.prepared.graph.loops[loop.number].blocks
-            if not self._is_even(loop, inside):
-                found.add(header)
-        return frozenset(found)
+            inside = graph.loops[loop.number].blocks
+            around = graph.loops[loop.number].parent
+            movement = Movement(function, graph, loop)
+            if movement.control_varies():
+                found[header] = Unevenness.CONTROL
+            elif around >= 0 and graph.loops[around].header in found:
+                found[header] = Unevenness.AROUND
+            elif self._carries(loop, inside) or self._addresses_vary(movement, inside):
+                found[header] = Unevenness.ADDRESSES
+        return found
 
-    def _is_even(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
+    def _addresses_vary(self, movement: Movement, inside: frozenset[int]) -> bool:
+        """Whether an address does not move by the same amount in each trip."""
+        return any(
+            not movement.is_linear(slot)
+            for site in self.prepared.sites
+            if site.block in inside
+            for slot in (site.pointer, *site.indices)
+        )
+
+    def _carries(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
+        """Whether a value that is carried from trip to trip, or contents of memory, decide."""
         blocks = self.prepared.function.blocks
         wanted = {
             slot
@@ -103,11 +119,9 @@ class Countable:
             for slot in (site.pointer, *site.indices)
         }
         for number in inside:
-            condition = getattr(blocks[number].terminator, "condition", None)
-            value = getattr(blocks[number].terminator, "value", None)
-            wanted.update(slot for slot in (condition, value) if slot is not None and slot >= 0)
+            wanted.update(operands_of(blocks[number].terminator))
         slots, contents = self.dependencies.slice(wanted)
-        return slots.isdisjoint(loop.kept) and not contents
+        return not slots.isdisjoint(loop.kept) or bool(contents)
 
 
 def _items(whole: Prepared, number: int) -> Sequence[Instruction | Terminator]:

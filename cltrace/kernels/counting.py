@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from cltrace.errors import KernelExecutionError
+from cltrace.errors import KernelExecutionError, UnsupportedKernelError
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, LocalArgument
 from cltrace.kernels.compiler import Form
 from cltrace.kernels.cost_classes import CostClass
@@ -68,8 +68,8 @@ def count(
     extremes = []
     if assumptions:
         extremes = [Scaled(task, sampled(task, _EXTREMES, scenario)) for scenario in (LEAST, MOST)]
-    written = _written(program, kernel, space, arguments, machine)
-    return _assembled(Scaled(task, run), near, extremes, written, assumptions)
+    written, notes = _written(program, kernel, space, arguments, machine)
+    return _assembled(Scaled(task, run), near, extremes, written, assumptions, notes)
 
 
 def _check(prepared: Prepared, arguments: Sequence[Argument]) -> None:
@@ -111,23 +111,27 @@ def _written(
     space: NDRange,
     arguments: Sequence[Argument],
     machine: Machine,
-) -> Scaled:
-    """A small sample of the code as it is written."""
-    task, _ = _task(program.countable(kernel, Form.WRITTEN), space, arguments, machine)
-    return Scaled(task, sampled(task, _WRITTEN))
+) -> tuple[Scaled | None, tuple[str, ...]]:
+    """A small sample of the code as it is written, or a note of why there is none."""
+    try:
+        task, _ = _task(program.countable(kernel, Form.WRITTEN), space, arguments, machine)
+        return Scaled(task, sampled(task, _WRITTEN)), ()
+    except (UnsupportedKernelError, KernelExecutionError) as error:
+        return None, (f"not counted as written: {error}",)
 
 
 def _assembled(
     sample: Scaled,
     near: Run | None,
     extremes: Sequence[Scaled],
-    written: Scaled,
+    written: Scaled | None,
     assumptions: tuple[Assumption, ...],
+    notes: tuple[str, ...],
 ) -> KernelCounts:
     task, run = sample.task, sample.run
     local = _local_bytes(task)
     operations = _with_bounds(sample, extremes)
-    as_written = written.operations()
+    as_written = written.operations() if written is not None else ()
     wave = task.machine.wave_groups(task.space.group_items, local)
     return KernelCounts(
         kernel=task.prepared.function.name,
@@ -147,7 +151,7 @@ def _assembled(
         operations=operations,
         written=as_written,
         sites=access_sites(sample, near, wave, extremes),
-        written_operators=written.operators(),
+        written_operators=written.operators() if written is not None else (),
         private_accesses=_private_accesses(as_written),
         branches=sample.branches(),
         loops=sample.loops(),
@@ -157,7 +161,7 @@ def _assembled(
         active_lanes=sample.active_lanes(),
         paths=float(run.recorder.warp_paths().mean()) if run.grid.warps else 1.0,
         assumptions=assumptions,
-        notes=_notes(run),
+        notes=(*_notes(run), *notes),
     )
 
 

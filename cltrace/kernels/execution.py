@@ -1,11 +1,13 @@
 """Executing a launch for its results: every work-group, with known contents."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument
 from cltrace.kernels.compiler import Form
 from cltrace.kernels.execute.lanes import Grid, NDRange
@@ -14,6 +16,10 @@ from cltrace.kernels.execute.run import Runner
 from cltrace.kernels.execute.state import State, Unobserved
 from cltrace.kernels.program import Program
 
+MOST_GROUP_ITEMS: Final = 1 << 16
+"""The most work-items of a work-group: more than any device has."""
+MOST_ITEMS: Final = 1 << 24
+"""The most work-items that are executed for their results."""
 MOST_STEPS: Final = 4_000_000_000
 
 
@@ -35,6 +41,8 @@ def execute(
     """
     prepared = program.prepared(kernel, form)
     space = nd_range(global_size, local_size, global_offset)
+    if space.work_items > MOST_ITEMS:
+        raise KernelExecutionError(f"more than {MOST_ITEMS:,} work-items are not executed")
     grid = Grid(space, range(space.groups), sub_group_size)
     launch = Launch(prepared, arguments, grid)
     state = State(grid, launch.memory, launch.images, Unobserved())
@@ -60,4 +68,6 @@ def nd_range(
         raise ValueError(f"sizes of one to three dimensions are needed, not {sizes} and {local}")
     if min(*sizes, *local, 1) < 1:
         raise ValueError(f"sizes have to be positive, not {sizes} and {local}")
+    if math.prod(local) > MOST_GROUP_ITEMS:
+        raise ValueError(f"a work-group of {local} has more than {MOST_GROUP_ITEMS:,} work-items")
     return NDRange(sizes, local, offset)

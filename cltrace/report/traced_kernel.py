@@ -9,6 +9,7 @@ from cltrace.errors import KernelError
 from cltrace.kernels import KernelCounts, Machine, Program, count, parse
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.confinement import Limits
+from cltrace.kernels.execution import nd_range
 from cltrace.kernels.traced import TracedLaunch, traced_launches, usual_local_size
 from cltrace.report.document import Column, Document, Table, Unit
 from cltrace.report.kernel import kernel_report, kernel_tables
@@ -40,11 +41,16 @@ def counted(
     program = parse(traced.source, traced.options, headers=traced.headers, compiler=compiler)
     if launch.kernel not in program.kernels:
         raise KernelError("its program has no such kernel")
+    local = launch.local_size or usual_local_size(launch.global_size)
+    try:
+        nd_range(launch.global_size, local, launch.global_offset)
+    except ValueError as error:
+        raise KernelError(f"{error}") from error
     counts = count(
         program,
         launch.kernel,
         launch.global_size,
-        launch.local_size or usual_local_size(launch.global_size),
+        local,
         launch.arguments,
         global_offset=launch.global_offset,
         machine=machine,
@@ -70,7 +76,7 @@ def understood_kernels(
             continue
         try:
             tables.extend(_tables(launch, number, compiler))
-        except (KernelError, ValueError, MemoryError) as error:
+        except (KernelError, MemoryError) as error:
             refused.append((launch.kernel, str(error)))
     if refused:
         columns = (Column("kernel", "kernel"), Column("why", "why", Unit.PROSE))

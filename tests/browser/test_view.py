@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.opencl]
 
-TABS = ["Timeline", "Kernels", "Transfers", "Advice", "Critical path", "Devices", "Host", "Memory",
+TABS = ["Timeline", "Kernels", "What kernels do",
+    "Transfers", "Advice", "Critical path", "Devices", "Host", "Memory",
         "Clocks", "File"]  # fmt: skip
 
 
@@ -206,7 +207,7 @@ def test_every_tab_shows_its_tables_by_click_and_by_key(open_page: Open) -> None
     assert page.locator("#panel-kernels").is_visible()
     page.focus("#tab-kernels")
     page.keyboard.press("ArrowRight")
-    assert page.locator("#panel-transfers").is_visible()
+    assert page.locator("#panel-understood").is_visible()
 
 
 def test_tables_sort_and_search_and_rows_show_histograms(open_page: Open) -> None:

@@ -93,3 +93,25 @@ def test_a_report_of_kernels_ends_in_time(traced: Path) -> None:
     with cltrace.load(traced) as trace:
         (table,) = understood_kernels(trace, lambda: next(times, 30.0))
     assert table.key == "kernels_not_counted"
+
+
+def test_headers_beside_headers_are_kept(run: Runner, tmp_path: Path) -> None:
+    deep = tmp_path / "inc" / "sub"
+    deep.mkdir(parents=True)
+    (tmp_path / "by.h").write_text('#include "sub/x.h"\n')
+    (deep / "x.h").write_text('#include "y.h"\n#include "../top.h"\n')
+    (deep / "y.h").write_text("#define BY (2.0f * TOP)\n")
+    (tmp_path / "inc" / "top.h").write_text("#define TOP 3.0f\n")
+    program = PROGRAM.replace(
+        '["-I", sys.argv[1]]', '["-I", sys.argv[1], "-I", sys.argv[1] + "/inc"]'
+    )
+    (tmp_path / "gather.py").write_text(program)
+    done = run("run", "-o", "g.cltrace", sys.executable, "gather.py", tmp_path)
+    assert done.status == 0, done.stderr
+    with cltrace.load(tmp_path / "g.cltrace") as trace:
+        names = {name for (name,) in trace.rows("SELECT name FROM v_include")}
+    assert names == {"by.h", "sub/x.h", "sub/y.h", "top.h"}
+    done = run("kernel", "g.cltrace", "--top", "1")
+    assert done.status == 0
+    assert "gather" in done.stdout
+    assert "not found" not in done.stdout

@@ -17,6 +17,7 @@ from cltrace.kernels import (
     Sampling,
     Trips,
     count,
+    execute,
     parse,
 )
 from cltrace.kernels.configurations import MOST_KEYS
@@ -326,3 +327,46 @@ def test_many_configurations_are_sampled_and_say_so(program: Program) -> None:
         known.count(program, "strided", (2,), (1,), [buffer, buffer, number])
     counts = known.count(program, "strided", (2,), (1,), [buffer, buffer, MOST_KEYS])
     assert "counts of another of more than 1,000 configurations" in counts.notes
+
+
+@pytest.mark.parametrize(
+    ("number", "kept"), [(4_000_000_000, -294_967_296), (-1, -1), (1 << 40, 0)]
+)
+def test_numbers_are_those_of_the_parameters_type(number: int, kept: int) -> None:
+    program = parse("__kernel void k(__global int *a, uint n) { a[get_global_id(0)] = n; }")
+    buffer = BufferArgument(16, np.zeros(4, np.int32))
+    outputs, _ = execute(program, "k", (4,), (4,), [buffer, number])
+    assert outputs[0].view(np.int32).tolist() == [kept] * 4
+
+
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        ("for (int j = 0; j < n; j++) for (int l = 0; l < j; l++) s += a[l * n + i];", 60),
+        ("for (int j = n; j > 0; j--) for (int l = 0; l < n - j; l += 3) s += a[l + i];", 90),
+        ("for (int j = 0; j < 900; j++) { if (j >= 600) s += a[j * 16 + i * n]; s += a[j]; }", 100),
+        ("for (int j = 0; j < n; j++) { if (j > i * 5) s += a[j]; else s -= a[j * 8 + i]; }", 700),
+        ("for (int j = 0; j < n; j++) if (j % 100 == 99) s += a[j + i];", 900),
+        ("for (int j = 0; j < n; j++) if (j == 500) s += a[i];", 900),
+        ("for (int j = 0; j < i; j++) for (int l = j; l < n; l++) s += a[j * n + l];", 80),
+        ("for (uchar j = 0; j < (uchar)n; j++) s += a[j * 16 + i];", 200),
+        ("if (i % 3 == 0) for (int j = i; j < n; j += i + 1) s += a[j];", 2000),
+        ("for (int j = 0; j != n * 3; j += 3) s += a[j + i];", 500),
+    ],
+)
+def test_trips_that_are_not_alike_are_not_taken_for_alike(body: str, number: int) -> None:
+    program = parse(
+        "__kernel void k(__global const float *a, __global float *o, int n) {\n"
+        f"int i = get_global_id(0); float s = 0;\n{body}\no[i] = s; }}\n"
+    )
+    arguments: list[Argument] = [BufferArgument(1 << 24), BufferArgument(1 << 12), number]
+    sampled, run = (
+        count(program, "k", (96,), (32,), arguments, sample=Sampling(trips=trips, most_steps=10**9))
+        for trips in (Trips.SAMPLED, Trips.ALL)
+    )
+    assert sampled.operations == run.operations
+    assert [loop.trips for loop in sampled.loops] == [loop.trips for loop in run.loops]
+    for ours, theirs in zip(sampled.sites, run.sites, strict=True):
+        assert ours.accesses == theirs.accesses
+        assert ours.sectors.value == pytest.approx(theirs.sectors.value, rel=0.02)
+    assert sampled.notes == run.notes == ()

@@ -54,8 +54,8 @@ def run_confined(
     with tempfile.TemporaryDirectory(prefix="cltrace-compile-") as name:
         room = Path(name)
         overlay = room / "overlay.json"
-        overlay.write_text(_overlay(room, headers, prelude), encoding="utf-8")
-        (room / "source.cl").write_text(source, encoding="utf-8", errors="surrogateescape")
+        overlay.write_text(_overlay(room, headers, prelude), encoding="utf-8", errors="replace")
+        (room / "source.cl").write_text(source, encoding="utf-8", errors="replace")
         words = [*_limited(limits), *command, "-ivfsoverlay", str(overlay), "-o", "output", "-"]
         status = _wait(words, room, limits)
         said = _text(room / "said", 1 << 20)
@@ -70,7 +70,7 @@ def _overlay(room: Path, headers: Mapping[str, str], prelude: Path) -> str:
     seen = {PRELUDE: prelude}
     for number, (name, text) in enumerate(headers.items()):
         stored = room / f"header-{number}.h"
-        stored.write_text(text, encoding="utf-8", errors="surrogateescape")
+        stored.write_text(text, encoding="utf-8", errors="replace")
         seen[posixpath.normpath(posixpath.join(HEADERS, name.lstrip("/")))] = stored
     roots = [
         {"type": "file", "name": name, "external-contents": str(stored)}

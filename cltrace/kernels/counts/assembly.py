@@ -124,7 +124,8 @@ class Scaled:
                     entries=entries * self.groups / self.run.grid.groups,
                     trips=lanes / entries,
                     extrapolated=min(watch.skipped.get(loop.header, 0.0) / lanes, 1.0),
-                    is_exact=loop.header not in self.task.countable.inexact | watch.coarse,
+                    is_exact=loop.header not in self.task.countable.inexact
+                    and loop.header not in watch.coarse,
                     is_assumed=not leaving.isdisjoint(self.task.unknown_blocks),
                 )
             )

@@ -19,6 +19,7 @@ from cltrace.kernels.execute.prepared import Prepared
 from cltrace.kernels.execute.sites import SiteTable
 from cltrace.kernels.execute.state import Frame, State, Step
 from cltrace.kernels.flow.canonical import CanonicalLoop
+from cltrace.kernels.flow.evenness import Unevenness
 from cltrace.kernels.values import Value
 
 _LEADS: Final = ((6, 4), (60, 2), (1 << 62, 1))
@@ -28,9 +29,8 @@ _USUAL: Final = 8
 _SMALL_BYTES: Final = 4
 _SHORTER: Final = {2: 4, 1: 1}
 """The window of loops whose trips run many blocks, by their lead."""
-_LONG: Final = 512
-"""Loops in which something does not move evenly that decides control or addresses are run up to so
-many trips."""
+_LONG: Final = {Unevenness.CONTROL: 4096, Unevenness.ADDRESSES: 512, Unevenness.AROUND: 24}
+"""Loops that are not even are run up to so many trips; longer ones are not counted exactly."""
 
 
 @dataclass(slots=True)
@@ -54,11 +54,11 @@ class Extrapolation:
         self,
         prepared: Prepared,
         loops: Mapping[int, CanonicalLoop],
-        inexact: frozenset[int],
+        inexact: Mapping[int, Unevenness],
         state: State,
         recorder: Recorder,
     ) -> None:
-        """`inexact` are the headers of loops where extrapolating loses something."""
+        """`inexact` says by header what is not even in a loop."""
         self._loops = loops
         self._inexact = inexact
         self._state = state
@@ -70,6 +70,7 @@ class Extrapolation:
         """Headers of loops whose window was short: sectors may lie otherwise in other trips."""
         self._blocks = 0
         self._passing: set[int] = set()
+        self._open: set[int] = set()
         self._prepared = prepared
         self._fine = {
             loop.header
@@ -85,6 +86,8 @@ class Extrapolation:
     def at_header(self, block: int, frame: Frame, lanes: Lanes, *, entered: bool) -> None:
         """Lanes come to a header: count the trip, and move them on when enough of them were run."""
         self._blocks += 1
+        if self._open:
+            self._close_windows(block)
         if self._passing:
             self._see_who_left(block)
         if block not in self._headers:
@@ -112,8 +115,16 @@ class Extrapolation:
 
     def _begin_window(self, loop: CanonicalLoop, frame: Frame, progress: _Progress) -> None:
         if self._remaining(loop, frame, progress.lanes) >= self._fewest(loop.header, progress):
+            self._open.add(loop.header)
             progress.before = self._recorder.counters.copy()
             progress.marks = tuple(self._recorder.mark())
+
+    def _close_windows(self, block: int) -> None:
+        """A window holds what its loop does: one in which something else runs is given up."""
+        for header in list(self._open):
+            if block not in self._prepared.graph.loops[self._loops[header].number].blocks:
+                self._progress[header].before = None
+                self._open.discard(header)
 
     def _see_who_left(self, block: int) -> None:
         """Sectors count again once lanes have left the loops of which trips were skipped."""
@@ -132,7 +143,8 @@ class Extrapolation:
 
     def _fewest(self, block: int, progress: _Progress) -> int:
         """How many trips have to be left for it to be worth while."""
-        return _LONG if block in self._inexact else 2 * progress.window + 3
+        uneven = self._inexact.get(block)
+        return _LONG[uneven] if uneven is not None else 2 * progress.window + 3
 
     def _skip(self, loop: CanonicalLoop, frame: Frame, lanes: Lanes, progress: _Progress) -> None:
         left = self._remaining(loop, frame, lanes)
@@ -147,9 +159,12 @@ class Extrapolation:
         self._passing.add(loop.header)
         self._recorder.is_passing = True
         for slot, step in moved.items():
-            frame[slot] = frame[slot] + step * step.dtype.type(trips)
+            frame[slot] = frame[slot] + step * np.int64(trips).astype(step.dtype)
         self.skipped[loop.header] = self.skipped.get(loop.header, 0.0) + trips * lanes.count
-        if progress.window < _USUAL:
+        uneven = any(
+            type(step) is np.ndarray and (step != step[0]).any() for step in moved.values()
+        )
+        if progress.window < _USUAL or uneven:
             self.coarse.add(loop.header)
 
     def _computed(self, loop: CanonicalLoop, frame: Frame, lanes: Lanes) -> Frame:

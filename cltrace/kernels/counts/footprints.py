@@ -120,4 +120,6 @@ def footprint(
     """A site's footprint from a sample spread over the launch and one of neighbouring groups."""
     launch, error = extrapolated(spread, groups, cap)
     wave, wave_error = extrapolated(near, min(wave_groups, groups), max(launch, 0.0))
-    return Footprint(spread.group_mean, wave, launch, max(error, wave_error))
+    return Footprint(
+        min(spread.group_mean, cap), min(wave, cap), min(launch, cap), max(error, wave_error)
+    )

@@ -30,12 +30,14 @@ from cltrace.kernels.ir.types import (
     IntegerType,
     OpaqueType,
     PointerType,
+    name_of,
     size_bytes,
     stored_bytes,
 )
-from cltrace.kernels.values import Value, dtype_of, from_bytes
+from cltrace.kernels.values import Value, dtype_of, from_bytes, wrapped
 
 _ADDRESSING: Final = {"none": 0, "edge": 2, "clamp": 4, "repeat": 6, "mirrored": 8}
+MOST_CONTENTS_BYTES: Final = 1 << 34
 MOST_PRIVATE_BYTES: Final = 1 << 29
 """The most that private and local variables of all lanes may take."""
 
@@ -50,6 +52,11 @@ class Launch:
         self.memory = Memory()
         self.images: dict[int, Image] = {}
         self.frame = list(prepared.blank)
+        if len(arguments) != len(prepared.parameters):
+            raise KernelExecutionError(
+                f"the kernel {prepared.function.name} has {len(prepared.parameters)} arguments, "
+                f"not {len(arguments)}"
+            )
         self._check_size()
         for variable in prepared.variables:
             self._add_variable(variable.name)
@@ -110,7 +117,7 @@ class Launch:
             case np.generic() | int() | float() if isinstance(
                 parameter.type, IntegerType | FloatType
             ):
-                value = dtype_of(parameter.type).type(argument)
+                value = _number(parameter.type, argument)
             case np.generic():
                 value, none = self._by_value(name, parameter, argument.tobytes(), address)
             case _:
@@ -181,6 +188,20 @@ class Launch:
         return found
 
 
+def _number(kind: IntegerType | FloatType, argument: np.generic | float) -> Value:
+    """A number of a parameter's type: integers wrap, as they do in C."""
+    dtype = dtype_of(kind)
+    if isinstance(argument, np.generic):
+        with np.errstate(all="ignore"):
+            return argument.astype(dtype)
+    if isinstance(kind, IntegerType) and isinstance(argument, int):
+        return dtype.type(wrapped(argument, kind.bits)) if kind.bits > 1 else np.bool_(argument)
+    try:
+        return dtype.type(argument)
+    except (OverflowError, ValueError) as error:
+        raise KernelExecutionError(f"{argument} is no {name_of(kind)}") from error
+
+
 def _names(prepared: Prepared) -> Sequence[str]:
     facts = prepared.function.kernel
     count = len(prepared.parameters)
@@ -191,6 +212,10 @@ def _names(prepared: Prepared) -> Sequence[str]:
 
 def _buffer(name: str, space: int, argument: BufferArgument) -> MemoryObject:
     kept = CONSTANT if space == CONSTANT else GLOBAL
+    if not 0 <= argument.size_bytes < 1 << SHIFT:
+        raise KernelExecutionError(f"the buffer {name} cannot have {argument.size_bytes:,} bytes")
+    if argument.contents is not None and argument.size_bytes > MOST_CONTENTS_BYTES:
+        raise KernelExecutionError(f"the contents of {name} are more than can be held")
     if argument.contents is None:
         return MemoryObject(name, kept, argument.size_bytes, Sharing.ALL, None)
     raw = np.ascontiguousarray(argument.contents).reshape(-1).view(np.uint8)

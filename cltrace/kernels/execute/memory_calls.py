@@ -242,7 +242,7 @@ def _fill(call: Call, _: Signature, block: int, sites: SiteTable, accessed: Acce
 def _length(value: Value, call: Call) -> int:
     if type(value) is np.ndarray:
         raise UnsupportedKernelError(f"{call.place}: copying lengths that differ by work-item")
-    if int(value) > 1 << 20:
+    if not 0 <= int(value) <= 1 << 20:
         raise UnsupportedKernelError(f"{call.place}: copying more than 1 MiB by each work-item")
     return int(value)
 

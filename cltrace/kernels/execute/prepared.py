@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import UnsupportedKernelError
+from cltrace.kernels.builtins.mangling import demangled
 from cltrace.kernels.execute.lowering import lower
 from cltrace.kernels.execute.memory import SHIFT
 from cltrace.kernels.execute.sites import SiteTable
@@ -15,8 +16,20 @@ from cltrace.kernels.flow.inlining import gathers, inlined
 from cltrace.kernels.flow.liveness import needed_at
 from cltrace.kernels.flow.loops import Graph, graph_of
 from cltrace.kernels.flow.promotion import promoted
-from cltrace.kernels.ir.instructions import Allocate, Call, Terminator
+from cltrace.kernels.ir.instructions import (
+    Access,
+    Allocate,
+    AtomicExchange,
+    AtomicUpdate,
+    Call,
+    Instruction,
+    Load,
+    Store,
+    Terminator,
+    Touch,
+)
 from cltrace.kernels.ir.module import Function, Module, Parameter, SymbolAddress, Variable
+from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.values import constant, to_bytes
 
 
@@ -50,6 +63,8 @@ class Prepared:
     private: Sequence[Allocate]
     blank: Frame
     symbols: Mapping[str, int]
+    waiting: frozenset[int]
+    """The blocks of loops in which lanes may wait for what others write."""
 
     @property
     def parameters(self) -> Sequence[Parameter]:
@@ -104,11 +119,32 @@ def prepared_of(function: Function, module: Module) -> Prepared:
         private=sites.private,
         blank=[],
         symbols=symbols,
+        waiting=_waiting_blocks(function, graph),
     )
     prepared.blank.extend([None] * function.slots)
     for item in function.constants:
         prepared.blank[item.slot] = constant(item.type, item.value, prepared.address_of)
     return prepared
+
+
+def _waiting_blocks(function: Function, graph: Graph) -> frozenset[int]:
+    """Blocks of loops with atomic operations, or that read shared memory and write nothing."""
+    found: set[int] = set()
+    for loop in graph.loops:
+        items = [item for block in loop.blocks for item in function.blocks[block].instructions]
+        reads = any(isinstance(item, Load) and item.space != PRIVATE for item in items)
+        writes = any(isinstance(item, Store) for item in items)
+        if any(map(_is_atomic, items)) or (reads and not writes):
+            found |= loop.blocks
+    return frozenset(found)
+
+
+def _is_atomic(item: Instruction) -> bool:
+    if isinstance(item, Call):
+        return demangled(item.callee).name.startswith(("atomic_", "atom_"))
+    return isinstance(item, AtomicUpdate | AtomicExchange) or (
+        isinstance(item, Touch) and item.access is Access.ATOMIC
+    )
 
 
 def _variables(function: Function, module: Module) -> Sequence[Variable]:

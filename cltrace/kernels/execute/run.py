@@ -84,7 +84,7 @@ class Runner:
             if rank > self._last + 1 or len(self._waiting) == 1:
                 self._spins = 0
         else:
-            self._spins += 1
+            self._spins += self._prepared.graph.order[rank] in self._prepared.waiting
         self._last = rank
         if self._spins > self._most_spins:
             later = [

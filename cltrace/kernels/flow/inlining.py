@@ -25,7 +25,7 @@ from cltrace.kernels.ir.places import NOWHERE, Place
 from cltrace.kernels.ir.types import VOID, IntegerType, PointerType, Type, size_bytes
 from cltrace.kernels.ir.uses import renamed, retargeted
 
-MOST_INSTRUCTIONS: Final = 400_000
+MOST_INSTRUCTIONS: Final = 100_000
 """The most that a kernel may grow to."""
 _GATHERING: Final = (
     "barrier",
@@ -59,6 +59,8 @@ class _Draft:
 
     slots: int
     types: list[Type | None]
+    size: int
+    """How many instructions there are."""
     phis: list[list[Phi]] = field(default_factory=list)
     instructions: list[list[Instruction]] = field(default_factory=list)
     terminators: list[Terminator | None] = field(default_factory=list)
@@ -92,7 +94,8 @@ class _Inliner:
         return known
 
     def _flattened(self, function: Function, callers: tuple[str, ...]) -> Function:
-        draft = _Draft(function.slots, list(function.types))
+        own = sum(len(block.instructions) for block in function.blocks)
+        draft = _Draft(function.slots, list(function.types), own)
         draft.constants.extend(function.constants)
         first = {number: draft.block() for number in range(len(function.blocks))}
         last = dict(first)
@@ -103,7 +106,6 @@ class _Inliner:
                 at = self._place(draft, at, instruction, (*callers, function.name))
             draft.terminators[at] = block.terminator
             last[number] = at
-            _check_size(draft, function.name)
         for phis in (draft.phis[at] for at in first.values()):
             phis[:] = [_from_blocks(phi, last) for phi in phis]
         return replace(
@@ -121,6 +123,8 @@ class _Inliner:
         if isinstance(instruction, Call):
             if instruction.callee in self._module.functions:
                 callee = self.flat(instruction.callee, callers)
+                draft.size += sum(len(block.instructions) for block in callee.blocks)
+                _check_size(draft, callers[-1])
                 return _insert(draft, at, callee, instruction)
             if gathers(instruction.callee) and draft.instructions[at]:
                 following = draft.block()
@@ -222,7 +226,7 @@ def _finished(draft: _Draft) -> tuple[Block, ...]:
 
 
 def _check_size(draft: _Draft, name: str) -> None:
-    if sum(map(len, draft.instructions)) > MOST_INSTRUCTIONS:
+    if draft.size > MOST_INSTRUCTIONS:
         raise UnsupportedKernelError(
             f"{name} has more than {MOST_INSTRUCTIONS:,} instructions with all that it calls"
         )

@@ -22,6 +22,8 @@ from cltrace.kernels.ir.types import (
 _CASTS: Final = frozenset(
     {"addrspacecast", "bitcast", "ptrtoint", "inttoptr", "trunc", "ptrtoaddr"}
 )
+MOST_CONSTANT_BYTES: Final = 1 << 20
+"""The largest constant that is read; what holds nothing but zeros may be larger."""
 _FLAGS: Final = frozenset({"inbounds", "nuw", "nsw", "nusw", "inrange"})
 _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
     "add": lambda left, right: left + right,
@@ -55,6 +57,8 @@ def read_constant(tokens: Tokens, kind: Type, named: Mapping[str, Type]) -> Cons
 
 def zero_of(kind: Type) -> ConstantValue:
     """The zero of a type, also taken for what is undefined."""
+    if size_bytes(kind) > MOST_CONSTANT_BYTES:
+        raise UnreadableError(f"a constant of more than {MOST_CONSTANT_BYTES >> 20} MiB")
     match kind:
         case FloatType():
             return 0.0

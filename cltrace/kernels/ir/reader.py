@@ -115,7 +115,13 @@ def _variables(text: str, named: dict[str, Type]) -> Iterator[Variable]:
         if tokens.take() not in {"global", "constant"}:
             continue
         kind = read_type(tokens, named)
-        has_value = not external and tokens.peek() not in {"", ",", "undef", "poison"}
+        has_value = not external and tokens.peek() not in {
+            "",
+            ",",
+            "undef",
+            "poison",
+            "zeroinitializer",
+        }
         value = read_constant(tokens, kind, named) if has_value else None
         yield Variable(name[1:].strip('"'), kind, space, value, _alignment(tokens, kind))
 
