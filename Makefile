@@ -37,6 +37,7 @@ bench:
 	$(PYTHON) benchmarks/page.py
 	$(PYTHON) benchmarks/cluster.py
 	$(PYTHON) benchmarks/clocks.py
+	$(PYTHON) benchmarks/kernels.py
 
 # A tenth of each, for continuous integration: that they run, and what they say there.
 bench-tenth:
@@ -44,3 +45,4 @@ bench-tenth:
 	$(PYTHON) benchmarks/page.py --commands 10000,100000 --rounds 2
 	$(PYTHON) benchmarks/cluster.py --launches 125000 --rounds 2
 	$(PYTHON) benchmarks/clocks.py --seconds 4
+	$(PYTHON) benchmarks/kernels.py --programs 60
