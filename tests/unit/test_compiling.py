@@ -1,5 +1,6 @@
 """A stranger's source: what reaches the compiler, what the compiler sees, what it may use."""
 
+import contextlib
 import os
 import stat
 import threading
@@ -290,3 +291,26 @@ def test_mutated_kernels_never_end_in_anything_but_an_error(data: st.DataObject)
             count(program, name, (64,), (64,), arguments, sample=Sampling(most_steps=2_000_000))
     except CltraceError as error:
         assert "\n" not in str(error)  # noqa: PT017
+
+
+def test_names_beyond_ascii_are_those_of_the_source() -> None:
+    program = parse("__constant int größe[2] = {4, 5};\n"
+                    "__kernel void kö(__global int *a) { a[0] = größe[a[1] & 1]; }")  # fmt: skip
+    assert set(program.kernels) == {"kö"}
+    outputs, _ = execute(program, "kö", (1,), (1,), [BufferArgument(8, _zeros(2))])
+    assert outputs[0].view("i4").tolist() == [4, 0]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__constant int z[1 << 28] = {1};\n__kernel void k(__global int *o) { o[0] = z[o[1]]; }",
+        "//\ud800\n__kernel void k(__global int *o) { o[0] = 1; }",
+        "__constant char z[1 << 24] = {0};\n__kernel void k(__global int *o) { o[0] = z[o[1]]; }",
+    ],
+)
+def test_large_constants_and_lone_surrogates_take_no_time(source: str) -> None:
+    began = time.monotonic()
+    with contextlib.suppress(CltraceError):
+        count(parse(source), "k", (64,), (64,), [BufferArgument(256)])
+    assert time.monotonic() - began < 10

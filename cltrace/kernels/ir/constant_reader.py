@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from cltrace.kernels.ir.module import ConstantValue, SymbolAddress
-from cltrace.kernels.ir.tokens import Tokens, UnreadableError
+from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.type_reader import read_type
 from cltrace.kernels.ir.types import (
     ArrayType,
@@ -45,7 +45,7 @@ def read_constant(tokens: Tokens, kind: Type, named: Mapping[str, Type]) -> Cons
     if word == "true":
         return 1
     if word.startswith("@"):
-        return SymbolAddress(word[1:].strip('"'))
+        return SymbolAddress(symbol_name(word))
     if word in "<[{":
         return _aggregate(tokens, word, named)
     if word == "splat":

@@ -19,7 +19,7 @@ from cltrace.kernels.ir.metadata import Metadata
 from cltrace.kernels.ir.module import Block, Function, Head, Parameter
 from cltrace.kernels.ir.operands import Operands
 from cltrace.kernels.ir.places import NOWHERE, Place
-from cltrace.kernels.ir.tokens import Tokens, UnreadableError
+from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.types import VOID, Type
 
 _LABEL: Final = re.compile(r'^([-\w.$]+|"[^"]*"):')
@@ -51,7 +51,7 @@ class FunctionReader:
         tokens.skip_any(_BEFORE_TYPE)
         read_attributes(tokens, self._operands)
         self._result_type = self._operands.type(tokens)
-        name = tokens.take()[1:].strip('"')
+        name = symbol_name(tokens.take())
         parameters = self._parameters(tokens)
         facts = self._metadata.kernel_facts(line) if " !kernel_arg_" in line else None
         return Head(name, parameters, facts, self._place)

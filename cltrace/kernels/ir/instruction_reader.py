@@ -29,7 +29,7 @@ from cltrace.kernels.ir.instructions import (
 )
 from cltrace.kernels.ir.operands import Operands
 from cltrace.kernels.ir.places import Place
-from cltrace.kernels.ir.tokens import Tokens, UnreadableError
+from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.types import BOOL, PointerType, StructType, Type, VectorType
 
 _FAST: Final = frozenset({"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"})
@@ -330,7 +330,7 @@ def _call(tokens: Tokens, operands: Operands, name: str | None, place: Place) ->
         types.append(argument)
         tokens.skip(",")
     result = _result(operands, name, kind)
-    return Call(result, kind, callee[1:].strip('"'), tuple(slots), tuple(types), place)
+    return Call(result, kind, symbol_name(callee), tuple(slots), tuple(types), place)
 
 
 def _atomic_update(

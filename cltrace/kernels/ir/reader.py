@@ -10,7 +10,7 @@ from cltrace.kernels.ir.constant_reader import read_constant
 from cltrace.kernels.ir.function_reader import FunctionReader
 from cltrace.kernels.ir.metadata import Metadata
 from cltrace.kernels.ir.module import Function, Head, Module, Variable
-from cltrace.kernels.ir.tokens import Tokens, UnreadableError
+from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.type_reader import read_type
 from cltrace.kernels.ir.types import Type, alignment_bytes
 
@@ -40,7 +40,7 @@ def read_module(text: str, file_name: Callable[[str], str] = str) -> Module:
         variables = {variable.name: variable for variable in _variables(text, named)}
     except UnreadableError as error:
         raise _unsupported(error) from error
-    texts = {found[1].strip('"'): found[0] for found in _DEFINITION.finditer(text)}
+    texts = {symbol_name(f"@{found[1]}"): found[0] for found in _DEFINITION.finditer(text)}
 
     def head(name: str) -> Head:
         return FunctionReader(named, metadata).head(texts[name].split("\n", 1)[0])
@@ -123,7 +123,7 @@ def _variables(text: str, named: dict[str, Type]) -> Iterator[Variable]:
             "zeroinitializer",
         }
         value = read_constant(tokens, kind, named) if has_value else None
-        yield Variable(name[1:].strip('"'), kind, space, value, _alignment(tokens, kind))
+        yield Variable(symbol_name(name), kind, space, value, _alignment(tokens, kind))
 
 
 def _alignment(tokens: Tokens, kind: Type) -> int:

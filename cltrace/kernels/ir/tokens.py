@@ -18,6 +18,15 @@ class UnreadableError(Exception):
     """A line of IR that is not understood. Readers turn it into an error that names the source."""
 
 
+def symbol_name(word: str) -> str:
+    """The name of a symbol: without its sign and quotes, bytes that are escaped in them decoded."""
+    name = word[1:].strip('"')
+    if "\\" not in name:
+        return name
+    raw = re.sub(rb"\\([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), name.encode())
+    return raw.decode("utf-8", "surrogateescape")
+
+
 class Tokens:
     """A line's words, read one after the other."""
 
