@@ -35,6 +35,15 @@ def main() -> None:
     print(f"PoCL now takes this processor, which its LLVM does not know, for {_known_name()!r}")
 
 
+def is_patched() -> bool:
+    """Whether this environment's PoCL takes the processor for another."""
+    return any(_mark(library).exists() for library in _libraries())
+
+
+def _mark(library: Path) -> Path:
+    return library.with_suffix(".known-processor")
+
+
 def _builds() -> bool:
     """Whether PoCL builds a program that is not in its cache."""
     number = Path("/proc/uptime").read_text(encoding="ascii").split()[0].replace(".", "")
@@ -59,6 +68,7 @@ def _patch(library: Path, name: str) -> None:
     with library.open("r+b") as file:
         file.seek(place)  # the library's code is mapped where it lies in the file
         file.write(code + name.encode() + b"\0")
+    _mark(library).write_text(name)
 
 
 if __name__ == "__main__":

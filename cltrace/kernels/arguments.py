@@ -1,6 +1,5 @@
 """What a launch passes to a kernel."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,4 +72,3 @@ Argument = (
     | None
 )
 """One argument of a launch. None is a null pointer; a number is of the kernel's own type."""
-Arguments = Sequence[Argument]

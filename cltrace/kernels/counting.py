@@ -142,12 +142,7 @@ def _assembled(
         groups=task.space.groups,
         warps=run.grid.warps * task.space.groups / run.grid.groups,
         local_bytes=local,
-        sample=Sample(
-            groups=run.grid.groups,
-            wave_groups=near.grid.groups if near is not None else 0,
-            relative_error=relative_error(run, task.space.groups),
-            is_whole=run.grid.groups == task.space.groups,
-        ),
+        sample=_sample(run, near, task.space.groups),
         operations=operations,
         written=as_written,
         sites=access_sites(sample, near, wave, extremes),
@@ -178,6 +173,15 @@ def _with_bounds(sample: Scaled, extremes: Sequence[Scaled]) -> tuple[OperationC
             total=bounded(row.total, [other.get((row.type, row.cost), 0.0) for other in others]),
         )
         for row in rows
+    )
+
+
+def _sample(run: Run, near: Run | None, groups: int) -> Sample:
+    return Sample(
+        groups=run.grid.groups,
+        wave_groups=near.grid.groups if near is not None else 0,
+        relative_error=relative_error(run, groups),
+        is_whole=run.grid.groups == groups,
     )
 
 

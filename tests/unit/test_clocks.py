@@ -111,10 +111,9 @@ def test_a_change_of_drift_makes_pieces_whose_bounds_hold(
     missed, proven = outside(world, fitted)
     assert missed == 0
     assert proven > 0.8
-    assert {round(one.drift * 1e6, -1) for one in fitted.segments if one.is_straight} >= {
-        round(-first, -1) + 0.0,
-        round(-second, -1) + 0.0,
-    }
+    found = [one.drift * 1e6 for one in fitted.segments if one.is_straight]
+    for ppm in (-first, -second):
+        assert min(abs(drift - ppm) for drift in found) < 6
 
 
 @settings(max_examples=15, deadline=None)

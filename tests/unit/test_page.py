@@ -398,7 +398,3 @@ def test_a_trace_without_commands_has_a_page(run: Runner, tmp_path: Path) -> Non
     done = run("view", "none.cltrace")
     assert done.status == 0, done.stderr
     assert (tmp_path / "none.html").exists()
-
-
-def test_kernels_are_counted_beside_their_lines(make_trace: MakeTrace) -> None:
-    del make_trace

@@ -94,7 +94,6 @@ class Grid:
         self.linear_in_group = np.arange(self.count, dtype=np.int64) - begin[group]
         self.warp = self.first_warp[group] + self.linear_in_group // warp_width
         self.warps = int(warps.sum())
-        self.group_of_warp = np.repeat(np.arange(groups), warps)
         self.begin = begin
 
     def group_id(self, dimension: int) -> NDArray[np.int64]:

@@ -67,11 +67,6 @@ class MemoryObject:
         """The bytes, or None."""
         return self._bytes
 
-    @property
-    def is_known(self) -> bool:
-        """Whether it has contents."""
-        return self._bytes is not None
-
     @classmethod
     def for_lanes(
         cls, name: str, space: int, size_bytes: int, sharing: Sharing, copies: int
