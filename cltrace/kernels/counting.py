@@ -23,7 +23,6 @@ from cltrace.kernels.counts.sampling import (
     within_wave,
 )
 from cltrace.kernels.execute.lanes import NDRange
-from cltrace.kernels.execute.prepared import Prepared
 from cltrace.kernels.execution import nd_range
 from cltrace.kernels.flow.reach import ANYWHERE, Root
 from cltrace.kernels.ir.types import LOCAL, size_bytes
@@ -58,7 +57,6 @@ def count(
     sampling = sample if sample is not None else Sampling()
     space = nd_range(global_size, local_size, global_offset)
     countable = program.countable(kernel, Form.OPTIMISED)
-    _check(countable.whole, arguments)
     task, assumptions = _task(countable, space, arguments, machine)
     run = sampled(task, sampling)
     near = None
@@ -70,14 +68,6 @@ def count(
         extremes = [Scaled(task, sampled(task, _EXTREMES, scenario)) for scenario in (LEAST, MOST)]
     written, notes = _written(program, kernel, space, arguments, machine)
     return _assembled(Scaled(task, run), near, extremes, written, assumptions, notes)
-
-
-def _check(prepared: Prepared, arguments: Sequence[Argument]) -> None:
-    needed = len(prepared.parameters)
-    if len(arguments) != needed:
-        raise KernelExecutionError(
-            f"the kernel {prepared.function.name} has {needed} arguments, not {len(arguments)}"
-        )
 
 
 def _task(

@@ -10,7 +10,7 @@ class Machine:
     `warp_width` lanes run in lock-step: on a CPU, those of a vector. Memory moves in sectors within
     lines; on a CPU both are cache lines. Local memory has `banks` of `bank_bytes`. A *wave* is the
     work-groups that are resident at a time: `compute_units` times what each holds of groups, work-items
-    and local memory. `registers` are 32-bit ones of a compute unit.
+    and local memory.
     """
 
     warp_width: int = 32
@@ -22,8 +22,6 @@ class Machine:
     resident_groups: int = 32
     resident_items: int = 2048
     local_bytes: int = 233_472
-    registers: int = 65_536
-    most_registers_an_item: int = 255
 
     @classmethod
     def of_cpu(cls, cores: int, vector_width: int = 8) -> "Machine":

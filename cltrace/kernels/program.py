@@ -86,10 +86,6 @@ class Program:
             module = self._modules[form] = read_module(text, source_name)
         return module
 
-    def assembly(self, form: Form) -> str:
-        """The program's assembly for a kind of device."""
-        return self._compiler.compile(self._request, form)
-
     def prepared(self, kernel: str, form: Form) -> Prepared:
         """A kernel ready to be executed. Raises: `UnsupportedKernelError`, `ValueError` for no kernel."""
         known = self._prepared.get((kernel, form))

@@ -57,6 +57,11 @@ def is_native(kind: Type) -> bool:
     return not isinstance(kind, IntegerType) or kind.bits in {1, 8, 16, 32, 64}
 
 
+def unsigned(value: Value) -> Value:
+    """The same bits, read as an integer without sign."""
+    return value.view(f"u{value.dtype.itemsize}")
+
+
 def is_wide(value: Value) -> bool:
     """Whether a number is kept as Python's, because it is wider than numpy's."""
     return getattr(value, "dtype", _WIDE) == _WIDE

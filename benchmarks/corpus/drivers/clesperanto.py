@@ -23,6 +23,6 @@ for name, operation in sorted(cle.operations().items()):
         try:
             operation(*arguments)
             done += 1
-        except BaseException as error:
+        except Exception as error:  # whatever an operation does not take: others are tried
             print(name, type(error).__name__, str(error)[:80].replace("\n", " "))
 print(done)

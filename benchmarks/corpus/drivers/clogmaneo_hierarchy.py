@@ -24,7 +24,7 @@ try:
     )
     for step in range(5):
         hierarchy.step(queue, [cl.array.to_device(queue, np.full(4, step, np.int32))])
-except Exception as error:
+except Exception as error:  # the encoder below is tried all the same
     print("hierarchy", repr(error))
 encoder = ImageEnc(queue, core, extra, (3, 3, 8), [ImageEnc.VisibleLayerDesc(size=(12, 12, 3))])
 picture = cl.array.to_device(queue, np.full(12 * 12 * 3, 0.5, np.float32))

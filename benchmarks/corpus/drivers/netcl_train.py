@@ -24,7 +24,7 @@ def attempt(what: str, step) -> None:
     try:
         step()
         print(what, "ok")
-    except Exception as error:
+    except Exception as error:  # what does not run is told, and the next is tried
         print(what, repr(error)[:120])
 
 

@@ -7,13 +7,9 @@ import numpy as np
 
 from cltrace.kernels.builtins.table import Builtin, Call, Compute
 from cltrace.kernels.cost_classes import CostClass
-from cltrace.kernels.values import Array, Value, dtype_of
+from cltrace.kernels.values import Array, Value, dtype_of, unsigned
 
 _Function = Callable[..., Value]
-
-
-def _unsigned(value: Value) -> Value:
-    return value.view(f"u{value.dtype.itemsize}")
 
 
 def _typed(function: _Function) -> Callable[[Call], Compute]:
@@ -25,7 +21,7 @@ def _typed(function: _Function) -> Callable[[Call], Compute]:
 
         def run(*values: Value) -> Value:
             read = [
-                _unsigned(value) if kind.is_unsigned else value
+                unsigned(value) if kind.is_unsigned else value
                 for value, kind in zip(values, kinds, strict=True)
             ]
             return _kept(function(*read), dtype)
@@ -43,11 +39,7 @@ def _kept(value: Value, dtype: np.dtype[Any]) -> Value:
 
 def _difference(left: Value, right: Value) -> Value:
     larger, smaller = np.maximum(left, right), np.minimum(left, right)
-    return _plain_unsigned(larger) - _plain_unsigned(smaller)
-
-
-def _plain_unsigned(value: Value) -> Value:
-    return value.view(f"u{value.dtype.itemsize}")
+    return unsigned(larger) - unsigned(smaller)
 
 
 def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
@@ -123,7 +115,7 @@ def _of_24_bits(value: Value) -> Value:
 
 def leading_zeros(value: Value) -> Value:
     """How many of the highest bits are zero."""
-    found = _plain_unsigned(value)
+    found = unsigned(value)
     bits = value.dtype.itemsize * 8
     count = np.full(np.shape(found), bits, found.dtype)
     step = bits // 2
@@ -148,16 +140,16 @@ _BITS_SET: Final = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 def trailing_zeros(value: Value) -> Value:
     """How many of the lowest bits are zero."""
-    found = _plain_unsigned(value)
+    found = unsigned(value)
     one = found.dtype.type(1)
     return population(~found & (found - one))
 
 
 def rotate_left(value: Value, amount: Value) -> Value:
     """Bits moved up, those that leave at the top coming in at the bottom."""
-    found = _plain_unsigned(value)
+    found = unsigned(value)
     bits = found.dtype.type(value.dtype.itemsize * 8)
-    by = _plain_unsigned(amount) & (bits - found.dtype.type(1))
+    by = unsigned(amount) & (bits - found.dtype.type(1))
     back = (bits - by) & (bits - found.dtype.type(1))
     return (found << by) | (found >> back)
 
@@ -178,7 +170,7 @@ def _upsample(call: Call) -> Compute:
     bits = dtype.itemsize * 4
 
     def run(high: Value, low: Value) -> Value:
-        return (high.astype(dtype) << dtype.type(bits)) | _unsigned(low).astype(dtype)
+        return (high.astype(dtype) << dtype.type(bits)) | unsigned(low).astype(dtype)
 
     return run
 

@@ -17,11 +17,7 @@ from cltrace.kernels.builtins.integers import (
 from cltrace.kernels.builtins.maths import MATHS
 from cltrace.kernels.builtins.table import Builtin, Call, Compute
 from cltrace.kernels.cost_classes import CostClass
-from cltrace.kernels.values import Value, dtype_of
-
-
-def _unsigned(value: Value) -> Value:
-    return value.view(f"u{value.dtype.itemsize}")
+from cltrace.kernels.values import Value, dtype_of, unsigned
 
 
 def _plain(compute: Compute, cost: CostClass) -> Builtin:
@@ -31,7 +27,7 @@ def _plain(compute: Compute, cost: CostClass) -> Builtin:
 def _read_unsigned(compute: Compute, cost: CostClass) -> Builtin:
     def make(call: Call) -> Compute:
         dtype = dtype_of(call.element)
-        return lambda *values: compute(*map(_unsigned, values)).astype(dtype)
+        return lambda *values: compute(*map(unsigned, values)).astype(dtype)
 
     return Builtin(make, cost)
 
@@ -48,19 +44,19 @@ def _count(compute: Compute) -> Builtin:
 
 def _funnel_left(high: Value, low: Value, amount: Value) -> Value:
     bits = high.dtype.itemsize * 8
-    by = _unsigned(amount) % _unsigned(amount).dtype.type(bits)
+    by = unsigned(amount) % unsigned(amount).dtype.type(bits)
     back = by.dtype.type(bits) - by
-    left = _unsigned(high) << by
-    right = np.where(by == 0, by.dtype.type(0), _unsigned(low) >> (back % by.dtype.type(bits)))
+    left = unsigned(high) << by
+    right = np.where(by == 0, by.dtype.type(0), unsigned(low) >> (back % by.dtype.type(bits)))
     return (left | right).view(high.dtype)
 
 
 def _funnel_right(high: Value, low: Value, amount: Value) -> Value:
     bits = high.dtype.itemsize * 8
-    by = _unsigned(amount) % _unsigned(amount).dtype.type(bits)
+    by = unsigned(amount) % unsigned(amount).dtype.type(bits)
     back = by.dtype.type(bits) - by
-    right = _unsigned(low) >> by
-    left = np.where(by == 0, by.dtype.type(0), _unsigned(high) << (back % by.dtype.type(bits)))
+    right = unsigned(low) >> by
+    left = np.where(by == 0, by.dtype.type(0), unsigned(high) << (back % by.dtype.type(bits)))
     return (left | right).view(high.dtype)
 
 
@@ -75,7 +71,7 @@ def _compared(sign: str) -> Builtin:
 
         def run(left: Value, right: Value) -> Value:
             if sign == "u":
-                left, right = _unsigned(left), _unsigned(right)
+                left, right = unsigned(left), unsigned(right)
             above = (left > right).astype(dtype)
             return above - (left < right).astype(dtype)
 
@@ -89,7 +85,7 @@ def _with_overflow(operator: str, sign: str) -> Builtin:
 
     def make(_: Call) -> Compute:
         def run(left: Value, right: Value) -> Value:
-            a, b = (_unsigned(left), _unsigned(right)) if sign == "u" else (left, right)
+            a, b = (unsigned(left), unsigned(right)) if sign == "u" else (left, right)
             exact = _EXACT[operator](np.asarray(a).astype(object), np.asarray(b).astype(object))
             found = _EXACT[operator](a, b)
             over = np.asarray(np.asarray(found).astype(object) != exact).astype(np.bool_)
@@ -127,8 +123,8 @@ _REDUCTIONS: Final[Mapping[str, tuple[Compute, CostClass]]] = {
     "xor": (np.bitwise_xor, CostClass.INT_LOGIC),
     "smax": (np.maximum, CostClass.SELECT),
     "smin": (np.minimum, CostClass.SELECT),
-    "umax": (lambda a, b: np.maximum(_unsigned(a), _unsigned(b)).view(a.dtype), CostClass.SELECT),
-    "umin": (lambda a, b: np.minimum(_unsigned(a), _unsigned(b)).view(a.dtype), CostClass.SELECT),
+    "umax": (lambda a, b: np.maximum(unsigned(a), unsigned(b)).view(a.dtype), CostClass.SELECT),
+    "umin": (lambda a, b: np.minimum(unsigned(a), unsigned(b)).view(a.dtype), CostClass.SELECT),
     "fadd": (np.add, CostClass.FLOAT_ADD),
     "fmul": (np.multiply, CostClass.FLOAT_MULTIPLY),
     "fmax": (np.fmax, CostClass.FLOAT_COMPARE),

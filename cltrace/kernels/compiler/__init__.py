@@ -37,10 +37,6 @@ class Form(StrEnum):
     neither unrolled nor vectorised."""
     WRITTEN = "written"
     """LLVM IR as the program is written: nothing is optimised."""
-    AMDGCN = "amdgcn"
-    """Assembly for a GPU of AMD, with the registers that it needs."""
-    NVPTX = "nvptx"
-    """PTX for a GPU of NVIDIA."""
 
 
 _COMMON: Final = (
@@ -62,8 +58,6 @@ _OPTIMISED: Final = (
 _FLAGS: Final[Mapping[Form, tuple[str, ...]]] = {
     Form.OPTIMISED: (*_COMMON, *_IR, *_OPTIMISED),
     Form.WRITTEN: (*_COMMON, *_IR, "-O0"),
-    Form.AMDGCN: (*_COMMON, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib", "-O2"),
-    Form.NVPTX: (*_COMMON, "-target", "nvptx64-nvidia-cuda", "-march=sm_90", "-O2"),
 }
 
 

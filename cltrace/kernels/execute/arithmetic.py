@@ -12,21 +12,18 @@ from cltrace.kernels.values import (
     is_native,
     is_wide,
     reinterpreted,
+    unsigned,
     wrapped,
 )
 
 Operation = Callable[[Value, Value], Value]
 
 
-def _unsigned(value: Value) -> Value:
-    return value.view(f"u{value.dtype.itemsize}")
-
-
 def _as_unsigned(operation: Operation) -> Operation:
     """An operation on integers read without sign, whose result is kept with one."""
 
     def run(left: Value, right: Value) -> Value:
-        return operation(_unsigned(left), _unsigned(right)).view(left.dtype)
+        return operation(unsigned(left), unsigned(right)).view(left.dtype)
 
     return run
 
@@ -194,7 +191,7 @@ def _integer_comparison(predicate: str, element: Type) -> Operation:
     if isinstance(element, IntegerType) and not is_native(element):
         bits = element.bits
         return lambda left, right: plain(_positive(left, bits), _positive(right, bits))
-    return lambda left, right: plain(_unsigned(left), _unsigned(right))
+    return lambda left, right: plain(unsigned(left), unsigned(right))
 
 
 def conversion(operator: str, source: Type, kind: Type) -> Callable[[Value], Value]:
@@ -246,7 +243,7 @@ def _zero_extended(value: Value, source: Type) -> Value:
         return value
     if isinstance(source, IntegerType) and not is_native(source):
         return _positive(value, source.bits)
-    return _unsigned(value)
+    return unsigned(value)
 
 
 def _to_integer(operator: str, kind: Type) -> Callable[[Value], Value]:
@@ -255,13 +252,13 @@ def _to_integer(operator: str, kind: Type) -> Callable[[Value], Value]:
     if operator == "fptoui" and dtype == np.int64:
         top = np.float64(2**63)
 
-        def unsigned(value: Value) -> Value:
+        def in_halves(value: Value) -> Value:
             wide = value.astype(np.float64)
             high = wide >= top
             low = np.where(high, wide - top, wide).astype(np.int64)
             return np.where(high, low ^ np.int64(-(2**63)), low)[()]
 
-        return unsigned
+        return in_halves
     if operator == "fptoui":
         return lambda value: value.astype(np.int64).astype(dtype)
     if kind == IntegerType(1):

@@ -6,23 +6,25 @@ from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.builtins.mangling import Signature
 from cltrace.kernels.execute import atomics
 from cltrace.kernels.execute.lanes import Lanes
-from cltrace.kernels.execute.sites import SiteTable
+from cltrace.kernels.execute.sites import SiteTable, space_of
 from cltrace.kernels.execute.state import Accessed, Frame, State, Step
 from cltrace.kernels.ir.instructions import Access, Call
-from cltrace.kernels.ir.types import BOOL, FloatType, IntegerType, PointerType, Type
+from cltrace.kernels.ir.types import BOOL, FloatType, IntegerType, Type
 from cltrace.kernels.values import Value, chosen, dtype_of, spread
 
 
 def lower_atomic(
     call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
-) -> Step:
-    """An atomic function as a step. Raises: `UnsupportedKernelError`."""
+) -> Step | None:
+    """An atomic function as a step, or None for one of another kind. Raises: `UnsupportedKernelError`."""
+    if not atomics.is_atomic(signature.name):
+        return None
     name = signature.name.removesuffix("_explicit")
     operation = atomics.operation_of(name)
     if name in {"atomic_cmpxchg", "atom_cmpxchg"}:
         return _old_exchange(call, block, sites, accessed)
     if name.startswith("atomic_compare_exchange_"):
-        return _new_exchange(call, signature, block, sites, accessed)
+        return _new_exchange(call, block, sites, accessed)
     if name == "atomic_load":
         return _load(call, block, sites, accessed)
     if name in {"atomic_store", "atomic_init", "atomic_flag_clear"}:
@@ -34,11 +36,6 @@ def lower_atomic(
             f"{call.place}: the function {signature.name} is not supported"
         )
     return _update(call, signature, operation, block, sites, accessed)
-
-
-def _space(call: Call) -> int:
-    kind = call.argument_types[0]
-    return kind.space if isinstance(kind, PointerType) else 4
 
 
 def _update(
@@ -57,7 +54,7 @@ def _update(
     else:
         operand, one = call.arguments[1], None
         operation = _by_type(operation, kind, signature)
-    site = sites.add(call, block, Access.ATOMIC, _space(call), kind, pointer)
+    site = sites.add(call, block, Access.ATOMIC, space_of(call, 0), kind, pointer)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer], lanes, state)
@@ -80,7 +77,7 @@ def _by_type(operation: str, kind: Type, signature: Signature) -> str:
 def _old_exchange(call: Call, block: int, sites: SiteTable, accessed: Accessed) -> Step:
     pointer, expected, value = call.arguments
     kind, result = call.type, call.result
-    site = sites.add(call, block, Access.ATOMIC, _space(call), kind, pointer)
+    site = sites.add(call, block, Access.ATOMIC, space_of(call, 0), kind, pointer)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer], lanes, state)
@@ -93,14 +90,11 @@ def _old_exchange(call: Call, block: int, sites: SiteTable, accessed: Accessed) 
     return step
 
 
-def _new_exchange(
-    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
-) -> Step:
+def _new_exchange(call: Call, block: int, sites: SiteTable, accessed: Accessed) -> Step:
     """C11's form: what is expected lies in memory, and is replaced by what was found."""
     pointer, expected, value = call.arguments[:3]
     kind, result = call.argument_types[2], call.result
-    site = sites.add(call, block, Access.ATOMIC, _space(call), kind, pointer)
-    del signature
+    site = sites.add(call, block, Access.ATOMIC, space_of(call, 0), kind, pointer)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer], lanes, state)
@@ -117,7 +111,7 @@ def _new_exchange(
 
 def _load(call: Call, block: int, sites: SiteTable, accessed: Accessed) -> Step:
     pointer, kind, result = call.arguments[0], call.type, call.result
-    site = sites.add(call, block, Access.ATOMIC, _space(call), kind, pointer)
+    site = sites.add(call, block, Access.ATOMIC, space_of(call, 0), kind, pointer)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer], lanes, state)
@@ -131,7 +125,7 @@ def _store(call: Call, name: str, block: int, sites: SiteTable, accessed: Access
     clears = name == "atomic_flag_clear"
     kind: Type = IntegerType(32) if clears else call.argument_types[1]
     value = -1 if clears else call.arguments[1]
-    site = sites.add(call, block, Access.ATOMIC, _space(call), kind, pointer)
+    site = sites.add(call, block, Access.ATOMIC, space_of(call, 0), kind, pointer)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer], lanes, state)
@@ -143,7 +137,7 @@ def _store(call: Call, name: str, block: int, sites: SiteTable, accessed: Access
 
 def _test_and_set(call: Call, block: int, sites: SiteTable, accessed: Accessed) -> Step:
     pointer, result, kind = call.arguments[0], call.result, IntegerType(32)
-    site = sites.add(call, block, Access.ATOMIC, _space(call), kind, pointer)
+    site = sites.add(call, block, Access.ATOMIC, space_of(call, 0), kind, pointer)
     is_truth = call.type == BOOL
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:

@@ -45,6 +45,11 @@ _NAME: Final = re.compile(
 )
 
 
+def is_atomic(name: str) -> bool:
+    """Whether a function of OpenCL's is an atomic one."""
+    return name.startswith(("atomic_", "atom_"))
+
+
 def operation_of(name: str) -> str | None:
     """The operation of OpenCL's function `name`: `add` for `atomic_fetch_add_explicit`, or None."""
     found = _NAME.fullmatch(name)

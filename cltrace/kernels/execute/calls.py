@@ -83,20 +83,6 @@ def _work_item(name: str, call: Call) -> Step:
     return step
 
 
-def _atomic(
-    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
-) -> Step | None:
-    if not signature.name.startswith(("atomic_", "atom_")):
-        return None
-    return lower_atomic(call, signature, block, sites, accessed)
-
-
-def _image(
-    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
-) -> Step | None:
-    return lower_image(call, signature, block, sites, accessed)
-
-
 def _collective(
     call: Call, signature: Signature, _: int, __: SiteTable, ___: Accessed
 ) -> Step | None:
@@ -111,7 +97,7 @@ def _collective(
     return step
 
 
-_FAMILIES: Final[tuple[_Lowering, ...]] = (_atomic, _image, _collective)
+_FAMILIES: Final[tuple[_Lowering, ...]] = (lower_atomic, lower_image, _collective)
 
 
 def _other(name: str, call: Call) -> Step | None:

@@ -14,13 +14,12 @@ from cltrace.kernels.builtins.mangling import ParameterKind, Signature
 from cltrace.kernels.builtins.maths import remainder
 from cltrace.kernels.builtins.table import Call as BuiltinCall
 from cltrace.kernels.execute.lanes import Lanes
-from cltrace.kernels.execute.sites import SiteTable
+from cltrace.kernels.execute.sites import SiteTable, space_of
 from cltrace.kernels.execute.state import Accessed, Frame, State, Step
 from cltrace.kernels.ir.instructions import Access, Call
 from cltrace.kernels.ir.types import (
     FloatType,
     IntegerType,
-    PointerType,
     Type,
     VectorType,
     element_of,
@@ -34,11 +33,6 @@ _HALF: Final = FloatType(16)
 _BYTE: Final = IntegerType(8)
 
 
-def _space(call: Call, argument: int) -> int:
-    kind = call.argument_types[argument]
-    return kind.space if isinstance(kind, PointerType) else 4
-
-
 def _vector_load(
     call: Call, _: Signature, block: int, sites: SiteTable, accessed: Accessed
 ) -> Step:
@@ -46,7 +40,7 @@ def _vector_load(
     offset, pointer = call.arguments
     kind, result = call.type, call.result
     step_bytes = np.int64(stored_bytes(kind))
-    site = sites.add(call, block, Access.READ, _space(call, 1), kind, pointer, offset)
+    site = sites.add(call, block, Access.READ, space_of(call, 1), kind, pointer, offset)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
@@ -61,7 +55,7 @@ def _vector_store(
     value, offset, pointer = call.arguments
     kind = call.argument_types[0]
     step_bytes = np.int64(stored_bytes(kind))
-    site = sites.add(call, block, Access.WRITE, _space(call, 2), kind, pointer, offset)
+    site = sites.add(call, block, Access.WRITE, space_of(call, 2), kind, pointer, offset)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
@@ -92,7 +86,7 @@ def _half_load(
     result, kind = call.result, _half_type(call.type)
     wide = dtype_of(element_of(call.type))
     step_bytes = _half_step(signature.name, kind)
-    site = sites.add(call, block, Access.READ, _space(call, 1), kind, pointer, offset)
+    site = sites.add(call, block, Access.READ, space_of(call, 1), kind, pointer, offset)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
@@ -111,7 +105,7 @@ def _half_store(
     rounding = signature.name[-4:] if signature.name[-4:-1] == "_rt" else ""
     convert = _to_half(rounding, source)
     step_bytes = _half_step(signature.name, kind)
-    site = sites.add(call, block, Access.WRITE, _space(call, 2), kind, pointer, offset)
+    site = sites.add(call, block, Access.WRITE, space_of(call, 2), kind, pointer, offset)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         address = accessed(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
@@ -138,7 +132,7 @@ def _stored(compute: Callable[..., tuple[Value, Value]]) -> _Lowering:
         result, returned = call.result, dtype_of(element_of(call.type))
         kind = _stored_type(call, signature)
         stored = dtype_of(element_of(kind))
-        space = _space(call, len(call.arguments) - 1)
+        space = space_of(call, len(call.arguments) - 1)
         site = sites.add(call, block, Access.WRITE, space, kind, pointer)
 
         def one(*numbers: Value) -> tuple[Value, Value]:
@@ -208,8 +202,8 @@ def _lgamma_r(value: Value) -> tuple[Value, Value]:
 def _copy(call: Call, _: Signature, block: int, sites: SiteTable, accessed: Accessed) -> Step:
     """`llvm.memcpy`: a structure, or an array, copied by each lane."""
     target, source, length = call.arguments[:3]
-    read = sites.add(call, block, Access.READ, _space(call, 1), _BYTE, source)
-    write = sites.add(call, block, Access.WRITE, _space(call, 0), _BYTE, target)
+    read = sites.add(call, block, Access.READ, space_of(call, 1), _BYTE, source)
+    write = sites.add(call, block, Access.WRITE, space_of(call, 0), _BYTE, target)
     sites.widen((read, write), length)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
@@ -225,7 +219,7 @@ def _copy(call: Call, _: Signature, block: int, sites: SiteTable, accessed: Acce
 
 def _fill(call: Call, _: Signature, block: int, sites: SiteTable, accessed: Accessed) -> Step:
     target, byte, length = call.arguments[:3]
-    write = sites.add(call, block, Access.WRITE, _space(call, 0), _BYTE, target)
+    write = sites.add(call, block, Access.WRITE, space_of(call, 0), _BYTE, target)
     sites.widen((write,), length)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
@@ -271,8 +265,8 @@ def _group_copy(
     from_global = signature.parameters[1].space == 1
     event, result = call.arguments[-1], call.result
     element = np.int64(size_bytes(kind))
-    read = sites.add(call, block, Access.READ, _space(call, 1), kind, source)
-    write = sites.add(call, block, Access.WRITE, _space(call, 0), kind, target)
+    read = sites.add(call, block, Access.READ, space_of(call, 1), kind, source)
+    write = sites.add(call, block, Access.WRITE, space_of(call, 0), kind, target)
 
     def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
         count = spread(frame[length], lanes.count)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.builtins.mangling import demangled
+from cltrace.kernels.execute.atomics import is_atomic
 from cltrace.kernels.execute.lowering import lower
 from cltrace.kernels.execute.memory import SHIFT
 from cltrace.kernels.execute.sites import SiteTable
@@ -141,7 +142,7 @@ def _waiting_blocks(function: Function, graph: Graph) -> frozenset[int]:
 
 def _is_atomic(item: Instruction) -> bool:
     if isinstance(item, Call):
-        return demangled(item.callee).name.startswith(("atomic_", "atom_"))
+        return is_atomic(demangled(item.callee).name)
     return isinstance(item, AtomicUpdate | AtomicExchange) or (
         isinstance(item, Touch) and item.access is Access.ATOMIC
     )

@@ -17,7 +17,7 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Touch,
 )
-from cltrace.kernels.ir.types import Type, name_of, size_bytes, stored_bytes
+from cltrace.kernels.ir.types import GENERIC, PointerType, Type, name_of, size_bytes, stored_bytes
 
 
 class SiteTable:
@@ -86,6 +86,12 @@ class SiteTable:
         self._next_object += 1
         self._private.append(instruction)
         return address
+
+
+def space_of(call: Call, argument: int) -> int:
+    """The address space that an argument of a call points into."""
+    kind = call.argument_types[argument]
+    return kind.space if isinstance(kind, PointerType) else GENERIC
 
 
 def private_bytes(instruction: Allocate) -> int:

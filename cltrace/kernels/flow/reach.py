@@ -107,8 +107,8 @@ class Dependencies:
             case _:
                 return frozenset()
 
-    def _writes(self, instruction: Instruction) -> frozenset[Root]:
-        """The roots whose contents an instruction may change."""
+    def writes(self, instruction: Instruction) -> frozenset[Root]:
+        """The roots whose contents an instruction may change; `ANYWHERE` stands for all."""
         match instruction:
             case Store() | AtomicUpdate() | AtomicExchange():
                 return self.roots.get(instruction.pointer, frozenset({ANYWHERE}))
@@ -159,10 +159,6 @@ class Dependencies:
         addresses, branches = self._sources()
         return self.slice(addresses | branches)
 
-    def written(self, instruction: Instruction) -> frozenset[Root]:
-        """The roots that an instruction may write to; `ANYWHERE` stands for all."""
-        return self._writes(instruction)
-
     def reaching(self) -> Reaching:
         """What decides control and addresses."""
         slots, contents = self.deciding
@@ -201,7 +197,7 @@ class Dependencies:
     def _stored(self, root: Root) -> Iterable[int]:
         """The slots of what may be written to a root."""
         for _, instruction in self._instructions:
-            written = self._writes(instruction)
+            written = self.writes(instruction)
             if root in written or ANYWHERE in written or (root == ANYWHERE and written):
                 yield from operands_of(instruction)
 
@@ -238,7 +234,7 @@ class Dependencies:
             if tainted and result_of(instruction) >= 0:
                 slots.add(result_of(instruction))
             if tainted or number in under:
-                memory |= self._writes(instruction)
+                memory |= self.writes(instruction)
 
 
 def _based_on(instruction: Instruction, found: Mapping[int, frozenset[Root]]) -> frozenset[Root]:

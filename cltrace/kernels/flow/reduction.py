@@ -72,19 +72,19 @@ class _Reduction:
         )
 
     def _memory(self, item: _Memory) -> Instruction:
-        written = self._dependencies.written(item)
+        written = self._dependencies.writes(item)
         if result_of(item) in self.slots or not self._contents.isdisjoint(written):
             return item
         if self._contents and ANYWHERE in written | self._contents and written:
             return item
         match item:
             case Load():
-                access, kind = Access.READ, item.type
+                access = Access.READ
             case Store():
-                access, kind = Access.WRITE, item.type
+                access = Access.WRITE
             case _:
-                access, kind = Access.ATOMIC, item.type
-        return Touch(access, kind, item.pointer, item.space, item.place)
+                access = Access.ATOMIC
+        return Touch(access, item.type, item.pointer, item.space, item.place)
 
 
 def _is_vector(kind: object) -> bool:

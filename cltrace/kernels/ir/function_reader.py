@@ -42,7 +42,6 @@ class FunctionReader:
         self._operands = Operands(named)
         self._blocks: dict[str, int] = {}
         self._place = NOWHERE
-        self._result_type: Type = VOID
 
     def head(self, line: str) -> Head:
         """What the line with which a function begins says."""
@@ -50,7 +49,7 @@ class FunctionReader:
         self._place = self._place_of(line)
         tokens.skip_any(_BEFORE_TYPE)
         read_attributes(tokens, self._operands)
-        self._result_type = self._operands.type(tokens)
+        self._operands.type(tokens)
         name = symbol_name(tokens.take())
         parameters = self._parameters(tokens)
         facts = self._metadata.kernel_facts(line) if " !kernel_arg_" in line else None
@@ -63,7 +62,6 @@ class FunctionReader:
         return Function(
             name=head.name,
             parameters=head.parameters,
-            result_type=self._result_type,
             blocks=tuple(blocks),
             constants=self._operands.constants,
             slots=self._operands.count,

@@ -64,7 +64,6 @@ class Metadata:
         return KernelFacts(
             names=self._strings(nodes.get("kernel_arg_name", "")),
             types=self._strings(nodes.get("kernel_arg_type", "")),
-            base_types=self._strings(nodes.get("kernel_arg_base_type", "")),
             access=self._strings(nodes.get("kernel_arg_access_qual", "")),
             qualifiers=self._strings(nodes.get("kernel_arg_type_qual", "")),
             required_local_size=sizes or None,

@@ -54,7 +54,6 @@ class KernelFacts:
 
     names: tuple[str, ...]
     types: tuple[str, ...]
-    base_types: tuple[str, ...]
     access: tuple[str, ...]
     qualifiers: tuple[str, ...]
     required_local_size: tuple[int, ...] | None = None
@@ -76,7 +75,6 @@ class Function:
 
     name: str
     parameters: tuple[Parameter, ...]
-    result_type: Type
     blocks: tuple[Block, ...]
     constants: tuple[Constant, ...]
     slots: int
