@@ -17,6 +17,7 @@ from cltrace.kernels.arguments import (
     SamplerArgument,
     StructArgument,
 )
+from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.configurations import Configurations
 from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.counting import count
@@ -38,9 +39,11 @@ __all__ = [
     "LocalArgument",
     "Machine",
     "Program",
+    "RegisterUse",
     "SamplerArgument",
     "Sampling",
     "StructArgument",
+    "Target",
     "Trips",
     "count",
     "execute",

@@ -9,9 +9,10 @@ from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, L
 from cltrace.kernels.compiler import Form
 from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.countable import Countable
-from cltrace.kernels.counts.access_sites import access_sites, bounded
+from cltrace.kernels.counts.access_sites import access_sites
 from cltrace.kernels.counts.assembly import Scaled
-from cltrace.kernels.counts.assumptions import LEAST, MOST, described
+from cltrace.kernels.counts.assumptions import LEAST, MOST, Scenario, described
+from cltrace.kernels.counts.bounds import Extremes
 from cltrace.kernels.counts.recorder import Depth
 from cltrace.kernels.counts.records import Assumption, KernelCounts, OperationCount, Sample
 from cltrace.kernels.counts.sampling import (
@@ -29,9 +30,15 @@ from cltrace.kernels.ir.types import LOCAL, size_bytes
 from cltrace.kernels.machine import NVIDIA, Machine
 from cltrace.kernels.program import Program
 
-_WRITTEN: Final = Sampling(fewest_groups=2, most_groups=8, steps=300_000, depth=Depth.ACCESSES)
+_WRITTEN: Final = Sampling(
+    fewest_groups=2,
+    most_groups=8,
+    steps=300_000,
+    most_steps=80_000_000,
+    depth=Depth.ACCESSES,
+)
 """How much is executed of the code as it is written, which is only counted by operations and sites."""
-_EXTREMES: Final = Sampling(fewest_groups=4, most_groups=32, steps=300_000)
+_EXTREMES: Final = Sampling(fewest_groups=2, most_groups=32, steps=300_000, most_steps=80_000_000)
 
 
 def count(
@@ -63,11 +70,19 @@ def count(
     wave = machine.wave_groups(space.group_items, _local_bytes(task))
     if run.grid.groups < space.groups and wave < space.groups:
         near = within_wave(task, sampling, run, wave)
-    extremes = []
+    extremes = None
     if assumptions:
-        extremes = [Scaled(task, sampled(task, _EXTREMES, scenario)) for scenario in (LEAST, MOST)]
+        extremes = Extremes(_extreme(task, LEAST), _extreme(task, MOST))
     written, notes = _written(program, kernel, space, arguments, machine)
     return _assembled(Scaled(task, run), near, extremes, written, assumptions, notes)
+
+
+def _extreme(task: Task, scenario: Scenario) -> Scaled | None:
+    """A sample under other assumptions, or None if it takes too long."""
+    try:
+        return Scaled(task, sampled(task, _EXTREMES, scenario))
+    except KernelExecutionError:
+        return None
 
 
 def _task(
@@ -113,7 +128,7 @@ def _written(
 def _assembled(
     sample: Scaled,
     near: Run | None,
-    extremes: Sequence[Scaled],
+    extremes: Extremes | None,
     written: Scaled | None,
     assumptions: tuple[Assumption, ...],
     notes: tuple[str, ...],
@@ -146,24 +161,28 @@ def _assembled(
         active_lanes=sample.active_lanes(),
         paths=float(run.recorder.warp_paths().mean()) if run.grid.warps else 1.0,
         assumptions=assumptions,
-        notes=(*_notes(run), *notes),
+        notes=(*_notes(run), *_open(extremes), *notes),
     )
 
 
-def _with_bounds(sample: Scaled, extremes: Sequence[Scaled]) -> tuple[OperationCount, ...]:
+def _with_bounds(sample: Scaled, extremes: Extremes | None) -> tuple[OperationCount, ...]:
     rows = sample.operations()
-    if not extremes:
+    if extremes is None:
         return rows
-    others = [
-        {(row.type, row.cost): row.total.value for row in other.operations()} for other in extremes
-    ]
-    return tuple(
-        replace(
-            row,
-            total=bounded(row.total, [other.get((row.type, row.cost), 0.0) for other in others]),
-        )
-        for row in rows
-    )
+
+    def bounded(row: OperationCount) -> OperationCount:
+        def total(of: Scaled) -> float:
+            return of.operation_totals.get((row.type, row.cost), 0.0)
+
+        return replace(row, total=extremes.around(row.total, total))
+
+    return tuple(map(bounded, rows))
+
+
+def _open(extremes: Extremes | None) -> tuple[str, ...]:
+    if extremes is None or (extremes.least is not None and extremes.most is not None):
+        return ()
+    return ("what is assumed at most takes too long to be counted: counts have no bound there",)
 
 
 def _sample(run: Run, near: Run | None, groups: int) -> Sample:

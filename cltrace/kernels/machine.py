@@ -9,8 +9,8 @@ class Machine:
 
     `warp_width` lanes run in lock-step: on a CPU, those of a vector. Memory moves in sectors within
     lines; on a CPU both are cache lines. Local memory has `banks` of `bank_bytes`. A *wave* is the
-    work-groups that are resident at a time: `compute_units` times what each holds of groups, work-items
-    and local memory.
+    work-groups that are resident at a time: `compute_units` times what each holds of groups, work-items,
+    local memory and `registers` of 32 bits, which warps get `register_step` at a time for each lane.
     """
 
     warp_width: int = 32
@@ -22,6 +22,8 @@ class Machine:
     resident_groups: int = 32
     resident_items: int = 2048
     local_bytes: int = 233_472
+    registers: int = 65_536
+    register_step: int = 8
 
     @classmethod
     def of_cpu(cls, cores: int, vector_width: int = 8) -> "Machine":
@@ -35,14 +37,28 @@ class Machine:
             resident_groups=1,
             resident_items=1 << 30,
             local_bytes=1 << 30,
+            registers=0,
         )
 
-    def wave_groups(self, group_items: int, local_bytes: int) -> int:
-        """How many work-groups of so many work-items and bytes of local memory are resident at a time."""
-        warps = -(-group_items // self.warp_width)
-        by_items = max(self.resident_items // (warps * self.warp_width), 1)
-        by_local = self.local_bytes // local_bytes if local_bytes else self.resident_groups
-        return self.compute_units * max(min(self.resident_groups, by_items, by_local), 1)
+    @property
+    def has_registers(self) -> bool:
+        """Whether work-items share a compute unit's registers, as those of a GPU do."""
+        return self.registers > 0
+
+    def wave_groups(self, group_items: int, local_bytes: int, registers: int = 0) -> int:
+        """How many work-groups are resident at a time.
+
+        Each has so many work-items, bytes of local memory, and registers a work-item; 0 where that is
+        not known, or none.
+        """
+        lanes = -(-group_items // self.warp_width) * self.warp_width
+        limits = [self.resident_groups, self.resident_items // lanes]
+        if local_bytes:
+            limits.append(self.local_bytes // local_bytes)
+        if registers and self.has_registers:
+            kept = -(-registers // self.register_step) * self.register_step
+            limits.append(self.registers // (kept * lanes))
+        return self.compute_units * max(min(limits), 1)
 
 
 NVIDIA = Machine()

@@ -6,7 +6,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from cltrace.kernels.compiler import Compiler, CompileRequest, Form, read_options, source_name
+from cltrace.errors import CompilerFailedError, KernelSourceError
+from cltrace.kernels.compiler import (
+    Compiler,
+    CompileRequest,
+    Form,
+    RegisterUse,
+    Target,
+    read_options,
+    read_registers,
+    source_name,
+)
 from cltrace.kernels.countable import Countable
 from cltrace.kernels.execute.prepared import Prepared, prepare
 from cltrace.kernels.ir.module import Head, KernelFacts, Module
@@ -57,6 +67,7 @@ class Program:
         self._modules: dict[Form, Module] = {}
         self._prepared: dict[tuple[str, Form], Prepared] = {}
         self._countable: dict[tuple[str, Form], Countable] = {}
+        self._registers: dict[Target, Mapping[str, RegisterUse]] = {}
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -85,6 +96,20 @@ class Program:
             text = self._compiler.compile(self._request, form)
             module = self._modules[form] = read_module(text, source_name)
         return module
+
+    def registers(self, kernel: str, target: Target) -> RegisterUse | None:
+        """What a kernel needs of the registers of `target`, or None where clang alone cannot tell."""
+        known = self._registers.get(target)
+        if known is None:
+            known = self._registers[target] = read_registers(target, self.assembly(target))
+        return known.get(kernel)
+
+    def assembly(self, target: Target) -> str:
+        """The program in the instructions of `target`; "" where clang alone cannot compile it."""
+        try:
+            return self._compiler.assembly(self._request, target)
+        except (KernelSourceError, CompilerFailedError):
+            return ""
 
     def prepared(self, kernel: str, form: Form) -> Prepared:
         """A kernel ready to be executed. Raises: `UnsupportedKernelError`, `ValueError` for no kernel."""

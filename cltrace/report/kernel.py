@@ -1,8 +1,10 @@
 """What a kernel's launch has to do: cost types, operations, access sites, and its annotated source."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
+from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.cost_types import cost_types
 from cltrace.kernels.counts.records import Assumption, Estimate, KernelCounts, LineCount
 from cltrace.kernels.program import Kernel, Program
@@ -15,7 +17,7 @@ def kernel_report(program: Program, counts: KernelCounts) -> Document:
     """All that is counted of a launch."""
     return Document(
         title=f"{counts.kernel} {_sizes(counts.global_size)} in groups of {_sizes(counts.local_size)}",
-        facts=_facts(counts),
+        facts=[*_facts(counts), *_occupancy(program, counts)],
         tables=kernel_tables(program, counts),
         notes=[*counts.notes],
     )
@@ -71,6 +73,33 @@ def _facts(counts: KernelCounts) -> list[Fact]:
             counts.local_bytes,
         ),
     ]
+
+
+def _occupancy(program: Program, counts: KernelCounts) -> list[Fact]:
+    """How many registers the kernel needs on a GPU, and how many work-items that lets be resident."""
+    if not counts.machine.has_registers:
+        return []
+    used = {target: program.registers(counts.kernel, target) for target in Target}
+    words = [_use(target, use) for target, use in used.items() if use is not None]
+    if not words:
+        return []
+    machine, nvidia = counts.machine, used[Target.NVIDIA]
+    registers = nvidia.per_item + nvidia.spilled if nvidia is not None else 0
+    group_items = counts.work_items // counts.groups
+    wave = machine.wave_groups(group_items, counts.local_bytes, registers)
+    items = wave // machine.compute_units * group_items
+    return [
+        Fact("registers", "registers", "; ".join(words), registers or None),
+        Fact("occupancy", "occupancy", f"{items:,} work-items a compute unit", items),
+    ]
+
+
+def _use(target: Target, use: RegisterUse) -> str:
+    shared = f" and {use.per_warp} a warp" if use.per_warp else ""
+    kind = "" if use.is_allocated else " (live at once)"
+    spilled = f", {use.spilled} spilled" if use.spilled else ""
+    private = f", {use.private_bytes:,} B in memory" if use.private_bytes else ""
+    return f"{target.name} {use.per_item}{kind}{shared}{spilled}{private}"
 
 
 def _cost_types(counts: KernelCounts) -> Table:
@@ -321,8 +350,10 @@ def _parameters(kernel: Kernel) -> Table:
     )
 
 
-def _short(value: float) -> float | int:
-    """A number with as many digits as it is worth."""
+def _short(value: float) -> float | int | None:
+    """A number with as many digits as it is worth; None for what has no bound."""
+    if math.isinf(value):
+        return None
     if value == int(value):
         return int(value)
     return float(f"{value:.4g}")

@@ -7,7 +7,7 @@ file, line, column and the compiler's words.
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -17,8 +17,24 @@ from cltrace.kernels.compiler.cache import DiskCache, cache_directory
 from cltrace.kernels.compiler.clang import Clang, find_clang
 from cltrace.kernels.compiler.confinement import HEADERS, PRELUDE, Limits, run_confined
 from cltrace.kernels.compiler.options import BuildOptions, read_options
+from cltrace.kernels.compiler.targets import (
+    SHIM,
+    TARGET_FLAGS,
+    RegisterUse,
+    Target,
+    read_registers,
+)
 
-__all__ = ["BuildOptions", "CompileRequest", "Compiler", "Form", "read_options"]
+__all__ = [
+    "BuildOptions",
+    "CompileRequest",
+    "Compiler",
+    "Form",
+    "RegisterUse",
+    "Target",
+    "read_options",
+    "read_registers",
+]
 
 SOURCE_NAME: Final = "program.cl"
 """What the source itself is called in messages and line numbers."""
@@ -37,6 +53,10 @@ class Form(StrEnum):
     neither unrolled nor vectorised."""
     WRITTEN = "written"
     """LLVM IR as the program is written: nothing is optimised."""
+    NVIDIA = "nvptx64"
+    """PTX for a GPU of NVIDIA's."""
+    AMD = "amdgcn"
+    """Assembly for a GPU of AMD's."""
 
 
 _COMMON: Final = (
@@ -46,6 +66,11 @@ _COMMON: Final = (
     "-cl_intel_subgroups_short,-cl_intel_subgroups_char,-cl_intel_subgroups_long,"
     "-cl_intel_device_side_avc_motion_estimation", "-fmacro-backtrace-limit=1",
     "-ftemplate-backtrace-limit=1", "-fbracket-depth=512", "-fgnu89-inline", "-S",
+)  # fmt: skip
+_SHIM: Final = "cltrace-target.h"
+_TARGET: Final = (
+    *_COMMON, "-include", f"{HEADERS}/{_SHIM}", "-Xclang", "-cl-ext=+cl_khr_fp64,+cl_khr_fp16",
+    "-nogpulib", "-O2", "-mllvm", "-inline-threshold=1000000", "-fapprox-func",
 )  # fmt: skip
 _IR: Final = (
     "-target", "spir64", "-emit-llvm", "-gline-tables-only", "-cl-kernel-arg-info",
@@ -58,6 +83,8 @@ _OPTIMISED: Final = (
 _FLAGS: Final[Mapping[Form, tuple[str, ...]]] = {
     Form.OPTIMISED: (*_COMMON, *_IR, *_OPTIMISED),
     Form.WRITTEN: (*_COMMON, *_IR, "-O0"),
+    Form.NVIDIA: (*_TARGET, *TARGET_FLAGS[Target.NVIDIA]),
+    Form.AMD: (*_TARGET, *TARGET_FLAGS[Target.AMD]),
 }
 
 
@@ -99,6 +126,12 @@ class Compiler:
             raise _source_error(outcome.said)
         self._cache.put(key, outcome.output)
         return outcome.output
+
+    def assembly(self, request: CompileRequest, target: Target) -> str:
+        """The text of `request` in the instructions of `target`. Raises as `compile`."""
+        shim = SHIM.read_text(encoding="utf-8")
+        headers = {**request.headers, _SHIM: shim}
+        return self.compile(replace(request, headers=headers), Form(target))
 
 
 def _command(clang: Clang, request: CompileRequest, form: Form) -> list[str]:

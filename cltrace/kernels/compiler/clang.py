@@ -12,7 +12,7 @@ from typing import Final
 
 from cltrace.errors import CompilerMissingError
 
-OLDEST: Final = 18
+OLDEST: Final = 19
 """The oldest clang whose IR is read: before, images and pointers of OpenCL look otherwise."""
 NEWEST: Final = 23
 """The newest one that was tried."""

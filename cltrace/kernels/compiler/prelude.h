@@ -4,6 +4,9 @@
 #define CLTRACE_PRELUDE_H
 
 #define __opencl_c_named_address_space_builtins 1
+#if __OPENCL_C_VERSION__ >= 200 && !defined(__opencl_c_work_group_collective_functions)
+#define __opencl_c_work_group_collective_functions 1
+#endif
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;

@@ -1,10 +1,10 @@
 """Access sites of a launch, from what was counted of them in samples."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Final
 
 from cltrace.kernels.counts.assembly import Scaled
+from cltrace.kernels.counts.bounds import Extremes
 from cltrace.kernels.counts.footprints import distinct, footprint
 from cltrace.kernels.counts.recorder import UNEVEN, SiteColumn
 from cltrace.kernels.counts.records import AccessSite, Estimate, Footprint, Pattern
@@ -17,11 +17,11 @@ _USED: Final = 0.5
 
 
 def access_sites(
-    sample: Scaled, near: Run | None, wave_groups: int, extremes: Sequence[Scaled]
+    sample: Scaled, near: Run | None, wave_groups: int, extremes: Extremes | None
 ) -> tuple[AccessSite, ...]:
     """The sites that were met, in the order of the code. `near` is a sample of neighbouring groups.
 
-    `extremes` are samples under other assumptions, which bound what is counted.
+    `extremes` bound what is counted; None where nothing is assumed.
     """
     return tuple(
         _site(sample, site, near, wave_groups, extremes)
@@ -31,15 +31,10 @@ def access_sites(
 
 
 def _site(
-    sample: Scaled, site: Site, near: Run | None, wave_groups: int, extremes: Sequence[Scaled]
+    sample: Scaled, site: Site, near: Run | None, wave_groups: int, extremes: Extremes | None
 ) -> AccessSite:
-    counted = sample.run.recorder.site(site.number)
     estimates: Mapping[SiteColumn, Estimate] = {
-        column: bounded(
-            sample.estimate(counted[column]),
-            [other.total(other.run.recorder.site(site.number)[column]) for other in extremes],
-        )
-        for column in SiteColumn
+        column: _estimate(sample, site, column, extremes) for column in SiteColumn
     }
     names, space, size = _objects(sample.run, site)
     whole = _footprint(sample, site, near, wave_groups, size, is_local=space in {LOCAL, PRIVATE})
@@ -69,10 +64,14 @@ def _site(
     )
 
 
-def bounded(estimate: Estimate, others: Sequence[float]) -> Estimate:
-    """An estimate with the interval that other assumptions span."""
-    values = [estimate.value, *others]
-    return replace(estimate, low=min(values), high=max(values))
+def _estimate(
+    sample: Scaled, site: Site, column: SiteColumn, extremes: Extremes | None
+) -> Estimate:
+    def total(of: Scaled) -> float:
+        return of.total(of.run.recorder.site(site.number)[column])
+
+    estimate = sample.estimate(sample.run.recorder.site(site.number)[column])
+    return estimate if extremes is None else extremes.around(estimate, total)
 
 
 def _pattern(

@@ -1,7 +1,8 @@
 """Counters of a sample made into counts of the launch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,11 @@ class Scaled:
                     OperationCount(kind, cost, total.value / items, total, self.total(by_warp))
                 )
         return tuple(sorted(rows, key=lambda row: (-row.total.value, row.cost, row.type)))
+
+    @cached_property
+    def operation_totals(self) -> Mapping[_Key, float]:
+        """How often each operation is done."""
+        return {(row.type, row.cost): row.total.value for row in self.operations()}
 
     def operators(self) -> tuple[tuple[str, float], ...]:
         """By LLVM's operator: how often a work-item does it, elements of vectors by themselves."""

@@ -116,11 +116,27 @@ class Assumed:
         shorter = 0 if sizes[0] <= sizes[1] else 1
         return shorter if self._scenario.ways is Ways.SHORTER else 1 - shorter
 
-    def _loop_way(self, block: int, leaving: Array, lanes: Lanes) -> Value:
-        """Out of the loop after the scenario's number of trips."""
+    def leaves_loops(self, block: int) -> bool:
+        """Whether a way out of a block's branch leads out of its loop."""
+        return self._exits[block] is not None
+
+    def trips_left(self, block: int, lanes: Lanes) -> int:
+        """How many trips are still assumed of the loop that `block` leaves. `lanes` all began it."""
+        return self._scenario.trips - int(self._trips_of(block, lanes)[lanes.index].max())
+
+    def pass_over(self, block: int, lanes: Lanes, trips: int) -> None:
+        """Let lanes have gone around the loop that `block` leaves so many times more."""
+        self._trips_of(block, lanes)[lanes.index] += trips
+
+    def _trips_of(self, block: int, lanes: Lanes) -> NDArray[np.int64]:
         trips = self._trips.get(block)
         if trips is None:
             trips = self._trips[block] = np.zeros(lanes.grid.count, np.int64)
+        return trips
+
+    def _loop_way(self, block: int, leaving: Array, lanes: Lanes) -> Value:
+        """Out of the loop after the scenario's number of trips."""
+        trips = self._trips_of(block, lanes)
         mine = trips[lanes.index] + 1
         leaves = mine >= self._scenario.trips
         trips[lanes.index] = np.where(leaves, 0, mine)

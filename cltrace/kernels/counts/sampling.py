@@ -1,6 +1,6 @@
 """Which work-groups are executed, and how many."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -14,6 +14,7 @@ from cltrace.kernels.countable import Countable
 from cltrace.kernels.counts.assumptions import USUAL, Assumed, Scenario
 from cltrace.kernels.counts.extrapolation import Extrapolation
 from cltrace.kernels.counts.recorder import Depth, Recorder, SiteColumn
+from cltrace.kernels.counts.skippable import AssumedTrips, EvenTrips, Skippable
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import Launch
 from cltrace.kernels.execute.prepared import Prepared
@@ -45,7 +46,7 @@ class Sampling:
     most_groups: int = 256
     wave_groups: int = 64
     steps: int = 1_500_000
-    most_steps: int = 80_000_000
+    most_steps: int = 200_000_000
     relative_error: float = 0.02
     depth: Depth = Depth.TRANSACTIONS
     trips: Trips = Trips.SAMPLED
@@ -87,18 +88,19 @@ def run_groups(
     grid = Grid(task.space, groups, task.machine.warp_width)
     launch = Launch(task.prepared, task.arguments, grid)
     recorder = Recorder(task.prepared, grid, task.machine, sampling.depth)
+    assumed = Assumed(task.prepared, scenario, task.space.group_items)
     state = State(
         grid,
         launch.memory,
         launch.images,
         recorder,
-        Assumed(task.prepared, scenario, task.space.group_items),
+        assumed,
         task.unknown_sites,
         task.unknown_blocks,
     )
     watch = Extrapolation(
         task.prepared,
-        task.countable.loops if sampling.trips is Trips.SAMPLED else {},
+        _skippable(task, assumed) if sampling.trips is Trips.SAMPLED else {},
         task.countable.inexact,
         state,
         recorder,
@@ -106,6 +108,23 @@ def run_groups(
     runner = Runner(task.prepared, state, sampling.most_steps, watch)
     runner.run(launch.frame)
     return Run(grid, recorder, watch, state, launch, runner.lane_steps)
+
+
+def _skippable(task: Task, assumed: Assumed) -> Mapping[int, Skippable]:
+    """The loops whose trips need not all be run, by their headers."""
+    graph = task.prepared.graph
+    even = task.countable.loops
+    found: dict[int, Skippable] = {header: EvenTrips(loop) for header, loop in even.items()}
+    for number, loop in enumerate(graph.loops):
+        leaving = {
+            block for block in loop.blocks if not loop.blocks.issuperset(graph.successors[block])
+        }
+        if len(leaving) == 1 and leaving <= task.unknown_blocks:
+            (block,) = leaving
+            if graph.loop_of[block] == number and assumed.leaves_loops(block):
+                moving = EvenTrips(even[loop.header]) if loop.header in even else None
+                found[loop.header] = AssumedTrips(number, block, assumed, moving)
+    return found
 
 
 def sampled(task: Task, sampling: Sampling, scenario: Scenario = USUAL) -> Run:

@@ -110,6 +110,8 @@ def _result(operands: Operands, name: str | None, kind: Type) -> int:
 def _binary(
     operator: str, tokens: Tokens, operands: Operands, name: str | None, place: Place
 ) -> Instruction:
+    if operator == "or" and tokens.peek() == "disjoint":
+        operator = "add"  # of numbers that share no bit: it was one before it was optimised
     tokens.skip_any(_FLAGS)
     kind, left = operands.typed(tokens)
     tokens.expect(",")
