@@ -45,6 +45,11 @@ __kernel void product(__global const float *a, __global const float *b, __global
     c[y * n + x] = sum;
 }"""
 
+STEP = """
+__kernel void step(__global const float *speed, __global float *place, float time_step) {
+    place[get_global_id(0)] += speed[get_global_id(0)] * time_step;
+}"""
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -181,6 +186,7 @@ def table(figures: Figures) -> dict[str, str]:
         "product of size 256, ms": f"{small:.1f}",
         "product of size 4096, ms": f"{large:.1f}",
         "a configuration that is known, us": f"{hit:.1f}",
+        "100,000 launches with another float each": of_changing(),
     }
 
 
@@ -211,6 +217,23 @@ def of_product() -> tuple[float, float, float]:
 
     hits()
     return taken[0], taken[1], timed(hits)[1] / 10
+
+
+def of_changing() -> str:
+    """How long, and how many configurations, 100,000 launches take whose time step changes."""
+    program = parse(STEP)
+    known = Configurations()
+    buffers: list[Argument] = [BufferArgument(4 << 16)] * 2
+    steps = [index / 100_000 for index in range(100_000)]
+
+    def launches() -> int:
+        found = {
+            id(known.count(program, "step", (1 << 16,), (256,), [*buffers, step])) for step in steps
+        }
+        return len(found)
+
+    configurations, taken = timed(launches)
+    return f"{configurations} configuration, {taken:.0f} ms"
 
 
 def of_tests() -> Iterator[Source]:
