@@ -1,9 +1,11 @@
 """Loops of which not all trips are run, and what takes too long all the same."""
 
 import numpy as np
+import pytest
 
 from cltrace.kernels import BufferArgument, CostClass, count, parse
 from cltrace.kernels.counts.bounds import Extremes
+from cltrace.kernels.counts.footprints import Distinct, extrapolated
 from cltrace.kernels.counts.records import Estimate
 
 
@@ -37,3 +39,9 @@ def test_an_or_of_numbers_that_share_no_bit_moves_evenly() -> None:
     outer = counts.loops[0]
     assert outer.extrapolated > 0.9
     assert {site.accesses.value for site in counts.sites} == {256 * 256}
+
+
+def test_sites_that_few_groups_come_to_have_a_footprint() -> None:
+    rare = Distinct(((2, 0.0), (4, 0.0), (8, 3.0), (16, 6.0)), 0.4)
+    assert extrapolated(rare, 1600, 1e9)[0] == pytest.approx(600.0, rel=0.05)
+    assert extrapolated(Distinct(((8, 0.0), (16, 6.0)), 0.4), 1600, 1e9) == (600.0, 0.5)

@@ -80,10 +80,11 @@ def extrapolated(found: Distinct, groups: int, cap: float) -> tuple[float, float
     size, whole = found.by_part[-1]
     if groups <= size or whole == 0:
         return whole, 0.0
-    if len(found.by_part) < 2:
+    parts = [(n, value) for n, value in found.by_part if value]
+    if len(parts) < 2:
         return min(whole * groups / size, cap), 0.5
-    numbers = np.asarray([float(n) for n, _ in found.by_part])
-    values = np.asarray([value for _, value in found.by_part])
+    numbers = np.asarray([float(n) for n, _ in parts])
+    values = np.asarray([value for _, value in parts])
     best, error = _fit(numbers, values)
     predicted = float(best(np.asarray([float(groups)]))[0])
     return min(max(predicted, whole), cap), error
