@@ -126,8 +126,9 @@ def same(expected: Array, found: Array) -> Array:
 class Case:
     """One launch of a kernel and its truth.
 
-    `source` names a file of `sources`; `reference` gets the arguments and returns each buffer's
-    final contents, None for what is no buffer.
+    `source` names a file of `sources`, or is empty where `code` is the source itself; `reference` gets
+    the arguments and returns each buffer's final contents, None for what is no buffer; it is None
+    itself where nothing but running the kernel says them.
     """
 
     name: str
@@ -136,10 +137,11 @@ class Case:
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
     arguments: Callable[[np.random.Generator], list[Argument]]
-    reference: Callable[..., list[Array | None]]
+    reference: Callable[..., list[Array | None]] | None
     comparison: Comparison
     options: str = ""
     family: str = ""
+    code: str = ""
     # Why the oracle's result differs from numpy's and the others'.
     pocl_wrong: str = ""
     oclgrind_wrong: str = ""
@@ -148,20 +150,30 @@ class Case:
 
     @property
     def text(self) -> str:
-        return (SOURCES / self.source).read_text(encoding="utf-8")
+        return self.code or (SOURCES / self.source).read_text(encoding="utf-8")
 
     def inputs(self) -> list[Argument]:
         """The arguments: the same ones each time."""
         seed = np.frombuffer(self.name.encode(), np.uint8).tolist()
         return self.arguments(np.random.default_rng(seed))
 
+    @property
+    def has_reference(self) -> bool:
+        return self.reference is not None
+
     def expected(self) -> list[Array | None]:
+        if self.reference is None:
+            raise LookupError(f"{self.name} has no reference")
         with np.errstate(all="ignore"):
             return self.reference(*self.inputs())
 
     def disagreement(self, found: list[Array | None]) -> str:
         """Where found contents first differ from the reference's; empty where they do not."""
-        for position, (wanted, got) in enumerate(zip(self.expected(), found, strict=True)):
+        return self.difference(self.expected(), found)
+
+    def difference(self, expected: list[Array | None], found: list[Array | None]) -> str:
+        """Where found contents first differ from expected ones; empty where they do not."""
+        for position, (wanted, got) in enumerate(zip(expected, found, strict=True)):
             if wanted is None or got is None:
                 if wanted is not got:
                     return f"argument {position}: a buffer on one side only"

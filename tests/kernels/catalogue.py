@@ -7,6 +7,7 @@ from tests.kernels import (
     control,
     conversions,
     filters,
+    generated,
     graphs,
     hashes,
     integers,
@@ -42,3 +43,10 @@ MODULES = (
 )
 
 CASES: list[Case] = [case for module in MODULES for case in module.CASES]
+_BY_NAME = {case.name: case for case in CASES}
+
+
+def case_named(name: str) -> Case:
+    """The case of a name, hand-written or generated."""
+    known = _BY_NAME.get(name)
+    return known if known is not None else generated.case_named(name)

