@@ -97,24 +97,18 @@ LIBRARIES = (
     Library(
         "loopy",
         "2025.2",
-        tuple(
-            f"{{drivers}}/with_plain_arguments.py {words}"
-            for words in (
-                *within("examples/python", "hello-loopy.py", "rank-one.py", "vector-types.py"),
-                *within("examples/python", "find-centers.py", "global_barrier_removal.py"),
-                *(
-                    f"-m pytest -q -p no:cacheprovider {module}"
-                    for module in (
-                        *within("test", "test_loopy.py", "test_linalg.py", "test_reduction.py"),
-                        *within("test", "test_apps.py", "test_callables.py", "test_scan.py"),
-                        *within("test", "test_transform.py", "test_target.py", "test_einsum.py"),
-                        *within("test", "test_nbody.py", "test_dg.py", "test_diff.py"),
-                        *within("test", "test_sem_reagan.py", "test_split_iname_slabs.py"),
-                        *within("test", "test_expression.py", "test_fusion.py"),
-                        *within("test", "test_domain.py", "test_loop_fusion.py"),
-                    )
-                ),
-            )
+        (
+            *within("examples/python", "hello-loopy.py", "rank-one.py", "vector-types.py"),
+            *within("examples/python", "find-centers.py", "global_barrier_removal.py"),
+            *pytest_runs(
+                *within("test", "test_loopy.py", "test_linalg.py", "test_reduction.py"),
+                *within("test", "test_apps.py", "test_callables.py", "test_scan.py"),
+                *within("test", "test_transform.py", "test_target.py", "test_einsum.py"),
+                *within("test", "test_nbody.py", "test_dg.py", "test_diff.py"),
+                *within("test", "test_sem_reagan.py", "test_split_iname_slabs.py"),
+                *within("test", "test_expression.py", "test_fusion.py"),
+                *within("test", "test_domain.py", "test_loop_fusion.py"),
+            ),
         ),
     ),
     Library(

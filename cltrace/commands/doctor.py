@@ -1,15 +1,16 @@
 """`cltrace doctor`: what can be traced here, and what is missing."""
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from cltrace.commands.asking import MOST_SECONDS, asked
 from cltrace.commands.child import traced_environment
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.errors import ExitStatus
@@ -18,7 +19,7 @@ from cltrace.trace import recording
 from cltrace.trace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace.spool.settings import Settings
 
-_MOST_SECONDS = 120
+_POCL: Final = "Portable Computing Language"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Look at everything that tracing needs, and say what was found."""
     survey, problem = _survey(with_surcharge=not arguments.no_surcharge)
-    findings = [_pyopencl(survey, problem), *_platforms(survey), _injection()]
+    findings = [
+        _pyopencl(survey, problem),
+        *_platforms(survey),
+        *_trial_builds(survey),
+        _injection(),
+    ]
     if survey is not None:
         findings += [
             _answered(
@@ -58,22 +64,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _survey(*, with_surcharge: bool) -> tuple[dict[str, Any] | None, str]:
     """What pyopencl offers, asked in a process of its own; or why there is no answer."""
-    command = [sys.executable, "-m", "cltrace.intercept.survey"]
+    words = ["-m", "cltrace.intercept.survey"]
     if with_surcharge:
-        command.append("--surcharge")
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=_MOST_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return None, f"it did not answer within {_MOST_SECONDS} s"
-    if done.returncode < 0:
-        return None, f"it was killed by signal {-done.returncode}: a driver crashed"
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        return None, lines[-1]
-    try:
-        return json.loads(done.stdout), ""
-    except ValueError:
-        return None, "a driver wrote into its answer"
+        survey, problem = asked([*words, "--surcharge"])
+        if survey is not None:
+            return survey, problem
+        # What is measured is launched, and a driver may crash there that answers all else.
+    return asked(words)
 
 
 def _pyopencl(survey: dict[str, Any] | None, problem: str) -> Finding:
@@ -105,12 +102,37 @@ def _platforms(survey: dict[str, Any] | None) -> list[Finding]:
 
 def _linker(platforms: str) -> list[Finding]:
     """PoCL links kernels with the system's linker."""
-    if "Portable Computing Language" not in platforms:
+    if _POCL not in platforms:
         return []
     found = shutil.which("ld")
     if found:
         return [Finding("linker for PoCL", is_well=True, found=found)]
     return [Finding("linker for PoCL", is_well=False, found="no ld", remedy="install binutils")]
+
+
+def _trial_builds(survey: dict[str, Any] | None) -> Iterator[Finding]:
+    """Whether each device's driver builds a kernel and runs it."""
+    for place, platform in enumerate(survey["platforms"] if survey else ()):
+        for number, device in enumerate(platform["devices"]):
+            words = ("-m", "cltrace.intercept.trial_build", str(place), str(number))
+            fault, problem = asked(words)
+            wrong = str(fault or "") or (f"builds nothing: {problem}" if problem else "")
+            yield Finding(
+                "trial build",
+                is_well=not wrong,
+                found=f"{device['name']} {wrong or 'builds a kernel, which runs'}",
+                remedy=_remedy(platform["name"]),
+            )
+
+
+def _remedy(platform: str) -> str:
+    """What to do where a platform's driver builds nothing."""
+    if platform == _POCL:
+        return (
+            "PoCL compiles with an LLVM of its own, which must know the processor, and links with "
+            "ld: install a newer PoCL, from the system's packages or conda-forge, and binutils"
+        )
+    return f"update or reinstall the OpenCL driver of {platform}, or use another device"
 
 
 def _injection() -> Finding:
@@ -128,7 +150,7 @@ def _injection() -> Finding:
                 [sys.executable, "-c", ""],
                 env=traced_environment(os.environ, begun.parts, follow_children=True),
                 capture_output=True,
-                timeout=_MOST_SECONDS,
+                timeout=MOST_SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired:

@@ -156,7 +156,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """One file that a program's source pulled in, with its contents as they were at the build."""
+    """One file or header program that a program's source pulled in, as it was at the build."""
 
     TABLE = "include"
     name: str

@@ -1,18 +1,25 @@
 """Launches by `enqueue_nd_range_kernel`, whose arguments were set before, one by one or together."""
 
 from collections.abc import Callable
-from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import pyopencl as cl
 
-from cltrace.intercept.arguments import Description, describe
+from cltrace.intercept.arguments import Description
 from cltrace.intercept.configurations import Configurations, Ndrange
-from cltrace.intercept.hooking import named_as
+from cltrace.intercept.hooking import Hook, Wrap, named_as
 from cltrace.intercept.launches import Known
 from cltrace.intercept.recorder import Recorder
+from cltrace.intercept.setters import Said
 from cltrace.intercept.tracebacks import hide_own_frames
+
+
+class _Lane(NamedTuple):
+    """An open lane: what lives as long as its kernel object, and what closes it."""
+
+    known: ref[Known]
+    close: Callable[[cl.Kernel], None]
 
 
 class BareLaunches:
@@ -22,7 +29,7 @@ class BareLaunches:
         self._recorder = recorder
         self._configurations = configurations
         self._arguments: dict[int, dict[int, Description]] = {}
-        self._lanes: dict[int, ref[Known]] = {}
+        self._lanes: dict[int, dict[int, _Lane]] = {}
 
     def wrap_enqueue(self, enqueue: Callable[..., cl.Event]) -> Callable[..., cl.Event]:
         """What to put in the place of `enqueue_nd_range_kernel`."""
@@ -47,67 +54,72 @@ class BareLaunches:
 
         return enqueue_nd_range_kernel
 
-    def wrap_set_arg(self, set_arg: Callable[..., None]) -> Callable[..., None]:
-        """What to put in the place of `Kernel.set_arg`."""
+    def wrap_setter(self, said: Callable[..., Said]) -> Wrap:
+        """What wraps a method of `Kernel` that sets arguments, given what says which it set."""
 
-        def hook(kernel: cl.Kernel, *args: Any, **kwargs: Any) -> None:
-            try:
-                set_arg(kernel, *args, **kwargs)
-                given = {**dict(zip(("arg_index", "arg"), args, strict=False)), **kwargs}
-                self._remember(kernel, {given["arg_index"]: given["arg"]})
-            except BaseException as error:
-                hide_own_frames(error)
-                raise
+        def wrap(setter: Hook) -> Hook:
+            def hook(kernel: cl.Kernel, *args: Any, **kwargs: Any) -> None:
+                try:
+                    setter(kernel, *args, **kwargs)
+                    self._remember(kernel, said, args, kwargs)
+                except BaseException as error:
+                    # Of several, those before the one that failed are set.
+                    self._arguments.pop(kernel.int_ptr, None)
+                    hide_own_frames(error)
+                    raise
 
-        return named_as(set_arg, hook)
+            return named_as(setter, hook)
 
-    def wrap_set_args(
-        self, set_args: FunctionType, close_lane: Callable[[cl.Kernel], None] = lambda _: None
-    ) -> Callable[..., None]:
-        """What to put in the place of the function behind `Kernel.set_args`.
+        return wrap
 
-        `close_lane` is called first: a launch by a lane sets arguments too, and must be seen to.
-        """
+    def lane_opened(
+        self, kernel: cl.Kernel, known: Known, close: Callable[[cl.Kernel], None]
+    ) -> None:
+        """From now on a kernel object is launched by a lane, which sets its arguments unseen.
 
-        def hook(kernel: cl.Kernel, *args: Any) -> None:
-            try:
-                set_args(kernel, *args)
-                if self._has_lane(kernel):
-                    close_lane(kernel)
-                    del self._lanes[kernel.int_ptr]
-                self._remember(kernel, dict(enumerate(args)))
-            except BaseException as error:
-                # Those before the one that failed are set.
-                self._arguments.pop(kernel.int_ptr, None)
-                hide_own_frames(error)
-                raise
-
-        hook.__name__, hook.__qualname__ = set_args.__name__, set_args.__qualname__
-        return hook
-
-    def lane_opened(self, kernel: cl.Kernel, known: Known) -> None:
-        """From now on a kernel is launched by a lane, which sets its arguments unseen.
-
-        `known` is the lane's: it lives as long as the kernel object.
+        `known` is the lane's: it lives as long as the kernel object. `close` makes the lane's next
+        launch open it anew.
         """
         self._arguments.pop(kernel.int_ptr, None)
-        self._lanes[kernel.int_ptr] = ref(known)
+        lanes = self._lanes.setdefault(kernel.int_ptr, {})
+        lanes[id(kernel)] = _Lane(ref(known), close)
 
-    def _has_lane(self, kernel: cl.Kernel) -> bool:
-        lane = self._lanes.get(kernel.int_ptr)
-        return lane is not None and lane() is not None
-
-    def _remember(self, kernel: cl.Kernel, arguments: dict[int, Any]) -> None:
+    def _remember(
+        self,
+        kernel: cl.Kernel,
+        said: Callable[..., Said],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
         try:
             # While recording is paused arguments are set for what is recorded later.
             recorder = self._recorder
-            if self._has_lane(kernel) or not recorder.settings.record_arguments:
+            if recorder.is_closed or not recorder.settings.record_arguments:
                 return
-            if not recorder.is_closed:
-                known = self._arguments.setdefault(kernel.int_ptr, {})
-                known.update({index: describe(one) for index, one in arguments.items()})
+            handle = kernel.int_ptr
+            if handle in self._lanes and not self._close_lanes(kernel):
+                return
+            known = self._arguments.get(handle)
+            if known is None:
+                known = self._arguments[handle] = {}
+            known.update(said(*args, **kwargs))
         except Exception as fault:
             self._recorder.faulty(fault)
+
+    def _close_lanes(self, kernel: cl.Kernel) -> bool:
+        """Close the lane of a kernel object; whether no other object of the same kernel has one.
+
+        A launch by a lane sets arguments too, and must be seen to.
+        """
+        lanes = self._lanes[kernel.int_ptr]
+        own = lanes.pop(id(kernel), None)
+        if own is not None and own.known() is not None:
+            own.close(kernel)
+        for other in [key for key, lane in lanes.items() if lane.known() is None]:
+            del lanes[other]
+        if not lanes:
+            del self._lanes[kernel.int_ptr]
+        return not lanes
 
     def _record(
         self,
@@ -138,10 +150,8 @@ class BareLaunches:
 
     def _known(self, kernel: cl.Kernel) -> tuple[Description, ...] | None:
         """The arguments of a kernel; `None` unless all of them were seen."""
-        known = self._arguments.get(kernel.int_ptr, {})
-        positions = range(kernel.num_args)
         if not self._recorder.settings.record_arguments:
             return None
-        if any(position not in known for position in positions):
-            return None
-        return tuple(known[position] for position in positions)
+        known = self._arguments.get(kernel.int_ptr, {})
+        found = [known.get(position) for position in range(kernel.num_args)]
+        return None if None in found else tuple(one for one in found if one is not None)

@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -22,11 +23,10 @@ from cltrace.intercept.launches import (
     described,
     key_kind,
     make_lane,
-    native_view,
-    with_namespace,
 )
 from cltrace.intercept.recorder import Recorder
 from cltrace.intercept.tracebacks import hide_own_frames
+from cltrace.intercept.unseen import Unseen, accept, generator, native_view, with_namespace
 
 _FIXED_PARAMETERS: Final = 8
 """Of a function that pyopencl generates: the kernel, queue, global and local size before the arguments
@@ -37,7 +37,7 @@ of the kernel; offset, `g_times_l`, `allow_empty_ndrange` and `wait_for` behind 
 class _Invoker:
     """What pyopencl generated for one kernel object.
 
-    `inner` is `enqueue`, calling the native entry point past our hooks. `declared` are the types
+    `inner` is `enqueue`, setting arguments and enqueueing past our hooks. `declared` are the types
     that the program declared for the arguments, `None` when it declared none.
     """
 
@@ -61,6 +61,7 @@ class Lanes:
         self._native_enqueue = _cl.enqueue_nd_range_kernel
         self._view = native_view(self._native_enqueue)
         self._waits_view = native_view(self._enqueue_noting_waits)
+        self._unseen = Unseen()
         self._noted = threading.local()
         self._circumstances: dict[tuple[int, ...], int] = {}
         self._next_circumstance = count(1).__next__
@@ -70,8 +71,9 @@ class Lanes:
         """What to put in the place of `pyopencl.invoker.generate_enqueue_and_set_args`."""
         # It warns of too many arguments at a stack level that counts its callers: the check is done
         # from here, at the depth that it expects, and left out where it stands.
-        check = generate.__globals__.get("_check_arg_size", _accept)
-        unchecked = with_namespace(generate, {"_check_arg_size": _accept})
+        check = generate.__globals__.get("_check_arg_size", accept)
+        unchecked = with_namespace(generate, {"_check_arg_size": accept})
+        generate_unseen = generator(generate)
 
         def generate_enqueue_and_set_args(
             function_name: str,
@@ -82,45 +84,53 @@ class Lanes:
             **kwargs: Any,
         ) -> tuple[Any, Any]:
             devices = kwargs["devs"] if "devs" in kwargs else args[-1]
+            told = (function_name, num_passed_args, num_cl_args, arg_types, *args)
             try:
                 check(function_name, num_cl_args, arg_types, devices)
-                generated = unchecked(
-                    function_name, num_passed_args, num_cl_args, arg_types, *args, **kwargs
-                )
+                enqueue, set_args = unchecked(*told, **kwargs)
             except BaseException as error:
                 hide_own_frames(error)
                 raise
-            return self._wrapped(function_name, arg_types, *generated)
+            generate_again = partial(generate_unseen, *told, **kwargs)
+            enqueue = self._wrapped(function_name, arg_types, enqueue, set_args, generate_again)
+            return enqueue, set_args
 
         return generate_enqueue_and_set_args
 
     def _wrapped(
-        self, name: str, declared: Any, enqueue: FunctionType, set_args: FunctionType
-    ) -> tuple[Any, Any]:
+        self,
+        name: str,
+        declared: Any,
+        enqueue: FunctionType,
+        set_args: FunctionType,
+        generate_again: Callable[[], tuple[FunctionType, Any]],
+    ) -> Callable[..., Any]:
         if self.recorder.is_closed:
-            return enqueue, set_args
+            return enqueue
         try:
             has_hidden_waits = any(isinstance(one, VectorArg) for one in declared or ())
             view = self._waits_view if has_hidden_waits else self._view
-            inner = with_namespace(enqueue, {"_cl": view})
+            inner = self._unseen.function(enqueue, view, generate_again)
             invoker = _Invoker(name, enqueue, set_args, inner, declared, has_hidden_waits)
-            return self._unopened(invoker), self._bare.wrap_set_args(set_args)
+            return self._unopened(invoker)
         except Exception as fault:
             self.recorder.faulty(fault)
-            return enqueue, set_args
+            return enqueue
 
     def _unopened(self, invoker: _Invoker) -> Callable[..., Any]:
         """What a kernel object launches with until its first launch says what its lane must know."""
 
         def close_lane(kernel: cl.Kernel) -> None:
-            set_args = self._bare.wrap_set_args(invoker.set_args)
-            kernel._set_enqueue_and_set_args(enqueue, set_args)  # type: ignore[attr-defined]
+            kernel._set_enqueue_and_set_args(  # type: ignore[attr-defined]
+                enqueue, invoker.set_args
+            )
 
         def enqueue(kernel: cl.Kernel, *args: Any, **kwargs: Any) -> Any:
             try:
-                lane = self._open(kernel, invoker, args)
-                set_args = self._bare.wrap_set_args(invoker.set_args, close_lane)
-                kernel._set_enqueue_and_set_args(lane, set_args)  # type: ignore[attr-defined]
+                lane = self._open(kernel, invoker, args, close_lane)
+                kernel._set_enqueue_and_set_args(  # type: ignore[attr-defined]
+                    lane, invoker.set_args
+                )
                 return lane(kernel, *args, **kwargs)
             except BaseException as error:
                 hide_own_frames(error)
@@ -130,7 +140,13 @@ class Lanes:
         enqueue.__qualname__ = invoker.enqueue.__qualname__
         return enqueue
 
-    def _open(self, kernel: cl.Kernel, invoker: _Invoker, args: tuple[Any, ...]) -> FunctionType:
+    def _open(
+        self,
+        kernel: cl.Kernel,
+        invoker: _Invoker,
+        args: tuple[Any, ...],
+        close: Callable[[cl.Kernel], None],
+    ) -> FunctionType:
         """The lane of a kernel object; where nothing is to be recorded, pyopencl's own function."""
         recorder, settings = self.recorder, self.recorder.settings
         if recorder.is_closed or not settings.records_kernel(invoker.name):
@@ -148,7 +164,7 @@ class Lanes:
             )
             types = tuple(map(type, arguments))
             owner = _LaneOwner(self, kernel_id, invoker)
-            self._bare.lane_opened(kernel, owner.known)
+            self._bare.lane_opened(kernel, owner.known, close)
             return make_lane(shape, invoker.inner, types, recorder, owner)
         except Exception as fault:
             recorder.faulty(fault)
@@ -263,7 +279,3 @@ class _LaneOwner:
 def _caller_of_lane() -> CodeType:
     """The code that called the lane which called the function that calls this."""
     return sys._getframe(3).f_code
-
-
-def _accept(*_: Any) -> None:
-    """Stands for a check that is done elsewhere."""

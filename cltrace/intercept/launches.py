@@ -17,12 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any, Final, Protocol
 
 import numpy as np
 import pyopencl as cl
-from pyopencl import _cl
 from pyopencl.tools import VectorArg
 
 from cltrace.intercept.arguments import Description, describe, describe_declared
@@ -256,31 +255,6 @@ class LaneOwner(Protocol):
 
     def idle(self, kernel: cl.Kernel, *args: Any) -> Any:
         """Launch without recording."""
-
-
-def native_view(enqueue: Callable[..., Any]) -> ModuleType:
-    """A stand-in for the module `pyopencl._cl` in which `enqueue_nd_range_kernel` is `enqueue`."""
-    view = ModuleType(_cl.__name__)
-    vars(view).update(vars(_cl))
-    vars(view)["enqueue_nd_range_kernel"] = enqueue
-    return view
-
-
-def with_namespace(function: FunctionType, names: dict[str, Any]) -> FunctionType:
-    """A copy of `function` that sees `names` among its globals.
-
-    The original is not touched: pyopencl may store it in its cache on disk.
-    """
-    copy = FunctionType(
-        function.__code__,
-        {**function.__globals__, **names},
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    copy.__qualname__ = function.__qualname__
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy
 
 
 def described(arguments: Sequence[Any], declared: Sequence[Any] | None) -> tuple[Description, ...]:

@@ -21,6 +21,7 @@ from cltrace.intercept.memory_hooks import MemoryHooks
 from cltrace.intercept.patching import Patch
 from cltrace.intercept.program_hooks import ProgramHooks
 from cltrace.intercept.queue_hooks import QueueHooks
+from cltrace.intercept.setters import SETTERS
 from cltrace.intercept.shapes import Shape
 
 ENQUEUES: Final[tuple[tuple[str, Api, Callable[..., Shape]], ...]] = (
@@ -61,7 +62,8 @@ arguments."""
 def launch_patches(bare: BareLaunches) -> Iterator[Patch]:
     """Everything that launches kernels or sets their arguments, but for what `invoker_patch` does."""
     yield from _in_both("enqueue_nd_range_kernel", bare.wrap_enqueue)
-    yield Patch(cl.Kernel, "set_arg", bare.wrap_set_arg)
+    for name, said in SETTERS:
+        yield from _on_class("Kernel", name, bare.wrap_setter(said))
 
 
 INVOKER: Final = "pyopencl.invoker"

@@ -1,6 +1,6 @@
 """Hooks for what makes and builds programs."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyopencl as cl
 
@@ -14,6 +14,18 @@ from cltrace.intercept.tracebacks import hide_own_frames
 
 _FROM_SOURCE: Final = 2
 """A program from a source is made of a context and a text; one from binaries names devices too."""
+
+
+_HEADERS: Final = 2
+"""The position of the headers among the arguments of `_Program.compile`, behind options and devices."""
+
+
+class _Told(NamedTuple):
+    """What a build was asked for. `headers` are names and programs that a source includes by them."""
+
+    api: Api
+    options: Any
+    headers: Any = ()
 
 
 class ProgramHooks:
@@ -78,7 +90,8 @@ class ProgramHooks:
                 call.span[0],
                 parents=parents,
             )
-            self._built(api, call.result, call.given(2, "options", b""), call.span, 0)
+            told = _Told(api, call.given(2, "options", b""))
+            self._built(told, call.result, call.span, 0)
 
         return staticmethod(hooked(self._recorder, original, api, record, self._unrecorded))
 
@@ -89,15 +102,17 @@ class ProgramHooks:
         def wrap(original: Hook) -> Hook:
             def hook(program: Any, *args: Any, **kwargs: Any) -> Any:
                 options = args[0] if args else kwargs.get("options", b"")
+                headers = args[_HEADERS] if len(args) > _HEADERS else kwargs.get("headers", ())
+                told = _Told(api, options, headers)
                 enter = recorder.clock()
                 try:
                     result = original(program, *args, **kwargs)
-                    self._built_guarded(api, program, options, (enter, recorder.clock()), 0)
+                    self._built_guarded(told, program, (enter, recorder.clock()), 0)
                     return result
                 except BaseException as error:
                     if isinstance(error, cl.Error):
                         span = (enter, recorder.clock())
-                        self._built_guarded(api, program, options, span, int(error.code))
+                        self._built_guarded(told, program, span, int(error.code))
                     hide_own_frames(error)
                     raise
 
@@ -120,27 +135,25 @@ class ProgramHooks:
         made = call.args[0] if call.result is None else call.result
         self._recorder.programs.forget(made)
 
-    def _built_guarded(
-        self, api: Api, program: Any, options: Any, span: tuple[int, int], status: int
-    ) -> None:
+    def _built_guarded(self, told: _Told, program: Any, span: tuple[int, int], status: int) -> None:
         try:
             if self._recorder.gate:
-                self._built(api, program, options, span, status)
+                self._built(told, program, span, status)
         except Exception as fault:
             self._recorder.faulty(fault)
 
-    def _built(
-        self, api: Api, program: Any, options: Any, span: tuple[int, int], status: int
-    ) -> None:
+    def _built(self, told: _Told, program: Any, span: tuple[int, int], status: int) -> None:
         registry = self._recorder.registry
         devices = program.get_info(cl.program_info.DEVICES)
         number = self._recorder.programs.built(
             program,
-            api,
-            text_of(options) if self._recorder.settings.record_source else "",
+            told.api,
+            text_of(told.options) if self._recorder.settings.record_source else "",
             span,
             status,
             context_id=registry.context_id(program.get_info(cl.program_info.CONTEXT)),
             device_ids={registry.device_id(device): device for device in devices},
+            # Whatever else can be gone through is used up by the call.
+            headers=told.headers if isinstance(told.headers, (list, tuple)) else (),
         )
-        self._recorder.record_call(CallRow(api, subject_id=number), span, status=status)
+        self._recorder.record_call(CallRow(told.api, subject_id=number), span, status=status)

@@ -4,9 +4,10 @@ import posixpath
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pyopencl as cl
@@ -59,9 +60,9 @@ class Programs:
         known = self._ids.get(program.int_ptr)
         if known is not None:
             return known
-        source = program.get_info(cl.program_info.SOURCE)
+        source = source_of(program)
         origin = ProgramOrigin.SOURCE if source else ProgramOrigin.UNKNOWN
-        return self.created(program, origin, context_id, 0, source=source or "")
+        return self.created(program, origin, context_id, 0, source=source)
 
     def forget(self, program: Any) -> None:
         """A handle has a new meaning that was not recorded."""
@@ -99,15 +100,20 @@ class Programs:
         *,
         context_id: int,
         device_ids: dict[int, cl.Device],
+        headers: Iterable[tuple[str, Any]] = (),
     ) -> int:
-        """Record a build of `program` for each device of `device_ids` and return the program's number."""
+        """Record a build of `program` for each device of `device_ids` and return the program's number.
+
+        `headers` are programs that it was given as headers, with the names by which it includes them.
+        """
         number = self.program_id(program, context_id)
         for device_id, device in device_ids.items():
             log = self._log(program, device)
             log_id = self._texts.id_of(log) if self._record_source else 0
             self._sink.records.append(Build(api, options, status, *span, number, device_id, log_id))
         if self._record_source:
-            self._record_includes(number, options)
+            given = {name: _DEFEATED_CACHE.sub("", source_of(header)) for name, header in headers}
+            self._record_includes(number, options, given)
         return number
 
     def _log(self, program: Any, device: cl.Device) -> str:
@@ -117,11 +123,12 @@ class Programs:
             return ""
         return str(log).strip("\0 \n") if log else ""
 
-    def _record_includes(self, number: int, options: str) -> None:
+    def _record_includes(self, number: int, options: str, given: Mapping[str, str]) -> None:
         source = self._sources.pop(number, "")
         if "include" not in source:
             return
-        for name, text in included_files(source, include_directories(options)).items():
+        found = included_files(source, include_directories(options), given)
+        for name, text in found.items():
             self._sink.records.append(Include(name, number, self._texts.id_of(text)))
 
 
@@ -140,8 +147,13 @@ def include_directories(options: str) -> list[Path]:
     return directories
 
 
-def included_files(source: str, directories: Iterable[Path]) -> dict[str, str]:
+def included_files(
+    source: str, directories: Iterable[Path], given: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """The texts that `source` includes, by the name it uses, and what those include in turn.
+
+    Texts that are `given` by name come before files, and are among them whatever includes them: a macro
+    may name one.
 
     A file that one of them finds beside itself has the name that leads there from where that was found:
     `y.h` beside `sub/x.h` is `sub/y.h`. A file that cannot be read is left out, and so is what exceeds
@@ -150,13 +162,13 @@ def included_files(source: str, directories: Iterable[Path]) -> dict[str, str]:
     searched = list(directories)
     found: dict[str, str] = {}
     total_bytes = 0
-    pending = [("", name) for name in _INCLUDE.findall(source)]
+    pending = [("", name) for name in (*_INCLUDE.findall(source), *given)]
     while pending and len(found) < _MOST_INCLUDED_FILES and total_bytes < _MOST_INCLUDED_BYTES:
         beside, plain = pending.pop()
         for name in dict.fromkeys([posixpath.normpath(posixpath.join(beside, plain)), plain]):
             if name in found:
                 break
-            text = _read_first(searched, name)
+            text = given[name] if name in given else _read_first(searched, name)
             if text is not None:
                 found[name] = text
                 total_bytes += len(text)
@@ -175,6 +187,11 @@ def _read_first(directories: Iterable[Path], name: str) -> str | None:
         except (OSError, ValueError):
             continue
     return None
+
+
+def source_of(program: Any) -> str:
+    """What a program was made from, as the driver tells; empty if that was no source."""
+    return program.get_info(cl.program_info.SOURCE) or ""
 
 
 def source_behind_cache() -> str | None:

@@ -35,6 +35,10 @@ _PROGRAMS: Final = """
     SELECT p.program_id, p.source, b.options FROM v_program p LEFT JOIN v_build b USING (program_id)
     WHERE p.source IS NOT NULL GROUP BY p.program_id
 """
+_LINKED_FROM_ONE: Final = """
+    SELECT program_id, min(parent_program_id) FROM v_program_parent
+    GROUP BY program_id HAVING count(*) = 1 ORDER BY program_id
+"""
 _USUAL: Final = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
 MOST_CONTENT_BYTES: Final = 1 << 30
 """The most that captured contents of one launch may take when they are unpacked."""
@@ -101,10 +105,15 @@ def _programs(trace: Trace) -> Mapping[int, TracedProgram]:
     for program, name, text in trace.iterate("SELECT program_id, name, text FROM v_include"):
         if text is not None:
             headers.setdefault(int(program), {})[str(name)] = str(text)
-    return {
+    programs = {
         int(program): TracedProgram(str(source), _words(options), headers.get(int(program), {}))
         for program, source, options in trace.iterate(_PROGRAMS)
     }
+    # A program is linked from older ones, whose numbers are lower.
+    for program, parent in trace.iterate(_LINKED_FROM_ONE):
+        if isinstance(program, int) and parent in programs:
+            programs[program] = programs[parent]
+    return programs
 
 
 def _words(options: object) -> tuple[str, ...]:

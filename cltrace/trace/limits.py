@@ -50,8 +50,8 @@ LIMITS: Final = (
     ),
     Limit(
         "made-before",
-        "objects made before tracing started are known by what uses them only: their kernels' "
-        "arguments are not in the trace",
+        "objects made before tracing started are known by what uses them only: arguments of "
+        "kernels that were set before are not in the trace",
         "SELECT count(*) FROM v_launch WHERE NOT arguments_known AND NOT EXISTS "
         "(SELECT 1 FROM v_redaction WHERE what = 'arguments')",
     ),

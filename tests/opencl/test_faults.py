@@ -137,6 +137,24 @@ def test_the_doctor_finds_what_is_there(run: Runner) -> None:
     done = run("doctor", "--no-surcharge", "--format", "json")
     assert done.status == 0, done.stdout
     assert '"missing"' not in done.stdout
+    assert "builds a kernel, which runs" in done.stdout
+
+
+def test_the_doctor_says_when_a_driver_builds_nothing(run: Runner) -> None:
+    environment = {"POCL_EXTRA_BUILD_FLAGS": "--no-such-flag", "COLUMNS": "200"}
+    done = run("doctor", "--no-surcharge", env=environment)
+    assert done.status == 2
+    assert "builds nothing: Invalid build option: --no-such-flag" in done.stdout
+    assert "trial build: PoCL compiles with an LLVM of its own" in done.stdout
+
+
+def test_the_doctor_survives_a_build_that_crashes(run: Runner) -> None:
+    # PoCL ends the process when it finds no linker: here also the one that measures launches.
+    done = run("doctor", env={"PATH": "/nonexistent", "COLUMNS": "300"})
+    assert done.status == 2
+    assert "builds nothing: it was killed by signal 6: a driver crashed, saying: " in done.stdout
+    assert "install binutils" in done.stdout
+    assert "pip install pyopencl" not in done.stdout
 
 
 def test_the_doctor_says_what_is_missing_and_how_to_get_it(run: Runner) -> None:

@@ -11,6 +11,7 @@ from cltrace.kernels.traced import traced_launches
 from cltrace.report.page import PageOptions, page_of
 from cltrace.report.traced_kernel import understood_kernels
 from tests.conftest import Runner
+from tests.opencl.after import After
 
 pytestmark = pytest.mark.opencl
 
@@ -115,3 +116,38 @@ def test_headers_beside_headers_are_kept(run: Runner, tmp_path: Path) -> None:
     assert done.status == 0
     assert "gather" in done.stdout
     assert "not found" not in done.stdout
+
+
+COMPILED = """
+import warnings
+warnings.simplefilter("ignore")
+outer = cl.Program(context, '#include "inner.h"\\n#define BY INNER\\n')
+inner = cl.Program(context, '#define INNER 3\\n')
+text = '''
+#define PLACE "dir/outer.h"
+#include "other.h"
+#include PLACE
+kernel void times(global int *a) { a[get_global_id(0)] *= BY * OTHER; }'''
+parts = cl.Program(context, text)
+open("other.h", "w").write("#define OTHER 5")
+open("inner.h", "w").write("#error not this one")
+parts.compile("-I .", headers=[("dir/outer.h", outer), ("inner.h", inner)])
+times = cl.Kernel(cl.link_program(context, [parts]), "times")
+memory = buffer(256)
+times(queue, (64,), None, memory).wait()
+"""
+
+
+def test_programs_given_as_headers_are_kept(after: After) -> None:
+    with after(COMPILED) as trace:
+        headers = {
+            "dir/outer.h": '#include "inner.h"\n#define BY INNER\n',
+            "inner.h": "#define INNER 3\n",
+            "other.h": "#define OTHER 5",
+        }
+        (launch,) = traced_launches(trace)
+        assert launch.program is not None
+        assert launch.program.headers == headers
+        keys = [table.key for table in understood_kernels(trace)]
+        assert keys
+        assert "kernels_not_counted" not in keys

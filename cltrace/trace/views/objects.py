@@ -166,7 +166,7 @@ V_PROGRAM_PARENT: Final = View(
 
 V_INCLUDE: Final = View(
     "v_include",
-    "Files that a source includes, with their contents at the build.",
+    "Files, and programs given as headers, that a source includes, with their contents at the build.",
     "include i LEFT JOIN string t ON t.id = i.string_id",
     columns(
         ("program_id", "i.program_id", "the program"),

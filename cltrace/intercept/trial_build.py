@@ -1,0 +1,59 @@
+"""Whether a driver builds a kernel and runs it, as JSON on stdout: run as a child, because drivers crash.
+
+`python -m cltrace.intercept.trial_build PLATFORM DEVICE`, both by their positions in pyopencl's lists.
+"""
+
+import json
+import sys
+import time
+from typing import Final
+
+import numpy as np
+import pyopencl as cl
+from pyopencl import _cl
+
+from cltrace.events.statuses import status_name
+
+_SOURCE: Final = "kernel void cltrace_trial(global int *one) {{ one[0] = {number}; }}"
+
+
+def trial_build(device: cl.Device) -> str:
+    """What is wrong with building a kernel on a device and running it; empty if nothing is."""
+    # A source that is new each time is in no cache, neither pyopencl's nor the driver's.
+    number = time.time_ns() % 2**31
+    context = cl.Context([device])
+    program = _cl._Program(context, _SOURCE.format(number=number))
+    try:
+        program._build(b"")
+    except cl.Error as error:
+        log = program.get_build_info(device, cl.program_build_info.LOG)
+        return f"builds nothing: {_told(str(log or ''), error)}"
+    try:
+        found = _run(context, cl.Kernel(cl.Program(program), "cltrace_trial"))
+    except cl.Error as error:
+        return f"builds a kernel that does not run: {_told('', error)}"
+    return "" if found == number else f"builds a kernel that computes {found} in place of {number}"
+
+
+def _run(context: cl.Context, kernel: cl.Kernel) -> int:
+    """What the kernel wrote."""
+    result = np.zeros(1, np.int32)
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, result.nbytes)
+    queue = cl.CommandQueue(context)
+    kernel.set_arg(0, buffer)
+    cl.enqueue_nd_range_kernel(queue, kernel, (1,), None)
+    cl.enqueue_copy(queue, result, buffer)
+    return int(result[0])
+
+
+def _told(log: str, error: cl.Error) -> str:
+    """The line of a build log that tells most: its first with an error, or its first."""
+    lines = [line.strip() for line in log.strip("\0").splitlines() if line.strip()]
+    telling = next((line for line in lines if "error" in line.lower()), next(iter(lines), ""))
+    status = f"{error.routine} failed: {status_name(int(error.code))}"
+    return f"{telling} ({status})" if telling else status
+
+
+if __name__ == "__main__":
+    _platform, _device = map(int, sys.argv[1:])
+    sys.stdout.write(json.dumps(trial_build(cl.get_platforms()[_platform].get_devices()[_device])))
