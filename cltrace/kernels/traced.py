@@ -75,9 +75,9 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
     contents = _contents(trace)
     arguments: dict[int, list[Argument]] = {}
     for launch, *facts in trace.iterate(_ARGUMENTS):
-        arguments.setdefault(int(launch), []).append(
-            _argument(facts, contents.get(int(launch), {}))
-        )
+        if isinstance(launch, int):
+            argument = _argument(facts, contents.get(launch, {}))
+            arguments.setdefault(launch, []).append(argument)
     for launch, kernel, program, sizes, local, offset, calls in trace.iterate(_LAUNCHES):
         global_size = _sizes(sizes)
         if global_size is not None and 0 < len(global_size) <= 3 and min(global_size) > 0:
@@ -87,8 +87,8 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
                 global_size=global_size,
                 local_size=_sizes(local),
                 global_offset=_sizes(offset),
-                arguments=arguments.get(int(launch), []),
-                calls=int(calls),
+                arguments=arguments.get(_number(launch, -1), []),
+                calls=_number(calls, 0),
             )
 
 
@@ -103,11 +103,12 @@ def usual_local_size(global_size: Sequence[int]) -> tuple[int, ...]:
 def _programs(trace: Trace) -> Mapping[int, TracedProgram]:
     headers: dict[int, dict[str, str]] = {}
     for program, name, text in trace.iterate("SELECT program_id, name, text FROM v_include"):
-        if text is not None:
-            headers.setdefault(int(program), {})[str(name)] = str(text)
+        if text is not None and isinstance(program, int):
+            headers.setdefault(program, {})[str(name)] = str(text)
     programs = {
-        int(program): TracedProgram(str(source), _words(options), headers.get(int(program), {}))
+        program: TracedProgram(str(source), _words(options), headers.get(program, {}))
         for program, source, options in trace.iterate(_PROGRAMS)
+        if isinstance(program, int)
     }
     # A program is linked from older ones, whose numbers are lower.
     for program, parent in trace.iterate(_LINKED_FROM_ONE):
@@ -130,8 +131,8 @@ def _contents(trace: Trace) -> Mapping[int, Mapping[int, bytes]]:
         "SELECT launch_id, buffer_id, deflated FROM v_content WHERE deflated IS NOT NULL"
     )
     for launch, buffer, packed in rows:
-        if launch is not None and buffer is not None and isinstance(packed, bytes):
-            found.setdefault(int(launch), {})[int(buffer)] = packed
+        if isinstance(launch, int) and isinstance(buffer, int) and isinstance(packed, bytes):
+            found.setdefault(launch, {})[buffer] = packed
     return found
 
 
