@@ -58,13 +58,14 @@ class BareLaunches:
         """What wraps a method of `Kernel` that sets arguments, given what says which it set."""
 
         def wrap(setter: Hook) -> Hook:
-            def hook(kernel: cl.Kernel, *args: Any, **kwargs: Any) -> None:
+            def hook(*args: Any, **kwargs: Any) -> None:
                 try:
-                    setter(kernel, *args, **kwargs)
-                    self._remember(kernel, said, args, kwargs)
+                    setter(*args, **kwargs)
+                    self._remember(args[0], said, args[1:], kwargs)
                 except BaseException as error:
                     # Of several, those before the one that failed are set.
-                    self._arguments.pop(kernel.int_ptr, None)
+                    if args and isinstance(args[0], cl.Kernel):
+                        self._arguments.pop(args[0].int_ptr, None)
                     hide_own_frames(error)
                     raise
 

@@ -2,18 +2,37 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
+from cltrace.kernels.builtins.mangling import demangled
 from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.counts.operations import operations_of
 from cltrace.kernels.execute.prepared import Prepared, prepared_of
 from cltrace.kernels.flow.canonical import CanonicalLoop, canonical_loops
 from cltrace.kernels.flow.evenness import Movement, Unevenness
-from cltrace.kernels.flow.reach import Dependencies, Reaching, Root, Tainted
+from cltrace.kernels.flow.reach import ANYWHERE, Dependencies, Reaching, Root
 from cltrace.kernels.flow.reduction import reduced
-from cltrace.kernels.ir.instructions import Instruction, Terminator
+from cltrace.kernels.flow.taint import Tainted, tainted
+from cltrace.kernels.ir.instructions import (
+    AtomicExchange,
+    AtomicUpdate,
+    Call,
+    Instruction,
+    Load,
+    Terminator,
+    Touch,
+)
 from cltrace.kernels.ir.module import Module
 from cltrace.kernels.ir.places import Place
 from cltrace.kernels.ir.uses import operands_of
+
+_SAME_FOR_ALL: Final = frozenset(
+    {
+        "get_global_size", "get_local_size", "get_num_groups", "get_group_id", "get_work_dim",
+        "get_global_offset", "get_enqueued_local_size", "get_num_sub_groups", "get_sub_group_size",
+    }
+)  # fmt: skip
+"""What all work-items of a work-group are told alike."""
 
 
 class Countable:
@@ -46,7 +65,7 @@ class Countable:
         """What depends on contents that are not known, worked out once for each set of them."""
         known = self._tainted.get(unknown)
         if known is None:
-            known = self._tainted[unknown] = self.dependencies.tainted(unknown)
+            known = self._tainted[unknown] = tainted(self.dependencies, unknown)
         return known
 
     @cached_property
@@ -91,14 +110,42 @@ class Countable:
         for header, loop in self.loops.items():
             inside = graph.loops[loop.number].blocks
             around = graph.loops[loop.number].parent
-            movement = Movement(function, graph, loop)
+            movement = Movement(function, graph, loop, self._by_lane)
             if movement.control_varies():
                 found[header] = Unevenness.CONTROL
+            elif self._leaves_behind(loop, inside):
+                found[header] = Unevenness.BEHIND
             elif around >= 0 and graph.loops[around].header in found:
                 found[header] = Unevenness.AROUND
             elif self._carries(loop, inside) or self._addresses_vary(movement, inside):
                 found[header] = Unevenness.ADDRESSES
         return found
+
+    @cached_property
+    def _by_lane(self) -> frozenset[int]:
+        """The values that may differ from lane to lane: those of ids, and what is read."""
+        return self.dependencies.forward(_differs_by_lane)
+
+    def _leaves_behind(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
+        """Whether what a loop carries from trip to trip, or writes, decides something outside of it."""
+        blocks = self.prepared.function.blocks
+        wanted = {
+            slot
+            for site in self.prepared.sites
+            if site.block not in inside
+            for slot in (site.pointer, *site.indices)
+        }
+        for number in self.prepared.graph.order:
+            if number not in inside:
+                wanted.update(operands_of(blocks[number].terminator))
+        slots, contents = self.dependencies.slice(wanted)
+        written: set[Root] = set()
+        for number in inside:
+            for item in blocks[number].instructions:
+                if not isinstance(item, Touch):
+                    written |= self.dependencies.writes(item)
+        is_read = bool(written) and (ANYWHERE in contents | written or bool(contents & written))
+        return not slots.isdisjoint(loop.kept) or (bool(contents) and is_read)
 
     def _addresses_vary(self, movement: Movement, inside: frozenset[int]) -> bool:
         """Whether an address does not move by the same amount in each trip."""
@@ -122,6 +169,13 @@ class Countable:
             wanted.update(operands_of(blocks[number].terminator))
         slots, contents = self.dependencies.slice(wanted)
         return not slots.isdisjoint(loop.kept) or bool(contents)
+
+
+def _differs_by_lane(item: Instruction) -> bool:
+    """Whether an instruction's result differs from lane to lane though its operands do not."""
+    if isinstance(item, Call):
+        return demangled(item.callee).name not in _SAME_FOR_ALL
+    return isinstance(item, Load | AtomicUpdate | AtomicExchange)
 
 
 def _items(whole: Prepared, number: int) -> Sequence[Instruction | Terminator]:

@@ -93,7 +93,7 @@ def _task(
     sites = frozenset(
         site.number
         for site in prepared.sites
-        if not tainted.slots.isdisjoint((site.pointer, *site.indices))
+        if tainted.reaches((site.pointer, *site.indices), site.block)
     )
     task = Task(countable, space, arguments, machine, sites, tainted.blocks)
     return task, described(prepared, tainted, sites) if sites or tainted.blocks else ()

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cltrace.kernels import BufferArgument, CostClass, count, parse
+from cltrace.kernels import Argument, BufferArgument, CostClass, Sampling, Trips, count, parse
 from cltrace.kernels.counts.bounds import Extremes
 from cltrace.kernels.counts.footprints import Distinct, extrapolated
-from cltrace.kernels.counts.records import Estimate
+from cltrace.kernels.counts.records import Estimate, KernelCounts
 
 
 def test_trips_that_are_assumed_need_not_all_be_run() -> None:
@@ -45,3 +45,117 @@ def test_sites_that_few_groups_come_to_have_a_footprint() -> None:
     rare = Distinct(((2, 0.0), (4, 0.0), (8, 3.0), (16, 6.0)), 0.4)
     assert extrapolated(rare, 1600, 1e9)[0] == pytest.approx(600.0, rel=0.05)
     assert extrapolated(Distinct(((8, 0.0), (16, 6.0)), 0.4), 1600, 1e9) == (600.0, 0.5)
+
+
+WHOLE = Sampling(trips=Trips.ALL, fewest_groups=1 << 20, most_groups=1 << 20)
+LATER = {
+    "a value decides a store": (
+        "float x = g * 0.001f; for (int i = 0; i < 500; i++) x = x * 0.99f + 0.06f;"
+        " if (x > 5.0f) out[g] = x * out[g + 1];"
+    ),
+    "a value decides trips": (
+        "uint s = g; float x = 0; for (int i = 0; i < 1003; i++) s = s * 1664525u + i + 1013904223u;"
+        " for (uint j = 0; j < (s >> 24); j++) x = x * 1.5f + 1; out[g] = x;"
+    ),
+    "memory decides trips": (
+        "float x = 0; int j = 0; for (int i = 0; i < 1000; i++) b[g * 1000 + i] = i < 900;"
+        " while (b[g * 1000 + j]) { j++; x = x * 1.5f + 1; } out[g] = x;"
+    ),
+    "one side wraps": (
+        "float x = 1; uint p = 4294966296u + n, q = 4294967096u + n;"
+        " while (p < q) { p += 5; q += 4; x = x * 1.5f + 1; } out[g] = x;"
+    ),
+    "small counters wrap": (
+        "float x = 1; for (uint i = n; (uchar)(i * 3) < (uchar)(i * 2 + 120); i++) x = x * 1.5f + 1;"
+        " out[g] = x;"
+    ),
+    "beyond what a double holds": (
+        "float x = 1; ulong s = (1ul << 60) + n; for (ulong i = s; i < s + 300000; i += 300)"
+        " x = x * 1.5f + 1; out[g] = x;"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_a_loop_leaves_behind_decides_what_comes_after_it(name: str) -> None:
+    source = f"""__kernel void k(__global float *out, __global int *b, int n) {{
+        int g = get_global_id(0);
+        {LATER[name]}
+    }}"""
+    arguments: list[Argument] = [
+        BufferArgument(1 << 14),
+        BufferArgument(1 << 18, np.zeros(1 << 16)),
+        0,
+    ]
+    program = parse(source)
+    counted = count(program, "k", (64,), (64,), arguments)
+    whole = count(program, "k", (64,), (64,), arguments, sample=WHOLE)
+    assert operations(counted) == operations(whole)
+
+
+def test_lanes_that_move_by_different_steps_are_not_called_exact() -> None:
+    source = """__kernel void k(__global float *a, int n) {
+        int g = get_global_id(0);
+        float x = 0;
+        for (int i = 0; i < n; i++) x += a[i * g + 3];
+        a[g] = x;
+    }"""
+    counts = count(parse(source), "k", (64,), (64,), [BufferArgument(1 << 20), 1000])
+    assert not counts.loops[0].is_exact
+
+
+BEFORE = {
+    "an early return": ("if (b[g] < 0) return; for (int i = 0; i < 1000; i++) x += a[i];", 0, 1000),
+    "a branch": ("if (b[g] == 0) for (int i = 0; i < 100; i++) x += a[i];", 0, 100),
+    "the other branch": ("if (b[g]) x = g; else for (int i = 0; i < 100; i++) x += a[i];", 0, 100),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_a_loop_behind_an_unknown_branch_has_the_trips_that_it_has(name: str) -> None:
+    body, least, most = BEFORE[name]
+    counts = with_unknown(body)
+    adds = next(row for row in counts.operations if row.cost is CostClass.FLOAT_ADD)
+    assert [loop.is_assumed for loop in counts.loops] == [False]
+    assert adds.total.low == least
+    assert adds.total.high == most * 4096
+    assert adds.total.value == pytest.approx(most * 4096 / 2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "loop", ["for (int i = 0; i < (b[g] & 31); i++)", "for (int i = 0; i < b[g]; i++)",
+             "for (uchar i = 0; i < (uchar)b[g]; i++)"]
+)  # fmt: skip
+def test_a_loop_behind_its_own_test_is_one_assumption(loop: str) -> None:
+    counts = with_unknown(f"{loop} x = x * 1.5f + a[i];")
+    work = next(row for row in counts.operations if row.cost is CostClass.FLOAT_MULTIPLY_ADD)
+    assert work.total.value == 16 * 4096
+    assert work.total.high == 64 * 4096
+    assert [assumption.what.split(" depends")[0] for assumption in counts.assumptions] == [
+        "the number of trips"
+    ]
+    written = next(row for row in counts.written if row.cost is CostClass.FLOAT_MULTIPLY_ADD)
+    assert written.per_item == 16
+
+
+def test_addresses_in_a_loop_of_unknown_trips_are_known_by_trip() -> None:
+    counts = with_unknown("for (int i = 0; i < b[0]; i++) x += a[i * 1024 + g];")
+    site = next(site for site in counts.sites if site.memory == "a" and "read" in site.access.value)
+    assert not site.is_assumed
+    assert site.sectors.value / site.requests.value == 4
+
+
+def with_unknown(body: str) -> KernelCounts:
+    """The counts of a kernel of whose buffers nothing is known."""
+    source = f"""__kernel void k(__global float *a, __global const int *b) {{
+        int g = get_global_id(0);
+        float x = 0;
+        {body}
+        a[g] = x;
+    }}"""
+    return count(parse(source), "k", (4096,), (64,), [BufferArgument(1 << 24)] * 2)
+
+
+def operations(counts: KernelCounts) -> dict[tuple[str, CostClass], float]:
+    """How often each operation is done."""
+    return {(row.type, row.cost): row.total.value for row in counts.operations}

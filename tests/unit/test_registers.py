@@ -116,6 +116,7 @@ def test_functions_of_opencl_are_none_that_are_missing() -> None:
         d[i] = sin(d[i]) + fmin(log(d[i]), 1.0) + atan2(d[i], 2.0);
         barrier(CLK_LOCAL_MEM_FENCE);
         atomic_add(n, min(n[i], 7) + max(n[i], n[i + 1]));
+        n[2] = atomic_cmpxchg(n + 3, n[4], n[5]) + atomic_xchg(n + 6, abs(n[7]));
         atomic_inc(n + 1);
     }"""
     program = parse(source)
@@ -123,12 +124,36 @@ def test_functions_of_opencl_are_none_that_are_missing() -> None:
         assert program.registers("k", target) is not None
 
 
+@pytest.mark.parametrize("options", ["-Da=0.5f -Db=7", "-Dx=1", "-Dp=2 -Dsum=3", "-Dlow=3"])
+def test_macros_of_the_program_change_nothing(options: str) -> None:
+    source = """__kernel void k(__global float *r) {
+        r[get_global_id(0)] = sqrt(r[1]) + dot((float2)(r[0]), (float2)(r[2])) + clamp(r[3], 0.0f, 1.0f);
+    }"""
+    for target in Target:
+        assert parse(source, options).registers("k", target) == parse(source).registers("k", target)
+
+
+def test_what_lives_in_any_case_of_a_switch_is_counted() -> None:
+    cases = "".join(f"case {n}: x = x * {n + 3} + a[{n}] * a[x + {n}]; break;" for n in range(12))
+    source = f"""__kernel void k(__global int *a, int n) {{
+        int x = a[get_global_id(0)], y = a[n + 1], z = a[n + 2], u = a[n + 3], v = a[n + 4];
+        switch (n) {{ {cases} case 12: x = y * z + u * v; break; }}
+        a[0] = x + y * 2 + z * 3 + u * 4 + v * 5;
+    }}"""
+    program = parse(source)
+    assert "brx" in program.assembly(Target.NVIDIA)
+    use = program.registers("k", Target.NVIDIA)
+    assert use is not None
+    assert use.per_item >= 7  # the pointer, and five values through all cases
+
+
 def test_what_clang_alone_cannot_tell_is_not_told() -> None:
     source = """__kernel void k(__global int *a) {
         a[0] = work_group_reduce_add(a[1]);
     }"""
     program = parse(source, "-cl-std=CL2.0")
-    assert program.registers("k", Target.AMD) is None
+    for target in Target:
+        assert program.registers("k", target) is None
 
 
 @pytest.mark.parametrize(

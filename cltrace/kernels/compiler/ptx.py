@@ -14,7 +14,9 @@ _FUNCTION: Final = re.compile(
     r"[^{;]*\)[^{;]*\{\n(?P<body>.*?)^\}",
     re.MULTILINE | re.DOTALL,
 )
-_LABEL: Final = re.compile(r"^([$\w]+):")
+_LABEL: Final = re.compile(r"^([$\w]+):$")
+_TABLE: Final = re.compile(r"^([$\w]+):\s*\.branchtargets\s+([^;]*);", re.MULTILINE)
+_CALL: Final = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^)]*\),\s*)?([\w$.]+)")
 _REGISTER: Final = re.compile(r"%(rs|rd|rq|fd|r|f|h|hh)(\d+)\b")
 _GUARD: Final = re.compile(r"^@!?%p\d+\s+")
 _DEPOT: Final = re.compile(r"\.local\s.*?\[(\d+)\];")
@@ -44,13 +46,17 @@ class _Instruction:
 
 @dataclass(frozen=True, slots=True)
 class PtxFunction:
-    """A function. `private_bytes` is what a work-item has of memory for variables in no register."""
+    """A function. `private_bytes` is what a work-item has of memory for variables in no register.
+
+    `calls` names the functions that it calls.
+    """
 
     name: str
     is_kernel: bool
     private_bytes: int
     instructions: tuple[_Instruction, ...]
     labels: Mapping[str, int]
+    calls: frozenset[str]
 
     def most_live_registers(self) -> int:
         """How many registers of 32 bits live at once at most. Predicates are none."""
@@ -112,7 +118,11 @@ def _function(found: re.Match[str]) -> PtxFunction:
     instructions: list[_Instruction] = []
     labels: dict[str, int] = {}
     private = 0
-    for line in _statements(found["body"]):
+    tables = {
+        table: tuple(re.findall(r"[$\w]+", targets))
+        for table, targets in _TABLE.findall(found["body"])
+    }
+    for line in _statements(_TABLE.sub("", found["body"])):
         label = _LABEL.match(line)
         depot = _DEPOT.search(line)
         if label is not None:
@@ -120,9 +130,10 @@ def _function(found: re.Match[str]) -> PtxFunction:
         elif depot is not None:
             private += int(depot[1])
         elif not line.startswith("."):
-            instructions.append(_instruction(line))
+            instructions.append(_instruction(line, tables))
     kind = found["kind"] == "entry"
-    return PtxFunction(found["name"], kind, private, tuple(instructions), labels)
+    calls = frozenset(_CALL.findall(found["body"]))
+    return PtxFunction(found["name"], kind, private, tuple(instructions), labels, calls)
 
 
 def _statements(body: str) -> Iterator[str]:
@@ -133,15 +144,19 @@ def _statements(body: str) -> Iterator[str]:
             yield bare
 
 
-def _instruction(line: str) -> _Instruction:
+def _instruction(line: str, tables: Mapping[str, tuple[str, ...]]) -> _Instruction:
     bare = _GUARD.sub("", line).rstrip(";")
     opcode, _, operands = bare.replace("\t", " ").partition(" ")
     name = opcode.split(".")[0]
     first, rest = _split(operands)
     written = frozenset() if name in _NOTHING_WRITTEN else _registers([first])
     read = _registers([first, rest] if name in _NOTHING_WRITTEN else [rest])
-    targets = (operands.strip(),) if name == "bra" else ()
-    ends = name in {"ret", "exit", "trap", "bra"} and not line.startswith("@")
+    targets: tuple[str, ...] = ()
+    if name == "bra":
+        targets = (operands.strip(),)
+    elif name == "brx":
+        targets = tables.get(operands.rpartition(",")[2].strip(), ())
+    ends = name in {"ret", "exit", "trap", "bra", "brx"} and not line.startswith("@")
     return _Instruction(written, read, targets, not ends)
 
 

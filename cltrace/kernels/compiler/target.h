@@ -1,12 +1,12 @@
 /* OpenCL C's functions in functions of the target, instead of calls that no library resolves. Only what
  * decides how many registers a kernel needs is the target's own: results are not those of the device.
  * What a device computes by a polynomial (most of mathematics) stands here as one. */
-#ifndef CLTRACE_TARGET_H
-#define CLTRACE_TARGET_H
+#ifndef __CLTRACE_TARGET_H
+#define __CLTRACE_TARGET_H
 
-#define CLTRACE_QUERY(name, x, y, z)                                                         \
-  static inline __attribute__((always_inline, const)) uint __cltrace_##name(uint dimension) { \
-    return dimension == 0 ? (x) : dimension == 1 ? (y) : dimension == 2 ? (z) : 0;           \
+#define CLTRACE_QUERY(name, x, y, z) \
+  static inline __attribute__((always_inline, const)) uint __cltrace_##name(uint __dimension) { \
+    return __dimension == 0 ? (x) : __dimension == 1 ? (y) : __dimension == 2 ? (z) : 0; \
   }
 
 #if defined(__NVPTX__)
@@ -53,11 +53,11 @@ CLTRACE_QUERY(global_size, __builtin_amdgcn_grid_size_x(), __builtin_amdgcn_grid
 #define CLTRACE_INLINE static inline __attribute__((overloadable, always_inline, const))
 #define CLTRACE_WIDTHS(define, type) \
   define(type) define(type##2) define(type##3) define(type##4) define(type##8) define(type##16)
-#define CLTRACE_VECTOR_WIDTHS(define, type)                                               \
+#define CLTRACE_VECTOR_WIDTHS(define, type) \
   define(type##2, type) define(type##3, type) define(type##4, type) define(type##8, type) \
   define(type##16, type)
-#define CLTRACE_INTEGERS(each, define)                                              \
-  each(define, char) each(define, uchar) each(define, short) each(define, ushort)   \
+#define CLTRACE_INTEGERS(each, define) \
+  each(define, char) each(define, uchar) each(define, short) each(define, ushort) \
   each(define, int) each(define, uint) each(define, long) each(define, ulong)
 #ifdef cl_khr_fp64
 #define CLTRACE_FLOATS(each, define) each(define, float) each(define, double)
@@ -65,170 +65,183 @@ CLTRACE_QUERY(global_size, __builtin_amdgcn_grid_size_x(), __builtin_amdgcn_grid
 #define CLTRACE_FLOATS(each, define) each(define, float)
 #endif
 
-#define CLTRACE_ORDERED(T)                                                                     \
-  CLTRACE_INLINE T cltrace_min(T a, T b) { return __builtin_elementwise_min(a, b); }           \
-  CLTRACE_INLINE T cltrace_max(T a, T b) { return __builtin_elementwise_max(a, b); }           \
-  CLTRACE_INLINE T cltrace_clamp(T a, T low, T high) {                                         \
-    return __builtin_elementwise_min(__builtin_elementwise_max(a, low), high);                 \
+#define CLTRACE_ORDERED(T) \
+  CLTRACE_INLINE T __cltrace_min(T __a, T __b) { return __builtin_elementwise_min(__a, __b); } \
+  CLTRACE_INLINE T __cltrace_max(T __a, T __b) { return __builtin_elementwise_max(__a, __b); } \
+  CLTRACE_INLINE T __cltrace_clamp(T __a, T __low, T __high) { \
+    return __builtin_elementwise_min(__builtin_elementwise_max(__a, __low), __high); \
   }
-#define CLTRACE_ORDERED_BY_ONE(T, S)                                                           \
-  CLTRACE_INLINE T cltrace_min(T a, S b) { return __builtin_elementwise_min(a, (T)b); }        \
-  CLTRACE_INLINE T cltrace_max(T a, S b) { return __builtin_elementwise_max(a, (T)b); }        \
-  CLTRACE_INLINE T cltrace_clamp(T a, S low, S high) {                                         \
-    return __builtin_elementwise_min(__builtin_elementwise_max(a, (T)low), (T)high);           \
+#define CLTRACE_ORDERED_BY_ONE(T, S) \
+  CLTRACE_INLINE T __cltrace_min(T __a, S __b) { return __builtin_elementwise_min(__a, (T)__b); } \
+  CLTRACE_INLINE T __cltrace_max(T __a, S __b) { return __builtin_elementwise_max(__a, (T)__b); } \
+  CLTRACE_INLINE T __cltrace_clamp(T __a, S __low, S __high) { \
+    return __builtin_elementwise_min(__builtin_elementwise_max(__a, (T)__low), (T)__high); \
   }
 CLTRACE_INTEGERS(CLTRACE_WIDTHS, CLTRACE_ORDERED)
 CLTRACE_INTEGERS(CLTRACE_VECTOR_WIDTHS, CLTRACE_ORDERED_BY_ONE)
 CLTRACE_FLOATS(CLTRACE_WIDTHS, CLTRACE_ORDERED)
 CLTRACE_FLOATS(CLTRACE_VECTOR_WIDTHS, CLTRACE_ORDERED_BY_ONE)
-#define min cltrace_min
-#define max cltrace_max
-#define fmin cltrace_min
-#define fmax cltrace_max
-#define clamp cltrace_clamp
+#define min __cltrace_min
+#define max __cltrace_max
+#define fmin __cltrace_min
+#define fmax __cltrace_max
+#define clamp __cltrace_clamp
 
-#define CLTRACE_ARITHMETIC(T)                                                                   \
-  CLTRACE_INLINE T cltrace_fma(T a, T b, T c) { return __builtin_elementwise_fma(a, b, c); }    \
-  CLTRACE_INLINE T cltrace_sqrt(T a) { return __builtin_elementwise_sqrt(a); }                  \
-  CLTRACE_INLINE T cltrace_rsqrt(T a) { return 1 / __builtin_elementwise_sqrt(a); }             \
-  CLTRACE_INLINE T cltrace_fabs(T a) { return __builtin_elementwise_abs(a); }                   \
-  CLTRACE_INLINE T cltrace_floor(T a) { return __builtin_elementwise_floor(a); }                \
-  CLTRACE_INLINE T cltrace_divide(T a, T b) { return a / b; }                                   \
-  CLTRACE_INLINE T cltrace_polynomial(T a) {                                                    \
-    T high = __builtin_elementwise_floor(a), low = a - high, sum = low * 0.1f + 0.2f;           \
-    sum = __builtin_elementwise_fma(sum, low, (T)0.3f);                                         \
-    sum = __builtin_elementwise_fma(sum, low, (T)0.4f);                                         \
-    sum = __builtin_elementwise_fma(sum, low, (T)0.5f);                                         \
-    return __builtin_elementwise_fma(sum, high, low);                                           \
-  }                                                                                             \
-  CLTRACE_INLINE T cltrace_polynomial_of_two(T a, T b) {                                        \
-    return cltrace_polynomial(a) * b + cltrace_polynomial(b);                                   \
+#define CLTRACE_ARITHMETIC(T) \
+  CLTRACE_INLINE T __cltrace_fma(T __a, T __b, T __c) { return __builtin_elementwise_fma(__a, __b, __c); } \
+  CLTRACE_INLINE T __cltrace_sqrt(T __a) { return __builtin_elementwise_sqrt(__a); } \
+  CLTRACE_INLINE T __cltrace_rsqrt(T __a) { return 1 / __builtin_elementwise_sqrt(__a); } \
+  CLTRACE_INLINE T __cltrace_fabs(T __a) { return __builtin_elementwise_abs(__a); } \
+  CLTRACE_INLINE T __cltrace_floor(T __a) { return __builtin_elementwise_floor(__a); } \
+  CLTRACE_INLINE T __cltrace_divide(T __a, T __b) { return __a / __b; } \
+  CLTRACE_INLINE T __cltrace_polynomial(T __a) { \
+    T __high = __builtin_elementwise_floor(__a), __low = __a - __high, __sum = __low * 0.1f + 0.2f; \
+    __sum = __builtin_elementwise_fma(__sum, __low, (T)0.3f); \
+    __sum = __builtin_elementwise_fma(__sum, __low, (T)0.4f); \
+    __sum = __builtin_elementwise_fma(__sum, __low, (T)0.5f); \
+    return __builtin_elementwise_fma(__sum, __high, __low); \
+  } \
+  CLTRACE_INLINE T __cltrace_polynomial_of_two(T __a, T __b) { \
+    return __cltrace_polynomial(__a) * __b + __cltrace_polynomial(__b); \
   }
 CLTRACE_FLOATS(CLTRACE_WIDTHS, CLTRACE_ARITHMETIC)
-#define fma cltrace_fma
-#define mad cltrace_fma
-#define sqrt cltrace_sqrt
-#define half_sqrt cltrace_sqrt
-#define native_sqrt cltrace_sqrt
-#define rsqrt cltrace_rsqrt
-#define half_rsqrt cltrace_rsqrt
-#define native_rsqrt cltrace_rsqrt
-#define fabs cltrace_fabs
-#define floor cltrace_floor
-#define ceil cltrace_floor
-#define trunc cltrace_floor
-#define rint cltrace_floor
-#define round cltrace_floor
-#define half_divide cltrace_divide
-#define native_divide cltrace_divide
-#define half_recip(a) cltrace_divide(1.0f, a)
-#define native_recip(a) cltrace_divide(1.0f, a)
+#define fma __cltrace_fma
+#define mad __cltrace_fma
+#define sqrt __cltrace_sqrt
+#define half_sqrt __cltrace_sqrt
+#define native_sqrt __cltrace_sqrt
+#define rsqrt __cltrace_rsqrt
+#define half_rsqrt __cltrace_rsqrt
+#define native_rsqrt __cltrace_rsqrt
+#define fabs __cltrace_fabs
+#define floor __cltrace_floor
+#define ceil __cltrace_floor
+#define trunc __cltrace_floor
+#define rint __cltrace_floor
+#define round __cltrace_floor
+#define half_divide __cltrace_divide
+#define native_divide __cltrace_divide
+#define half_recip(__a) __cltrace_divide(1.0f, __a)
+#define native_recip(__a) __cltrace_divide(1.0f, __a)
 
-#define mad24(a, b, c) ((a) * (b) + (c))
-#define mul24(a, b) ((a) * (b))
-#define popcount(a) __builtin_elementwise_popcount(a)
+#define abs(__a) __builtin_elementwise_abs(__a)
+#define mix(__a, __b, __c) ((__a) + ((__b) - (__a)) * (__c))
+#define prefetch(...) ((void)0)
+#define mad24(__a, __b, __c) ((__a) * (__b) + (__c))
+#define mul24(__a, __b) ((__a) * (__b))
+#define popcount(__a) __builtin_elementwise_popcount(__a)
 
 /* What a device has instructions for, in float. */
-#define CLTRACE_QUICK(name)                                                                \
-  CLTRACE_INLINE float cltrace_##name(float a) { return __builtin_elementwise_##name(a); }
+#define CLTRACE_QUICK(name) \
+  CLTRACE_INLINE float __cltrace_##name(float __a) { return __builtin_elementwise_##name(__a); }
 CLTRACE_QUICK(sin)
 CLTRACE_QUICK(cos)
 CLTRACE_QUICK(exp2)
 CLTRACE_QUICK(log2)
-#define native_sin cltrace_sin
-#define native_cos cltrace_cos
-#define native_exp2 cltrace_exp2
-#define native_log2 cltrace_log2
-#define native_exp(a) cltrace_exp2((a) * 1.442695f)
-#define native_log(a) (cltrace_log2(a) * 0.693147f)
-#define native_powr(a, b) cltrace_exp2((b) * cltrace_log2(a))
+#define native_sin __cltrace_sin
+#define native_cos __cltrace_cos
+#define native_exp2 __cltrace_exp2
+#define native_log2 __cltrace_log2
+#define native_exp(__a) __cltrace_exp2((__a) * 1.442695f)
+#define native_log(__a) (__cltrace_log2(__a) * 0.693147f)
+#define native_powr(__a, __b) __cltrace_exp2((__b) * __cltrace_log2(__a))
 
-#define acos cltrace_polynomial
-#define acosh cltrace_polynomial
-#define acospi cltrace_polynomial
-#define asin cltrace_polynomial
-#define asinh cltrace_polynomial
-#define asinpi cltrace_polynomial
-#define atan cltrace_polynomial
-#define atanh cltrace_polynomial
-#define atanpi cltrace_polynomial
-#define cbrt cltrace_polynomial
-#define cos cltrace_polynomial
-#define cosh cltrace_polynomial
-#define cospi cltrace_polynomial
-#define erf cltrace_polynomial
-#define erfc cltrace_polynomial
-#define exp cltrace_polynomial
-#define exp10 cltrace_polynomial
-#define exp2 cltrace_polynomial
-#define expm1 cltrace_polynomial
-#define lgamma cltrace_polynomial
-#define log cltrace_polynomial
-#define log10 cltrace_polynomial
-#define log1p cltrace_polynomial
-#define log2 cltrace_polynomial
-#define logb cltrace_polynomial
-#define sin cltrace_polynomial
-#define sinh cltrace_polynomial
-#define sinpi cltrace_polynomial
-#define tan cltrace_polynomial
-#define tanh cltrace_polynomial
-#define tanpi cltrace_polynomial
-#define tgamma cltrace_polynomial
-#define half_cos cltrace_polynomial
-#define half_exp cltrace_polynomial
-#define half_exp10 cltrace_polynomial
-#define half_exp2 cltrace_polynomial
-#define half_log cltrace_polynomial
-#define half_log10 cltrace_polynomial
-#define half_log2 cltrace_polynomial
-#define half_sin cltrace_polynomial
-#define half_tan cltrace_polynomial
-#define native_exp10 cltrace_polynomial
-#define native_log10 cltrace_polynomial
-#define native_tan cltrace_polynomial
-#define atan2 cltrace_polynomial_of_two
-#define atan2pi cltrace_polynomial_of_two
-#define fmod cltrace_polynomial_of_two
-#define hypot cltrace_polynomial_of_two
-#define pow cltrace_polynomial_of_two
-#define powr cltrace_polynomial_of_two
-#define remainder cltrace_polynomial_of_two
-#define half_powr cltrace_polynomial_of_two
+#define acos __cltrace_polynomial
+#define acosh __cltrace_polynomial
+#define acospi __cltrace_polynomial
+#define asin __cltrace_polynomial
+#define asinh __cltrace_polynomial
+#define asinpi __cltrace_polynomial
+#define atan __cltrace_polynomial
+#define atanh __cltrace_polynomial
+#define atanpi __cltrace_polynomial
+#define cbrt __cltrace_polynomial
+#define cos __cltrace_polynomial
+#define cosh __cltrace_polynomial
+#define cospi __cltrace_polynomial
+#define erf __cltrace_polynomial
+#define erfc __cltrace_polynomial
+#define exp __cltrace_polynomial
+#define exp10 __cltrace_polynomial
+#define exp2 __cltrace_polynomial
+#define expm1 __cltrace_polynomial
+#define lgamma __cltrace_polynomial
+#define log __cltrace_polynomial
+#define log10 __cltrace_polynomial
+#define log1p __cltrace_polynomial
+#define log2 __cltrace_polynomial
+#define logb __cltrace_polynomial
+#define sin __cltrace_polynomial
+#define sinh __cltrace_polynomial
+#define sinpi __cltrace_polynomial
+#define tan __cltrace_polynomial
+#define tanh __cltrace_polynomial
+#define tanpi __cltrace_polynomial
+#define tgamma __cltrace_polynomial
+#define half_cos __cltrace_polynomial
+#define half_exp __cltrace_polynomial
+#define half_exp10 __cltrace_polynomial
+#define half_exp2 __cltrace_polynomial
+#define half_log __cltrace_polynomial
+#define half_log10 __cltrace_polynomial
+#define half_log2 __cltrace_polynomial
+#define half_sin __cltrace_polynomial
+#define half_tan __cltrace_polynomial
+#define native_exp10 __cltrace_polynomial
+#define native_log10 __cltrace_polynomial
+#define native_tan __cltrace_polynomial
+#define atan2 __cltrace_polynomial_of_two
+#define atan2pi __cltrace_polynomial_of_two
+#define fmod __cltrace_polynomial_of_two
+#define hypot __cltrace_polynomial_of_two
+#define pow __cltrace_polynomial_of_two
+#define powr __cltrace_polynomial_of_two
+#define remainder __cltrace_polynomial_of_two
+#define half_powr __cltrace_polynomial_of_two
 
-#define sincos(a, cosine) (*(cosine) = cltrace_polynomial(a), cltrace_polynomial(a))
-#define CLTRACE_GEOMETRY(T, S, sum)                                                        \
-  CLTRACE_INLINE S cltrace_dot(T a, T b) { T p = a * b; return sum; }                      \
-  CLTRACE_INLINE S cltrace_length(T a) { return cltrace_sqrt(cltrace_dot(a, a)); }         \
-  CLTRACE_INLINE S cltrace_distance(T a, T b) { return cltrace_length(a - b); }            \
-  CLTRACE_INLINE T cltrace_normalize(T a) { return a * cltrace_rsqrt(cltrace_dot(a, a)); }
-#define CLTRACE_GEOMETRIES(define, S)                                                      \
-  CLTRACE_GEOMETRY(S, S, p) CLTRACE_GEOMETRY(S##2, S, p.x + p.y)                           \
-  CLTRACE_GEOMETRY(S##3, S, p.x + p.y + p.z) CLTRACE_GEOMETRY(S##4, S, p.x + p.y + p.z + p.w) \
-  CLTRACE_INLINE S##3 cltrace_cross(S##3 a, S##3 b) { return a.yzx * b.zxy - a.zxy * b.yzx; } \
-  CLTRACE_INLINE S##4 cltrace_cross(S##4 a, S##4 b) {                                      \
-    return (S##4)(a.yzx * b.zxy - a.zxy * b.yzx, 0);                                       \
+#define sincos(__a, __cosine) (*(__cosine) = __cltrace_polynomial(__a), __cltrace_polynomial(__a))
+#define CLTRACE_GEOMETRY(T, S, __sum) \
+  CLTRACE_INLINE S __cltrace_dot(T __a, T __b) { T __p = __a * __b; return __sum; } \
+  CLTRACE_INLINE S __cltrace_length(T __a) { return __cltrace_sqrt(__cltrace_dot(__a, __a)); } \
+  CLTRACE_INLINE S __cltrace_distance(T __a, T __b) { return __cltrace_length(__a - __b); } \
+  CLTRACE_INLINE T __cltrace_normalize(T __a) { return __a * __cltrace_rsqrt(__cltrace_dot(__a, __a)); }
+#define CLTRACE_GEOMETRIES(define, S) \
+  CLTRACE_GEOMETRY(S, S, __p) CLTRACE_GEOMETRY(S##2, S, __p.s0 + __p.s1) \
+  CLTRACE_GEOMETRY(S##3, S, __p.s0 + __p.s1 + __p.s2) CLTRACE_GEOMETRY(S##4, S, __p.s0 + __p.s1 + __p.s2 + __p.s3) \
+  CLTRACE_INLINE S##3 __cltrace_cross(S##3 __a, S##3 __b) { return __a.yzx * __b.zxy - __a.zxy * __b.yzx; } \
+  CLTRACE_INLINE S##4 __cltrace_cross(S##4 __a, S##4 __b) { \
+    return (S##4)(__a.yzx * __b.zxy - __a.zxy * __b.yzx, 0); \
   }
 CLTRACE_FLOATS(CLTRACE_GEOMETRIES, )
-#define dot cltrace_dot
-#define length cltrace_length
-#define fast_length cltrace_length
-#define distance cltrace_distance
-#define fast_distance cltrace_distance
-#define normalize cltrace_normalize
-#define fast_normalize cltrace_normalize
-#define cross cltrace_cross
+#define dot __cltrace_dot
+#define length __cltrace_length
+#define fast_length __cltrace_length
+#define distance __cltrace_distance
+#define fast_distance __cltrace_distance
+#define normalize __cltrace_normalize
+#define fast_normalize __cltrace_normalize
+#define cross __cltrace_cross
 
 #define CLTRACE_RELAXED __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE
-#define atomic_add(p, v) __scoped_atomic_fetch_add(p, v, CLTRACE_RELAXED)
-#define atomic_sub(p, v) __scoped_atomic_fetch_sub(p, v, CLTRACE_RELAXED)
-#define atomic_and(p, v) __scoped_atomic_fetch_and(p, v, CLTRACE_RELAXED)
-#define atomic_or(p, v) __scoped_atomic_fetch_or(p, v, CLTRACE_RELAXED)
-#define atomic_xor(p, v) __scoped_atomic_fetch_xor(p, v, CLTRACE_RELAXED)
-#define atomic_min(p, v) __scoped_atomic_fetch_min(p, v, CLTRACE_RELAXED)
-#define atomic_max(p, v) __scoped_atomic_fetch_max(p, v, CLTRACE_RELAXED)
-#define atomic_inc(p) __scoped_atomic_fetch_add(p, 1, CLTRACE_RELAXED)
-#define atomic_dec(p) __scoped_atomic_fetch_sub(p, 1, CLTRACE_RELAXED)
+#define atomic_add(__p, __v) __scoped_atomic_fetch_add(__p, __v, CLTRACE_RELAXED)
+#define atomic_sub(__p, __v) __scoped_atomic_fetch_sub(__p, __v, CLTRACE_RELAXED)
+#define atomic_and(__p, __v) __scoped_atomic_fetch_and(__p, __v, CLTRACE_RELAXED)
+#define atomic_or(__p, __v) __scoped_atomic_fetch_or(__p, __v, CLTRACE_RELAXED)
+#define atomic_xor(__p, __v) __scoped_atomic_fetch_xor(__p, __v, CLTRACE_RELAXED)
+#define atomic_min(__p, __v) __scoped_atomic_fetch_min(__p, __v, CLTRACE_RELAXED)
+#define atomic_max(__p, __v) __scoped_atomic_fetch_max(__p, __v, CLTRACE_RELAXED)
+#define atomic_xchg(__p, __v) __scoped_atomic_exchange_n(__p, __v, CLTRACE_RELAXED)
+#define atomic_cmpxchg(__p, __c, __v) \
+  ({ \
+    __typeof__((__v) + 0) __expected = (__c); \
+    __scoped_atomic_compare_exchange_n(__p, &__expected, __v, 0, __ATOMIC_RELAXED, \
+                                       CLTRACE_RELAXED); \
+    __expected; \
+  })
+#define atom_xchg atomic_xchg
+#define atom_cmpxchg atomic_cmpxchg
+#define atomic_inc(__p) __scoped_atomic_fetch_add(__p, 1, CLTRACE_RELAXED)
+#define atomic_dec(__p) __scoped_atomic_fetch_sub(__p, 1, CLTRACE_RELAXED)
 #define atom_add atomic_add
 #define atom_sub atomic_sub
 #define atom_and atomic_and

@@ -63,8 +63,8 @@ def read_registers(target: Target, assembly: str) -> Mapping[str, RegisterUse]:
 def _of_nvidia(functions: Mapping[str, PtxFunction]) -> Mapping[str, RegisterUse]:
     found = {}
     for name, function in functions.items():
-        if function.is_kernel:
-            body = functions.get(_BODY + name, function)
+        body = functions.get(_BODY + name, function)
+        if function.is_kernel and not body.calls:
             live = body.most_live_registers()
             kept = min(live, _MOST_NVIDIA)
             found[name] = RegisterUse(kept, 0, live - kept, body.private_bytes, is_allocated=False)

@@ -15,7 +15,7 @@ from cltrace.kernels.counts.records import Assumption
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared import Prepared
-from cltrace.kernels.flow.reach import Tainted
+from cltrace.kernels.flow.taint import Tainted
 from cltrace.kernels.ir.instructions import Branch, Switch
 from cltrace.kernels.values import Array, Value, spread
 
@@ -59,13 +59,17 @@ MOST: Final = Scenario(Addresses.SPREAD, Ways.LONGER, MOST_TRIPS)
 class Assumed:
     """Decides, for one execution, what is not known."""
 
-    def __init__(self, prepared: Prepared, scenario: Scenario, group_items: int) -> None:
+    def __init__(
+        self, prepared: Prepared, scenario: Scenario, group_items: int, unknown: frozenset[int]
+    ) -> None:
+        """`unknown` are the blocks whose branch is not known."""
         self._prepared = prepared
         self._scenario = scenario
         self._items = group_items
         self._visits: dict[int, int] = {}
         self._trips: dict[int, NDArray[np.int64]] = {}
         self._exits = {block: _leaving(prepared, block) for block in prepared.blocks}
+        self._guards = {block: _entering(prepared, block, unknown) for block in unknown}
 
     def address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
         """Addresses within the object that the lanes point into."""
@@ -94,6 +98,10 @@ class Assumed:
         leaving = self._exits[block]
         if leaving is not None:
             return self._loop_way(block, leaving, lanes)
+        entering = self._guards.get(block)
+        if entering is not None:
+            enters = self._scenario.ways is not Ways.SHORTER
+            return np.full(lanes.count, entering == enters)
         terminator = self._prepared.blocks[block].terminator
         visit = self._visits[-1 - block] = self._visits.get(-1 - block, 0) + 1
         ways = len(terminator.cases) + 1 if isinstance(terminator, Switch) else 2
@@ -110,8 +118,8 @@ class Assumed:
         if not isinstance(terminator, Branch):
             return 0 if self._scenario.ways is Ways.SHORTER else ways - 1
         sizes = [
-            _size(self._prepared, terminator.otherwise),
-            _size(self._prepared, terminator.then),
+            _size(self._prepared, terminator.otherwise, terminator.then),
+            _size(self._prepared, terminator.then, terminator.otherwise),
         ]
         shorter = 0 if sizes[0] <= sizes[1] else 1
         return shorter if self._scenario.ways is Ways.SHORTER else 1 - shorter
@@ -122,7 +130,13 @@ class Assumed:
 
     def trips_left(self, block: int, lanes: Lanes) -> int:
         """How many trips are still assumed of the loop that `block` leaves. `lanes` all began it."""
-        return self._scenario.trips - int(self._trips_of(block, lanes)[lanes.index].max())
+        return self._most(block) - int(self._trips_of(block, lanes)[lanes.index].max())
+
+    def _most(self, block: int) -> int:
+        """How often `block` runs before its loop is left: once more where it comes before the body."""
+        graph = self._prepared.graph
+        header = graph.loops[graph.loop_of[block]].header
+        return self._scenario.trips + (block == header and block not in graph.successors[block])
 
     def pass_over(self, block: int, lanes: Lanes, trips: int) -> None:
         """Let lanes have gone around the loop that `block` leaves so many times more."""
@@ -138,7 +152,7 @@ class Assumed:
         """Out of the loop after the scenario's number of trips."""
         trips = self._trips_of(block, lanes)
         mine = trips[lanes.index] + 1
-        leaves = mine >= self._scenario.trips
+        leaves = mine >= self._most(block)
         trips[lanes.index] = np.where(leaves, 0, mine)
         if len(leaving) == 2 and isinstance(self._prepared.blocks[block].terminator, Branch):
             return leaves == bool(leaving[1])
@@ -171,19 +185,66 @@ def _leaving(prepared: Prepared, block: int) -> Array | None:
     return out if out.any() and not out.all() else None
 
 
-def _size(prepared: Prepared, block: int) -> int:
-    """How much code only a way leads through: a block and those that it alone leads to."""
-    total = 0
-    seen: set[int] = set()
+def _size(prepared: Prepared, block: int, other: int) -> float:
+    """How much code is on the way by `block` that is not on the way by `other`: loops many times."""
+    graph = prepared.graph
+    alone = _reachable(prepared, block) - _reachable(prepared, other)
+    return sum(
+        float(USUAL_TRIPS) ** min(graph.depth(graph.loop_of[number]), 4)
+        * (1 + len(prepared.blocks[number].steps))
+        for number in alone
+    )
+
+
+def _reachable(prepared: Prepared, block: int) -> set[int]:
+    found: set[int] = set()
     waiting = [block]
     while waiting:
         number = waiting.pop()
-        if number in seen or len(prepared.graph.predecessors[number]) > 1:
+        if number not in found:
+            found.add(number)
+            waiting.extend(prepared.graph.successors[number])
+    return found
+
+
+def _entering(prepared: Prepared, block: int, unknown: frozenset[int]) -> bool | None:
+    """For the guard of a loop of unknown trips: whether it is taken to enter it. None for others.
+
+    Compilers put the first test of a loop before it: one way leads to the loop, the other to where it
+    is left.
+    """
+    terminator = prepared.blocks[block].terminator
+    if not isinstance(terminator, Branch):
+        return None
+    for way, around, is_taken in (
+        (terminator.then, terminator.otherwise, True),
+        (terminator.otherwise, terminator.then, False),
+    ):
+        loop = next((one for one in _straight(prepared, way) if _is_header(prepared, one)), None)
+        if loop is None:
             continue
-        seen.add(number)
-        total += 1 + len(prepared.blocks[number].steps)
-        waiting.extend(prepared.graph.successors[number])
-    return total
+        blocks = next(one.blocks for one in prepared.graph.loops if one.header == loop)
+        ends = {target for one in blocks for target in prepared.graph.successors[one]} - blocks
+        after = {number for end in ends for number in _straight(prepared, end)}
+        is_unknown = not unknown.isdisjoint(blocks)
+        if is_unknown and block not in blocks and not after.isdisjoint(_straight(prepared, around)):
+            return is_taken
+    return None
+
+
+def _is_header(prepared: Prepared, block: int) -> bool:
+    return any(loop.header == block for loop in prepared.graph.loops)
+
+
+def _straight(prepared: Prepared, block: int) -> list[int]:
+    """The blocks that follow one another from `block` on, up to the first that has a choice."""
+    found = [block]
+    while len(prepared.graph.successors[found[-1]]) == 1:
+        (following,) = prepared.graph.successors[found[-1]]
+        if following in found:
+            break
+        found.append(following)
+    return found
 
 
 def described(
@@ -203,6 +264,8 @@ def described(
         )
     for block in sorted(tainted.blocks):
         place = prepared.blocks[block].terminator.place
+        if _entering(prepared, block, tainted.blocks) is not None:
+            continue  # the loop that it guards is named
         if _leaving(prepared, block) is not None:
             what = "the number of trips depends on contents that are not known"
             meaning = f"{USUAL_TRIPS} trips, between {FEWEST_TRIPS} and {MOST_TRIPS}"

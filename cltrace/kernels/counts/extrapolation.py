@@ -1,8 +1,8 @@
 """Long loops: after a sample of trips, evenly moving values are moved on by many at once.
 
 Counters of a window of trips are multiplied. The window is so long that a stream crosses whole sectors
-within it: 8 trips, or 32 where single bytes are accessed. Where a trip runs many blocks, as those of
-outer loops do, it is shorter.
+within it: a trip for each four bytes of one, or for each byte where less is accessed. Where a trip runs
+many blocks, as those of outer loops do, it is shorter.
 """
 
 from collections.abc import Mapping
@@ -21,12 +21,16 @@ from cltrace.kernels.flow.evenness import Unevenness
 
 _LEADS: Final = ((6, 4), (60, 2), (1 << 62, 1))
 """By how many blocks a trip runs, at most: how many trips are run before the window."""
-_FINE: Final = 32
-_USUAL: Final = 8
 _SMALL_BYTES: Final = 4
+"""Elements of loops that need no longer window than this takes."""
 _SHORTER: Final = {2: 4, 1: 1}
 """The window of loops whose trips run many blocks, by their lead."""
-_LONG: Final = {Unevenness.CONTROL: 4096, Unevenness.ADDRESSES: 512, Unevenness.AROUND: 24}
+_LONG: Final = {
+    Unevenness.CONTROL: 4096,
+    Unevenness.BEHIND: 1 << 15,
+    Unevenness.ADDRESSES: 512,
+    Unevenness.AROUND: 24,
+}
 """Loops that are not even are run up to so many trips; longer ones are not counted exactly."""
 _PATIENCE: Final = 512
 """After so many blocks half as many trips of them are run, after as many more a quarter, and so on."""
@@ -56,8 +60,10 @@ class Extrapolation:
         inexact: Mapping[int, Unevenness],
         state: State,
         recorder: Recorder,
+        sector_bytes: int,
     ) -> None:
         """`inexact` says by header what is not even in a loop."""
+        self._usual = sector_bytes // _SMALL_BYTES
         self._loops = loops
         self._inexact = inexact
         self._state = state
@@ -139,7 +145,7 @@ class Extrapolation:
     def _choose_window(self, block: int, progress: _Progress) -> None:
         each = self._blocks - progress.blocks
         progress.lead = next(lead for most, lead in _LEADS if each <= most)
-        usual = _FINE if block in self._fine else _USUAL
+        usual = self._usual * (_SMALL_BYTES if block in self._fine else 1)
         progress.window = usual if each <= _LEADS[0][0] else _SHORTER[progress.lead]
 
     def _most(self, block: int) -> int:
@@ -161,5 +167,5 @@ class Extrapolation:
         self._passing.add(header)
         self._recorder.is_passing = True
         self.skipped[header] = self.skipped.get(header, 0.0) + trips * lanes.count
-        if progress.window < _USUAL or uneven:
+        if progress.window < self._usual or uneven:
             self.coarse.add(header)

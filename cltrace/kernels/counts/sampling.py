@@ -88,7 +88,7 @@ def run_groups(
     grid = Grid(task.space, groups, task.machine.warp_width)
     launch = Launch(task.prepared, task.arguments, grid)
     recorder = Recorder(task.prepared, grid, task.machine, sampling.depth)
-    assumed = Assumed(task.prepared, scenario, task.space.group_items)
+    assumed = Assumed(task.prepared, scenario, task.space.group_items, task.unknown_blocks)
     state = State(
         grid,
         launch.memory,
@@ -104,6 +104,7 @@ def run_groups(
         task.countable.inexact,
         state,
         recorder,
+        task.machine.sector_bytes,
     )
     runner = Runner(task.prepared, state, sampling.most_steps, watch)
     runner.run(launch.frame)

@@ -13,7 +13,7 @@ from cltrace.kernels.execute.lowering import lower
 from cltrace.kernels.execute.sites import SiteTable
 from cltrace.kernels.execute.state import Frame, State, Step
 from cltrace.kernels.flow.canonical import CanonicalLoop
-from cltrace.kernels.values import Value
+from cltrace.kernels.values import Array, Value
 
 
 class Skippable(Protocol):
@@ -93,35 +93,65 @@ def _lowered(loop: CanonicalLoop) -> Sequence[Step]:
 def _remaining_trips(loop: CanonicalLoop, now: Frame, then: Frame) -> int:
     """The trips until the comparison changes, from its operands in this trip and in the next.
 
-    0 where that cannot be told, such as near the end of a type's range.
+    Not beyond where an operand leaves the range of its type. 0 where that cannot be told.
     """
     comparison = loop.comparison
     unsigned = comparison.predicate[0] == "u"
-    left, right = (_whole(now[slot], unsigned) for slot in (comparison.left, comparison.right))
-    left_next, right_next = (
-        _whole(then[slot], unsigned) for slot in (comparison.left, comparison.right)
-    )
-    gap = left - right
-    step = (left_next - right_next) - gap
+    left, right = (_integers(now[slot], unsigned) for slot in (comparison.left, comparison.right))
+    left_step = _difference(_integers(then[comparison.left], unsigned), left)
+    right_step = _difference(_integers(then[comparison.right], unsigned), right)
     predicate = comparison.predicate[-2:]
     if not loop.continues:
         predicate = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}[
             predicate
         ]
-    trips = _trips(predicate, gap, step)
-    most = float(np.min(trips))
+    trips = _trips(predicate, _gap(left, right), left_step - right_step)
+    inside = np.minimum(_within_range(left, left_step), _within_range(right, right_step))
+    most = float(np.min(np.minimum(trips, inside)))
     return int(most) if np.isfinite(most) and most > 0 else 0
 
 
-def _whole(value: Value, unsigned: bool) -> NDArray[np.float64]:  # noqa: FBT001 - how it is read
-    """An integer as a number that does not wrap.
-
-    Beyond 2**53 the last bits are lost, which is safe: a margin of two trips is kept.
-    """
+def _integers(value: Value, unsigned: bool) -> Array:  # noqa: FBT001 - how it is read
+    """An integer in the type in which it is compared."""
     array = np.asarray(value)
     if unsigned and array.dtype.kind == "i":
-        array = array.view(f"u{array.dtype.itemsize}")
-    return array.astype(np.float64)
+        return array.view(f"u{array.dtype.itemsize}")
+    return array
+
+
+def _difference(then: Array, now: Array) -> NDArray[np.float64]:
+    """By how much a value moves in a trip: exact, as the type's own arithmetic has it."""
+    if now.dtype.kind in "iu":
+        signed = f"i{now.dtype.itemsize}"
+        with np.errstate(over="ignore"):
+            then, now = np.asarray(then.view(signed) - now.view(signed)), np.zeros_like(now)
+    found: NDArray[np.float64] = then.astype(np.float64) - now.astype(np.float64)
+    return found
+
+
+def _gap(left: Array, right: Array) -> NDArray[np.float64]:
+    """The left value less the right one, exact before it becomes a float, with its sign."""
+    if left.dtype.kind not in "iu":
+        return _difference(left, right)
+    whole = f"u{left.dtype.itemsize}"
+    with np.errstate(over="ignore"):
+        ahead = (left.view(whole) - right.view(whole)).astype(np.float64)
+        behind = (right.view(whole) - left.view(whole)).astype(np.float64)
+    found: NDArray[np.float64] = np.where(left >= right, ahead, -behind)
+    return found
+
+
+def _within_range(value: Array, step: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many trips a value stays in the range of its type."""
+    if value.dtype.kind not in "iu":
+        return np.full(np.broadcast(value, step).shape, np.inf)
+    bounds = np.iinfo(value.dtype)
+    above = _gap(np.full_like(value, bounds.max), value)
+    below = _gap(value, np.full_like(value, bounds.min))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(step > 0, np.floor(above / step), np.floor(below / -step))
+    found: NDArray[np.float64] = np.where(step == 0, np.inf, room)
+    return found
 
 
 def _trips(

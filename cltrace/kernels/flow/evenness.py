@@ -25,6 +25,8 @@ class Unevenness(Enum):
     """Where control goes, or how often it goes around a loop within."""
     ADDRESSES = auto()
     """Only which memory is accessed."""
+    BEHIND = auto()
+    """What it leaves behind, in values or in memory, decides what comes after it."""
     AROUND = auto()
     """Not the loop itself, but one around it, so that it is another one each time it is entered."""
 
@@ -32,7 +34,11 @@ class Unevenness(Enum):
 class Movement:
     """How values within a loop move from trip to trip."""
 
-    def __init__(self, function: Function, graph: Graph, loop: CanonicalLoop) -> None:
+    def __init__(
+        self, function: Function, graph: Graph, loop: CanonicalLoop, by_lane: frozenset[int]
+    ) -> None:
+        """`by_lane` are the values that may differ from lane to lane."""
+        self._by_lane = by_lane
         self._function = function
         self._loop = loop
         self._blocks = graph.loops[loop.number].blocks
@@ -69,7 +75,7 @@ class Movement:
         return False
 
     def is_linear(self, slot: int) -> bool:
-        """Whether a value moves by the same amount in each trip."""
+        """Whether a value moves by the same amount in each trip, and for all lanes."""
         if slot not in self._moving or any(slot == affine for affine, _ in self._loop.affine):
             return True
         known = self._linear.get(slot)
@@ -85,7 +91,8 @@ class Movement:
             case Binary(_, "add" | "sub", _, left, right):
                 return self.is_linear(left) and self.is_linear(right)
             case Binary(_, "mul", _, left, right):
-                fixed = left not in self._moving or right not in self._moving
+                factors = {left, right} - self._moving
+                fixed = bool(factors) and self._by_lane.isdisjoint(factors)
                 return fixed and self.is_linear(left) and self.is_linear(right)
             case Binary(_, "shl", _, left, right):
                 return self.is_linear(left) and right not in self._moving

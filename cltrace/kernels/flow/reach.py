@@ -1,12 +1,11 @@
 """What decides where control goes and which memory is accessed.
 
-Two questions, answered on the values of a kernel without running it. Backwards: which parameters and
-which contents of memory reach a branch or an address? Those make a configuration; a changing
-time-step does not. Forwards: what depends on contents that are not known? Those branches and addresses
-can only be assumed.
+A question answered backwards on the values of a kernel without running it: which parameters and which
+contents of memory reach a branch or an address? Those make a configuration; a changing time-step does
+not.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,21 +43,13 @@ class Reaching:
     contents: frozenset[Root]
 
 
-@dataclass(frozen=True, slots=True)
-class Tainted:
-    """What depends on contents that are not known: slots, and blocks whose branch does."""
-
-    slots: frozenset[int]
-    blocks: frozenset[int]
-
-
 class Dependencies:
     """The dependencies among the values of a kernel."""
 
     def __init__(self, function: Function, graph: Graph) -> None:
-        self._function = function
-        self._graph = graph
-        self._instructions = [
+        self.function = function
+        self.graph = graph
+        self.instructions = [
             (number, instruction)
             for number in graph.order
             for instruction in function.blocks[number].instructions
@@ -71,7 +62,7 @@ class Dependencies:
         found: dict[int, frozenset[Root]] = {}
         for slot, index in self._parameters.items():
             found[slot] = frozenset({index})
-        for constant in self._function.constants:
+        for constant in self.function.constants:
             if isinstance(constant.value, SymbolAddress):
                 found[constant.slot] = frozenset({f"@{constant.value.symbol}"})
         changed = True
@@ -88,16 +79,16 @@ class Dependencies:
         self, found: Mapping[int, frozenset[Root]]
     ) -> Iterable[tuple[int, frozenset[Root]]]:
         none: frozenset[Root] = frozenset()
-        for number in self._graph.order:
-            for phi in self._function.blocks[number].phis:
+        for number in self.graph.order:
+            for phi in self.function.blocks[number].phis:
                 parts = [found.get(value, none) for _, value in phi.incoming]
                 yield phi.result, none.union(*parts)
-        for _, instruction in self._instructions:
+        for _, instruction in self.instructions:
             result = result_of(instruction)
             if result >= 0:
                 yield result, _based_on(instruction, found)
 
-    def _reads(self, instruction: Instruction) -> frozenset[Root]:
+    def reads(self, instruction: Instruction) -> frozenset[Root]:
         """The roots whose contents an instruction may return."""
         match instruction:
             case Load() | AtomicUpdate() | AtomicExchange():
@@ -126,18 +117,10 @@ class Dependencies:
         found: frozenset[Root] = frozenset()
         return found.union(*parts)
 
-    @cached_property
-    def _controlled(self) -> Mapping[int, frozenset[int]]:
-        """By block: the blocks that run or not as its branch decides, and the one where ways meet."""
-        return {
-            number: _region(self._graph, number, meeting)
-            for number, meeting in _meetings(self._graph).items()
-        }
-
     def _sources(self) -> tuple[set[int], set[int]]:
         """The slots that are addresses, and those that branches depend on."""
         addresses: set[int] = set()
-        for _, instruction in self._instructions:
+        for _, instruction in self.instructions:
             match instruction:
                 case Load() | Store() | AtomicUpdate() | AtomicExchange():
                     addresses.add(instruction.pointer)
@@ -147,8 +130,8 @@ class Dependencies:
                 case _:
                     pass
         branches: set[int] = set()
-        for number in self._graph.order:
-            terminator = self._function.blocks[number].terminator
+        for number in self.graph.order:
+            terminator = self.function.blocks[number].terminator
             if isinstance(terminator, Branch | Switch):
                 branches.update(operands_of(terminator))
         return addresses, branches
@@ -167,13 +150,32 @@ class Dependencies:
             contents,
         )
 
+    def forward(self, begins: Callable[[Instruction], bool]) -> frozenset[int]:
+        """The slots that are computed from results of instructions for which `begins` holds."""
+        found = {
+            result_of(item)
+            for _, item in self.instructions
+            if result_of(item) >= 0 and begins(item)
+        }
+        size = -1
+        while size != len(found):
+            size = len(found)
+            for number in self.graph.order:
+                for phi in self.function.blocks[number].phis:
+                    if any(value in found for _, value in phi.incoming):
+                        found.add(phi.result)
+            for _, item in self.instructions:
+                if result_of(item) >= 0 and not found.isdisjoint(operands_of(item)):
+                    found.add(result_of(item))
+        return frozenset(found)
+
     def slice(self, wanted: Iterable[int]) -> tuple[frozenset[int], frozenset[Root]]:
         """The slots and the contents of memory that some slots are computed from."""
-        defined = {result_of(item): item for _, item in self._instructions if result_of(item) >= 0}
+        defined = {result_of(item): item for _, item in self.instructions if result_of(item) >= 0}
         phis = {
             phi.result: [value for _, value in phi.incoming]
-            for number in self._graph.order
-            for phi in self._function.blocks[number].phis
+            for number in self.graph.order
+            for phi in self.function.blocks[number].phis
         }
         slots: set[int] = set()
         contents: set[Root] = set()
@@ -189,52 +191,17 @@ class Dependencies:
             if instruction is None:
                 continue
             waiting.extend(operands_of(instruction))
-            for root in self._reads(instruction) - contents:
+            for root in self.reads(instruction) - contents:
                 contents.add(root)
                 waiting.extend(self._stored(root))
         return frozenset(slots), frozenset(contents)
 
     def _stored(self, root: Root) -> Iterable[int]:
         """The slots of what may be written to a root."""
-        for _, instruction in self._instructions:
+        for _, instruction in self.instructions:
             written = self.writes(instruction)
             if root in written or ANYWHERE in written or (root == ANYWHERE and written):
                 yield from operands_of(instruction)
-
-    def tainted(self, unknown: frozenset[Root]) -> Tainted:
-        """What depends on the contents of roots that are not known."""
-        slots: set[int] = set()
-        memory: set[Root] = set(unknown)
-        blocks: set[int] = set()
-        under: set[int] = set()
-        size = -1
-        while size != len(slots) + len(memory) + len(under):
-            size = len(slots) + len(memory) + len(under)
-            self._spread(slots, memory, under)
-            for number in self._graph.order:
-                terminator = self._function.blocks[number].terminator
-                if number not in blocks and not slots.isdisjoint(operands_of(terminator)):
-                    blocks.add(number)
-                    under |= self._controlled[number]
-        return Tainted(frozenset(slots), frozenset(blocks))
-
-    def _spread(self, slots: set[int], memory: set[Root], under: set[int]) -> None:
-        """One round: results of what is tainted, phis where ways meet, memory that is written."""
-        for number in self._graph.order:
-            for phi in self._function.blocks[number].phis:
-                differs = len({value for _, value in phi.incoming}) > 1
-                if (number in under and differs) or any(v in slots for _, v in phi.incoming):
-                    slots.add(phi.result)
-        for number, instruction in self._instructions:
-            operands = operands_of(instruction)
-            tainted = any(slot in slots for slot in operands)
-            read = self._reads(instruction)
-            if not tainted and read and (ANYWHERE in read or not memory.isdisjoint(read)):
-                tainted = ANYWHERE not in read or bool(memory)
-            if tainted and result_of(instruction) >= 0:
-                slots.add(result_of(instruction))
-            if tainted or number in under:
-                memory |= self.writes(instruction)
 
 
 def _based_on(instruction: Instruction, found: Mapping[int, frozenset[Root]]) -> frozenset[Root]:
@@ -257,41 +224,3 @@ def is_pure(call: Call) -> bool:
     """Whether a call only computes a value from values, by each lane for itself."""
     name = base_name(demangled(call.callee))
     return find_builtin(name) is not None or is_work_item_function(name)
-
-
-def _meetings(graph: Graph) -> Mapping[int, int]:
-    """By block: the first block that all ways from it come to (its post-dominator), or -1."""
-    position = {number: bit for bit, number in enumerate(graph.order)}
-    everything = (1 << len(graph.order)) - 1
-    after = dict.fromkeys(graph.order, everything)
-    changed = True
-    while changed:
-        changed = False
-        for number in reversed(graph.order):
-            found = everything if graph.successors[number] else 0
-            for target in graph.successors[number]:
-                found &= after[target]
-            found |= 1 << position[number]
-            if found != after[number]:
-                after[number] = found
-                changed = True
-    meetings = {}
-    for number in graph.order:
-        others = after[number] & ~(1 << position[number])
-        candidates = [other for other in graph.order if others >> position[other] & 1]
-        meetings[number] = max(candidates, key=lambda b: after[b].bit_count(), default=-1)
-    return meetings
-
-
-def _region(graph: Graph, number: int, meeting: int) -> frozenset[int]:
-    found: set[int] = set()
-    waiting = list(graph.successors[number])
-    if len(waiting) < 2:
-        return frozenset()
-    while waiting:
-        block = waiting.pop()
-        if block not in found:
-            found.add(block)
-            if block != meeting:
-                waiting.extend(graph.successors[block])
-    return frozenset(found)
