@@ -18,6 +18,9 @@
     │   ├── KernelExecutionError       its execution failed: a step budget, an access out of bounds
     │   ├── CompilerMissingError       there is no compiler
     │   └── CompilerFailedError        the compiler died, or went over its limits
+    ├── DeviceError              there is no such device, or it cannot do what is asked
+    │   └── WorkloadError        a kernel or transfer cannot be built or run on it
+    ├── ProfileError             a device's profile cannot be read, or none is there
     ├── QueryError               the SQL of `query` is wrong, forbidden or over a limit
     └── TracingError             tracing cannot start in this process
 
@@ -103,6 +106,18 @@ class MissingExtraError(CltraceError):
 
     def __init__(self, what: str, extra: str, error: ImportError) -> None:
         super().__init__(f"{what} needs more packages: pip install 'cltrace[{extra}]' ({error})")
+
+
+class DeviceError(CltraceError):
+    """There is no such device, or it cannot do what is asked of it."""
+
+
+class WorkloadError(DeviceError):
+    """A kernel or a transfer cannot be built or run on a device."""
+
+
+class ProfileError(CltraceError):
+    """A device's profile cannot be read, is not what cltrace writes, or none is there."""
 
 
 class KernelError(CltraceError):

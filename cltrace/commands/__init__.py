@@ -42,6 +42,8 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "timeline": VerbEntry("timeline", "when what ran, why devices waited, and what to do about it"),
     "view": VerbEntry("view", "a page for the browser: timeline, tables, histograms, offline"),
     "kernel": VerbEntry("kernel", "what a kernel has to do: operations, accesses, divergence"),
+    "calibrate": VerbEntry("calibrate", "measure what a device's operations and accesses cost"),
+    "profile": VerbEntry("profile", "profiles of devices: list, show, plot, compare"),
     "export": VerbEntry(
         "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"
     ),

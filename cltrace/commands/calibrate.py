@@ -1,0 +1,144 @@
+"""`cltrace calibrate`: measure what a device's operations, accesses, launches and transfers cost."""
+
+import argparse
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.errors import MissingExtraError, ProfileError, UsageError
+from cltrace.predict import calibration
+from cltrace.predict.curves import require_scipy
+from cltrace.predict.fitting import fitted
+from cltrace.profile import (
+    DeviceFacts,
+    DeviceProfile,
+    profile_directories,
+    read_profile,
+    write_profile,
+)
+from cltrace.report.profile import profile_report
+from cltrace.suite.calibration import Effort
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `calibrate`."""
+    parser.add_argument(
+        "--device", metavar="NAME", default="", help="part of a device's or platform's name"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="where to write the profile"
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer points: a minute at most")
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
+        "--measure-only", metavar="FILE", type=Path, help="measure, and leave fitting to --from"
+    )
+    either.add_argument(
+        "--from",
+        dest="measured",
+        metavar="FILE",
+        type=Path,
+        help="fit models to what --measure-only wrote, on any machine",
+    )
+    add_format_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Measure and fit, and print the profile."""
+    if arguments.measure_only is None:
+        require_scipy()
+    measured: Path | None = arguments.measured
+    profile = _measured(arguments) if measured is None else read_profile(measured)
+    if arguments.measure_only is not None:
+        return 0
+    profile = fitted(profile)
+    path = arguments.output or profile_directories()[0] / f"{slug(profile.device)}.json"
+    write_profile(profile, path)
+    sys.stderr.write(f"cltrace: wrote {path}\n")
+    print_document(profile_report(profile), color=arguments.color, form=arguments.format)
+    return 0
+
+
+def slug(device: DeviceFacts) -> str:
+    """A file's name for a device: letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-") or "device"
+
+
+def _measured(arguments: argparse.Namespace) -> DeviceProfile:
+    """Measure a device. What an interrupted calibration of it left is gone on with."""
+    try:
+        from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
+        from cltrace.measure.clocks import clocks_of  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError("calibrate", "pocl", error) from error
+    effort = Effort.QUICK if arguments.quick else Effort.FULL
+    with Bench(find_device(arguments.device)) as bench:
+        target = arguments.measure_only or arguments.output
+        kept = _partial(target, bench.facts)
+        earlier = _earlier(kept, bench.facts, effort)
+        run = calibration.Calibration(bench, effort, clocks_of(bench.device), earlier)
+        profile = _run(run, kept)
+    kept.unlink(missing_ok=True)
+    profile = replace(profile, notes=(*profile.notes, *calibration.doubts(profile)))
+    if arguments.measure_only is not None:
+        write_profile(profile, arguments.measure_only)
+    return profile
+
+
+def _run(run: calibration.Calibration, kept: Path) -> DeviceProfile:
+    """Measure with a progress bar; what there is of it is kept after each family."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description:24}"),
+        BarColumn(None),
+        TextColumn("{task.completed}/{task.total}"),
+        TextColumn("{task.fields[left]}"),
+    )
+    profile: DeviceProfile | None = None
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("measuring", total=None, left="")
+
+        def report(progress: calibration.Progress) -> None:
+            left = "" if progress.left_s is None else f"{progress.left_s:4.0f} s left"
+            bar.update(
+                task,
+                description=progress.family,
+                completed=progress.done,
+                total=progress.total,
+                left=left,
+            )
+
+        try:
+            for found in run.families(report):
+                profile = found
+                write_profile(profile, kept)
+        except KeyboardInterrupt:
+            raise UsageError(
+                f"interrupted; the same command goes on from {kept}"
+                if profile is not None
+                else "interrupted before anything was measured"
+            ) from None
+    if profile is None:
+        raise UsageError("everything was measured before; name another output")
+    return profile
+
+
+def _partial(target: Path | None, device: DeviceFacts) -> Path:
+    wanted = target or profile_directories()[0] / f"{slug(device)}.json"
+    return wanted.with_name(f"{wanted.stem}.partial.json")
+
+
+def _earlier(path: Path, device: DeviceFacts, effort: Effort) -> DeviceProfile | None:
+    if not path.is_file():
+        return None
+    try:
+        profile = read_profile(path)
+    except ProfileError:
+        return None
+    same = profile.device == device and profile.provenance.effort == effort.name.lower()
+    return profile if same else None

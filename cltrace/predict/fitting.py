@@ -1,0 +1,28 @@
+"""What models make of a calibration."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cltrace.predict.models import thesis
+from cltrace.profile import DeviceProfile
+
+
+def fitted(profile: DeviceProfile) -> DeviceProfile:
+    """The profile with the parameters of all models, and what is left of their families' points.
+
+    Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
+    """
+    with_parameters = replace(profile, parameters={thesis.NAME: thesis.fit(profile)}, residuals={})
+    return replace(with_parameters, residuals={thesis.NAME: _residuals(with_parameters)})
+
+
+def _residuals(profile: DeviceProfile) -> Mapping[str, tuple[float, ...]]:
+    """By family: the logarithm of fitted by measured, for the points that a fit goes through."""
+    found: dict[str, list[float]] = {}
+    for family, points in profile.families.items():
+        for point in points:
+            value = thesis.curve_ns(profile, family, point.series, point.x)
+            if value and point.mean_ns > 0:
+                found.setdefault(family, []).append(math.log(value / point.mean_ns))
+    return {family: tuple(values) for family, values in found.items()}

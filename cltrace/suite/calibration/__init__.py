@@ -1,0 +1,43 @@
+"""The calibration suite: families of probes, each of which isolates one cost.
+
+After Pöppl, Run time prediction for OpenCL (2014), chapter 5, and extended by what its models did not
+see: dispatch, occupancy, latencies, levels of caches, banks, atomics, barriers.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cltrace.suite.calibration import launches, memory, operations, sharing, transfers
+from cltrace.suite.calibration.probes import Effort, Family, Probe, Room
+
+__all__ = ["FAMILIES", "Effort", "Family", "Probe", "Room"]
+
+_THESIS: Final = "Pöppl 2014"
+_OURS: Final = ""
+
+_ALL: Final = (
+    Family("base", "Empty kernels", "work-items", f"{_THESIS}, 5.4", launches.base),
+    Family("groups", "Dispatch", "work-groups", _OURS, launches.group_counts),
+    Family("group-size", "Work-group size", "work-items", f"{_THESIS}, 5.6", launches.group_sizes),
+    Family("elementary", "Elements", "work-items", f"{_THESIS}, 5.8", operations.elementary),
+    Family("several-operations", "Several operations", "operations", f"{_THESIS}, 5.9",
+           operations.several),
+    Family("throughput", "Operations side by side", "operations", _OURS, operations.throughput),
+    Family("latency", "Operations one by one", "operations", _OURS, operations.latency),
+    Family("classes", "Classes of accesses", "work-items", f"{_THESIS}, 5.10-5.12", memory.classes),
+    Family("several-accesses", "Several accesses", "accesses", f"{_THESIS}, 5.13", memory.several),
+    Family("strides", "Strides", "elements", _OURS, memory.strides),
+    Family("global-banks", "Banks of the cache", "elements", _OURS, memory.banks),
+    Family("working-sets", "Working sets", "B", _OURS, memory.working_sets),
+    Family("scatters", "Random places", "B", _OURS, memory.scatters),
+    Family("chases", "Latency", "B", _OURS, memory.chases),
+    Family("loops", "Loops with a load", "trips", _OURS, memory.loops),
+    Family("local-banks", "Banks of local memory", "elements", _OURS, sharing.local_banks),
+    Family("atomics", "Atomics", "counters", _OURS, sharing.atomics),
+    Family("barriers", "Barriers", "barriers", _OURS, launches.barriers),
+    Family("occupancy", "Occupancy", "work-groups", _OURS, launches.occupancy),
+    Family("transfers", "Transfers", "B", f"{_THESIS}, 5.1", transfers.transfers),
+)  # fmt: skip
+
+FAMILIES: Final[Mapping[str, Family]] = {family.name: family for family in _ALL}
+"""The families by name, in the order in which they are measured."""

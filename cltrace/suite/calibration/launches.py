@@ -1,0 +1,101 @@
+"""What launches cost before they do anything: by work-items, by work-groups, by their size."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from cltrace.events.workloads import BufferInput, LocalInput, Workload
+from cltrace.suite.calibration.inputs import ring
+from cltrace.suite.calibration.probes import Effort, Probe, Room, powers
+
+_EMPTY = "__kernel void empty(__global float *m) { size_t i = get_global_id(0); (void)i; }"
+_DIVIDE = (
+    "__kernel void divide(__global float *m) { size_t i = get_global_id(0); m[i] = m[i] / 42.0f; }"
+)
+_HELD = """
+__kernel void held(__global const int *next, __global int *out, __local int *kept, int trips) {
+    int at = get_global_id(0) & 1023;
+    if (trips < 0) kept[get_local_id(0)] = at;
+    for (int i = 0; i < trips; ++i) at = next[at];
+    out[get_global_id(0)] = at;
+}
+"""
+_WAITING = """
+__kernel void waiting(__global float *m, __local float *kept, int trips) {
+    int mine = get_local_id(0);
+    float sum = m[get_global_id(0)];
+    for (int i = 0; i < trips; ++i) {
+        kept[mine] = sum;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        sum += kept[mine ^ 1];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    m[get_global_id(0)] = sum;
+}
+"""
+
+
+def base(room: Room) -> Iterator[Probe]:
+    """Empty kernels by work-items."""
+    group = room.usual_group()
+    for items in _sizes(room, 10, 26, 22):
+        yield Probe("empty", items, _one(_EMPTY, "empty", items, group, 4096))
+
+
+def group_counts(room: Room) -> Iterator[Probe]:
+    """Empty kernels by work-groups, of different sizes."""
+    for group in (32, 128, 1024):
+        if group <= room.most_group_items:
+            for groups in powers(6, _upper(room, 20, 12), 2):
+                work = _one(_EMPTY, "empty", group * groups, group, 4096)
+                yield Probe(f"groups of {group}", groups, work)
+
+
+def group_sizes(room: Room) -> Iterator[Probe]:
+    """A division of each element, by the size of work-groups."""
+    items = 1 << _upper(room, 20, 16)
+    for group in powers(0, 10):
+        if group <= room.most_group_items:
+            work = _one(_DIVIDE, "divide", items, group, 4 * items)
+            yield Probe("m[i] = m[i] / 42", group, work)
+
+
+def occupancy(room: Room) -> Iterator[Probe]:
+    """Dependent loads by how many work-groups are resident, which local memory limits."""
+    items = room.compute_units * (4096 if not room.is_cpu else 256)
+    group = room.usual_group(128)
+    for share in (0, 1, 2, 3, 4, 6, 8, 12, 16):
+        local = room.local_bytes // share - 512 if share else 4 * group
+        if room.is_cpu and share > 2:
+            continue
+        yield Probe("dependent loads", share, Workload(
+            _HELD, "held", (items // group * group,), (group,),
+            (BufferInput(4096, ring(1024)), BufferInput(4 * items),
+             LocalInput(max(local, 4 * group)), np.int32(256)),
+        ))  # fmt: skip
+
+
+def barriers(room: Room) -> Iterator[Probe]:
+    """Barriers by their number, for work-groups of different sizes."""
+    items = 1 << _upper(room, 20, 12)
+    for group in (64, 256, 1024):
+        if group <= room.most_group_items:
+            for trips in (8, 64):
+                yield Probe(f"groups of {group}", 2 * trips, Workload(
+                    _WAITING, "waiting", (items,), (group,),
+                    (BufferInput(4 * items), LocalInput(4 * group), np.int32(trips)),
+                ))  # fmt: skip
+
+
+def _sizes(room: Room, low: int, high: int, high_on_cpu: int) -> Iterable[int]:
+    step = 1 if room.effort is Effort.FULL else 4
+    return powers(low, high_on_cpu if room.is_cpu else high, step)
+
+
+def _upper(room: Room, on_gpu: int, on_cpu: int) -> int:
+    return on_cpu if room.is_cpu else on_gpu
+
+
+def _one(source: str, kernel: str, items: int, group: int, buffer_bytes: int) -> Workload:
+    group = min(group, items)
+    return Workload(source, kernel, (items,), (group,), (BufferInput(buffer_bytes),))

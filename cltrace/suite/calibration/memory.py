@@ -1,0 +1,218 @@
+"""What memory costs: by class of access, stride, width, working set, and what is scattered."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from cltrace.events.workloads import BufferInput, Workload
+from cltrace.suite.calibration.inputs import ring
+from cltrace.suite.calibration.probes import Effort, Probe, Room, powers
+
+_ACCESS: Final = """
+__kernel void access(__global const float *in, __global float *out) {{
+    size_t x = get_global_id(0);
+    out[x] = {reads};
+}}
+"""
+_LOCAL: Final = """
+__kernel void local_access(__global float *out) {{
+    __local float kept[1024];
+    size_t x = get_global_id(0), l = get_local_id(0);
+    kept[l] = x;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[x] = kept[l ^ 1];
+}}
+"""
+_SEVERAL: Final = """
+__kernel void several(__global float *m) {{
+    size_t i = get_global_id(0);
+    m[i] = 42.0f{reads};
+}}
+"""
+_STRIDED: Final = """
+__kernel void strided(__global const {type} *in, __global {type} *out, int stride, int mask) {{
+    int i = get_global_id(0);
+    {statement}
+}}
+"""
+_STREAM: Final = """
+__kernel void stream(__global const {type} *in, __global float *out, uint mask, int trips) {{
+    uint i = get_global_id(0);
+    float sum = 0;
+    for (int t = 0; t < trips; ++t) {{
+        {type} v = in[i & mask];
+        sum += {first};
+        i += get_global_size(0);
+    }}
+    out[get_global_id(0)] = sum;
+}}
+"""
+_SCATTERED: Final = """
+__kernel void scattered(__global {const} float *from, __global {other} float *to, uint mask) {{
+    uint i = get_global_id(0), at = i * 2654435761u;
+    at = (at ^ (at >> 15)) * 2246822519u;
+    at = (at ^ (at >> 13)) & mask;
+    {statement}
+}}
+"""
+_CHASE: Final = """
+__kernel void chase(__global const int *next, __global int *place, int trips) {
+    int at = place[0];
+    for (int t = 0; t < trips; ++t) at = next[at];
+    place[0] = at;
+}
+"""
+_ROWS: Final = """
+__kernel void rows(__global const float *in, __global float *out, int length) {
+    size_t i = get_global_id(0);
+    float sum = 0;
+    for (int k = 0; k < length; ++k) sum += in[i * length + k];
+    out[i] = sum;
+}
+__kernel void columns(__global const float *in, __global float *out, int length) {
+    size_t i = get_global_id(0), n = get_global_size(0);
+    float sum = 0;
+    for (int k = 0; k < length; ++k) sum += in[k * n + i];
+    out[i] = sum;
+}
+__kernel void same(__global const float *in, __global float *out, int length) {
+    float sum = get_global_id(0);
+    for (int k = 0; k < length; ++k) sum += in[k];
+    out[get_global_id(0)] = sum;
+}
+"""
+_CLASSES: Final = {
+    "constant": "in[0x3ff]",
+    "interval": "in[x & 0x3ff]",
+    "continuous": "in[x]",
+    "interval and constant": "in[x & 0x3ff] + in[0x3ff]",
+    "continuous and constant": "in[x] + in[0x3ff]",
+    "the same twice": "in[x] + in[x]",
+    "continuous and half": "in[x] + in[x >> 1]",
+    "complex": "in[(((x >> 11) & 2047) * 1103515245u + (x & 2047) * 12345u) % get_global_size(0)]",
+    "none": "1.0f",
+}
+
+
+def classes(room: Room) -> Iterator[Probe]:
+    """Accesses of the literature's classes, by elements."""
+    for name, reads in _CLASSES.items():
+        for items in _sizes(room):
+            source = _ACCESS.format(reads=reads)
+            buffer = BufferInput(4 * max(items, 1024))
+            yield Probe(name, items, _work(room, source, "access", items, (buffer, buffer)))
+    for items in _sizes(room):
+        work = _work(room, _LOCAL.format(), "local_access", items, (BufferInput(4 * items),))
+        yield Probe("local", items, work)
+
+
+def several(room: Room) -> Iterator[Probe]:
+    """Several accesses in a kernel."""
+    items = 1 << (16 if room.is_cpu else 20)
+    for count in powers(0, 6, 2 if room.effort is Effort.QUICK else 1):
+        reads = "".join(f" + m[i + {k}]" for k in range(count))
+        buffer = BufferInput(4 * (items + 64))
+        source = _SEVERAL.format(reads=reads)
+        yield Probe("neighbours", count, _work(room, source, "several", items, (buffer,)))
+
+
+def strides(room: Room) -> Iterator[Probe]:
+    """Reads and writes at equal distances, of different widths; distances beyond a sector waste it."""
+    items = 1 << (18 if room.is_cpu else 22)
+    widths = {"uchar": 1, "float": 4, "float4": 16}
+    for kind, width in widths.items():
+        for stride in powers(0, 5):
+            span = items * stride
+            buffer, small = BufferInput(width * span), BufferInput(width * items)
+            if width * span > room.most_buffer_bytes:
+                continue
+            numbers = (np.int32(stride), np.int32(-1))
+            read = _STRIDED.format(type=kind, statement="out[i] = in[i * stride];")
+            write = _STRIDED.format(type=kind, statement="out[i * stride] = in[i];")
+            yield Probe(f"read {kind}", stride, _work(
+                room, read, "strided", items, (buffer, small, *numbers)))  # fmt: skip
+            yield Probe(f"write {kind}", stride, _work(
+                room, write, "strided", items, (small, buffer, *numbers)))  # fmt: skip
+
+
+def banks(room: Room) -> Iterator[Probe]:
+    """Reads at equal distances within what a compute unit caches: what banks make of them."""
+    items = 1 << (14 if room.is_cpu else 20)
+    statement = (
+        "{type} sum = 0; for (int t = 0; t < 64; ++t)"
+        " sum += in[(get_local_id(0) * stride + t) & mask]; out[i] = sum;"
+    ).replace("{type}", "float")
+    source = _STRIDED.format(type="float", statement=statement)
+    for stride in (1, 2, 3, 4, 8, 16, 32):
+        inputs = (BufferInput(1 << 15), BufferInput(4 * items), np.int32(stride), np.int32(8191))
+        yield Probe("global", stride, _work(room, source, "strided", items, inputs))
+
+
+def working_sets(room: Room) -> Iterator[Probe]:
+    """The same number of reads from more and more memory, narrow and wide."""
+    items = room.compute_units * (64 if room.is_cpu else 2048)
+    largest = _largest(room)
+    for kind, width in (("float", 4), ("float4", 16)):
+        first = "v" if kind == "float" else "v.x + v.y + v.z + v.w"
+        source = _STREAM.format(type=kind, first=first)
+        for size in powers(14, largest, 4 if room.effort is Effort.QUICK else 1):
+            elements = size // width
+            trips = max((1 << (22 if room.is_cpu else 27)) // (items * width), 1)
+            inputs = (
+                BufferInput(size), BufferInput(4 * items), np.uint32(elements - 1), np.int32(trips)
+            )  # fmt: skip
+            yield Probe(f"read {kind}", size, _work(room, source, "stream", items, inputs))
+
+
+def scatters(room: Room) -> Iterator[Probe]:
+    """Reads and writes at random places in more and more memory."""
+    items = 1 << (16 if room.is_cpu else 22)
+    for name, const, other, statement in (
+        ("gather", "const", "", "to[i] = from[at];"),
+        ("scatter", "const", "", "to[at] = from[i];"),
+    ):
+        source = _SCATTERED.format(const=const, other=other, statement=statement)
+        for size in powers(12, _largest(room), 4 if room.effort is Effort.QUICK else 1):
+            near, far = BufferInput(4 * items), BufferInput(size)
+            buffers = (far, near) if name == "gather" else (near, far)
+            inputs = (*buffers, np.uint32(size // 4 - 1))
+            yield Probe(name, size, _work(room, source, "scattered", items, inputs))
+
+
+def chases(room: Room) -> Iterator[Probe]:
+    """One work-item that follows indices through more and more memory: the latency of each level.
+
+    Each run goes on where the last one stopped, so that what is too large for a cache is not found there.
+    """
+    step = 4 if room.effort is Effort.QUICK else 1
+    begin = BufferInput(4, lambda: np.zeros(1, np.int32))
+    for size in powers(12, min(_largest(room), 28), step):
+        inputs = (BufferInput(size, ring(size // 4, 32)), begin, np.int32(4096))
+        work = Workload(_CHASE, "chase", (1,), (1,), inputs)
+        yield Probe("one work-item", size, work)
+
+
+def loops(room: Room) -> Iterator[Probe]:
+    """Loops with one load: by rows, by columns, and all from one place, as the driver unrolls them."""
+    items = 1 << (12 if room.is_cpu else 18)
+    for kernel in ("rows", "columns", "same"):
+        for length in powers(2, 8, 2 if room.effort is Effort.QUICK else 1):
+            inputs = (BufferInput(4 * items * length), BufferInput(4 * items), np.int32(length))
+            yield Probe(kernel, length, _work(room, _ROWS, kernel, items, inputs))
+
+
+def _sizes(room: Room) -> list[int]:
+    return powers(10, 20 if room.is_cpu else 26, 5 if room.effort is Effort.QUICK else 2)
+
+
+def _largest(room: Room) -> int:
+    """The exponent of the largest buffer that is swept to."""
+    wanted = {Effort.QUICK: 26, Effort.FULL: 28 if room.is_cpu else 32}[room.effort]
+    return min(wanted, (room.most_buffer_bytes // 2).bit_length() - 1)
+
+
+def _work(
+    room: Room, source: str, kernel: str, items: int, inputs: tuple[BufferInput | np.generic, ...]
+) -> Workload:
+    return Workload(source, kernel, (items,), (min(room.usual_group(), items),), inputs)

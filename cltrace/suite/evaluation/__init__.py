@@ -1,0 +1,37 @@
+"""The evaluation suite: real kernels that nothing is fitted to, with references."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cltrace.suite.evaluation import grids, linear_algebra, many_bodies, orders
+from cltrace.suite.evaluation.cases import Case, CasesOf, Scale
+
+__all__ = ["EVALUATION", "Case", "Scale"]
+
+EVALUATION: Final[Mapping[str, CasesOf]] = {
+    "vectors": linear_algebra.vectors,
+    "vector-products": linear_algebra.vector_products,
+    "products": linear_algebra.products,
+    "transposes": linear_algebra.transposes,
+    "sparse": linear_algebra.sparse,
+    "five-points": grids.five_points,
+    "seven-points": grids.seven_points,
+    "convolution": grids.convolution,
+    "sobel": grids.sobel,
+    "median": grids.median,
+    "blur": grids.blur,
+    "bodies": many_bodies.bodies,
+    "nearest": many_bodies.nearest,
+    "options": many_bodies.options,
+    "fractal": many_bodies.fractal,
+    "random-points": many_bodies.random_points,
+    "searching": many_bodies.searching,
+    "polynomials": many_bodies.polynomials,
+    "reductions": orders.reductions,
+    "scans": orders.scans,
+    "sorting": orders.sorting,
+    "histograms": orders.histograms,
+    "fourier": orders.fourier,
+    "paths": orders.paths,
+}
+"""Makers of cases by the name of their subject. A case names its family."""

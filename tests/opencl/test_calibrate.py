@@ -1,0 +1,54 @@
+"""`cltrace calibrate` on a device."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cltrace.profile import read_profile
+from cltrace.suite.calibration import FAMILIES
+from tests.conftest import Runner
+
+COMMAND = [sys.executable, "-m", "cltrace", "calibrate", "--quick"]
+
+
+def test_a_calibration_is_interrupted_goes_on_and_is_fitted(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    partial = tmp_path / "mine.partial.json"
+    process = subprocess.Popen(
+        [*COMMAND, "--measure-only", str(path)], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not partial.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "goes on" in said
+    before = read_profile(partial)
+    assert 0 < len(before.families) < len(FAMILIES)
+
+    done = run("calibrate", "--quick", "--measure-only", str(path))
+    assert done.status == 0, done.stderr
+    assert not partial.exists()
+    measured = read_profile(path)
+    assert set(measured.families) == set(FAMILIES)
+    for name, points in before.families.items():
+        assert measured.families[name] == points
+    assert measured.parameters == {}
+
+    output = tmp_path / "fitted.json"
+    done = run("calibrate", "--from", str(path), "-o", str(output))
+    assert done.status == 0, done.stderr
+    assert "Costs" in done.stdout
+    assert read_profile(output).parameters["thesis"]
+
+
+@pytest.mark.parametrize("words", [["--device", "no such device"], ["--from", "missing.json"]])
+def test_what_is_not_there_is_said(run: Runner, words: list[str]) -> None:
+    done = run("calibrate", *words)
+    assert done.status == 2
+    assert len(done.stderr.splitlines()) == 1

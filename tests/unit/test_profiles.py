@@ -1,0 +1,208 @@
+"""Profiles of devices: files, names, what is fitted to them, and what is drawn."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cltrace.errors import ProfileError
+from cltrace.kernels import BufferArgument, count, parse
+from cltrace.kernels.cost_types import CostType
+from cltrace.measure.repetition import StopRule, repeated
+from cltrace.predict.calibration import doubts
+from cltrace.predict.curves import decay_through, knee_through, line_through
+from cltrace.predict.fitting import fitted
+from cltrace.predict.models import thesis
+from cltrace.predict.quotients import distance, quotient
+from cltrace.profile import (
+    ClockReading,
+    DeviceProfile,
+    load_profile,
+    profile_for,
+    profile_names,
+    read_profile,
+    write_profile,
+)
+from cltrace.report.profile_figures import draw_family
+from tests.conftest import Runner
+
+H200 = Path(__file__).parents[1] / "data" / "nvidia-h200-calibration.json"
+
+
+@pytest.fixture(scope="module")
+def measured() -> DeviceProfile:
+    return read_profile(H200)
+
+
+def test_a_profile_is_what_was_written(measured: DeviceProfile, tmp_path: Path) -> None:
+    write_profile(fitted(measured), tmp_path / "one.json")
+    first = read_profile(tmp_path / "one.json")
+    write_profile(first, tmp_path / "two.json")
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    assert first.device == measured.device
+    assert first.families == measured.families
+    assert {path.name for path in tmp_path.iterdir()} == {"one.json", "two.json"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda _: [], "is no profile"),
+        (lambda one: {**one, "cltrace_profile": 99}, "newer"),
+        (lambda one: {**one, "device": {}}, "damaged"),
+        (lambda one: {**one, "families": {"base": [[1, 2]]}}, "damaged"),
+        (lambda one: {**one, "device": {**one["device"], "compute_units": "many"}}, "damaged"),
+        (lambda one: {**one, "families": []}, "damaged"),
+    ],
+)
+def test_what_is_no_profile_is_one_line(
+    change: Callable[[Any], Any], words: str, tmp_path: Path, run: Runner
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(change(json.loads(H200.read_bytes()))))
+    with pytest.raises(ProfileError, match=words):
+        read_profile(path)
+    done = run("profile", "show", str(path))
+    assert done.status == 2
+    assert len(done.stderr.splitlines()) == 1
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_bytes(raw)
+    with pytest.raises(ProfileError):
+        read_profile(path)
+
+
+def test_a_users_profile_stands_before_a_shipped_one(
+    measured: DeviceProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert load_profile("nvidia-h200").device.name == "NVIDIA H200"
+    own = replace(measured, notes=("mine",))
+    write_profile(own, tmp_path / "cltrace" / "profiles" / "nvidia-h200.json")
+    assert load_profile("nvidia-h200").notes == ("mine",)
+    assert profile_for(measured.device).notes == ("mine",)
+    assert "nvidia-h200" in profile_names()
+    with pytest.raises(ProfileError, match="nvidia-h200"):
+        load_profile("nothing-like-it")
+    with pytest.raises(ProfileError, match="calibrate"):
+        profile_for(replace(measured.device, name="another"))
+
+
+@given(
+    st.floats(1e-4, 1e3), st.floats(0, 1e6), st.lists(st.floats(1, 1e8), min_size=3, max_size=20)
+)
+def test_a_line_is_found_again(slope: float, constant: float, xs: list[float]) -> None:
+    assume(max(xs) > 2 * min(xs))
+    line = line_through(xs, [slope * x + constant for x in xs])
+    for x in xs:
+        assert line(x) == pytest.approx(slope * x + constant, rel=1e-4)
+
+
+def test_small_points_of_a_line_count_as_much_as_large_ones() -> None:
+    line = line_through([1, 10, 1e6], [11, 20, 2e6])
+    assert line(1) == pytest.approx(11, rel=0.35)
+
+
+def test_a_knee_is_found_again() -> None:
+    xs = [1, 2, 4, 8, 16, 32, 64]
+    knee = knee_through(xs, [100 + 5 * max(x - 10, 0) for x in xs])
+    assert knee.saturation == pytest.approx(10, rel=0.1)
+    assert knee(64) == pytest.approx(370, rel=0.03)
+
+
+def test_a_decay_is_found_again() -> None:
+    xs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+    ys = [900 * np.exp(-x / 3) + 60 * np.exp(-x / 40) + 10 for x in xs]
+    decay = decay_through(xs, ys)
+    assert [decay(x) for x in xs] == pytest.approx(ys, rel=0.03)
+
+
+def test_the_thesis_model_of_a_real_calibration(measured: DeviceProfile) -> None:
+    profile = fitted(measured)
+    model = thesis.model(profile)
+    residuals = [abs(one) for values in profile.residuals[thesis.NAME].values() for one in values]
+    assert np.median(residuals) < 0.1
+    assert model.group_factor(1024) == pytest.approx(1.0)
+    assert model.group_factor(1) > 50
+    program = parse("__kernel void k(__global float *a) { a[get_global_id(0)] *= 2.0f; }")
+    counts = count(program, "k", (1 << 24,), (256,), [BufferArgument(4 << 24)])
+    parts = {part.type: part for part in model.parts(counts)}
+    assert parts[CostType.BASE].time_ns > 0
+    assert model.duration_ns(counts) == pytest.approx(sum(p.time_ns for p in parts.values()))
+    assert 20_000 < model.duration_ns(counts) < 200_000
+
+
+def test_a_profile_that_lacks_a_family_is_not_fitted(measured: DeviceProfile) -> None:
+    families = {name: rows for name, rows in measured.families.items() if name != "classes"}
+    with pytest.raises(ProfileError, match="classes"):
+        fitted(replace(measured, families=families))
+    with pytest.raises(ProfileError, match="not fitted"):
+        thesis.model(measured)
+
+
+def test_noise_and_a_lowered_clock_are_said(measured: DeviceProfile) -> None:
+    assert doubts(measured) == ()
+    noisy = {
+        name: tuple(replace(point, is_settled=False) for point in rows)
+        for name, rows in measured.families.items()
+    }
+    assert "noisy" in doubts(replace(measured, families=noisy))[0]
+    clocks = (ClockReading(0.0, 1980, 40), ClockReading(1.0, 1500, 90))
+    throttled = replace(measured, provenance=replace(measured.provenance, clocks=clocks))
+    assert "1980 to 1500" in doubts(throttled)[0]
+
+
+@given(st.floats(1e-3, 1e9), st.floats(1e-3, 1e9))
+def test_a_distance_is_one_or_more_and_the_same_both_ways(predicted: float, actual: float) -> None:
+    p, a = np.asarray([predicted]), np.asarray([actual])
+    assert distance(p, a)[0] >= 1.0
+    assert distance(p, a)[0] == pytest.approx(distance(a, p)[0])
+    assert quotient(p, a)[0] == pytest.approx(predicted / actual)
+
+
+def test_repeating_ends_when_the_mean_is_known() -> None:
+    values = iter([100.0] * 100)
+    sample = repeated(lambda: next(values), StopRule(fewest=5, warm_runs=3))
+    assert (sample.runs, sample.mean_ns, sample.is_settled) == (5, 100.0, True)
+
+
+def test_repeating_ends_when_time_is_up() -> None:
+    ticks = iter(range(1000))
+    values = iter([1.0, 1000.0] * 500)
+    rule = StopRule(fewest=2, most=400, most_s=10.0, warm_runs=0, relative_error=1e-6)
+    sample = repeated(lambda: next(values), rule, clock=lambda: float(next(ticks)))
+    assert not sample.is_settled
+    assert sample.runs == 12
+    assert sample.standard_error_ns == pytest.approx(sample.deviation_ns / 12**0.5)
+
+
+@pytest.mark.parametrize("family", ["base", "elementary", "occupancy"])
+def test_figures_are_drawn(measured: DeviceProfile, family: str, tmp_path: Path) -> None:
+    path = draw_family(fitted(measured), family, tmp_path)
+    text = path.read_text()
+    assert text.startswith("<?xml")
+    assert "NVIDIA H200" in text
+
+
+def test_profiles_are_listed_shown_and_compared(run: Runner, tmp_path: Path) -> None:
+    assert "NVIDIA H200" in run("profile", "list").stdout
+    shown = run("profile", "show", str(H200), "--format", "json")
+    families = {row["family"] for row in json.loads(shown.stdout)["families"]}
+    assert {"base", "elementary", "transfers"} <= families
+    compared = run("profile", "compare", str(H200), "nvidia-h200", "--format", "json")
+    ratios = [row["ratio_1"] for row in json.loads(compared.stdout)["series"]]
+    assert len(ratios) > 100
+    drawn = run("profile", "plot", str(H200), "--family", "base", "-o", str(tmp_path))
+    assert (tmp_path / "nvidia-h200-base.svg").is_file()
+    assert "nvidia-h200-base.svg" in drawn.stdout
+    for words in (("show",), ("compare", "one"), ("list", "one"), ("plot", "a", "b")):
+        assert run("profile", *words).status == 2
