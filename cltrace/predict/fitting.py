@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cltrace.predict.models import thesis
+from cltrace.predict.models import MODELS
+from cltrace.predict.models.thesis import THESIS, curve_ns
 from cltrace.profile import DeviceProfile
 
 
@@ -13,8 +14,9 @@ def fitted(profile: DeviceProfile) -> DeviceProfile:
 
     Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
     """
-    with_parameters = replace(profile, parameters={thesis.NAME: thesis.fit(profile)}, residuals={})
-    return replace(with_parameters, residuals={thesis.NAME: _residuals(with_parameters)})
+    parameters = {name: model.fit(profile) for name, model in MODELS.items()}
+    with_parameters = replace(profile, parameters=parameters, residuals={})
+    return replace(with_parameters, residuals={THESIS.name: _residuals(with_parameters)})
 
 
 def _residuals(profile: DeviceProfile) -> Mapping[str, tuple[float, ...]]:
@@ -22,7 +24,7 @@ def _residuals(profile: DeviceProfile) -> Mapping[str, tuple[float, ...]]:
     found: dict[str, list[float]] = {}
     for family, points in profile.families.items():
         for point in points:
-            value = thesis.curve_ns(profile, family, point.series, point.x)
+            value = curve_ns(profile, family, point.series, point.x)
             if value and point.mean_ns > 0:
                 found.setdefault(family, []).append(math.log(value / point.mean_ns))
     return {family: tuple(values) for family, values in found.items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cltrace.errors import OutputError
-from cltrace.predict.models import thesis
+from cltrace.predict.models.thesis import THESIS, curve_ns
 from cltrace.profile import DeviceProfile
 from cltrace.suite.calibration import FAMILIES
 
@@ -74,12 +74,12 @@ def _draw(axis: "Axes", profile: DeviceProfile, family: str, name: str) -> None:
         capsize=2,
         label=name,
     )
-    if thesis.NAME not in profile.parameters:
+    if THESIS.name not in profile.parameters:
         return
     known = [
         (point.x, value / 1e3)
         for point in points
-        if (value := thesis.curve_ns(profile, family, name, point.x)) is not None
+        if (value := curve_ns(profile, family, name, point.x)) is not None
     ]
     if known:
         color = drawn.lines[0].get_color()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cltrace.predict.measurements import read_measurements
 from cltrace.profile import read_profile
 from cltrace.suite.calibration import FAMILIES
 from tests.conftest import Runner
@@ -52,3 +53,18 @@ def test_what_is_not_there_is_said(run: Runner, words: list[str]) -> None:
     done = run("calibrate", *words)
     assert done.status == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_set_is_measured_here_and_predicted_there(run: Runner, tmp_path: Path) -> None:
+    words = ["accuracy", "--set", "unrestricted", "--samples", "6", "--seed", "3", "--cold"]
+    done = run(*words, "--measure-only", "set.json")
+    assert done.status == 0, done.stderr
+    measured = read_measurements(tmp_path / "set.json")
+    assert len(measured.timings) == 6
+    for timing in measured.timings:
+        assert timing.first_ns
+        assert timing.second_ns
+        assert timing.cold_ns
+    done = run("accuracy", "--from", "set.json", "--profile", "pocl-cpu")
+    assert done.status == 0, done.stderr
+    assert "measured again" in done.stdout

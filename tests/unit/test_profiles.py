@@ -18,7 +18,7 @@ from cltrace.measure.repetition import StopRule, repeated
 from cltrace.predict.calibration import doubts
 from cltrace.predict.curves import decay_through, knee_through, line_through
 from cltrace.predict.fitting import fitted
-from cltrace.predict.models import thesis
+from cltrace.predict.models.thesis import THESIS
 from cltrace.predict.quotients import distance, quotient
 from cltrace.profile import (
     ClockReading,
@@ -128,8 +128,8 @@ def test_a_decay_is_found_again() -> None:
 
 def test_the_thesis_model_of_a_real_calibration(measured: DeviceProfile) -> None:
     profile = fitted(measured)
-    model = thesis.model(profile)
-    residuals = [abs(one) for values in profile.residuals[thesis.NAME].values() for one in values]
+    model = THESIS.fitted(profile)
+    residuals = [abs(one) for values in profile.residuals[THESIS.name].values() for one in values]
     assert np.median(residuals) < 0.1
     assert model.group_factor(1024) == pytest.approx(1.0)
     assert model.group_factor(1) > 50
@@ -137,8 +137,10 @@ def test_the_thesis_model_of_a_real_calibration(measured: DeviceProfile) -> None
     counts = count(program, "k", (1 << 24,), (256,), [BufferArgument(4 << 24)])
     parts = {part.type: part for part in model.parts(counts)}
     assert parts[CostType.BASE].time_ns > 0
-    assert model.duration_ns(counts) == pytest.approx(sum(p.time_ns for p in parts.values()))
-    assert 20_000 < model.duration_ns(counts) < 200_000
+    assert model.predict(counts).duration_ns == pytest.approx(
+        sum(p.time_ns for p in parts.values())
+    )
+    assert 20_000 < model.predict(counts).duration_ns < 200_000
 
 
 def test_a_profile_that_lacks_a_family_is_not_fitted(measured: DeviceProfile) -> None:
@@ -146,7 +148,7 @@ def test_a_profile_that_lacks_a_family_is_not_fitted(measured: DeviceProfile) ->
     with pytest.raises(ProfileError, match="classes"):
         fitted(replace(measured, families=families))
     with pytest.raises(ProfileError, match="not fitted"):
-        thesis.model(measured)
+        THESIS.fitted(measured)
 
 
 def test_noise_and_a_lowered_clock_are_said(measured: DeviceProfile) -> None:

@@ -1,1 +1,14 @@
 """The models: each predicts how long a launch takes, from its counts and a device's profile."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cltrace.predict.models.prediction import FittedModel, Model, Part, Prediction
+from cltrace.predict.models.roofline import RooflineModel
+from cltrace.predict.models.thesis import THESIS
+
+__all__ = ["MODELS", "FittedModel", "Model", "Part", "Prediction"]
+
+_ALL: Final[tuple[Model, ...]] = (THESIS, RooflineModel())
+MODELS: Final[Mapping[str, Model]] = {model.name: model for model in _ALL}
+"""The models by name."""

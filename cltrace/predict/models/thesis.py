@@ -14,9 +14,9 @@ from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.cost_types import CostType, TypeCount, cost_types
 from cltrace.predict.curves import Decay, Knee, Line, decay_through, knee_through, line_through
+from cltrace.predict.models.prediction import Part, Prediction
 from cltrace.profile import DeviceProfile, Parameter
 
-NAME: Final = "thesis"
 _ELEMENTS: Final[Mapping[CostType, tuple[str, str, str]]] = {
     CostType.INT_PLUS: ("elementary", "int +", "int copy"),
     CostType.INT_MINUS: ("elementary", "int -", "int copy"),
@@ -51,7 +51,7 @@ class TypeTime:
 
 
 @dataclass(frozen=True, slots=True)
-class ThesisModel:
+class Thesis:
     """The fitted equations. `lines` are by cost type, over work-items, in ns."""
 
     lines: Mapping[CostType, Line]
@@ -72,9 +72,11 @@ class ThesisModel:
             for row in cost_types(counts)
         )
 
-    def duration_ns(self, counts: KernelCounts) -> float:
-        """How long a launch takes."""
-        return sum(part.time_ns for part in self.parts(counts))
+    def predict(self, counts: KernelCounts) -> Prediction:
+        """The sum of what all cost types take."""
+        parts = tuple(Part(str(part.type), part.time_ns) for part in self.parts(counts))
+        limiter = max(parts, key=lambda part: part.time_ns).name
+        return Prediction(sum(part.time_ns for part in parts), limiter, parts)
 
     def _time_ns(self, row: TypeCount, items: int) -> float:
         line = self.lines.get(row.type)
@@ -92,32 +94,39 @@ class ThesisModel:
         return min(1.0 / number + self.accesses, 1.0)
 
 
-def fit(profile: DeviceProfile) -> Mapping[str, Parameter]:
-    """The model's parameters from a calibration. Raises: `ProfileError` if it lacks a family."""
-    found = dict(_lines(profile))
-    group = _group(profile)
-    for name in ("b1", "t1", "b2", "t2", "y0"):
-        unit = "work-items" if name.startswith("t") else "ns"
-        found[f"group {name}"] = Parameter(getattr(group, name), unit, 0.0, "group-size")
-    knee = _knee(profile)
-    found["saturation"] = Parameter(knee.saturation, "operations", 0.0, "several-operations")
-    found["accesses"] = Parameter(_accesses(profile), "", 0.0, "several-accesses")
-    return found
+class ThesisModel:
+    """The thesis's model as a kind of model."""
+
+    name = "thesis"
+
+    def fit(self, profile: DeviceProfile) -> Mapping[str, Parameter]:
+        """Lines by cost type, and the factors."""
+        found = dict(_lines(profile))
+        group = _group(profile)
+        for name in ("b1", "t1", "b2", "t2", "y0"):
+            unit = "work-items" if name.startswith("t") else "ns"
+            found[f"group {name}"] = Parameter(getattr(group, name), unit, 0.0, "group-size")
+        knee = _knee(profile)
+        found["saturation"] = Parameter(knee.saturation, "operations", 0.0, "several-operations")
+        found["accesses"] = Parameter(_accesses(profile), "", 0.0, "several-accesses")
+        return found
+
+    def fitted(self, profile: DeviceProfile) -> Thesis:
+        """The equations of a device."""
+        known = profile.parameters.get(self.name)
+        if known is None:
+            raise ProfileError("the profile is not fitted: cltrace calibrate --from FILE does that")
+        lines = {
+            kind: Line(known[f"{kind} each"].value, known[f"{kind} constant"].value, 0.0, 0.0)
+            for kind in CostType
+            if f"{kind} each" in known
+        }
+        group = Decay(*(known[f"group {name}"].value for name in ("b1", "t1", "b2", "t2", "y0")))
+        sizes = [int(point.x) for point in profile.points("group-size")]
+        return Thesis(lines, group, max(sizes), known["saturation"].value, known["accesses"].value)
 
 
-def model(profile: DeviceProfile) -> ThesisModel:
-    """The model that a profile holds the parameters of. Raises: `ProfileError` if it has none."""
-    known = profile.parameters.get(NAME)
-    if known is None:
-        raise ProfileError("the profile is not fitted: cltrace calibrate --from FILE does that")
-    lines = {
-        kind: Line(known[f"{kind} each"].value, known[f"{kind} constant"].value, 0.0, 0.0)
-        for kind in CostType
-        if f"{kind} each" in known
-    }
-    group = Decay(*(known[f"group {name}"].value for name in ("b1", "t1", "b2", "t2", "y0")))
-    sizes = [int(point.x) for point in profile.points("group-size")]
-    return ThesisModel(lines, group, max(sizes), known["saturation"].value, known["accesses"].value)
+THESIS: Final = ThesisModel()
 
 
 def _lines(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
@@ -180,7 +189,7 @@ def _accesses(profile: DeviceProfile) -> float:
 
 def curve_ns(profile: DeviceProfile, family: str, series: str, x: float) -> float | None:
     """What the model says of a probe: the fit of its family at x. None where it has none."""
-    fitted = model(profile)
+    fitted = THESIS.fitted(profile)
     match family:
         case "base":
             return fitted.lines[CostType.BASE](x)

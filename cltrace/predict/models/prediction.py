@@ -1,0 +1,46 @@
+"""What a model says of a launch, and what a model is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from cltrace.kernels import KernelCounts
+from cltrace.profile import DeviceProfile, Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a launch's time, in ns, by the name of what takes it."""
+
+    name: str
+    time_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """How long a launch takes, in ns, of which parts, and which of them limits it."""
+
+    duration_ns: float
+    limiter: str
+    parts: tuple[Part, ...]
+
+
+class FittedModel(Protocol):
+    """A model with the costs of a device."""
+
+    def predict(self, counts: KernelCounts) -> Prediction:
+        """What a launch takes that has to do what `counts` says."""
+
+
+class Model(Protocol):
+    """A kind of model: what it makes of a calibration, and what it then predicts."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in profiles and on the command line."""
+
+    def fit(self, profile: DeviceProfile) -> Mapping[str, Parameter]:
+        """Its parameters from what was measured. Raises: `ProfileError` if a family is missing."""
+
+    def fitted(self, profile: DeviceProfile) -> FittedModel:
+        """The model of a profile that has its parameters. Raises: `ProfileError` if it has none."""

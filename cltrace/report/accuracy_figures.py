@@ -1,0 +1,65 @@
+"""Figures of accuracy: histograms of quotients and distances, and curves over work-items."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from cltrace.errors import OutputError
+from cltrace.predict.accuracy import SHORT_NS, Evaluated
+from cltrace.predict.measurements import Measurements
+from cltrace.predict.quotients import distance, quotient
+
+if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
+    from matplotlib.figure import Figure
+
+_BINS: Final = 40
+
+
+def draw_accuracy(measurements: Measurements, found: Evaluated, directory: Path) -> Iterator[Path]:
+    """The paths of the figures that are drawn: `SET-histograms.svg` and `SET-times.svg`.
+
+    Raises: `OutputError`.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load
+
+    long = found.measured_ns >= SHORT_NS
+    histograms = Figure(figsize=(7.0, 2.3 * len(found.predicted_ns)), layout="constrained")
+    axes = histograms.subplots(len(found.predicted_ns), 2, squeeze=False)
+    for (left, right), (name, predicted) in zip(axes, found.predicted_ns.items(), strict=True):
+        known = long & ~np.isnan(predicted)
+        q = quotient(predicted[known], found.measured_ns[known])
+        d = distance(predicted[known], found.measured_ns[known])
+        left.hist(np.clip(q, 0.0, 3.0), bins=_BINS, range=(0.0, 3.0), color="#4477aa")
+        right.hist(np.clip(d, 1.0, 4.0), bins=_BINS, range=(1.0, 4.0), color="#4477aa")
+        left.axvline(1.0, color="black", linewidth=0.6)
+        left.set_title(f"{name}: predicted / measured", fontsize=9)
+        right.set_title(f"{name}: distance", fontsize=9)
+    yield _written(histograms, directory / f"{measurements.set_name}-histograms.svg")
+    times = Figure(figsize=(3.4 * len(found.predicted_ns), 3.4), layout="constrained")
+    for axis, (name, predicted) in zip(
+        times.subplots(1, len(found.predicted_ns), squeeze=False)[0],
+        found.predicted_ns.items(),
+        strict=True,
+    ):
+        both = np.concatenate([found.measured_ns, predicted[~np.isnan(predicted)]]) / 1e3
+        ends = [float(both.min()), float(both.max())]
+        axis.plot(ends, ends, color="black", linewidth=0.6)
+        axis.plot(found.measured_ns / 1e3, predicted / 1e3, ".", markersize=2, color="#4477aa")
+        axis.set(xscale="log", yscale="log", xlabel="measured, µs", ylabel="predicted, µs")
+        axis.set_title(name, fontsize=9)
+    yield _written(times, directory / f"{measurements.set_name}-times.svg")
+
+
+def _written(figure: "Figure", path: Path) -> Path:
+    for axis in figure.axes:
+        axis.tick_params(labelsize=7)
+        for side in ("top", "right"):
+            axis.spines[side].set_visible(False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None})
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+    return path

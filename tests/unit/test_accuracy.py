@@ -1,0 +1,135 @@
+"""Sets, measurements of them, and the scores of models."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cltrace.errors import ProfileError
+from cltrace.predict.accuracy import Evaluated, Score, evaluated, scores
+from cltrace.predict.measurements import read_measurements, write_measurements
+from cltrace.predict.models import MODELS
+from cltrace.predict.sets import SetName, launches_of
+from cltrace.profile import load_profile
+from tests.conftest import Runner
+
+DATA = Path(__file__).parents[1] / "data"
+H200 = load_profile("nvidia-h200").device
+CPU = load_profile("pocl-cpu").device
+
+
+def evaluated_with(predicted: list[float], measured: list[float], again: list[float]) -> Evaluated:
+    return Evaluated(
+        families=tuple(str(number % 3) for number in range(len(measured))),
+        measured_ns=np.asarray(measured),
+        again_ns=np.asarray(again),
+        predicted_ns={"thesis": np.asarray(predicted)},
+        refused={},
+    )
+
+
+def by_name(found: Evaluated) -> dict[str, Score]:
+    return {score.name: score for score in scores(found)}
+
+
+def test_scores_are_what_they_are_called() -> None:
+    measured = [20_000.0, 40_000.0, 80_000.0, 5_000.0]
+    found = evaluated_with([40_000.0, 80_000.0, 160_000.0, 8_000.0], measured, measured)
+    score = by_name(found)["thesis"]
+    assert (score.launches, score.short) == (3, 1)
+    assert (score.mean.value, score.deviation.value) == (2.0, 0.0)
+    assert (score.mean.low, score.mean.high) == (2.0, 2.0)
+    assert score.median_distance == score.p90 == score.p99 == 2.0
+    assert score.mape == pytest.approx(1.0)
+    assert score.within == 0.0
+    assert score.short_error_ns == 3_000.0
+    without = by_name(found)["thesis without bias"]
+    assert (without.mean.value, without.within) == (1.0, 1.0)
+    assert without.geometric == pytest.approx(1e-4)
+    assert by_name(found)["measured again"].mape == 0.0
+
+
+def test_too_short_and_too_long_are_equally_far() -> None:
+    measured = [100_000.0] * 3
+    shorter = by_name(evaluated_with([50_000.0] * 3, measured, measured))["thesis"]
+    longer = by_name(evaluated_with([200_000.0] * 3, measured, measured))["thesis"]
+    assert shorter.median_distance == longer.median_distance == 2.0
+    assert shorter.mean.value == 0.5
+
+
+def test_what_cannot_be_counted_is_scored_by_the_mean_of_times() -> None:
+    measured = [20_000.0, 80_000.0]
+    found = evaluated_with([20_000.0, np.nan], measured, measured)
+    score = by_name(found)["thesis"]
+    assert score.launches == 2
+    assert score.p99 == pytest.approx(2.0, rel=0.05)
+
+
+@given(st.lists(st.floats(1e4, 1e9), min_size=2, max_size=30), st.floats(0.2, 5.0))
+def test_intervals_hold_the_value(measured: list[float], factor: float) -> None:
+    found = evaluated_with([one * factor for one in measured], measured, measured)
+    score = by_name(found)["thesis"]
+    assert score.mean.low <= score.mean.value * (1 + 1e-9)
+    assert score.mean.value <= score.mean.high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", list(SetName))
+def test_a_set_is_made_again_from_its_name_and_seed(name: SetName) -> None:
+    first, again = (launches_of(name, 24, 5, CPU) for _ in range(2))
+    assert [(one.family, one.name) for one in first] == [(one.family, one.name) for one in again]
+    assert [one.work.source for one in first] == [one.work.source for one in again]
+    other = launches_of(name, 24, 6, CPU)
+    assert [one.name for one in first] != [one.name for one in other]
+    assert len({(one.family, one.name) for one in first}) == len(first)
+
+
+def test_sizes_are_those_of_the_device() -> None:
+    for device, least, most in ((H200, 1 << 11, 1 << 26), (CPU, 1 << 10, 1 << 20)):
+        sizes = [one.work.work_items for one in launches_of(SetName.RESTRICTED, 400, 1, device)]
+        assert (min(sizes), max(sizes)) == (least, most)
+    for one in launches_of(SetName.SUITE, 1 << 20, 1, H200):
+        assert one.work.buffer_bytes <= H200.global_bytes // 2
+
+
+def test_recorded_measurements_are_predicted(tmp_path: Path) -> None:
+    recorded = read_measurements(DATA / "h200-restricted.json")
+    few = replace(recorded, timings=recorded.timings[:12])
+    found = evaluated(few, load_profile("nvidia-h200"))
+    assert set(found.predicted_ns) == set(MODELS)
+    assert not found.refused
+    for values in found.predicted_ns.values():
+        assert (values > 1_000).all()
+    unknown = replace(few, timings=(replace(few.timings[0], name="no such launch"),))
+    assert list(evaluated(unknown, load_profile("nvidia-h200")).refused) == ["no such launch"]
+    write_measurements(few, tmp_path / "again.json")
+    assert read_measurements(tmp_path / "again.json") == few
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cltrace_measurements": 7}', "nothing"])
+def test_what_holds_no_measurements_is_one_line(text: str, tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(ProfileError):
+        read_measurements(tmp_path / "bad.json")
+    done = run("accuracy", "--from", "bad.json")
+    assert done.status == 2
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_recorded_measurements_are_reported_and_drawn(run: Runner, tmp_path: Path) -> None:
+    stored = json.loads((DATA / "h200-suite.json").read_text())
+    quick = [row for row in stored["timings"] if row[1] in {"vectors", "polynomials", "scan"}]
+    stored["timings"] = quick[:16]
+    (tmp_path / "few.json").write_text(json.dumps(stored))
+    words = ["accuracy", "--from", "few.json", "--profile", "nvidia-h200"]
+    shown = run(*words, "--plot", str(tmp_path), "--format", "json")
+    assert shown.status == 0, shown.stderr
+    report = json.loads(shown.stdout)
+    models = [row["model"] for row in report["scores"]]
+    assert models == [*MODELS, "thesis without bias", "measured again"]
+    assert {row["family"] for row in report["families"]} <= {"vectors", "polynomials", "scan"}
+    assert (tmp_path / "suite-histograms.svg").is_file()
+    assert (tmp_path / "suite-times.svg").is_file()
