@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ import numpy as np
 from cltrace.commands.argument_types import positive
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import opened
-from cltrace.errors import UsageError
+from cltrace.errors import ProfileError, UsageError
 from cltrace.kernels import (
     Argument,
     BufferArgument,
@@ -24,11 +25,16 @@ from cltrace.kernels import (
     parse,
 )
 from cltrace.kernels.traced import traced_launches, usual_local_size
+from cltrace.predict.counting import machine_of
+from cltrace.predict.models.thesis import THESIS, Thesis
+from cltrace.profile import DeviceProfile, load_profile, profile_names, read_profile
 from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report
 from cltrace.report.traced_kernel import launch_report
+from cltrace.trace.reader import Trace
 
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
+_DEVICES: Final = "SELECT DISTINCT platform, name, compute_units, driver_version FROM v_device"
 _SCALES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _ELEMENT_BYTES: Final = {
     "char": 1,
@@ -66,6 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-I", dest="include", metavar="DIR", action="append", default=[], help="where headers are"
     )
     parser.add_argument(
+        "--profile",
+        metavar="PROFILE",
+        help="count for the device of a profile, with times (default, of a trace: its device's)",
+    )
+    parser.add_argument(
         "--cpu",
         metavar="CORES",
         type=positive,
@@ -79,14 +90,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print what kernels have to do."""
-    machine = Machine() if arguments.cpu is None else Machine.of_cpu(arguments.cpu)
+    wanted: str | None = arguments.profile
+    profile = load_profile(wanted) if wanted is not None else None
     if arguments.file.suffix in {".cl", ".ocl", ".clh"}:
-        documents: Iterable[Document] = _of_source(arguments, machine)
+        documents: Iterable[Document] = _of_source(arguments, profile)
     else:
-        documents = _of_trace(arguments, machine)
+        documents = _of_trace(arguments, profile)
     for document in documents:
         print_document(document, color=arguments.color, form=arguments.format)
     return 0
+
+
+def _machine(arguments: argparse.Namespace, profile: DeviceProfile | None) -> Machine:
+    if arguments.cpu is not None:
+        return Machine.of_cpu(arguments.cpu)
+    return Machine() if profile is None else machine_of(profile.device)
+
+
+def _costs(profile: DeviceProfile | None) -> Thesis | None:
+    return THESIS.fitted(profile) if profile is not None else None
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -96,7 +118,7 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(positive(part.strip()) for part in parts)
 
 
-def _of_source(arguments: argparse.Namespace, machine: Machine) -> Iterable[Document]:
+def _of_source(arguments: argparse.Namespace, profile: DeviceProfile | None) -> Iterable[Document]:
     try:
         source = arguments.file.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
@@ -113,8 +135,9 @@ def _of_source(arguments: argparse.Namespace, machine: Machine) -> Iterable[Docu
     given = dict(_given(text) for text in arguments.arg)
     for name in names:
         values = _values(program, name, given, arguments.global_size)
+        machine = _machine(arguments, profile)
         counts = count(program, name, arguments.global_size, local, values, machine=machine)
-        yield kernel_report(program, counts)
+        yield kernel_report(program, counts, _costs(profile))
 
 
 def _given(text: str) -> tuple[str, str]:
@@ -182,8 +205,10 @@ def _contents(path: str) -> BufferArgument:
     return BufferArgument(array.nbytes, array)
 
 
-def _of_trace(arguments: argparse.Namespace, machine: Machine) -> Iterable[Document]:
+def _of_trace(arguments: argparse.Namespace, profile: DeviceProfile | None) -> Iterable[Document]:
     with opened(arguments.file) as trace:
+        if profile is None:
+            profile = _profile_of(trace)
         launches = [
             launch
             for launch in traced_launches(trace)
@@ -192,5 +217,29 @@ def _of_trace(arguments: argparse.Namespace, machine: Machine) -> Iterable[Docum
     if not launches:
         raise UsageError(f"{arguments.file} has no launch of {arguments.kernel} with its arguments")
     launches.sort(key=lambda launch: -launch.calls)
+    machine, costs = _machine(arguments, profile), _costs(profile)
     for launch in launches[: arguments.top]:
-        yield launch_report(launch, machine)
+        yield launch_report(launch, machine, costs)
+
+
+def _profile_of(trace: Trace) -> DeviceProfile | None:
+    """The profile of the device that a trace was recorded on, if it has one alone and it is known."""
+    devices = list(trace.iterate(_DEVICES))
+    if len(devices) != 1:
+        return None
+    platform, name, units, driver = devices[0]
+    for path in profile_names().values():
+        try:
+            known = read_profile(path)
+        except ProfileError:
+            continue  # `cltrace profile list` names it
+        wanted = replace(
+            known.device,
+            platform=str(platform),
+            name=str(name),
+            compute_units=units if isinstance(units, int) else 0,
+            driver=str(driver),
+        )
+        if known.matches(wanted) and known.parameters:
+            return known
+    return None

@@ -8,25 +8,28 @@ from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.cost_types import cost_types
 from cltrace.kernels.counts.records import Assumption, Estimate, KernelCounts, LineCount
 from cltrace.kernels.program import Kernel, Program
+from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 
 _MAIN: Final = "program.cl"
 
 
-def kernel_report(program: Program, counts: KernelCounts) -> Document:
-    """All that is counted of a launch."""
+def kernel_report(program: Program, counts: KernelCounts, costs: Thesis | None = None) -> Document:
+    """All that is counted of a launch; with `costs`, what its cost types take on a device."""
     return Document(
         title=f"{counts.kernel} {_sizes(counts.global_size)} in groups of {_sizes(counts.local_size)}",
         facts=[*_facts(counts), *_occupancy(program, counts)],
-        tables=kernel_tables(program, counts),
+        tables=kernel_tables(program, counts, costs),
         notes=[*counts.notes],
     )
 
 
-def kernel_tables(program: Program, counts: KernelCounts) -> list[Table]:
+def kernel_tables(
+    program: Program, counts: KernelCounts, costs: Thesis | None = None
+) -> list[Table]:
     """The tables of a launch, those that say something."""
     tables = [
-        _cost_types(counts),
+        _cost_types(counts, costs),
         _operations(counts),
         _sites(counts),
         _loops(counts),
@@ -102,13 +105,21 @@ def _use(target: Target, use: RegisterUse) -> str:
     return f"{target.name} {use.per_item}{kind}{shared}{spilled}{private}"
 
 
-def _cost_types(counts: KernelCounts) -> Table:
+def _cost_types(counts: KernelCounts, costs: Thesis | None) -> Table:
+    columns = (Column("type", "type"), Column("per_item", "a work-item", Unit.PLAIN))
+    note = "as Pöppl 2014 has them; operations as written, reads classed by their real addresses"
+    if costs is None:
+        rows = [(row.type.value, _short(row.per_item)) for row in cost_types(counts)]
+        return Table("cost_types", "Cost types", columns, rows, note=note)
+    parts = costs.parts(counts)
+    total = sum(part.time_ns for part in parts)
+    timed = [(part.type.value, _short(part.per_item), part.time_ns) for part in parts]
     return Table(
         "cost_types",
         "Cost types",
-        (Column("type", "type"), Column("per_item", "a work-item", Unit.PLAIN)),
-        [(row.type.value, _short(row.per_item)) for row in cost_types(counts)],
-        note="as Pöppl 2014 has them; operations as written, reads classed by their real addresses",
+        (*columns, Column("time_ns", "time", Unit.NS)),
+        [*timed, ("total", None, total)],
+        note=f"{note}; times by the model of that work, fitted to the profile's device",
     )
 
 

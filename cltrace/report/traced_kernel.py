@@ -11,6 +11,7 @@ from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.confinement import Limits
 from cltrace.kernels.execution import nd_range
 from cltrace.kernels.traced import TracedLaunch, traced_launches, usual_local_size
+from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Table, Unit
 from cltrace.report.kernel import kernel_report, kernel_tables
 from cltrace.trace.reader import Trace
@@ -22,13 +23,13 @@ _SHORT: Final = Limits(wall_s=8.0, cpu_s=5)
 _SHOWN: Final = ("listing", "sites", "cost_types", "assumptions")
 
 
-def launch_report(launch: TracedLaunch, machine: Machine) -> Document:
+def launch_report(launch: TracedLaunch, machine: Machine, costs: Thesis | None = None) -> Document:
     """The report of a launch, or of why there is none."""
     try:
         program, counts = counted(launch, machine, Compiler())
     except KernelError as error:
         return Document(launch.kernel, [], [], [f"{launch.kernel}: {error}"])
-    return kernel_report(program, counts)
+    return kernel_report(program, counts, costs)
 
 
 def counted(

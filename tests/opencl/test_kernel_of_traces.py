@@ -2,12 +2,15 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import cltrace
 from cltrace.kernels.traced import traced_launches
+from cltrace.measure import Bench, find_device
+from cltrace.profile import load_profile, write_profile
 from cltrace.report.page import PageOptions, page_of
 from cltrace.report.traced_kernel import understood_kernels
 from tests.conftest import Runner
@@ -151,3 +154,21 @@ def test_programs_given_as_headers_are_kept(after: After) -> None:
         keys = [table.key for table in understood_kernels(trace)]
         assert keys
         assert "kernels_not_counted" not in keys
+
+
+def test_cost_types_have_times_where_the_device_has_a_profile(
+    traced: Path, run: Runner, tmp_path: Path
+) -> None:
+    with Bench(find_device("pocl")) as bench:
+        device = bench.facts
+    own = replace(load_profile("pocl-cpu"), device=device)
+    directory = tmp_path / "data" / "cltrace" / "profiles"
+    write_profile(own, directory / "mine.json")
+    (directory / "broken.json").write_text("{")
+    words = ["kernel", traced, "--top", "1", "--format", "json"]
+    without = json.loads(run(*words, env={"XDG_DATA_HOME": str(tmp_path)}).stdout)
+    assert "time_ns" not in without["cost_types"][0]
+    timed = json.loads(run(*words, env={"XDG_DATA_HOME": str(tmp_path / "data")}).stdout)
+    times = {row["type"]: row["time_ns"] for row in timed["cost_types"]}
+    assert times["base"] > 0
+    assert times.pop("total") == pytest.approx(sum(times.values()))

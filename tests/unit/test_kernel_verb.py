@@ -68,3 +68,12 @@ def test_errors_are_one_line_and_say_what_to_do(run: Runner, tmp_path: Path) -> 
         assert done.status == 2
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_a_profile_gives_cost_types_times(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text(TILED)
+    words = ["kernel", "k.cl", "--kernel", "scale", "--global-size", "4194304", "--arg", "by=2"]
+    words += ["--arg", "n=4194304", "--profile", "nvidia-h200", "--format", "json"]
+    times = {row["type"]: row["time_ns"] for row in json.loads(run(*words).stdout)["cost_types"]}
+    assert times["total"] > times["base"] > 1_000
+    assert run(*words[:-4], "--profile", "no-such").status == 2
