@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cltrace
@@ -197,6 +197,8 @@ def test_any_value_anywhere_is_reported_or_refused(place: tuple[str, str], value
         shutil.rmtree(directory)
 
 
+@example(("command", "end_device_ns"), 2**63 - 1)
+@example(("launch_arg", "launch_id"), None)
 @given(
     st.sampled_from(ALL_COLUMNS),
     st.sampled_from([None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]),

@@ -70,7 +70,7 @@ def _of(activity: Activity, here: Int64s, where: tuple[str, str, str, str]) -> I
         quantities.append(("size", Unit.BYTES, size[size > 0]))
     for title, unit, values in quantities:
         if len(values):
-            is_wide = values.max() >= _WIDE * max(values.min(), 1)
+            is_wide = int(values.max()) >= _WIDE * max(int(values.min()), 1)
             edges = _edges(np.maximum(values, 0), is_logarithmic=bool(is_wide))
             counts, _ = np.histogram(values, edges)
             numbers = tuple(edges.tolist()), tuple(counts.tolist())
