@@ -81,7 +81,7 @@ def _extreme(task: Task, scenario: Scenario) -> Scaled | None:
     """A sample under other assumptions, or None if it takes too long."""
     try:
         return Scaled(task, sampled(task, _EXTREMES, scenario))
-    except KernelExecutionError:
+    except (KernelExecutionError, UnsupportedKernelError):
         return None
 
 

@@ -67,6 +67,8 @@ class Assumed:
         self._scenario = scenario
         self._items = group_items
         self._visits: dict[int, int] = {}
+        self._shorter: dict[int, int] = {}
+        """By branch: which of its ways is the shorter."""
         self._trips: dict[int, NDArray[np.int64]] = {}
         self._exits = {block: _leaving(prepared, block) for block in prepared.blocks}
         self._guards = {block: _entering(prepared, block, unknown) for block in unknown}
@@ -117,11 +119,11 @@ class Assumed:
         terminator = self._prepared.blocks[block].terminator
         if not isinstance(terminator, Branch):
             return 0 if self._scenario.ways is Ways.SHORTER else ways - 1
-        sizes = [
-            _size(self._prepared, terminator.otherwise, terminator.then),
-            _size(self._prepared, terminator.then, terminator.otherwise),
-        ]
-        shorter = 0 if sizes[0] <= sizes[1] else 1
+        shorter = self._shorter.get(block)
+        if shorter is None:
+            then = _size(self._prepared, terminator.then, terminator.otherwise)
+            otherwise = _size(self._prepared, terminator.otherwise, terminator.then)
+            shorter = self._shorter[block] = int(otherwise > then)
         return shorter if self._scenario.ways is Ways.SHORTER else 1 - shorter
 
     def leaves_loops(self, block: int) -> bool:

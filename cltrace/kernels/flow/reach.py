@@ -5,7 +5,7 @@ contents of memory reach a branch or an address? Those make a configuration; a c
 not.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -150,33 +150,48 @@ class Dependencies:
             contents,
         )
 
-    def forward(self, begins: Callable[[Instruction], bool]) -> frozenset[int]:
-        """The slots that are computed from results of instructions for which `begins` holds."""
+    def forward(
+        self, begins: Callable[[Instruction], bool], seeds: Iterable[int] = ()
+    ) -> frozenset[int]:
+        """The slots that are computed from `seeds`, or from results of instructions that begin it."""
         found = {
             result_of(item)
             for _, item in self.instructions
             if result_of(item) >= 0 and begins(item)
         }
+        found.update(seeds)
         size = -1
         while size != len(found):
             size = len(found)
-            for number in self.graph.order:
-                for phi in self.function.blocks[number].phis:
-                    if any(value in found for _, value in phi.incoming):
-                        found.add(phi.result)
-            for _, item in self.instructions:
-                if result_of(item) >= 0 and not found.isdisjoint(operands_of(item)):
-                    found.add(result_of(item))
+            for slot, values in self._incoming.items():
+                if not found.isdisjoint(values):
+                    found.add(slot)
+            for slot, item in self._defined.items():
+                if slot not in found and not found.isdisjoint(operands_of(item)):
+                    found.add(slot)
         return frozenset(found)
 
-    def slice(self, wanted: Iterable[int]) -> tuple[frozenset[int], frozenset[Root]]:
-        """The slots and the contents of memory that some slots are computed from."""
-        defined = {result_of(item): item for _, item in self.instructions if result_of(item) >= 0}
-        phis = {
+    @cached_property
+    def _defined(self) -> Mapping[int, Instruction]:
+        return {result_of(item): item for _, item in self.instructions if result_of(item) >= 0}
+
+    @cached_property
+    def _incoming(self) -> Mapping[int, Sequence[int]]:
+        """The values that each phi may have."""
+        return {
             phi.result: [value for _, value in phi.incoming]
             for number in self.graph.order
             for phi in self.function.blocks[number].phis
         }
+
+    @cached_property
+    def _writing(self) -> Sequence[tuple[frozenset[Root], tuple[int, ...]]]:
+        """What each instruction that writes may change, and what it writes and where."""
+        found = [(self.writes(item), operands_of(item)) for _, item in self.instructions]
+        return [(written, operands) for written, operands in found if written]
+
+    def slice(self, wanted: Iterable[int]) -> tuple[frozenset[int], frozenset[Root]]:
+        """The slots and the contents of memory that some slots are computed from."""
         slots: set[int] = set()
         contents: set[Root] = set()
         waiting = list(wanted)
@@ -185,9 +200,8 @@ class Dependencies:
             if slot in slots:
                 continue
             slots.add(slot)
-            if slot in phis:
-                waiting.extend(phis[slot])
-            instruction = defined.get(slot)
+            waiting.extend(self._incoming.get(slot, ()))
+            instruction = self._defined.get(slot)
             if instruction is None:
                 continue
             waiting.extend(operands_of(instruction))
@@ -198,10 +212,9 @@ class Dependencies:
 
     def _stored(self, root: Root) -> Iterable[int]:
         """The slots of what may be written to a root."""
-        for _, instruction in self.instructions:
-            written = self.writes(instruction)
-            if root in written or ANYWHERE in written or (root == ANYWHERE and written):
-                yield from operands_of(instruction)
+        for written, operands in self._writing:
+            if root in written or ANYWHERE in written or root == ANYWHERE:
+                yield from operands
 
 
 def _based_on(instruction: Instruction, found: Mapping[int, frozenset[Root]]) -> frozenset[Root]:

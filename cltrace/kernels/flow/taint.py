@@ -50,6 +50,8 @@ class _Taint:
         self._blocks: dict[int, Sequence[frozenset[int]]] = {}
         """By tainted branch: the blocks of each way, up to where all of them meet."""
         self._under: set[int] = set()
+        self._loops: set[int] = set()
+        """The loops that are left at unknown trips."""
 
     def result(self) -> Tainted:
         """Everything that can be reached."""
@@ -85,25 +87,28 @@ class _Taint:
         loop = self._graph.loop_of[number]
         while loop >= 0:
             blocks = self._graph.loops[loop].blocks
-            if any(target not in blocks for target in self._graph.successors[number]):
+            leaves = any(target not in blocks for target in self._graph.successors[number])
+            if leaves and loop not in self._loops:
+                self._loops.add(loop)
                 self._leave(blocks)
             loop = self._graph.loops[loop].parent
 
     def _leave(self, blocks: frozenset[int]) -> None:
-        """What a loop computes is not known after it, where lanes leave it at unknown trips."""
-        for block in blocks:
-            found = [phi.result for phi in self._blocks_of[block].phis]
-            found += [result_of(item) for item in self._blocks_of[block].instructions]
-            for slot in found:
-                if slot >= 0 and self._varies(slot, blocks):
-                    inner = self._left.get(slot)
-                    self._left[slot] = blocks if inner is None else inner & blocks
+        """What a loop computes is not known after it, where lanes leave it at unknown trips.
 
-    def _varies(self, slot: int, blocks: frozenset[int]) -> bool:
-        """Whether a value of a loop depends on its phis: the others are the same in each trip."""
-        phis = {phi.result for block in blocks for phi in self._blocks_of[block].phis}
-        slots, contents = self._dependencies.slice([slot])
-        return not phis.isdisjoint(slots) or bool(contents)
+        What depends on none of its phis, and is not read, is the same in each trip.
+        """
+        phis = [phi.result for block in blocks for phi in self._blocks_of[block].phis]
+        varying = self._dependencies.forward(self._reads_memory, phis)
+        inside = {
+            result_of(item) for block in blocks for item in self._blocks_of[block].instructions
+        }
+        for slot in varying & inside.union(phis):
+            inner = self._left.get(slot)
+            self._left[slot] = blocks if inner is None else inner & blocks
+
+    def _reads_memory(self, instruction: Instruction) -> bool:
+        return bool(self._dependencies.reads(instruction))
 
     def _way(self, target: int, meeting: int) -> frozenset[int]:
         """The blocks from `target` on, up to and with where all ways meet."""
