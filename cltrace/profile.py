@@ -5,9 +5,11 @@ can be fitted again and readers can look at what was measured.
 """
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -166,8 +168,11 @@ def profile_names() -> Mapping[str, Path]:
 def profile_for(device: DeviceFacts) -> DeviceProfile:
     """The profile of such a device. Raises: `ProfileError` if there is none."""
     for path in profile_names().values():
-        profile = read_profile(path)
-        if profile.matches(device):
+        try:
+            profile = read_profile(path)
+        except ProfileError:
+            continue  # `cltrace profile list` names it
+        if profile.matches(device) and profile.parameters:
             return profile
     raise ProfileError(
         f"there is no profile of {device.name} ({device.platform}, driver {device.driver}): "
@@ -181,7 +186,7 @@ def read_profile(path: Path) -> DeviceProfile:
         if path.stat().st_size > _MOST_BYTES:
             raise ProfileError(f"{path} is too large for a profile")
         stored = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ProfileError(f"{path} cannot be read as a profile: {error}") from error
     if not isinstance(stored, dict) or not isinstance(stored.get("cltrace_profile"), int):
         raise ProfileError(f"{path} is no profile of cltrace")
@@ -189,7 +194,7 @@ def read_profile(path: Path) -> DeviceProfile:
         raise ProfileError(f"{path} was written by a newer cltrace, which this one cannot read")
     try:
         return _profile(stored)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ProfileError(f"{path} is damaged: {error}") from error
 
 
@@ -203,6 +208,8 @@ def write_profile(profile: DeviceProfile, path: Path) -> None:
         partial.write_text(pretty + "\n", encoding="utf-8")
         partial.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise OutputError(f"{path} cannot be written: {error.strerror}") from error
 
 
@@ -280,7 +287,9 @@ def _record(kind: type[_Record], values: Mapping[str, Any]) -> _Record:
     for name, value in given.items():
         wanted = known[name].type
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-            given[name] = float(value)
-        elif wanted in {str, int, float, bool} and type(value) is not wanted:
+            given[name] = value = float(value)
+        if wanted is float and not math.isfinite(value):
+            raise ValueError(f"{name} is {value!r}")
+        if wanted in {str, int, float, bool} and type(value) is not wanted:
             raise ValueError(f"{name} is {value!r}, not of type {wanted.__name__}")
     return kind(**given)

@@ -62,12 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Measure, predict and compare."""
     path: Path | None = arguments.measured
+    wanted: str | None = arguments.profile
+    named = load_profile(wanted) if wanted is not None else None
     measurements = _measured(arguments) if path is None else read_measurements(path)
     if arguments.measure_only is not None:
         write_measurements(measurements, arguments.measure_only)
         return 0
-    wanted: str | None = arguments.profile
-    profile = profile_for(measurements.device) if wanted is None else load_profile(wanted)
+    profile = named if named is not None else profile_for(measurements.device)
     found = evaluated(measurements, profile)
     document = accuracy_report(measurements, profile, found)
     print_document(document, color=arguments.color, form=arguments.format)
@@ -79,13 +80,16 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _measured(arguments: argparse.Namespace) -> Measurements:
     try:
-        from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
+        from cltrace.measure import Bench, device_facts, find_device  # noqa: PLC0415 - loads pyopencl
     except ImportError as error:
         raise MissingExtraError("accuracy", "pocl", error) from error
     name = SetName(arguments.set_name)
     console = Console(stderr=True)
+    device = find_device(arguments.device)
+    if arguments.measure_only is None and arguments.profile is None:
+        profile_for(device_facts(device))
     with (
-        Bench(find_device(arguments.device)) as bench,
+        Bench(device) as bench,
         Progress(console=console, disable=not console.is_terminal) as bar,
     ):
         launches = launches_of(name, arguments.samples, arguments.seed, bench.facts)

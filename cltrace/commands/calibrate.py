@@ -50,18 +50,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure and fit, and print the profile."""
-    if arguments.measure_only is None:
-        require_scipy()
+    _check(arguments)
     measured: Path | None = arguments.measured
-    profile = _measured(arguments) if measured is None else read_profile(measured)
+    if measured is None:
+        profile, kept = _measured(arguments)
+    else:
+        profile, kept = read_profile(measured), None
+    path = arguments.measure_only or arguments.output or _own(profile.device)
+    if arguments.measure_only is None:
+        profile = fitted(profile)
+    write_profile(profile, path)
+    if kept is not None:
+        kept.unlink(missing_ok=True)
     if arguments.measure_only is not None:
         return 0
-    profile = fitted(profile)
-    path = arguments.output or profile_directories()[0] / f"{slug(profile.device)}.json"
-    write_profile(profile, path)
     sys.stderr.write(f"cltrace: wrote {path}\n")
     print_document(profile_report(profile), color=arguments.color, form=arguments.format)
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Find out what would fail in the end before anything is measured."""
+    if arguments.measure_only is None:
+        require_scipy()
+    elif arguments.output is not None:
+        raise UsageError("--measure-only names its file itself: leave -o out")
+    for path in (arguments.output, arguments.measure_only):
+        if path is not None and path.is_dir():
+            raise UsageError(f"{path} is a directory")
+
+
+def _own(device: DeviceFacts) -> Path:
+    return profile_directories()[0] / f"{slug(device)}.json"
 
 
 def slug(device: DeviceFacts) -> str:
@@ -69,8 +89,11 @@ def slug(device: DeviceFacts) -> str:
     return re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-") or "device"
 
 
-def _measured(arguments: argparse.Namespace) -> DeviceProfile:
-    """Measure a device. What an interrupted calibration of it left is gone on with."""
+def _measured(arguments: argparse.Namespace) -> tuple[DeviceProfile, Path]:
+    """Measure a device, and where it is kept until it is written.
+
+    What an interrupted calibration left is gone on with.
+    """
     try:
         from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
         from cltrace.measure.clocks import clocks_of  # noqa: PLC0415
@@ -82,15 +105,11 @@ def _measured(arguments: argparse.Namespace) -> DeviceProfile:
         kept = _partial(target, bench.facts)
         earlier = _earlier(kept, bench.facts, effort)
         run = calibration.Calibration(bench, effort, clocks_of(bench.device), earlier)
-        profile = _run(run, kept)
-    kept.unlink(missing_ok=True)
-    profile = replace(profile, notes=(*profile.notes, *calibration.doubts(profile)))
-    if arguments.measure_only is not None:
-        write_profile(profile, arguments.measure_only)
-    return profile
+        profile = _run(run, kept, earlier)
+    return replace(profile, notes=(*profile.notes, *calibration.doubts(profile))), kept
 
 
-def _run(run: calibration.Calibration, kept: Path) -> DeviceProfile:
+def _run(run: calibration.Calibration, kept: Path, earlier: DeviceProfile | None) -> DeviceProfile:
     """Measure with a progress bar; what there is of it is kept after each family."""
     console = Console(stderr=True)
     columns = (
@@ -99,7 +118,7 @@ def _run(run: calibration.Calibration, kept: Path) -> DeviceProfile:
         TextColumn("{task.completed}/{task.total}"),
         TextColumn("{task.fields[left]}"),
     )
-    profile: DeviceProfile | None = None
+    profile = earlier
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("measuring", total=None, left="")
 
@@ -124,13 +143,13 @@ def _run(run: calibration.Calibration, kept: Path) -> DeviceProfile:
                 else "interrupted before anything was measured"
             ) from None
     if profile is None:
-        raise UsageError("everything was measured before; name another output")
+        raise UsageError("the suite has nothing to measure")
     return profile
 
 
 def _partial(target: Path | None, device: DeviceFacts) -> Path:
-    wanted = target or profile_directories()[0] / f"{slug(device)}.json"
-    return wanted.with_name(f"{wanted.stem}.partial.json")
+    wanted = target or _own(device)
+    return wanted.with_name(f"{wanted.name}.calibrating")
 
 
 def _earlier(path: Path, device: DeviceFacts, effort: Effort) -> DeviceProfile | None:

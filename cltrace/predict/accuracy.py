@@ -21,7 +21,7 @@ from cltrace.predict.sets import SetLaunch, launches_of
 from cltrace.profile import DeviceProfile
 
 SHORT_NS: Final = 10_000.0
-"""Launches below are scored by their absolute error."""
+"""Launches below, in the mean of both measurements, are scored by their absolute error."""
 _RESAMPLES: Final = 1_000
 _Floats = NDArray[np.float64]
 
@@ -70,6 +70,12 @@ class Evaluated:
     predicted_ns: Mapping[str, _Floats]
     refused: Mapping[str, str]
     """By launch: why it cannot be counted."""
+
+    @property
+    def is_long(self) -> NDArray[np.bool_]:
+        """Which launches took long enough in the mean of both measurements."""
+        found: NDArray[np.bool_] = (self.measured_ns + self.again_ns) / 2 >= SHORT_NS
+        return found
 
 
 def evaluated(measurements: Measurements, profile: DeviceProfile) -> Evaluated:
@@ -125,14 +131,14 @@ def _with_baseline(found: Evaluated) -> Mapping[str, _Floats]:
     }
     thesis = whole.get("thesis")
     if thesis is not None:
-        long = found.measured_ns >= SHORT_NS
+        long = found.is_long
         bias = float(quotient(thesis[long], found.measured_ns[long]).mean()) if long.any() else 1.0
         whole["thesis without bias"] = thesis / bias
     return whole
 
 
 def _score(name: str, predicted: _Floats, found: Evaluated) -> Score:
-    long = found.measured_ns >= SHORT_NS
+    long = found.is_long
     short = ~long
     errors = np.abs(predicted[short] - found.measured_ns[short])
     q = quotient(predicted[long], found.measured_ns[long])

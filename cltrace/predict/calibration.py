@@ -62,7 +62,8 @@ class Calibration:
         self._effort = effort
         self._clocks = clocks
         self._room = room_of(bench.facts, effort)
-        self._families = dict(earlier.families) if earlier is not None else {}
+        known = earlier.families if earlier is not None else {}
+        self._families = {name: points for name, points in known.items() if points}
         self._readings = list(earlier.provenance.clocks) if earlier is not None else []
         self._spent_s = earlier.provenance.seconds if earlier is not None else 0.0
         self._notes: list[str] = list(earlier.notes) if earlier is not None else []
@@ -84,6 +85,8 @@ class Calibration:
                 report(Progress(FAMILIES[name].title, done, total, left))
                 points.extend(self._measured(name, probe))
                 done += 1
+            if not points:
+                raise DeviceError(f"no probe of {name} could be measured: {self._notes[-1]}")
             self._families[name] = tuple(points)
             self._read_clock(perf_counter() - began)
             yield self._profile(perf_counter() - began)

@@ -34,33 +34,34 @@ class Line:
         return self.slope * x + self.constant
 
 
-def line_through(x: Sequence[float], y: Sequence[float]) -> Line:
-    """The line with the least relative errors. Values of 0 or less do not count.
+def line_through(
+    x: Sequence[float], y: Sequence[float], scale: Sequence[float] | None = None
+) -> Line:
+    """The line with the least errors relative to `scale`, or to the values themselves.
 
-    Raises: `ValueError` for fewer than two points.
+    A scale is needed where values are differences, which may be 0 or less.
+    Raises: `ValueError` for fewer than two points, or a scale of 0 or less.
     """
     xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    known = ys > 0
-    xs, ys = xs[known], ys[known]
-    if len(xs) < 2:
-        raise ValueError("a line needs two points")
-    rows = np.stack([xs / ys, 1.0 / ys], axis=1)
-    found = _not_negative(rows)
-    rest = rows @ found - 1.0
+    by = ys if scale is None else np.asarray(scale, np.float64)
+    if len(xs) < 2 or not (by > 0).all():
+        raise ValueError("a line needs two points above 0")
+    rows = np.stack([xs / by, 1.0 / by], axis=1)
+    found = _not_negative(rows, ys / by)
+    rest = rows @ found - ys / by
     spread = float(rest @ rest) / max(len(xs) - 2, 1)
     covariance = np.linalg.pinv(rows.T @ rows) * spread
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return Line(float(found[0]), float(found[1]), float(errors[0]), float(errors[1]))
 
 
-def _not_negative(rows: _Floats) -> _Floats:
-    """The least squares for a right side of ones, of which no unknown is below zero. Two unknowns."""
-    ones = np.ones(len(rows))
-    both = np.linalg.lstsq(rows, ones, rcond=None)[0]
+def _not_negative(rows: _Floats, wanted: _Floats) -> _Floats:
+    """The least squares of which no unknown is below zero. Two unknowns."""
+    both = np.linalg.lstsq(rows, wanted, rcond=None)[0]
     if (both >= 0).all():
         return np.asarray(both, np.float64)
-    alone = rows.sum(axis=0) / (rows * rows).sum(axis=0)
-    off = [float(((rows[:, k] * alone[k] - 1.0) ** 2).sum()) for k in range(2)]
+    alone = np.maximum(rows.T @ wanted / (rows * rows).sum(axis=0), 0.0)
+    off = [float(((rows[:, k] * alone[k] - wanted) ** 2).sum()) for k in range(2)]
     best = int(np.argmin(off))
     one: _Floats = np.zeros(2)
     one[best] = alone[best]
@@ -119,7 +120,7 @@ def knee_through(x: Sequence[float], y: Sequence[float]) -> Knee:
     best, least = Knee(float(ys.mean()), float(xs.max()), 0.0), np.inf
     for saturation in np.geomspace(0.5, xs.max(), 60):
         rows = np.stack([np.maximum(xs - saturation, 0.0) / ys, 1.0 / ys], axis=1)
-        slope, constant = _not_negative(rows)
+        slope, constant = _not_negative(rows, np.ones(len(rows)))
         error = float(((rows @ [slope, constant] - 1.0) ** 2).sum())
         if error < least:
             best, least = Knee(float(constant), float(saturation), float(slope)), error

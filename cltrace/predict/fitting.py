@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from cltrace.errors import ProfileError
 from cltrace.predict.models import MODELS
 from cltrace.predict.models.thesis import THESIS, curve_ns
 from cltrace.profile import DeviceProfile
@@ -14,9 +15,13 @@ def fitted(profile: DeviceProfile) -> DeviceProfile:
 
     Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
     """
-    parameters = {name: model.fit(profile) for name, model in MODELS.items()}
-    with_parameters = replace(profile, parameters=parameters, residuals={})
-    return replace(with_parameters, residuals={THESIS.name: _residuals(with_parameters)})
+    try:
+        parameters = {name: model.fit(profile) for name, model in MODELS.items()}
+        with_parameters = replace(profile, parameters=parameters, residuals={})
+        residuals = {THESIS.name: _residuals(with_parameters)}
+    except (ValueError, ArithmeticError, KeyError) as error:
+        raise ProfileError(f"what was measured cannot be fitted: {error}") from error
+    return replace(with_parameters, residuals=residuals)
 
 
 def _residuals(profile: DeviceProfile) -> Mapping[str, tuple[float, ...]]:

@@ -1,7 +1,9 @@
 """What launches of a set took on a device: measured twice, apart from each other, and stored."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -87,9 +89,13 @@ def write_measurements(measurements: Measurements, path: Path) -> None:
         "timings": rows,
     }
     text = json.dumps(stored, separators=(",", ":"), allow_nan=False).replace("],[", "],\n[")
+    partial = path.with_name(f".{path.name}.partial")
     try:
-        path.write_text(text + "\n", encoding="utf-8")
+        partial.write_text(text + "\n", encoding="utf-8")
+        partial.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise OutputError(f"{path} cannot be written: {error.strerror}") from error
 
 
@@ -106,9 +112,18 @@ def read_measurements(path: Path) -> Measurements:
             seed=int(stored["seed"]),
             samples=int(stored["samples"]),
             date=str(stored["date"]),
-            timings=tuple(
-                Timing(**dict(zip(names, row, strict=True))) for row in stored["timings"]
-            ),
+            timings=tuple(_timing(dict(zip(names, row, strict=True))) for row in stored["timings"]),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
         raise ProfileError(f"{path} holds no measurements of cltrace: {error}") from error
+
+
+def _timing(values: dict[str, Any]) -> Timing:
+    """A timing of finite times above 0. Raises: `ValueError`, `TypeError`."""
+    if not isinstance(values["name"], str) or not isinstance(values["family"], str):
+        raise TypeError("a launch has no name")
+    timing = Timing(**values)
+    for time_ns in (timing.first_ns, timing.second_ns, timing.cold_ns):
+        if time_ns is not None and not (math.isfinite(time_ns) and time_ns > 0):
+            raise ValueError(f"{timing.name} took {time_ns} ns")
+    return timing

@@ -39,6 +39,7 @@ def _scores(found: Evaluated) -> Table:
         "Predicted by measured",
         (
             Column("model", "model"),
+            Column("launches", "launches", Unit.COUNT, 42),
             Column("mean", "mean", Unit.PLAIN, 100),
             Column("mean_interval", "95 %", keep=50),
             Column("sd", "sd", Unit.PLAIN, 99),
@@ -62,6 +63,7 @@ def _scores(found: Evaluated) -> Table:
 def _row(score: Score) -> tuple[Value, ...]:
     return (
         score.name,
+        score.launches,
         _short(score.mean.value),
         f"{score.mean.low:.3g} to {score.mean.high:.3g}",
         _short(score.deviation.value),
@@ -90,7 +92,7 @@ def _families(found: Evaluated) -> Table:
     if len(names) <= 64:
         owner = np.asarray(found.families)
         for name in names:
-            mine = (owner == name) & (found.measured_ns >= SHORT_NS)
+            mine = (owner == name) & found.is_long
             if mine.any():
                 means = (
                     _short(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from cltrace.errors import OutputError
-from cltrace.predict.accuracy import SHORT_NS, Evaluated
+from cltrace.predict.accuracy import Evaluated
 from cltrace.predict.measurements import Measurements
 from cltrace.predict.quotients import distance, quotient
 
@@ -24,7 +24,7 @@ def draw_accuracy(measurements: Measurements, found: Evaluated, directory: Path)
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load
 
-    long = found.measured_ns >= SHORT_NS
+    long = found.is_long
     histograms = Figure(figsize=(7.0, 2.3 * len(found.predicted_ns)), layout="constrained")
     axes = histograms.subplots(len(found.predicted_ns), 2, squeeze=False)
     for (left, right), (name, predicted) in zip(axes, found.predicted_ns.items(), strict=True):

@@ -18,7 +18,7 @@ COMMAND = [sys.executable, "-m", "cltrace", "calibrate", "--quick"]
 
 def test_a_calibration_is_interrupted_goes_on_and_is_fitted(run: Runner, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
-    partial = tmp_path / "mine.partial.json"
+    partial = tmp_path / "mine.json.calibrating"
     process = subprocess.Popen(
         [*COMMAND, "--measure-only", str(path)], stderr=subprocess.PIPE, text=True
     )

@@ -163,7 +163,10 @@ def test_the_status_is_the_programs_when_nobody_hears_us(to: str, tmp_path: Path
     (tmp_path / "program.py").write_text(code)
     command = f"{sys.executable} -m cltrace run -o t.cltrace {sys.executable} program.py {to}"
     done = subprocess.run(
-        ["/bin/sh", "-c", command], cwd=tmp_path, env=clean_environment(), check=False
+        ["/bin/sh", "-c", command],
+        cwd=tmp_path,
+        env={**clean_environment(), "XDG_CACHE_HOME": str(tmp_path)},
+        check=False,
     )
     assert done.returncode == 3
     assert (tmp_path / "t.cltrace").exists()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cltrace.events.kinds import ClockState, StampFault
@@ -68,14 +68,14 @@ class World:
             stamps[first:last] += ns
 
 
-def outside(world: World, fitted: FittedClock) -> tuple[int, float]:
+def outside(world: World, fitted: FittedClock, tolerance: float = 0.0) -> tuple[int, float]:
     """How many true starts are outside of a proven bound, and what share is proven."""
     placed = ClockMap(fitted.segments)
     stamps = world.stamps["start"]
     off = np.abs(placed.host_ns(stamps, world.enter) - world.start)
     proven = placed.is_proven(stamps, world.enter)
     bound = placed.bound_ns(stamps, world.enter)
-    return int((off > bound)[proven].sum()), float(proven.mean())
+    return int((off > (1 + tolerance) * bound)[proven].sum()), float(proven.mean())
 
 
 def states(fitted: FittedClock) -> set[ClockState]:
@@ -116,6 +116,11 @@ def test_a_change_of_drift_makes_pieces_whose_bounds_hold(
         assert min(abs(drift - ppm) for drift in found) < 6
 
 
+HIDDEN_NS = 600
+"""Swings of no more than the room that bounds leave look like a line that keeps them all."""
+
+
+@example(0, 6.0, 0.5)
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.floats(5, 200), st.floats(0.5, 20))
 def test_a_drift_that_never_rests_is_not_called_proven_wrongly(
@@ -127,7 +132,10 @@ def test_a_drift_that_never_rests_is_not_called_proven_wrongly(
 
     world = World(seed, clock=clock)
     fitted = world.fit()
-    assert outside(world, fitted)[0] <= 0.001 * len(world.enter)
+    if ppm * 1e3 * period / (2 * np.pi) > HIDDEN_NS:
+        assert outside(world, fitted)[0] <= 0.001 * len(world.enter)
+    else:
+        assert outside(world, fitted, tolerance=0.1)[0] == 0
 
 
 @settings(max_examples=30, deadline=None)

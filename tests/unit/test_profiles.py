@@ -86,7 +86,7 @@ def test_a_users_profile_stands_before_a_shipped_one(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert load_profile("nvidia-h200").device.name == "NVIDIA H200"
-    own = replace(measured, notes=("mine",))
+    own = replace(fitted(measured), notes=("mine",))
     write_profile(own, tmp_path / "cltrace" / "profiles" / "nvidia-h200.json")
     assert load_profile("nvidia-h200").notes == ("mine",)
     assert profile_for(measured.device).notes == ("mine",)

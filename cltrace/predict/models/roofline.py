@@ -5,6 +5,7 @@ the device does them side by side, and all different bytes at the rate of a larg
 wrong: it knows no caches but a perfect one, no latency, no bad access, no small launch.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +14,7 @@ from cltrace.errors import ProfileError
 from cltrace.kernels import CostClass, KernelCounts
 from cltrace.kernels.counts.records import AccessSite
 from cltrace.predict.models.prediction import Part, Prediction
-from cltrace.profile import DeviceProfile, Parameter
+from cltrace.profile import DeviceProfile, Parameter, Point
 
 _SMALL: Final = 1 << 14
 """Empty launches of no more work-items take what any launch takes."""
@@ -83,10 +84,14 @@ class RooflineModel:
             "byte": Parameter(byte, "ns a byte", 0.0, "elementary"),
         }
         for series in dict.fromkeys(point.series for point in profile.points("throughput")):
-            few, many = sorted(profile.points("throughput", series), key=lambda point: point.x)[:2]
+            ordered = sorted(profile.points("throughput", series), key=lambda point: point.x)
+            if len(ordered) < 2:
+                continue
+            few, many = ordered[0], ordered[-1]
             items = profile.device.compute_units * _items_a_unit(profile)
             each = (many.median_ns - few.median_ns) / (many.x - few.x) / items
-            found[series] = Parameter(max(each, 0.0), "ns", 0.0, "throughput")
+            error = math.hypot(_error(few), _error(many)) / (many.x - few.x) / items
+            found[series] = Parameter(max(each, 0.0), "ns", error, "throughput")
         return found
 
     def fitted(self, profile: DeviceProfile) -> Roofline:
@@ -100,6 +105,11 @@ class RooflineModel:
             if parameter.family == "throughput"
         }
         return Roofline(known["launch"].value, known["byte"].value, rates)
+
+
+def _error(point: Point) -> float:
+    """The standard error of a point's mean, in ns."""
+    return point.deviation_ns / math.sqrt(max(point.runs, 1))
 
 
 def _items_a_unit(profile: DeviceProfile) -> int:

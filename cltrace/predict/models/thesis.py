@@ -146,27 +146,24 @@ def _named(kind: CostType, family: str, line: Line) -> Iterator[tuple[str, Param
 def _difference(profile: DeviceProfile, family: str, series: str, without: str) -> Line:
     """What a series takes more than another. Where it takes no more it costs nothing."""
     less = {point.x: point.mean_ns for point in profile.points(family, without)}
-    pairs = [
-        (point.x, point.mean_ns - less[point.x])
-        for point in profile.points(family, series)
-        if point.x in less
-    ]
-    if not pairs:
+    points = [point for point in profile.points(family, series) if point.x in less]
+    if not points:
         raise ProfileError(f"the calibration has no series {series!r} of {family}")
-    return _line(pairs)
+    return line_through(
+        [point.x for point in points],
+        [point.mean_ns - less[point.x] for point in points],
+        [point.mean_ns for point in points],
+    )
 
 
 def _written(profile: DeviceProfile, base: Line) -> Line:
     """A write: what a kernel that only writes takes more than an empty one."""
     points = profile.points("classes", "none")
-    return _line([(point.x, point.mean_ns - base(point.x)) for point in points])
-
-
-def _line(pairs: list[tuple[float, float]]) -> Line:
-    known = [(x, y) for x, y in pairs if y > 0]
-    if len(known) < 2:
-        return Line(0.0, 0.0, 0.0, 0.0)
-    return line_through([x for x, _ in known], [y for _, y in known])
+    return line_through(
+        [point.x for point in points],
+        [point.mean_ns - base(point.x) for point in points],
+        [point.mean_ns for point in points],
+    )
 
 
 def _group(profile: DeviceProfile) -> Decay:

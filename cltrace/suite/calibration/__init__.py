@@ -35,7 +35,7 @@ _ALL: Final = (
     Family("local-banks", "Banks of local memory", "elements", _OURS, sharing.local_banks),
     Family("atomics", "Atomics", "counters", _OURS, sharing.atomics),
     Family("barriers", "Barriers", "barriers", _OURS, launches.barriers),
-    Family("occupancy", "Occupancy", "work-groups", _OURS, launches.occupancy),
+    Family("occupancy", "Occupancy", "B of local memory a work-group", _OURS, launches.occupancy),
     Family("transfers", "Transfers", "B", f"{_THESIS}, 5.1", transfers.transfers),
 )  # fmt: skip
 

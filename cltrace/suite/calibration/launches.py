@@ -14,7 +14,7 @@ _DIVIDE = (
 )
 _HELD = """
 __kernel void held(__global const int *next, __global int *out, __local int *kept, int trips) {
-    int at = get_global_id(0) & 1023;
+    int at = (((int)get_global_id(0) >> 5) * 33) & 262143;
     if (trips < 0) kept[get_local_id(0)] = at;
     for (int i = 0; i < trips; ++i) at = next[at];
     out[get_global_id(0)] = at;
@@ -61,16 +61,18 @@ def group_sizes(room: Room) -> Iterator[Probe]:
 
 
 def occupancy(room: Room) -> Iterator[Probe]:
-    """Dependent loads by how many work-groups are resident, which local memory limits."""
+    """Loads that depend on each other, an address a warp, by the local memory of a work-group.
+
+    It limits how many are resident, and so how much of the latency is hidden.
+    """
     items = room.compute_units * (4096 if not room.is_cpu else 256)
     group = room.usual_group(128)
-    for share in (0, 1, 2, 3, 4, 6, 8, 12, 16):
-        local = room.local_bytes // share - 512 if share else 4 * group
-        if room.is_cpu and share > 2:
+    for local in (512, 4096, 8192, 12288, 16384, 24576, 32768, room.local_bytes - 512):
+        if room.is_cpu and 512 < local < 32768:
             continue
-        yield Probe("dependent loads", share, Workload(
+        yield Probe("dependent loads", local, Workload(
             _HELD, "held", (items // group * group,), (group,),
-            (BufferInput(4096, ring(1024)), BufferInput(4 * items),
+            (BufferInput(1 << 20, ring(1 << 18)), BufferInput(4 * items),
              LocalInput(max(local, 4 * group)), np.int32(256)),
         ))  # fmt: skip
 

@@ -26,7 +26,7 @@ __kernel void chain(__global {type} *out, {type} f, {type} g, int trips) {{
 }}
 """
 _SEVERAL: Final = """
-__kernel void several(__global {type} *out) {{
+__kernel void several(__global {type} *out, {type} f, {type} g) {{
     {type} v = ({type})get_global_id(0);
     {body}
     out[get_global_id(0)] = v;
@@ -95,7 +95,7 @@ def throughput(room: Room) -> Iterator[Probe]:
     """Operations in eight chains that do not depend on each other, on all compute units."""
     items = room.compute_units * (64 if room.is_cpu else 2048)
     for operation in _operations(room):
-        for trips in (8, 32):
+        for trips in _trips(room):
             yield Probe(operation.name, trips * _REPEATS, _chain(room, operation, 8, items, trips))
 
 
@@ -103,8 +103,13 @@ def latency(room: Room) -> Iterator[Probe]:
     """Operations in one chain, of one small work-group on each compute unit."""
     items = room.compute_units * 32
     for operation in _operations(room):
-        for trips in (8, 32):
+        for trips in _trips(room):
             yield Probe(operation.name, trips * _REPEATS, _chain(room, operation, 1, items, trips))
+
+
+def _trips(room: Room) -> tuple[int, int]:
+    """A short and a long loop: the long one takes many times what a launch takes."""
+    return (16, 128) if room.is_cpu else (64, 1024)
 
 
 def _chain(room: Room, operation: _Operation, chains: int, items: int, trips: int) -> Workload:
@@ -152,11 +157,12 @@ def several(room: Room) -> Iterator[Probe]:
     """Several operations in a kernel that stores 256 kB: what storing hides of them."""
     items = 1 << 16
     for kind in ("int", "float"):
+        number = _NUMBERS[kind]
         for operator in "+*/":
             for count in powers(0, 8, 2 if room.effort is Effort.QUICK else 1):
-                body = "\n    ".join(f"v = v {operator} 7;" for _ in range(count))
+                one = f"v = (v {operator} f) ^ g;" if kind == "int" else f"v = v {operator} f;"
+                body = "\n    ".join([one] * count)
+                inputs = (BufferInput(4 * items), number(1 if kind == "float" else 7), number(5))
                 source = _SEVERAL.format(type=kind, body=body)
-                work = Workload(
-                    source, "several", (items,), (room.usual_group(),), (BufferInput(4 * items),)
-                )
+                work = Workload(source, "several", (items,), (room.usual_group(),), inputs)
                 yield Probe(f"{kind} {operator}", count, work)

@@ -48,7 +48,7 @@ def local_banks(room: Room) -> Iterator[Probe]:
 def atomics(room: Room) -> Iterator[Probe]:
     """Atomic additions by the number of counters that they go to."""
     items = 1 << (14 if room.is_cpu else 20)
-    for kernel, most in (("global_add", 20), ("local_add", 10)):
+    for kernel, most in (("global_add", 20), ("local_add", 8)):
         for counters in powers(0, most, 2):
             inputs = (
                 BufferInput(4 << 20, lambda: np.zeros(1, np.int32)),
