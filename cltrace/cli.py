@@ -38,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if os.environ.get("CLTRACE_DEBUG"):
             raise
         status = int(ExitStatus.INTERNAL)
+    _let_go_of_stderr()
     sys.exit(status)
 
 
@@ -126,6 +127,15 @@ def _no_such_verb(word: str) -> str:
     if word.endswith(".py") or shutil.which(word):
         return f"there is no verb {word!r}: `cltrace run {word} ...` traces it"
     return f"there is no verb {word!r}; there are {', '.join(VERBS)}"
+
+
+def _let_go_of_stderr() -> None:
+    """Drop what stderr does not take: Python would try again at its end, and exit with 120 for it."""
+    with contextlib.suppress(ValueError, AttributeError):  # stderr may be closed
+        try:
+            sys.stderr.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _say(message: str) -> None:
