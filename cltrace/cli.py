@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from cltrace.commands import VERBS
 from cltrace.errors import CltraceError, ExitStatus
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         status = 130
     except BrokenPipeError:
         # The reader of our output has seen enough. What is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nowhere(sys.stdout)
         status = 0
     except Exception as error:
         logging.getLogger(__name__).debug("internal error", exc_info=True)
@@ -135,7 +135,11 @@ def _let_go_of_stderr() -> None:
         try:
             sys.stderr.flush()
         except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+            _to_nowhere(sys.stderr)
+
+
+def _to_nowhere(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _say(message: str) -> None:

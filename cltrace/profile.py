@@ -49,8 +49,13 @@ class DeviceFacts:
     @property
     def driver_major(self) -> str:
         """The first number of the driver's version: with another one, costs may be others."""
-        found = re.search(r"\d+", self.driver)
-        return found[0] if found is not None else self.driver
+        return driver_major(self.driver)
+
+
+def driver_major(driver: str) -> str:
+    """The first number of a driver's version, or all of it where there is none."""
+    found = re.search(r"\d+", driver)
+    return found[0] if found is not None else driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,11 @@ class Point:
     median_ns: float
     least_ns: float
     is_settled: bool
+
+    @property
+    def standard_error_ns(self) -> float:
+        """Of the mean."""
+        return self.deviation_ns / math.sqrt(max(self.runs, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +131,6 @@ class DeviceProfile:
         known = self.families.get(family, ())
         return tuple(point for point in known if series is None or point.series == series)
 
-    def matches(self, other: DeviceFacts) -> bool:
-        """Whether `other` is such a device: platform, name, compute units and the driver's major."""
-        mine = self.device
-        return (mine.platform, mine.name, mine.compute_units, mine.driver_major) == (
-            other.platform,
-            other.name,
-            other.compute_units,
-            other.driver_major,
-        )
-
 
 def load_profile(name_or_path: str | Path) -> DeviceProfile:
     """A profile by its path, or by its name among the user's profiles and then the shipped ones.
@@ -165,19 +165,34 @@ def profile_names() -> Mapping[str, Path]:
     return found
 
 
-def profile_for(device: DeviceFacts) -> DeviceProfile:
-    """The profile of such a device. Raises: `ProfileError` if there is none."""
+def known_profile(
+    platform: str, name: str, compute_units: int, driver: str
+) -> DeviceProfile | None:
+    """The fitted profile of such a device: platform, name, compute units and the driver's major version.
+
+    What cannot be read is passed over; `cltrace profile list` names it.
+    """
     for path in profile_names().values():
         try:
             profile = read_profile(path)
         except ProfileError:
-            continue  # `cltrace profile list` names it
-        if profile.matches(device) and profile.parameters:
+            continue
+        mine = profile.device
+        is_it = (mine.platform, mine.name, mine.compute_units) == (platform, name, compute_units)
+        if is_it and mine.driver_major == driver_major(driver) and profile.parameters:
             return profile
-    raise ProfileError(
-        f"there is no profile of {device.name} ({device.platform}, driver {device.driver}): "
-        "`cltrace calibrate` makes one, --profile NAME takes another device's"
-    )
+    return None
+
+
+def profile_for(device: DeviceFacts) -> DeviceProfile:
+    """The profile of such a device. Raises: `ProfileError` if there is none."""
+    found = known_profile(device.platform, device.name, device.compute_units, device.driver)
+    if found is None:
+        raise ProfileError(
+            f"there is no profile of {device.name} ({device.platform}, driver {device.driver}): "
+            "`cltrace calibrate` makes one, --profile NAME takes another device's"
+        )
+    return found
 
 
 def read_profile(path: Path) -> DeviceProfile:
@@ -202,15 +217,25 @@ def write_profile(profile: DeviceProfile, path: Path) -> None:
     """Write a profile, whole or not at all. Raises: `OutputError`."""
     text = json.dumps(_stored(profile), indent=None, separators=(",", ":"), allow_nan=False)
     pretty = re.sub(r"(\]\]?,)(?=[\[\"])", r"\1\n", text)
+    write_whole(pretty + "\n", path)
+
+
+def write_whole(text: str, path: Path) -> None:
+    """Write a file, whole or not at all. Raises: `OutputError`."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(pretty + "\n", encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def file_name(text: str) -> str:
+    """A name for a file: the letters and digits of `text`, with dashes between."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
 
 
 def _stored(profile: DeviceProfile) -> Mapping[str, Any]:

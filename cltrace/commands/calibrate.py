@@ -1,7 +1,6 @@
 """`cltrace calibrate`: measure what a device's operations, accesses, launches and transfers cost."""
 
 import argparse
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from cltrace.predict.fitting import fitted
 from cltrace.profile import (
     DeviceFacts,
     DeviceProfile,
+    file_name,
     profile_directories,
     read_profile,
     write_profile,
@@ -81,12 +81,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _own(device: DeviceFacts) -> Path:
-    return profile_directories()[0] / f"{slug(device)}.json"
-
-
-def slug(device: DeviceFacts) -> str:
-    """A file's name for a device: letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-") or "device"
+    return profile_directories()[0] / f"{file_name(device.name)}.json"
 
 
 def _measured(arguments: argparse.Namespace) -> tuple[DeviceProfile, Path]:

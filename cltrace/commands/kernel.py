@@ -3,7 +3,6 @@
 import argparse
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -13,7 +12,7 @@ import numpy as np
 from cltrace.commands.argument_types import positive
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import opened
-from cltrace.errors import ProfileError, UsageError
+from cltrace.errors import UsageError
 from cltrace.kernels import (
     Argument,
     BufferArgument,
@@ -27,7 +26,7 @@ from cltrace.kernels import (
 from cltrace.kernels.traced import traced_launches, usual_local_size
 from cltrace.predict.counting import machine_of
 from cltrace.predict.models.thesis import THESIS, Thesis
-from cltrace.profile import DeviceProfile, load_profile, profile_names, read_profile
+from cltrace.profile import DeviceProfile, known_profile, load_profile
 from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report
 from cltrace.report.traced_kernel import launch_report
@@ -228,18 +227,5 @@ def _profile_of(trace: Trace) -> DeviceProfile | None:
     if len(devices) != 1:
         return None
     platform, name, units, driver = devices[0]
-    for path in profile_names().values():
-        try:
-            known = read_profile(path)
-        except ProfileError:
-            continue  # `cltrace profile list` names it
-        wanted = replace(
-            known.device,
-            platform=str(platform),
-            name=str(name),
-            compute_units=units if isinstance(units, int) else 0,
-            driver=str(driver),
-        )
-        if known.matches(wanted) and known.parameters:
-            return known
-    return None
+    compute_units = units if isinstance(units, int) else 0
+    return known_profile(str(platform), str(name), compute_units, str(driver))

@@ -17,14 +17,13 @@ from cltrace.kernels.compiler import (
     read_registers,
     source_name,
 )
+from cltrace.kernels.compiler.targets import BODY
 from cltrace.kernels.countable import Countable
 from cltrace.kernels.execute.prepared import Prepared, prepare
 from cltrace.kernels.ir.module import Head, KernelFacts, Module
 from cltrace.kernels.ir.reader import read_module
 from cltrace.kernels.ir.types import SPACE_NAMES, OpaqueType, PointerType
 
-_BODY: Final = "__clang_ocl_kern_imp_"
-"""How clang begins the name of a kernel's body, which the kernel calls as it is written."""
 _SUFFIXES: Final = frozenset({".h", ".cl", ".hpp", ".inc", ".clh"})
 """The files of a directory that a source may include."""
 
@@ -78,7 +77,7 @@ class Program:
     def kernels(self) -> Mapping[str, Kernel]:
         """The kernels by name, in the order of the source."""
         module = self.module(Form.OPTIMISED)
-        heads = [module.heads[name] for name in module.heads if not name.startswith(_BODY)]
+        heads = [module.heads[name] for name in module.heads if not name.startswith(BODY)]
         return {head.name: _kernel(head, head.kernel) for head in heads if head.kernel is not None}
 
     @cached_property
@@ -86,7 +85,7 @@ class Program:
         """The names of the functions that are no kernels."""
         names = self.module(Form.WRITTEN).functions
         return tuple(
-            name for name in names if not name.startswith(_BODY) and name not in self.kernels
+            name for name in names if not name.startswith(BODY) and name not in self.kernels
         )
 
     def module(self, form: Form) -> Module:
@@ -119,7 +118,7 @@ class Program:
                 names = ", ".join(self.kernels) or "none"
                 raise ValueError(f"the program has no kernel {kernel!r}; it has {names}")
             module = self.module(form)
-            body = _BODY + kernel if form is Form.WRITTEN else kernel
+            body = BODY + kernel if form is Form.WRITTEN else kernel
             name = body if body in module.functions else kernel
             known = self._prepared[kernel, form] = prepare(module, name)
         return known

@@ -39,11 +39,6 @@ class Sample:
     least_ns: float
     is_settled: bool
 
-    @property
-    def standard_error_ns(self) -> float:
-        """Of the mean."""
-        return self.deviation_ns / math.sqrt(self.runs)
-
 
 def repeated(
     run: Callable[[], float], rule: StopRule, clock: Callable[[], float] = perf_counter

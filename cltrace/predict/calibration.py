@@ -1,7 +1,7 @@
 """Measuring a device: every probe of the calibration suite, until its mean is known well enough."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Final
@@ -136,13 +136,4 @@ def doubts(profile: DeviceProfile) -> tuple[str, ...]:
 
 
 def _point(probe: Probe, sample: Sample) -> Point:
-    return Point(
-        series=probe.series,
-        x=float(probe.x),
-        runs=sample.runs,
-        mean_ns=sample.mean_ns,
-        deviation_ns=sample.deviation_ns,
-        median_ns=sample.median_ns,
-        least_ns=sample.least_ns,
-        is_settled=sample.is_settled,
-    )
+    return Point(probe.series, float(probe.x), **asdict(sample))

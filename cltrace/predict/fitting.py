@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cltrace.errors import ProfileError
 from cltrace.predict.models import MODELS
-from cltrace.predict.models.thesis import THESIS, curve_ns
+from cltrace.predict.models.thesis import THESIS, Curves
 from cltrace.profile import DeviceProfile
 
 
@@ -27,9 +27,10 @@ def fitted(profile: DeviceProfile) -> DeviceProfile:
 def _residuals(profile: DeviceProfile) -> Mapping[str, tuple[float, ...]]:
     """By family: the logarithm of fitted by measured, for the points that a fit goes through."""
     found: dict[str, list[float]] = {}
+    curves = Curves(profile)
     for family, points in profile.families.items():
         for point in points:
-            value = curve_ns(profile, family, point.series, point.x)
+            value = curves.value_ns(family, point.series, point.x)
             if value and point.mean_ns > 0:
                 found.setdefault(family, []).append(math.log(value / point.mean_ns))
     return {family: tuple(values) for family, values in found.items()}

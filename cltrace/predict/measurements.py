@@ -3,15 +3,14 @@
 import json
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from cltrace.errors import DeviceError, OutputError, ProfileError
+from cltrace.errors import DeviceError, ProfileError
 from cltrace.measure import Bench, StopRule
 from cltrace.predict.sets import SetLaunch, SetName
-from cltrace.profile import DeviceFacts
+from cltrace.profile import DeviceFacts, write_whole
 
 SCHEMA: Final = 1
 RULE: Final = StopRule(fewest=7, most=60, most_s=0.12, warm_runs=3)
@@ -89,14 +88,7 @@ def write_measurements(measurements: Measurements, path: Path) -> None:
         "timings": rows,
     }
     text = json.dumps(stored, separators=(",", ":"), allow_nan=False).replace("],[", "],\n[")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+    write_whole(text + "\n", path)
 
 
 def read_measurements(path: Path) -> Measurements:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from cltrace.errors import OutputError
 from cltrace.predict.accuracy import Evaluated
 from cltrace.predict.measurements import Measurements
 from cltrace.predict.quotients import distance, quotient
+from cltrace.report.figures import write_figure
 
 if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ def draw_accuracy(measurements: Measurements, found: Evaluated, directory: Path)
         left.axvline(1.0, color="black", linewidth=0.6)
         left.set_title(f"{name}: predicted / measured", fontsize=9)
         right.set_title(f"{name}: distance", fontsize=9)
-    yield _written(histograms, directory / f"{measurements.set_name}-histograms.svg")
+    yield write_figure(_small(histograms), directory / f"{measurements.set_name}-histograms.svg")
     times = Figure(figsize=(3.4 * len(found.predicted_ns), 3.4), layout="constrained")
     for axis, (name, predicted) in zip(
         times.subplots(1, len(found.predicted_ns), squeeze=False)[0],
@@ -49,17 +49,11 @@ def draw_accuracy(measurements: Measurements, found: Evaluated, directory: Path)
         axis.plot(found.measured_ns / 1e3, predicted / 1e3, ".", markersize=2, color="#4477aa")
         axis.set(xscale="log", yscale="log", xlabel="measured, µs", ylabel="predicted, µs")
         axis.set_title(name, fontsize=9)
-    yield _written(times, directory / f"{measurements.set_name}-times.svg")
+    yield write_figure(_small(times), directory / f"{measurements.set_name}-times.svg")
 
 
-def _written(figure: "Figure", path: Path) -> Path:
+def _small(figure: "Figure") -> "Figure":
+    """A figure of many axes, with small numbers at them."""
     for axis in figure.axes:
         axis.tick_params(labelsize=7)
-        for side in ("top", "right"):
-            axis.spines[side].set_visible(False)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None})
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
-    return path
+    return figure

@@ -1,13 +1,12 @@
 """Figures of a profile: a family's points with their spread, and what is fitted to them."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cltrace.errors import OutputError
-from cltrace.predict.models.thesis import THESIS, curve_ns
-from cltrace.profile import DeviceProfile
+from cltrace.predict.models.thesis import THESIS, Curves
+from cltrace.profile import DeviceProfile, file_name
+from cltrace.report.figures import write_figure
 from cltrace.suite.calibration import FAMILIES
 
 if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
@@ -43,7 +42,8 @@ def draw_family(profile: DeviceProfile, family: str, directory: Path) -> Path:
             axis.legend(fontsize=8, frameon=False)
     title = FAMILIES[family].title if family in FAMILIES else family
     figure.suptitle(f"{title}: {profile.device.name}", fontsize=11)
-    return _written(figure, directory / f"{_slug(profile.device.name)}-{_slug(family)}.svg")
+    name = f"{file_name(profile.device.name)}-{file_name(family)}.svg"
+    return write_figure(figure, directory / name)
 
 
 def _side_by_side(
@@ -76,10 +76,11 @@ def _draw(axis: "Axes", profile: DeviceProfile, family: str, name: str) -> None:
     )
     if THESIS.name not in profile.parameters:
         return
+    curves = Curves(profile)
     known = [
         (point.x, value / 1e3)
         for point in points
-        if (value := curve_ns(profile, family, name, point.x)) is not None
+        if (value := curves.value_ns(family, name, point.x)) is not None
     ]
     if known:
         color = drawn.lines[0].get_color()
@@ -101,18 +102,3 @@ def _scale(axis: "Axes", family: str, ticks: int) -> None:
     axis.set_xlabel(FAMILIES[family].x_label if family in FAMILIES else "")
     axis.set_ylabel("µs")
     axis.grid(visible=True, which="major", linewidth=0.3, alpha=0.6)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "figure"
-
-
-def _written(figure: "Figure", path: Path) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None})
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
-    return path

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from cltrace.predict.quotients import distance, quotient
 from cltrace.profile import (
     ClockReading,
     DeviceProfile,
+    Point,
     load_profile,
     profile_for,
     profile_names,
@@ -184,7 +185,8 @@ def test_repeating_ends_when_time_is_up() -> None:
     sample = repeated(lambda: next(values), rule, clock=lambda: float(next(ticks)))
     assert not sample.is_settled
     assert sample.runs == 12
-    assert sample.standard_error_ns == pytest.approx(sample.deviation_ns / 12**0.5)
+    point = Point("s", 1.0, **asdict(sample))
+    assert point.standard_error_ns == pytest.approx(sample.deviation_ns / 12**0.5)
 
 
 @pytest.mark.parametrize("family", ["base", "elementary", "occupancy"])

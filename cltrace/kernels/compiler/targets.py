@@ -15,7 +15,8 @@ from cltrace.kernels.compiler.ptx import PtxFunction, read_ptx
 
 SHIM: Final = Path(__file__).with_name("target.h")
 """OpenCL C's functions in functions of the target."""
-_BODY: Final = "__clang_ocl_kern_imp_"
+BODY: Final = "__clang_ocl_kern_imp_"
+"""How clang begins the name of a kernel's body, which the kernel calls as it is written."""
 _MOST_NVIDIA: Final = 255
 """How many registers a thread of NVIDIA's can have; what is beyond spills."""
 
@@ -63,7 +64,7 @@ def read_registers(target: Target, assembly: str) -> Mapping[str, RegisterUse]:
 def _of_nvidia(functions: Mapping[str, PtxFunction]) -> Mapping[str, RegisterUse]:
     found = {}
     for name, function in functions.items():
-        body = functions.get(_BODY + name, function)
+        body = functions.get(BODY + name, function)
         if function.is_kernel and not body.calls:
             live = body.most_live_registers()
             kept = min(live, _MOST_NVIDIA)

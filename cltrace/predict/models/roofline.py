@@ -14,7 +14,7 @@ from cltrace.errors import ProfileError
 from cltrace.kernels import CostClass, KernelCounts
 from cltrace.kernels.counts.records import AccessSite
 from cltrace.predict.models.prediction import Part, Prediction
-from cltrace.profile import DeviceProfile, Parameter, Point
+from cltrace.profile import DeviceProfile, Parameter
 
 _SMALL: Final = 1 << 14
 """Empty launches of no more work-items take what any launch takes."""
@@ -90,7 +90,9 @@ class RooflineModel:
             few, many = ordered[0], ordered[-1]
             items = profile.device.compute_units * _items_a_unit(profile)
             each = (many.median_ns - few.median_ns) / (many.x - few.x) / items
-            error = math.hypot(_error(few), _error(many)) / (many.x - few.x) / items
+            error = (
+                math.hypot(few.standard_error_ns, many.standard_error_ns) / (many.x - few.x) / items
+            )
             found[series] = Parameter(max(each, 0.0), "ns", error, "throughput")
         return found
 
@@ -105,11 +107,6 @@ class RooflineModel:
             if parameter.family == "throughput"
         }
         return Roofline(known["launch"].value, known["byte"].value, rates)
-
-
-def _error(point: Point) -> float:
-    """The standard error of a point's mean, in ns."""
-    return point.deviation_ns / math.sqrt(max(point.runs, 1))
 
 
 def _items_a_unit(profile: DeviceProfile) -> int:

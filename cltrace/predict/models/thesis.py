@@ -184,18 +184,25 @@ def _accesses(profile: DeviceProfile) -> float:
     return line.slope / first if first else 0.0
 
 
-def curve_ns(profile: DeviceProfile, family: str, series: str, x: float) -> float | None:
-    """What the model says of a probe: the fit of its family at x. None where it has none."""
-    fitted = THESIS.fitted(profile)
-    match family:
-        case "base":
-            return fitted.lines[CostType.BASE](x)
-        case "group-size":
-            return fitted.group(x)
-        case "several-operations" if series == "float *":
-            return _knee(profile)(x)
-    for kind, (of_family, of_series, without) in _ELEMENTS.items():
-        if (family, series) == (of_family, of_series):
-            less = {point.x: point.mean_ns for point in profile.points(family, without)}
-            return fitted.lines[kind](x) + less[x] if x in less else None
-    return None
+class Curves:
+    """What the model says of probes: the fits of their families."""
+
+    def __init__(self, profile: DeviceProfile) -> None:
+        self._profile = profile
+        self._model = THESIS.fitted(profile)
+        self._knee = _knee(profile)
+
+    def value_ns(self, family: str, series: str, x: float) -> float | None:
+        """The fit of a series at x; None where there is none."""
+        match family:
+            case "base":
+                return self._model.lines[CostType.BASE](x)
+            case "group-size":
+                return self._model.group(x)
+            case "several-operations" if series == "float *":
+                return self._knee(x)
+        for kind, (of_family, of_series, without) in _ELEMENTS.items():
+            if (family, series) == (of_family, of_series):
+                less = {point.x: point.mean_ns for point in self._profile.points(family, without)}
+                return self._model.lines[kind](x) + less[x] if x in less else None
+        return None
