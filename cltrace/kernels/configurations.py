@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
+from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, StructArgument
 from cltrace.kernels.compiler import Form
 from cltrace.kernels.counting import count
 from cltrace.kernels.counts.records import KernelCounts
@@ -85,6 +85,9 @@ class Configurations:
                 parts.append((argument.width, argument.height, argument.depth, argument.channels))
             elif isinstance(argument, np.generic | int | float):
                 parts.append(argument if index in known.numbers else None)
+            elif isinstance(argument, StructArgument):
+                decides = index in known.numbers or index in known.contents
+                parts.append(argument if decides else None)
             else:
                 parts.append(argument)
         return parts

@@ -13,6 +13,7 @@ from cltrace.kernels.flow.evenness import Movement, Unevenness
 from cltrace.kernels.flow.reach import ANYWHERE, Dependencies, Reaching, Root
 from cltrace.kernels.flow.reduction import reduced
 from cltrace.kernels.flow.taint import Tainted, tainted
+from cltrace.kernels.fold import FoldedBlock, folded_blocks
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
     AtomicUpdate,
@@ -25,6 +26,7 @@ from cltrace.kernels.ir.instructions import (
 from cltrace.kernels.ir.module import Module
 from cltrace.kernels.ir.places import Place
 from cltrace.kernels.ir.uses import operands_of
+from cltrace.kernels.machine import Machine
 
 _SAME_FOR_ALL: Final = frozenset(
     {
@@ -46,6 +48,7 @@ class Countable:
         self.whole = whole
         self._module = module
         self._tainted: dict[frozenset[Root], Tainted] = {}
+        self._folded: dict[Machine, Mapping[int, FoldedBlock]] = {}
 
     @cached_property
     def _all(self) -> Dependencies:
@@ -79,6 +82,13 @@ class Countable:
                     counts[kind, cost] = counts.get((kind, cost), 0) + many
             found[number] = counts
         return found
+
+    def folded(self, machine: Machine) -> Mapping[int, FoldedBlock]:
+        """By block: what the compiler of such a machine leaves of it."""
+        known = self._folded.get(machine)
+        if known is None:
+            known = self._folded[machine] = folded_blocks(self.whole, machine)
+        return known
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:

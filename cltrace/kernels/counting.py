@@ -9,12 +9,13 @@ from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, L
 from cltrace.kernels.compiler import Form
 from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.countable import Countable
-from cltrace.kernels.counts.access_sites import access_sites
+from cltrace.kernels.counts.access_sites import access_sites, site_order
 from cltrace.kernels.counts.assembly import Scaled
 from cltrace.kernels.counts.assumptions import LEAST, MOST, Scenario, described
 from cltrace.kernels.counts.bounds import Extremes
 from cltrace.kernels.counts.recorder import Depth
 from cltrace.kernels.counts.records import Assumption, KernelCounts, OperationCount, Sample
+from cltrace.kernels.counts.regions import regions
 from cltrace.kernels.counts.sampling import (
     Run,
     Sampling,
@@ -67,14 +68,14 @@ def count(
     task, assumptions = _task(countable, space, arguments, machine)
     run = sampled(task, sampling)
     near = None
-    wave = machine.wave_groups(space.group_items, _local_bytes(task))
+    wave = _wave_groups(task)
     if run.grid.groups < space.groups and wave < space.groups:
         near = within_wave(task, sampling, run, wave)
     extremes = None
     if assumptions:
         extremes = Extremes(_extreme(task, LEAST), _extreme(task, MOST))
     written, notes = _written(program, kernel, space, arguments, machine)
-    return _assembled(Scaled(task, run), near, extremes, written, assumptions, notes)
+    return _assembled(Scaled(task, run), near, extremes, written, assumptions, notes, sampling)
 
 
 def _extreme(task: Task, scenario: Scenario) -> Scaled | None:
@@ -132,12 +133,11 @@ def _assembled(
     written: Scaled | None,
     assumptions: tuple[Assumption, ...],
     notes: tuple[str, ...],
+    sampling: Sampling,
 ) -> KernelCounts:
     task, run = sample.task, sample.run
-    local = _local_bytes(task)
     operations = _with_bounds(sample, extremes)
-    as_written = written.operations() if written is not None else ()
-    wave = task.machine.wave_groups(task.space.group_items, local)
+    as_written, order = written.operations() if written else (), site_order(sample)
     return KernelCounts(
         kernel=task.prepared.function.name,
         global_size=task.space.global_size,
@@ -146,12 +146,15 @@ def _assembled(
         work_items=task.space.work_items,
         groups=task.space.groups,
         warps=run.grid.warps * task.space.groups / run.grid.groups,
-        local_bytes=local,
+        local_bytes=_local_bytes(task),
         sample=_sample(run, near, task.space.groups),
         operations=operations,
         written=as_written,
-        sites=access_sites(sample, near, wave, extremes),
-        written_operators=written.operators() if written is not None else (),
+        folded=sample.folded(),
+        sites=access_sites(sample, near, _wave_groups(task), extremes),
+        regions=regions(sample, near, _wave_groups(task), order, sampling),
+        rounds=sample.rounds(order),
+        written_operators=written.operators() if written else (),
         private_accesses=_private_accesses(as_written),
         branches=sample.branches(),
         loops=sample.loops(),
@@ -163,6 +166,11 @@ def _assembled(
         assumptions=assumptions,
         notes=(*_notes(run), *_open(extremes), *notes),
     )
+
+
+def _wave_groups(task: Task) -> int:
+    """How many groups are resident at a time."""
+    return task.machine.wave_groups(task.space.group_items, _local_bytes(task))
 
 
 def _with_bounds(sample: Scaled, extremes: Extremes | None) -> tuple[OperationCount, ...]:

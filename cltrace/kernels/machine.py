@@ -11,6 +11,9 @@ class Machine:
     lines; on a CPU both are cache lines. Local memory has `banks` of `bank_bytes`. A *wave* is the
     work-groups that are resident at a time: `compute_units` times what each holds of groups, work-items,
     local memory and `registers` of 32 bits, which warps get `register_step` at a time for each lane.
+    All units share a cache of `shared_cache_bytes`. Its compiler puts `unrolled_trips` of innermost
+    loops side by side, and all of those that are known to have no more than `full_unroll_trips`.
+    Where it `has_item_loops`, the work-items of a group are trips of a loop: ids are counters of it.
     """
 
     warp_width: int = 32
@@ -24,9 +27,15 @@ class Machine:
     local_bytes: int = 233_472
     registers: int = 65_536
     register_step: int = 8
+    shared_cache_bytes: int = 48 << 20
+    has_item_loops: bool = False
+    unrolled_trips: int = 4
+    full_unroll_trips: int = 32
 
     @classmethod
-    def of_cpu(cls, cores: int, vector_width: int = 8) -> "Machine":
+    def of_cpu(
+        cls, cores: int, vector_width: int = 8, shared_cache_bytes: int = 32 << 20
+    ) -> "Machine":
         """A CPU: a vector is a warp, a cache line sector and line, a core holds one group."""
         return cls(
             warp_width=vector_width,
@@ -38,6 +47,8 @@ class Machine:
             resident_items=1 << 30,
             local_bytes=1 << 30,
             registers=0,
+            shared_cache_bytes=shared_cache_bytes,
+            has_item_loops=True,
         )
 
     @property

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.errors import KernelError
 from cltrace.kernels.arguments import (
     Argument,
     BufferArgument,
@@ -19,12 +20,19 @@ from cltrace.kernels.arguments import (
     SamplerArgument,
     StructArgument,
 )
+from cltrace.kernels.compiler import Compiler
+from cltrace.kernels.configurations import Configurations
+from cltrace.kernels.counts.records import KernelCounts
+from cltrace.kernels.execution import nd_range
+from cltrace.kernels.machine import Machine
+from cltrace.kernels.program import Program, parse
 from cltrace.trace.reader import Trace
 
 _LAUNCHES: Final = """
-    SELECT l.launch_id, l.kernel, k.program_id, l.global_size, l.local_size, l.global_offset,
-           (SELECT count(*) FROM v_command c WHERE c.launch_id = l.launch_id)
-    FROM v_launch l JOIN v_kernel k USING (kernel_id) WHERE l.arguments_known ORDER BY l.launch_id
+    SELECT l.launch_id, l.kernel, k.program_id, l.global_size, l.local_size, l.global_offset, c.calls
+    FROM v_launch l JOIN v_kernel k USING (kernel_id)
+    LEFT JOIN (SELECT launch_id, count(*) AS calls FROM v_command GROUP BY launch_id) c
+    ON c.launch_id = l.launch_id WHERE l.arguments_known ORDER BY l.launch_id
 """
 _ARGUMENTS: Final = """
     SELECT a.launch_id, a.kind, a.value, a.detail, a.dtype, a.size_bytes, a.offset_bytes,
@@ -57,9 +65,11 @@ class TracedProgram:
 class TracedLaunch:
     """A configuration of a launch. `local_size` is None where the driver chose it.
 
-    `calls` is how often it was launched.
+    `launch_id` is its number in the trace, `calls` how often it was launched, `buffers` the numbers of
+    the memory objects among its arguments.
     """
 
+    launch_id: int
     kernel: str
     program: TracedProgram | None
     global_size: tuple[int, ...]
@@ -67,6 +77,7 @@ class TracedLaunch:
     global_offset: tuple[int, ...] | None
     arguments: Sequence[Argument]
     calls: int
+    buffers: tuple[int, ...] = ()
 
 
 def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
@@ -74,22 +85,81 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
     programs = _programs(trace)
     contents = _contents(trace)
     arguments: dict[int, list[Argument]] = {}
+    buffers: dict[int, list[int]] = {}
     for launch, *facts in trace.iterate(_ARGUMENTS):
         if isinstance(launch, int):
+            if isinstance(facts[-1], int):
+                buffers.setdefault(launch, []).append(facts[-1])
             argument = _argument(facts, contents.get(launch, {}))
             arguments.setdefault(launch, []).append(argument)
     for launch, kernel, program, sizes, local, offset, calls in trace.iterate(_LAUNCHES):
         global_size = _sizes(sizes)
         if global_size is not None and 0 < len(global_size) <= 3 and min(global_size) > 0:
+            number = _number(launch, -1)
             yield TracedLaunch(
+                launch_id=number,
                 kernel=str(kernel),
                 program=programs.get(program),
                 global_size=global_size,
                 local_size=_sizes(local),
                 global_offset=_sizes(offset),
-                arguments=arguments.get(_number(launch, -1), []),
+                arguments=arguments.get(number, []),
                 calls=_number(calls, 0),
+                buffers=tuple(dict.fromkeys(buffers.get(number, ()))),
             )
+
+
+class TracedCounts:
+    """Counts launches of a trace. Programs are read once, and so is each configuration counted."""
+
+    def __init__(self, machine: Machine, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self._known = Configurations(machine)
+        self._programs: dict[int, Program | KernelError] = {}
+
+    def count(self, launch: TracedLaunch) -> tuple[Program, KernelCounts]:
+        """A launch's program and counts. Raises: `KernelError`."""
+        program = self._program(launch)
+        if launch.kernel not in program.kernels:
+            raise KernelError("its program has no such kernel")
+        local = launch.local_size or usual_local_size(launch.global_size)
+        try:
+            nd_range(launch.global_size, local, launch.global_offset)
+        except ValueError as error:
+            raise KernelError(f"{error}") from error
+        counts = self._known.count(
+            program,
+            launch.kernel,
+            launch.global_size,
+            local,
+            launch.arguments,
+            global_offset=launch.global_offset,
+        )
+        return program, counts
+
+    def _program(self, launch: TracedLaunch) -> Program:
+        traced = launch.program
+        if traced is None:
+            raise KernelError("the trace has no source of its program")
+        known = self._programs.get(id(traced))
+        if known is None:
+            try:
+                known = parse(
+                    traced.source, traced.options, headers=traced.headers, compiler=self._compiler
+                )
+            except KernelError as error:
+                known = error
+            self._programs[id(traced)] = known
+        if isinstance(known, KernelError):
+            raise known
+        return known
+
+
+def count_traced(
+    launch: TracedLaunch, machine: Machine, compiler: Compiler
+) -> tuple[Program, KernelCounts]:
+    """A launch's program and counts. Raises: `KernelError`."""
+    return TracedCounts(machine, compiler).count(launch)
 
 
 def usual_local_size(global_size: Sequence[int]) -> tuple[int, ...]:

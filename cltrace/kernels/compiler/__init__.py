@@ -78,7 +78,7 @@ _IR: Final = (
 )  # fmt: skip
 _OPTIMISED: Final = (
     "-O2", "-fno-unroll-loops", "-fno-vectorize", "-fno-slp-vectorize",
-    "-mllvm", "-inline-threshold=1000000",
+    "-mllvm", "-inline-threshold=1000000", "-mllvm", "-disable-vector-combine",
 )  # fmt: skip
 _FLAGS: Final[Mapping[Form, tuple[str, ...]]] = {
     Form.OPTIMISED: (*_COMMON, *_IR, *_OPTIMISED),

@@ -23,11 +23,21 @@ def access_sites(
 
     `extremes` bound what is counted; None where nothing is assumed.
     """
+    sites = sample.task.prepared.sites
     return tuple(
-        _site(sample, site, near, wave_groups, extremes)
-        for site in sample.task.prepared.sites
-        if sample.run.recorder.site(site.number)[SiteColumn.ACCESSES].any()
+        _site(sample, sites[number], near, wave_groups, extremes) for number in site_order(sample)
     )
+
+
+def site_order(sample: Scaled) -> Mapping[int, int]:
+    """The positions of the sites that were met, by number."""
+    recorder = sample.run.recorder
+    met = [
+        site.number
+        for site in sample.task.prepared.sites
+        if recorder.site(site.number)[SiteColumn.ACCESSES].any()
+    ]
+    return {number: position for position, number in enumerate(met)}
 
 
 def _site(

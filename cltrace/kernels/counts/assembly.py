@@ -1,5 +1,6 @@
 """Counters of a sample made into counts of the launch."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,13 +13,16 @@ from cltrace.kernels.counts.recorder import SiteColumn
 from cltrace.kernels.counts.records import (
     BranchSite,
     Estimate,
+    FoldedCount,
     LineCount,
     LoopCount,
     OperationCount,
     PrivateArray,
+    Round,
 )
 from cltrace.kernels.counts.sampling import Run, Task, mean_error
 from cltrace.kernels.execute.sites import private_bytes
+from cltrace.kernels.fold import Operation
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction
 from cltrace.kernels.ir.places import NOWHERE, Place
 from cltrace.kernels.ir.types import VectorType
@@ -69,6 +73,42 @@ class Scaled:
                     OperationCount(kind, cost, total.value / items, total, self.total(by_warp))
                 )
         return tuple(sorted(rows, key=lambda row: (-row.total.value, row.cost, row.type)))
+
+    @cached_property
+    def _block_totals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lanes and warps that run each block."""
+        recorder = self.run.recorder
+        lanes = recorder.block_lanes().mean(axis=1) * self.groups
+        return lanes, recorder.block_warps().mean(axis=1) * self.groups
+
+    def folded(self) -> tuple[FoldedCount, ...]:
+        """The operations that the device's compiler leaves, those done most often first."""
+        lanes, warps = self._block_totals
+        found = defaultdict[Operation, list[float]](lambda: [0.0, 0.0, 0.0])
+        for number, block in self.task.countable.folded(self.task.machine).items():
+            if not warps[number]:
+                continue
+            for operation, many in block.operations.items():
+                found[operation][0] += many * float(lanes[number])
+                found[operation][1] += many * float(warps[number])
+            for operation, many in block.chain.operations.items():
+                found[operation][2] += many * float(warps[number])
+        rows = (
+            FoldedCount(operation.type, operation.cost, operation.function, *totals)
+            for operation, totals in found.items()
+        )
+        return tuple(sorted(rows, key=lambda row: (-row.warp_total, row.cost, row.type)))
+
+    def rounds(self, order: Mapping[int, int]) -> tuple[Round, ...]:
+        """What warps wait for together. `order` are the positions of sites, by number."""
+        _, warps = self._block_totals
+        found: dict[tuple[int, ...], float] = {}
+        for number, block in self.task.countable.folded(self.task.machine).items():
+            for numbers, many in block.chain.rounds.items():
+                sites = tuple(sorted(order[site] for site in numbers if site in order))
+                if sites and warps[number]:
+                    found[sites] = found.get(sites, 0.0) + many * float(warps[number])
+        return tuple(Round(sites, waits) for sites, waits in found.items())
 
     @cached_property
     def operation_totals(self) -> Mapping[_Key, float]:

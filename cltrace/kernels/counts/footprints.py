@@ -4,7 +4,7 @@ A sample of groups spread over the launch says how often groups touch the same; 
 other say how much neighbours share.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,15 +26,16 @@ _Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 class Distinct:
     """The different sectors of a sample: their number by first so many groups, and by group."""
 
-    by_part: tuple[tuple[int, float], ...]
-    """Pairs of a number of groups and the different sectors they touch together."""
+    by_part: tuple[tuple[float, float], ...]
+    """Pairs of a number of groups and the different sectors they touch together. The number is in groups
+    of a mean size: what a part's groups touch by themselves, by the mean."""
     group_mean: float
 
 
 def distinct(touched: Touched, groups: int) -> Distinct:
     """The different sectors that a site touched in a sample of `groups`."""
     if not touched.sectors:
-        return Distinct(((groups, 0.0),), 0.0)
+        return Distinct(((float(groups), 0.0),), 0.0)
     sectors = np.concatenate(touched.sectors)
     owner = np.concatenate(touched.groups)
     lengths = [len(part) for part in touched.sectors]
@@ -44,21 +45,22 @@ def distinct(touched: Touched, groups: int) -> Distinct:
     pair = np.lexsort((owner, sectors))
     new = np.ones(len(pair), np.bool_)
     new[1:] = (np.diff(sectors[pair]) != 0) | (np.diff(owner[pair]) != 0)
-    group_mean = float(weights[pair][new].sum()) / groups
-    parts: list[tuple[int, float]] = []
-    for part in _PARTS:
-        size = groups // part
-        if size == 0 or (parts and parts[-1][0] == size):
-            continue
-        inside = _spread(groups, size)[owner]
-        parts.append((size, _weighed(sectors[inside], weights[inside])))
+    own = np.bincount(owner[pair][new], weights[pair][new], minlength=groups)
+    group_mean = float(own.mean())
+    parts: list[tuple[float, float]] = []
+    for size in dict.fromkeys(max(groups // part, 1) for part in _PARTS):
+        chosen = _drawn(groups, size)
+        number = float(own[chosen].sum()) / group_mean
+        if number:
+            inside = chosen[owner]
+            parts.append((number, _weighed(sectors[inside], weights[inside])))
     return Distinct(tuple(parts), group_mean)
 
 
-def _spread(groups: int, size: int) -> NDArray[np.bool_]:
-    """Which groups of a sample belong to its part: every so many, as they are in no order."""
+def _drawn(groups: int, size: int) -> NDArray[np.bool_]:
+    """Which groups of a sample belong to its part: drawn at random, the same each time."""
     chosen = np.zeros(groups, np.bool_)
-    chosen[np.arange(size) * groups // size] = True
+    chosen[np.random.default_rng(groups).permutation(groups)[:size]] = True
     return chosen
 
 
@@ -71,15 +73,34 @@ def _weighed(sectors: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
     return float(weights[first].sum())
 
 
-def extrapolated(found: Distinct, groups: int, cap: float) -> tuple[float, float]:
+def growth(touched: Touched, groups: int) -> Callable[[float], float]:
+    """The different sectors of so many groups that follow each other, from a sample of such.
+
+    Beyond the sample they grow as in its second half.
+    """
+    if not touched.sectors or groups < 2:
+        return lambda number: number * distinct(touched, max(groups, 1)).group_mean
+    sectors = np.concatenate(touched.sectors)
+    owner = np.concatenate(touched.groups)
+    lengths = [len(part) for part in touched.sectors]
+    weights = np.repeat(np.asarray(touched.weights), lengths)
+    order = np.argsort(sectors, kind="stable")
+    sectors, owner, weights = sectors[order], owner[order], weights[order]
+    half = owner < groups // 2
+    first, whole = _weighed(sectors[half], weights[half]), _weighed(sectors, weights)
+    slope = (whole - first) / (groups - groups // 2)
+    return lambda number: whole + (number - groups) * slope
+
+
+def extrapolated(found: Distinct, groups: float, cap: float) -> tuple[float, float]:
     """The different sectors of `groups`, and a relative error.
 
     Of the sample's parts, n groups touch `a n + F (1 - exp(-n / m))` different sectors: what each has
     of its own, and what they share. `cap` is how many there are at all.
     """
     size, whole = found.by_part[-1]
-    if groups <= size or whole == 0:
-        return whole, 0.0
+    if groups <= size + 0.5 or whole == 0:
+        return _within(found.by_part, groups), 0.0
     parts = [(n, value) for n, value in found.by_part if value]
     if len(parts) < 2:
         return min(whole * groups / size, cap), 0.5
@@ -88,6 +109,12 @@ def extrapolated(found: Distinct, groups: int, cap: float) -> tuple[float, float
     best, error = _fit(numbers, values)
     predicted = float(best(np.asarray([float(groups)]))[0])
     return min(max(predicted, whole), cap), error
+
+
+def _within(by_part: Sequence[tuple[float, float]], groups: float) -> float:
+    """The different sectors of no more groups than the sample has."""
+    numbers, values = zip((0.0, 0.0), *by_part, strict=True)
+    return float(np.interp(groups, numbers, values))
 
 
 def _fit(numbers: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[_Curve, float]:
@@ -105,7 +132,7 @@ def _fit(numbers: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[_Cu
     together = np.concatenate([none, b / bb, np.where(usable, both[1], 0.0)])
     off = alone[:, None] * np.tile(own, (3, 1)) + together[:, None] * np.tile(shared, (3, 1)) - 1.0
     miss = np.sqrt((off * off).mean(axis=1))
-    best = int(np.argmin(miss + 0.001 * np.repeat([1, 1, 2], len(scales))))
+    best = int(np.argmin(miss + 0.01 * np.repeat([0.1, 0.1, 1.0], len(scales))))
     scale = float(scales[best % len(scales)])
 
     def curve(n: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -37,6 +37,22 @@ class OperationCount:
     warp_total: float
 
 
+@dataclass(frozen=True, slots=True)
+class FoldedCount:
+    """How often an operation is done in the code that the device's own compiler leaves.
+
+    `function` names those whose cost depends on it. `warp_total` is how often a warp does it, `waits`
+    how often a warp waits for its result: the longest ways through the blocks that it runs.
+    """
+
+    type: str
+    cost: CostClass
+    function: str
+    total: float
+    warp_total: float
+    waits: float
+
+
 class Pattern(StrEnum):
     """How the lanes of a warp lie to each other at an access."""
 
@@ -94,6 +110,35 @@ class AccessSite:
     footprint: Footprint
     reuse: float
     is_assumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Reads that are under way together: the positions of their sites among the launch's.
+
+    `waits` is how often a warp waits for them, over the launch.
+    """
+
+    sites: tuple[int, ...]
+    waits: float
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Access sites of one memory that touch the same sectors, over the whole launch.
+
+    `sites` are their positions among the launch's sites, `sectors` the sum of what their requests touch,
+    `window_sectors` how many the shared cache has to fetch: at least those that differ, more where it
+    has lost them before they are touched again.
+    """
+
+    memory: str
+    access: Access
+    sites: tuple[int, ...]
+    memory_sectors: float
+    sectors: float
+    footprint: Footprint
+    window_sectors: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +224,8 @@ class LineCount:
 class KernelCounts:
     """What a launch has to do.
 
-    `operations` are those of the optimised code, `written` those of the source as it is written.
+    `operations` are those of the optimised code, `written` those of the source as it is written, `folded`
+    those that the device's own compiler leaves (`cltrace.kernels.fold`).
     `active_lanes` is the mean share of lanes that are active when a warp does something, `paths` how
     many different ways through the kernel the lanes of a warp take. `barriers` are those that a
     work-item comes to.
@@ -196,7 +242,10 @@ class KernelCounts:
     sample: Sample
     operations: tuple[OperationCount, ...]
     written: tuple[OperationCount, ...]
+    folded: tuple[FoldedCount, ...]
     sites: tuple[AccessSite, ...]
+    regions: tuple[Region, ...]
+    rounds: tuple[Round, ...]
     written_operators: tuple[tuple[str, float], ...]
     """By LLVM's operator, of the code as it is written: how often a work-item does it, in the mean."""
     private_accesses: float

@@ -24,6 +24,9 @@ from cltrace.kernels.machine import Machine
 
 _FEW_ITEMS: Final = 4096
 """Launches of no more work-items are run as a whole."""
+_MORE_STEPS: Final = 4
+"""How many times as much as another sample is executed of a window, and of groups that follow."""
+_WINDOW: Final = 256
 _GOLDEN: Final = 0.6180339887498949
 
 
@@ -175,12 +178,24 @@ def _size(task: Task, sampling: Sampling, pilot: Run) -> int:
 
 
 def within_wave(task: Task, sampling: Sampling, sample: Run, wave_groups: int) -> Run:
-    """Execute groups spread over one wave, in the middle of the launch."""
+    """Execute groups spread over one wave."""
+    return within(task, sampling, sample, wave_groups, sampling.wave_groups, sampling.steps)
+
+
+def within_window(task: Task, sampling: Sampling, sample: Run, window_groups: int) -> Run:
+    """Execute groups spread over a window, more of them: what they share is rare among few."""
+    return within(task, sampling, sample, window_groups, _WINDOW, _MORE_STEPS * sampling.steps)
+
+
+def within(
+    task: Task, sampling: Sampling, sample: Run, span: int, most_groups: int, steps: int
+) -> Run:
+    """Execute at most so many groups, spread over `span` of them somewhere in the launch."""
     per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
-    affordable = max(int(sampling.steps / per_group), sampling.fewest_groups)
-    size = min(sampling.wave_groups, wave_groups, affordable)
-    begin = (task.space.groups - wave_groups) // 2
-    return run_groups(task, begin + _spread(wave_groups, size), sampling)
+    affordable = max(int(steps / per_group), sampling.fewest_groups)
+    size = min(most_groups, span, affordable)
+    begin = _begin(task.space.groups - span)
+    return run_groups(task, begin + _drawn(span, size), sampling)
 
 
 def _spread(groups: int, size: int) -> NDArray[np.int64]:
@@ -192,6 +207,27 @@ def _spread(groups: int, size: int) -> NDArray[np.int64]:
         others = np.setdiff1d(np.arange(min(groups, 8 * size)), chosen)
         chosen = np.sort(np.concatenate([chosen, others[: size - len(chosen)]]))
     return chosen
+
+
+def beside_each_other(task: Task, sampling: Sampling, sample: Run) -> Run:
+    """Execute groups that follow each other."""
+    groups = task.space.groups
+    per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
+    size = min(max(int(_MORE_STEPS * sampling.steps / per_group), sampling.fewest_groups), groups)
+    begin = _begin(groups - size)
+    return run_groups(task, np.arange(begin, begin + size, dtype=np.int64), sampling)
+
+
+def _begin(room: int) -> int:
+    """Where in a launch a span of groups begins: somewhere within, where nothing is symmetrical."""
+    return int(room * (1.0 - _GOLDEN))
+
+
+def _drawn(span: int, size: int) -> NDArray[np.int64]:
+    """Groups drawn at random, the same each time: some lie near each other, as chance has it."""
+    if size >= span:
+        return np.arange(span, dtype=np.int64)
+    return np.sort(np.random.default_rng(span).choice(span, size, replace=False)).astype(np.int64)
 
 
 def relative_error(run: Run, groups: int) -> float:

@@ -1,0 +1,194 @@
+"""What a device's compiler leaves of a kernel: unrolled loops, joined operations, what waits for what."""
+
+import numpy as np
+import pytest
+
+from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
+from cltrace.kernels.arguments import Argument
+
+ROWS = """
+__kernel void rows(__global const float *in, __global float *out, int length) {
+    size_t i = get_global_id(0);
+    float sum = 0;
+    for (int k = 0; k < length; ++k) sum += in[i * length + k];
+    out[i] = sum;
+}
+"""
+
+
+def counted(
+    source: str, name: str, *more: Argument, machine: Machine | None = None
+) -> KernelCounts:
+    arguments = [BufferArgument(4 << 18), BufferArgument(4 << 18), *more]
+    return count(parse(source), name, (1024,), (256,), arguments, machine=machine or Machine())
+
+
+def per_warp(counts: KernelCounts, cost: CostClass, function: str = "") -> float:
+    return sum(
+        row.warp_total for row in counts.folded if (row.cost, row.function) == (cost, function)
+    ) / max(counts.warps, 1)
+
+
+def test_a_loop_is_unrolled_by_what_the_machine_says() -> None:
+    usual = counted(ROWS, "rows", np.int32(64))
+    assert per_warp(usual, CostClass.FLOAT_ADD) == 64
+    assert per_warp(usual, CostClass.LOAD) == 64
+    assert per_warp(usual, CostClass.BRANCH) == pytest.approx(64 / 4 + 1, abs=1)
+    assert sum(one.waits for one in usual.rounds) / usual.warps == 16
+    never = counted(ROWS, "rows", np.int32(64), machine=Machine(unrolled_trips=1))
+    assert sum(one.waits for one in never.rounds) / never.warps == 64
+
+
+def test_loops_of_known_trips_are_unrolled_whole() -> None:
+    source = """
+    __kernel void window(__global const float *in, __global float *out) {
+        int i = get_global_id(0);
+        float sum = 0;
+        for (int y = 0; y < 3; ++y)
+            for (int x = 0; x < 3; ++x) sum += in[i + 64 * y + x];
+        out[i] = sum;
+    }
+    """
+    found = counted(source, "window")
+    assert per_warp(found, CostClass.BRANCH) == 0
+    assert per_warp(found, CostClass.LOAD) == 9
+    assert sum(one.waits for one in found.rounds) / found.warps <= 3
+
+
+@pytest.mark.parametrize(
+    ("head", "trips"),
+    [
+        ("j = 0; j < 32; ++j", 32), ("j = 0; j <= 7; ++j", 8), ("j = 0; j != 9; ++j", 9),
+        ("j = 0; j < 10; j += 3", 4), ("j = 20; j > 0; j -= 2", 10),
+    ],
+)  # fmt: skip
+def test_known_trips_are_those_that_are_run(head: str, trips: int) -> None:
+    source = f"""
+    __kernel void few(__global const float *in, __global float *out) {{
+        float sum = 0;
+        for (int {head}) sum += in[get_global_id(0) + 64 * j];
+        out[get_global_id(0)] = sum;
+    }}
+    """
+    found = counted(source, "few")
+    assert per_warp(found, CostClass.LOAD) == trips
+    assert sum(one.waits for one in found.rounds) / found.warps == pytest.approx(1.0)
+
+
+def test_loops_of_more_trips_than_are_unrolled_whole_are_not() -> None:
+    source = """
+    __kernel void many(__global const float *in, __global float *out) {
+        float sum = 0;
+        for (int j = 0; j < 33; ++j) sum += in[get_global_id(0) + 64 * j];
+        out[get_global_id(0)] = sum;
+    }
+    """
+    assert sum(one.waits for one in counted(source, "many").rounds) / 32 == pytest.approx(33 / 4)
+
+
+def test_a_walk_waits_for_each_step() -> None:
+    source = """
+    __kernel void walk(__global const int *next, __global int *out, int trips) {
+        int at = get_global_id(0);
+        for (int k = 0; k < trips; ++k) at = next[at];
+        out[get_global_id(0)] = at;
+    }
+    """
+    ring = np.roll(np.arange(1 << 18, dtype=np.int32), -1)
+    arguments: list[Argument] = [
+        BufferArgument(4 << 18, ring),
+        BufferArgument(4 << 18),
+        np.int32(50),
+    ]
+    found = count(parse(source), "walk", (1024,), (256,), arguments)
+    assert sum(one.waits for one in found.rounds) / found.warps == 50
+
+
+def test_products_and_sums_are_one_instruction_and_addresses_none() -> None:
+    source = """
+    __kernel void axpy(__global const float *x, __global float *y, float a) {
+        size_t i = get_global_id(0);
+        y[i] = a * x[i] + y[i];
+    }
+    """
+    found = counted(source, "axpy", np.float32(2))
+    floats = {CostClass.FLOAT_ADD, CostClass.FLOAT_MULTIPLY, CostClass.FLOAT_MULTIPLY_ADD}
+    assert sum(per_warp(found, cost) for cost in floats) == 1
+    assert not any(row.cost is CostClass.CONVERT for row in found.folded)
+    assert not any(row.type == "long" and row.warp_total for row in found.folded)
+
+
+def test_functions_and_divisions_keep_their_names() -> None:
+    source = """
+    __kernel void named(__global const int *in, __global float *out, int d) {
+        int i = get_global_id(0);
+        out[i] = exp(sin((float)(in[i] / d + in[i] % (d + 1) + in[i] / 7)));
+    }
+    """
+    found = counted(source, "named", np.int32(3))
+    for cost, name in (
+        (CostClass.SPECIAL, "exp"), (CostClass.SPECIAL, "sin"), (CostClass.INT_DIVIDE, ""),
+        (CostClass.INT_DIVIDE, "remainder"), (CostClass.INT_DIVIDE, "divide by a literal"),
+    ):  # fmt: skip
+        assert per_warp(found, cost, name) == 1, name
+
+
+def test_private_arrays_of_unrolled_loops_are_registers() -> None:
+    source = """
+    __kernel void kept(__global const float *in, __global float *out, int n) {
+        float v[8];
+        int i = get_global_id(0);
+        for (int k = 0; k < 8; ++k) v[k] = in[i + k * 64];
+        float sum = 0;
+        for (int k = 0; k < 8; ++k) sum += v[k] * v[7 - k];
+        out[i] = sum;
+    }
+    """
+    found = counted(source, "kept", np.int32(8))
+    spilled = sum(row.warp_total for row in found.folded if row.type.startswith("private "))
+    assert spilled == 0
+
+
+def test_work_items_of_a_cpu_are_trips_of_a_loop() -> None:
+    cpu = counted(ROWS, "rows", np.int32(64), machine=Machine.of_cpu(4))
+    assert per_warp(cpu, CostClass.WORK_ITEM) == 0
+    assert sum(one.waits for one in cpu.rounds) == 0
+
+
+def test_reads_of_one_memory_that_overlap_are_one_region() -> None:
+    source = """
+    __kernel void stencil(__global const float *in, __global float *out) {
+        int i = get_global_id(0) + 1;
+        out[i] = in[i - 1] + in[i] + in[i + 1];
+    }
+    """
+    found = counted(source, "stencil")
+    (read,) = [one for one in found.regions if one.access == "read"]
+    assert len(read.sites) == 3
+    assert read.footprint.launch_sectors == pytest.approx(1026 * 4 / 32, abs=2)
+    assert read.sectors > 3 * read.footprint.launch_sectors
+
+
+def test_what_is_read_again_too_late_is_fetched_again() -> None:
+    """The same sectors eight times, at random places or one after the other."""
+    source = """
+    __kernel void late(__global const float *in, __global float *out, int far) {
+        uint i = get_global_id(0), at = i * 2654435761u;
+        at = (at ^ (at >> 15)) * 2246822519u;
+        out[i] = in[(at ^ (at >> 13)) & 4194303u];
+    }
+    __kernel void soon(__global const float *in, __global float *out, int far) {
+        uint i = get_global_id(0);
+        out[i] = in[(i / 8u) * 8u];
+    }
+    """
+    small = Machine(shared_cache_bytes=1 << 20)
+    sizes: list[Argument] = [BufferArgument(16 << 20), BufferArgument(16 << 20), np.int32(0)]
+    program = parse(source)
+    late = count(program, "late", (1 << 22,), (256,), sizes, machine=small)
+    soon = count(program, "soon", (1 << 22,), (256,), sizes, machine=small)
+    again, once = (
+        next(one for one in found.regions if one.access == "read") for found in (late, soon)
+    )
+    assert again.window_sectors > 4 * again.footprint.launch_sectors
+    assert once.window_sectors == pytest.approx(once.footprint.launch_sectors, rel=0.05)
