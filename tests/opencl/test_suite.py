@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from cltrace.events.workloads import BufferInput, Transfer
 from cltrace.measure import Bench, StopRule, find_device
 from cltrace.measure.transfers import transfer_sample
-from cltrace.predict.calibration import room_of
 from cltrace.profile import DeviceFacts
-from cltrace.suite.calibration import FAMILIES, Effort
+from cltrace.suite.calibration import FAMILIES, Effort, Room
 from cltrace.suite.evaluation import EVALUATION, Case, Scale
 from cltrace.suite.filled import filled
 
@@ -69,7 +68,7 @@ def test_at_least_twenty_families_have_cases() -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_probes_run(bench: Bench, name: str) -> None:
-    probes = list(FAMILIES[name].probes(room_of(bench.facts, Effort.QUICK)))
+    probes = list(FAMILIES[name].probes(Room.of(bench.facts, Effort.QUICK)))
     assert probes
     for probe in probes[:: max(len(probes) // 4, 1)]:
         if isinstance(probe.work, Transfer):
@@ -81,7 +80,7 @@ def test_probes_run(bench: Bench, name: str) -> None:
 
 def test_evaluation_and_calibration_share_no_source() -> None:
     """Nothing is evaluated on what was calibrated with."""
-    room = room_of(find_facts(), Effort.FULL)
+    room = Room.of(find_facts(), Effort.FULL)
     calibration = {
         probe.work.source
         for family in FAMILIES.values()

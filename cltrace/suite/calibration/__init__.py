@@ -19,6 +19,8 @@ _ALL: Final = (
     Family("base", "Empty kernels", "work-items", f"{_THESIS}, 5.4", launches.base),
     Family("groups", "Dispatch", "work-groups", _OURS, launches.group_counts),
     Family("group-size", "Work-group size", "work-items", f"{_THESIS}, 5.6", launches.group_sizes),
+    Family("waves", "Waves of work-groups", "work-items a work-group", _OURS, launches.waves),
+    Family("reads", "Reads beside each other", "reads", _OURS, launches.reads),
     Family("elementary", "Elements", "work-items", f"{_THESIS}, 5.8", operations.elementary),
     Family("several-operations", "Several operations", "operations", f"{_THESIS}, 5.9",
            operations.several),

@@ -10,7 +10,7 @@ from cltrace.suite.calibration.probes import Effort, Probe, Room, powers
 
 _EMPTY = "__kernel void empty(__global float *m) { size_t i = get_global_id(0); (void)i; }"
 _DIVIDE = (
-    "__kernel void divide(__global float *m) { size_t i = get_global_id(0); m[i] = m[i] / 42.0f; }"
+    "__kernel void divide(__global float *m) { size_t i = get_global_id(0); m[i] = 42.0f / m[i]; }"
 )
 _HELD = """
 __kernel void held(__global const int *next, __global int *out, __local int *kept, int trips) {
@@ -20,6 +20,25 @@ __kernel void held(__global const int *next, __global int *out, __local int *kep
     out[get_global_id(0)] = at;
 }
 """
+_WAVES = """
+__kernel void written(__global const float *in, __global float *out) {
+    out[get_global_id(0)] = 1.5f;
+}
+__kernel void from_rows(__global const float *in, __global float *out) {
+    size_t i = get_global_id(0);
+    out[i] = in[i & ~(size_t)4095] + 1.5f;
+}
+__kernel void copied(__global const float *in, __global float *out) {
+    size_t i = get_global_id(0);
+    out[i] = in[i] + 1.5f;
+}
+"""
+_READS = """
+__kernel void reads(__global const float *in, __global float *out, uint mask) {{
+    uint i = get_global_id(0);
+    out[i] = 1.5f{reads};
+}}
+"""
 _WAITING = """
 __kernel void waiting(__global float *m, __local float *kept, int trips) {
     int mine = get_local_id(0);
@@ -27,7 +46,7 @@ __kernel void waiting(__global float *m, __local float *kept, int trips) {
     for (int i = 0; i < trips; ++i) {
         kept[mine] = sum;
         barrier(CLK_LOCAL_MEM_FENCE);
-        sum += kept[mine ^ 1];
+        sum = kept[mine ^ 1];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     m[get_global_id(0)] = sum;
@@ -52,12 +71,38 @@ def group_counts(room: Room) -> Iterator[Probe]:
 
 
 def group_sizes(room: Room) -> Iterator[Probe]:
-    """A division of each element, by the size of work-groups."""
+    """A division by each element, by the size of work-groups. Values come back every other run."""
     items = 1 << _upper(room, 20, 16)
     for group in powers(0, 10):
         if group <= room.most_group_items:
             work = _one(_DIVIDE, "divide", items, group, 4 * items)
-            yield Probe("m[i] = m[i] / 42", group, work)
+            yield Probe("m[i] = 42 / m[i]", group, work)
+
+
+def waves(room: Room) -> Iterator[Probe]:
+    """Short work-groups in many waves, by their size: what passes between one and the next."""
+    sizes = (16, 20) if room.is_cpu else (22, 24, 26)
+    for exponent in sizes if room.effort is Effort.FULL else sizes[:1]:
+        items = 1 << exponent
+        for kernel in ("written", "from_rows", "copied"):
+            for group in powers(6, 10):
+                if group <= room.most_group_items:
+                    buffers = (BufferInput(4 * items), BufferInput(4 * items))
+                    work = Workload(_WAVES, kernel, (items,), (group,), buffers)
+                    yield Probe(f"{kernel.replace('_', ' ')}, 2^{exponent}", group, work)
+
+
+def reads(room: Room) -> Iterator[Probe]:
+    """Large work-groups with more and more reads beside each other: near ones, and ones far apart."""
+    items = 1 << (18 if room.is_cpu else 24)
+    group = room.usual_group(1024)
+    for count in powers(0, 5, 1 if room.effort is Effort.FULL else 2):
+        for name, step in (("near", 1), ("far", items // 32 + 4096)):
+            source = _READS.format(
+                reads="".join(f" + in[(i + {number * step}u) & mask]" for number in range(count))
+            )
+            inputs = (BufferInput(4 * items), BufferInput(4 * items), np.uint32(items - 1))
+            yield Probe(name, count, Workload(source, "reads", (items,), (group,), inputs))
 
 
 def occupancy(room: Room) -> Iterator[Probe]:

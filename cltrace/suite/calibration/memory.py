@@ -25,9 +25,9 @@ __kernel void local_access(__global float *out) {{
 }}
 """
 _SEVERAL: Final = """
-__kernel void several(__global float *m) {{
+__kernel void several(__global const float *m, __global float *out) {{
     size_t i = get_global_id(0);
-    m[i] = 42.0f{reads};
+    out[i] = 42.0f{reads};
 }}
 """
 _STRIDED: Final = """
@@ -60,6 +60,15 @@ _CHASE: Final = """
 __kernel void chase(__global const int *next, __global int *place, int trips) {
     int at = place[0];
     for (int t = 0; t < trips; ++t) at = next[at];
+    place[0] = at;
+}
+"""
+_LOCAL_CHASE: Final = """
+__kernel void chase(__global const int *next, __global int *place, int trips) {
+    __local int kept[64];
+    for (int i = 0; i < 64; ++i) kept[i] = next[i];
+    int at = place[0];
+    for (int t = 0; t < trips; ++t) at = kept[at];
     place[0] = at;
 }
 """
@@ -114,7 +123,7 @@ def several(room: Room) -> Iterator[Probe]:
         reads = "".join(f" + m[i + {k}]" for k in range(count))
         buffer = BufferInput(4 * (items + 64))
         source = _SEVERAL.format(reads=reads)
-        yield Probe("neighbours", count, _work(room, source, "several", items, (buffer,)))
+        yield Probe("neighbours", count, _work(room, source, "several", items, (buffer, buffer)))
 
 
 def strides(room: Room) -> Iterator[Probe]:
@@ -192,6 +201,8 @@ def chases(room: Room) -> Iterator[Probe]:
         inputs = (BufferInput(size, ring(size // 4, 32)), begin, np.int32(4096))
         work = Workload(_CHASE, "chase", (1,), (1,), inputs)
         yield Probe("one work-item", size, work)
+    inputs = (BufferInput(256, ring(64)), begin, np.int32(16384))
+    yield Probe("local", 256, Workload(_LOCAL_CHASE, "chase", (1,), (1,), inputs))
 
 
 def loops(room: Room) -> Iterator[Probe]:

@@ -57,12 +57,12 @@ def _operations(room: Room) -> Iterator[_Operation]:
         yield _Operation(f"{kind} divide", kind, "v = f / v")
         yield _Operation(f"{kind} compare and select", kind, "v = v < f ? v + g : f")
         for function in ("sqrt", "exp", "log", "sin"):
-            yield _Operation(f"{kind} {function}", kind, f"v = {function}(v) + f")
+            yield _Operation(f"{kind} {function}", kind, _of_itself(function))
     for function in ("rsqrt", "cos", "tan", "exp2", "log2", "tanh", "atan", "erf"):
-        yield _Operation(f"float {function}", "float", f"v = {function}(v) + f")
+        yield _Operation(f"float {function}", "float", _of_itself(function))
     for function in ("native_sin", "native_exp", "native_rsqrt"):
-        yield _Operation(f"float {function}", "float", f"v = {function}(v) + f")
-    yield _Operation("float pow", "float", "v = pow(v, f) + g")
+        yield _Operation(f"float {function}", "float", _of_itself(function))
+    yield _Operation("float pow", "float", "v = pow(v, -f) + g")
     for kind in ("int", "long"):
         yield _Operation(f"{kind} add", kind, "v = (v + f) ^ g")
         yield _Operation(f"{kind} multiply", kind, "v = v * f + g")
@@ -71,6 +71,11 @@ def _operations(room: Room) -> Iterator[_Operation]:
         yield _Operation(f"{kind} remainder", kind, "v = f % (v | 1) + g")
         yield _Operation(f"{kind} divide by a literal", kind, "v = v / 7 + f")
     yield _Operation("int to float and back", "int", "v = (int)((float)v * 0.5f) + f")
+
+
+def _of_itself(function: str) -> str:
+    """A function of the last value and a sum, such that values stay finite however often."""
+    return f"v = {function}(f - v)" if "exp" in function else f"v = {function}(v) + f"
 
 
 def elementary(room: Room) -> Iterator[Probe]:

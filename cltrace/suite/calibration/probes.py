@@ -6,6 +6,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from cltrace.events.workloads import Transfer, Workload
+from cltrace.profile import DeviceFacts
 
 
 class Effort(Enum):
@@ -26,6 +27,19 @@ class Room:
     has_double: bool
     is_cpu: bool
     effort: Effort
+
+    @classmethod
+    def of(cls, device: DeviceFacts, effort: Effort) -> "Room":
+        """The room that a device has."""
+        return cls(
+            most_buffer_bytes=min(device.most_buffer_bytes, device.global_bytes // 4),
+            most_group_items=device.most_group_items,
+            local_bytes=device.local_bytes,
+            compute_units=device.compute_units,
+            has_double=device.has_double,
+            is_cpu=device.kind == "cpu",
+            effort=effort,
+        )
 
     def usual_group(self, wanted: int = 256) -> int:
         """A usual size of work-groups, or the largest that there is."""

@@ -158,10 +158,10 @@ def sparse(scale: Scale) -> Iterator[Case]:
 
     def begins() -> NDArray[np.int32]:
         lengths = np.random.default_rng(3).integers(0, 2 * _ROW_ENTRIES + 1, rows)
-        lengths[-1] += rows * _ROW_ENTRIES - lengths.sum()
+        lengths[1::2] = 2 * _ROW_ENTRIES - lengths[::2]
         found = np.zeros(rows + 1, np.int32)
-        np.cumsum(np.maximum(lengths, 0), out=found[1:])
-        return np.minimum(found, rows * _ROW_ENTRIES)
+        np.cumsum(lengths, out=found[1:])
+        return found
 
     def columns() -> NDArray[np.int32]:
         return np.random.default_rng(4).integers(0, rows, rows * _ROW_ENTRIES, dtype=np.int32)

@@ -42,7 +42,9 @@ __kernel void exchange(__global float *a, int j, int k) {
     int i = get_global_id(0), other = i ^ j;
     if (other > i) {
         float x = a[i], y = a[other];
-        if ((x > y) == ((i & k) == 0)) { a[i] = y; a[other] = x; }
+        bool up = (i & k) == 0;
+        a[i] = up ? fmin(x, y) : fmax(x, y);
+        a[other] = up ? fmax(x, y) : fmin(x, y);
     }
 }
 """
