@@ -44,6 +44,7 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "kernel": VerbEntry("kernel", "what a kernel has to do: operations, accesses, divergence"),
     "calibrate": VerbEntry("calibrate", "measure what a device's operations and accesses cost"),
     "profile": VerbEntry("profile", "profiles of devices: list, show, plot, compare"),
+    "predict": VerbEntry("predict", "what a trace should take, here or on another device"),
     "accuracy": VerbEntry("accuracy", "predictions held against measurements of whole sets"),
     "export": VerbEntry(
         "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"

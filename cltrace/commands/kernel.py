@@ -26,14 +26,13 @@ from cltrace.kernels import (
 from cltrace.kernels.traced import traced_launches, usual_local_size
 from cltrace.predict.counting import machine_of
 from cltrace.predict.models.thesis import THESIS, Thesis
-from cltrace.profile import DeviceProfile, known_profile, load_profile
+from cltrace.predict.own_profile import profile_of_trace
+from cltrace.profile import DeviceProfile, load_profile
 from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report
 from cltrace.report.traced_kernel import launch_report
-from cltrace.trace.reader import Trace
 
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
-_DEVICES: Final = "SELECT DISTINCT platform, name, compute_units, driver_version FROM v_device"
 _SCALES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _ELEMENT_BYTES: Final = {
     "char": 1,
@@ -207,7 +206,7 @@ def _contents(path: str) -> BufferArgument:
 def _of_trace(arguments: argparse.Namespace, profile: DeviceProfile | None) -> Iterable[Document]:
     with opened(arguments.file) as trace:
         if profile is None:
-            profile = _profile_of(trace)
+            profile = profile_of_trace(trace).found
         launches = [
             launch
             for launch in traced_launches(trace)
@@ -219,13 +218,3 @@ def _of_trace(arguments: argparse.Namespace, profile: DeviceProfile | None) -> I
     machine, costs = _machine(arguments, profile), _costs(profile)
     for launch in launches[: arguments.top]:
         yield launch_report(launch, machine, costs)
-
-
-def _profile_of(trace: Trace) -> DeviceProfile | None:
-    """The profile of the device that a trace was recorded on, if it has one alone and it is known."""
-    devices = list(trace.iterate(_DEVICES))
-    if len(devices) != 1:
-        return None
-    platform, name, units, driver = devices[0]
-    compute_units = units if isinstance(units, int) else 0
-    return known_profile(str(platform), str(name), compute_units, str(driver))

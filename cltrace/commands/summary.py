@@ -7,10 +7,15 @@ from cltrace.commands.argument_types import add_stretch_arguments, check_stretch
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
 from cltrace.errors import UsageError
+from cltrace.predict.own_profile import profile_of_trace
+from cltrace.predict.traces import predicted_trace
+from cltrace.profile import load_profile
 from cltrace.report.activity import SORT_KEYS
 from cltrace.report.document import Document
+from cltrace.report.prediction import prediction_tables
 from cltrace.report.selection import Selection
 from cltrace.report.summary import DIMENSIONS, SummaryOptions, summary
+from cltrace.trace.reader import Trace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", metavar="NAME", help="only one table, by the name that --format json gives it"
     )
+    parser.add_argument(
+        "--predict",
+        metavar="PROFILE",
+        nargs="?",
+        const="",
+        help="what kernels should take too, by the device's own profile or another",
+    )
     parser.add_argument("--failed", action="store_true", help="only the calls that failed")
     add_format_argument(parser)
 
@@ -52,10 +64,22 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     with opened(arguments.trace) as trace:
         document = summary(trace, options)
+        if arguments.predict is not None:
+            document = _with_predictions(document, trace, arguments.predict, options.top)
     if arguments.table is not None:
         document = _only(document, arguments.table)
     print_document(document, color=arguments.color, form=arguments.format)
     return 0
+
+
+def _with_predictions(document: Document, trace: Trace, name: str, top: int | None) -> Document:
+    """The summary, and what its launches should take. Raises: `ProfileError` without a profile."""
+    own = profile_of_trace(trace)
+    profile = load_profile(name) if name else own.needed()
+    found = predicted_trace(trace, profile)
+    is_what_if = profile.device.name not in own.devices
+    tables = [one for one in prediction_tables(found, top=top, is_what_if=is_what_if) if one.rows]
+    return replace(document, tables=[*document.tables, *tables])
 
 
 def _only(document: Document, name: str) -> Document:

@@ -11,7 +11,7 @@ from cltrace.events.workloads import Transfer
 from cltrace.measure import Bench, Sample, StopRule
 from cltrace.measure.clocks import ClockSource
 from cltrace.measure.transfers import transfer_sample
-from cltrace.profile import ClockReading, DeviceFacts, DeviceProfile, Point, Provenance
+from cltrace.profile import ClockReading, DeviceProfile, Point, Provenance
 from cltrace.suite.calibration import FAMILIES, Effort, Probe, Room
 from cltrace.version import __version__
 
@@ -35,19 +35,6 @@ class Progress:
     left_s: float | None
 
 
-def room_of(device: DeviceFacts, effort: Effort) -> Room:
-    """What the suite's probes have to fit into on `device`."""
-    return Room(
-        most_buffer_bytes=min(device.most_buffer_bytes, device.global_bytes // 4),
-        most_group_items=device.most_group_items,
-        local_bytes=device.local_bytes,
-        compute_units=device.compute_units,
-        has_double=device.has_double,
-        is_cpu=device.kind == "cpu",
-        effort=effort,
-    )
-
-
 class Calibration:
     """A calibration under way. It goes on from families that an earlier one measured."""
 
@@ -61,7 +48,7 @@ class Calibration:
         self._bench = bench
         self._effort = effort
         self._clocks = clocks
-        self._room = room_of(bench.facts, effort)
+        self._room = Room.of(bench.facts, effort)
         known = earlier.families if earlier is not None else {}
         self._families = {name: points for name, points in known.items() if points}
         self._readings = list(earlier.provenance.clocks) if earlier is not None else []

@@ -1,6 +1,7 @@
 """Counts of workloads: what `cltrace.kernels` needs, from what a suite describes."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from cltrace.kernels import (
 )
 from cltrace.kernels.compiler import Compiler
 from cltrace.profile import DeviceFacts
+
+_USUAL_CACHE_BYTES: Final = 32 << 20
 
 
 class WorkloadCounts:
@@ -50,7 +53,8 @@ class WorkloadCounts:
 def machine_of(device: DeviceFacts) -> Machine:
     """The shape of a device as far as counts depend on it."""
     if device.kind == "cpu":
-        return Machine.of_cpu(device.compute_units)
+        held = device.cache_bytes or _USUAL_CACHE_BYTES
+        return Machine.of_cpu(device.compute_units, shared_cache_bytes=held)
     return Machine(compute_units=device.compute_units)
 
 

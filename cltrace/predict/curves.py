@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from cltrace.errors import MissingExtraError
 
 _Floats = NDArray[np.float64]
+_FARTHEST = 60.0
+"""Logarithms beyond are as good as none: a decay that nothing shows may have any."""
 
 
 def require_scipy() -> None:
@@ -91,14 +93,14 @@ def decay_through(x: Sequence[float], y: Sequence[float]) -> Decay:
     xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
 
     def off(logs: _Floats) -> _Floats:
-        b1, t1, b2, t2, y0 = np.exp(logs)
+        b1, t1, b2, t2, y0 = np.exp(np.clip(logs, -_FARTHEST, _FARTHEST))
         found: _Floats = np.log(b1 * np.exp(-xs / t1) + b2 * np.exp(-xs / t2) + y0) - np.log(ys)
         return found
 
     top, bottom = float(ys.max()), float(ys.min())
     start = np.log([top, 2.0, max(top / 10, bottom), 20.0, bottom])
     best = least_squares(off, start, loss="soft_l1", f_scale=0.1)
-    return Decay(*(float(value) for value in np.exp(best.x)))
+    return Decay(*(float(value) for value in np.exp(np.clip(best.x, -_FARTHEST, _FARTHEST))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import DeviceError, ProfileError
+from cltrace.events.workloads import Transfer
 from cltrace.measure import Bench, StopRule
+from cltrace.measure.transfers import transfer_sample
 from cltrace.predict.sets import SetLaunch, SetName
 from cltrace.profile import DeviceFacts, write_whole
 
@@ -72,7 +74,10 @@ def _median(
     bench: Bench, launch: SetLaunch, *, is_cold: bool = False
 ) -> tuple[float | None, float]:
     try:
-        sample = bench.launch(launch.work, RULE, cold=is_cold)
+        if isinstance(launch.work, Transfer):
+            sample = transfer_sample(bench, launch.work, RULE)
+        else:
+            sample = bench.launch(launch.work, RULE, cold=is_cold)
     except DeviceError:
         return None, 0.0
     return sample.median_ns, sample.deviation_ns

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
-from cltrace.events.workloads import BufferInput, Workload
+from cltrace.events.workloads import BufferInput, Direction, HostMemory, Transfer, Workload
 from cltrace.kernels.generate.domain_iterations import RESTRICTED, UNRESTRICTED, domain_iterations
 from cltrace.profile import DeviceFacts
 from cltrace.suite.evaluation import EVALUATION, Scale
@@ -24,6 +24,8 @@ class SetName(StrEnum):
     """Random domain iterations of up to 50 nodes."""
     SUITE = "suite"
     """Real kernels of the evaluation suite."""
+    TRANSFERS = "transfers"
+    """Transfers of random sizes, both ways, of all kinds of host memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,11 @@ class SetLaunch:
 
     name: str
     family: str
-    work: Workload
+    work: Workload | Transfer
 
 
+_LARGEST_TRANSFER = 28
+"""The exponent of the largest transfer's bytes."""
 _SIZES = tuple(range(11, 27))
 """Exponents of the numbers of work-items of random kernels."""
 _SIZES_OF_CPU = tuple(range(10, 21))
@@ -46,12 +50,24 @@ def launches_of(
     wanted: SetName, samples: int, seed: int, device: DeviceFacts
 ) -> Sequence[SetLaunch]:
     """About `samples` launches of a set that `device` can run, in an order without a pattern."""
+    if wanted is SetName.TRANSFERS:
+        return tuple(_transfers(samples, seed))
     if wanted is SetName.SUITE:
         launches = list(_suite(device))
     else:
         launches = list(islice(_random(wanted, samples, seed, device), samples))
     random.Random(seed).shuffle(launches)
     return launches[:samples]
+
+
+def _transfers(samples: int, seed: int) -> Iterator[SetLaunch]:
+    """Transfers of sizes that are no powers of two, evenly spread over their exponents."""
+    chooser = random.Random(seed)
+    for number in range(samples):
+        memory, direction = chooser.choice(list(HostMemory)), chooser.choice(list(Direction))
+        size = int(2 ** chooser.uniform(6, _LARGEST_TRANSFER)) // 4 * 4
+        transfer = Transfer(direction, memory, size)
+        yield SetLaunch(f"{number}: {size:,} B", f"{memory} {direction}", transfer)
 
 
 def _random(wanted: SetName, samples: int, seed: int, device: DeviceFacts) -> Iterator[SetLaunch]:
@@ -84,8 +100,8 @@ def _largest_group(device: DeviceFacts) -> int:
 
 def _suite(device: DeviceFacts) -> Iterator[SetLaunch]:
     is_cpu = device.kind == "cpu"
-    for exponent in (12, 14, 16, 18) if is_cpu else (14, 16, 18, 20, 22, 24):
-        for group in (16, 64) if is_cpu else (64, 256, 1024):
+    for exponent in (12, 14, 16, 18) if is_cpu else (14, 16, 18, 20, 21, 22, 24):
+        for group in (16, 64) if is_cpu else (64, 128, 256, 512, 1024):
             scale = Scale(exponent, min(group, device.most_group_items))
             for make in EVALUATION.values():
                 for case in make(scale):

@@ -1,8 +1,10 @@
 """How well models predict a set of launches: scores, families, what could not be counted."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
-from cltrace.predict.accuracy import SHORT_NS, Evaluated, Score, scores
+from cltrace.predict.accuracy import SHORT_NS, Evaluated, Score, ablation, cold_scores, scores
 from cltrace.predict.measurements import Measurements
 from cltrace.profile import DeviceProfile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
@@ -26,17 +28,34 @@ def accuracy_report(
             ),
             Fact("refused", "not counted", f"{len(found.refused):,}", len(found.refused)),
         ],
-        tables=[
-            table for table in (_scores(found), _families(found), _refused(found)) if table.rows
-        ],
+        tables=[table for table in _tables(found) if table.rows],
     )
 
 
-def _scores(found: Evaluated) -> Table:
-    rows = [_row(score) for score in scores(found)]
-    return Table(
+def _tables(found: Evaluated) -> Iterator[Table]:
+    yield _scores(
         "scores",
         "Predicted by measured",
+        scores(found),
+        f"launches of {SHORT_NS / 1e3:.0f} µs and more; short ones: median error of the others; "
+        "distance: median of the larger by the smaller; inside: within the interval that is stated; "
+        "measured again: what no model is better than",
+    )
+    yield _scores("cold", "With emptied caches", cold_scores(found), "")
+    yield _scores(
+        "ablation",
+        "The default model, part by part",
+        ablation(found),
+        "each with what those before it have, and nothing fitted anew",
+    )
+    yield _families(found)
+    yield _refused(found)
+
+
+def _scores(name: str, title: str, found: Sequence[Score], note: str) -> Table:
+    return Table(
+        name,
+        title,
         (
             Column("model", "model"),
             Column("launches", "launches", Unit.COUNT, 42),
@@ -52,11 +71,11 @@ def _scores(found: Evaluated) -> Table:
             Column("p90", "p90", Unit.PLAIN, 70),
             Column("p99", "p99", Unit.PLAIN, 96),
             Column("within", "± 25 %", Unit.SHARE, 80),
+            Column("coverage", "inside", Unit.SHARE, 75),
             Column("short_error_ns", "short ones", Unit.NS, 65),
         ),
-        rows,
-        note=f"launches of {SHORT_NS / 1e3:.0f} µs and more; short ones: median error of the others; "
-        "distance: median of the larger by the smaller; measured again: what no model is better than",
+        [_row(score) for score in found],
+        note=note,
     )
 
 
@@ -76,6 +95,7 @@ def _row(score: Score) -> tuple[Value, ...]:
         _short(score.p90),
         _short(score.p99),
         score.within,
+        score.coverage,
         score.short_error_ns,
     )
 

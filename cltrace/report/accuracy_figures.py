@@ -18,7 +18,7 @@ _BINS: Final = 40
 
 
 def draw_accuracy(measurements: Measurements, found: Evaluated, directory: Path) -> Iterator[Path]:
-    """The paths of the figures that are drawn: `SET-histograms.svg` and `SET-times.svg`.
+    """The paths of the figures that are drawn: `SET-histograms.svg`, `SET-times.svg`, `SET-sizes.svg`.
 
     Raises: `OutputError`.
     """
@@ -50,6 +50,25 @@ def draw_accuracy(measurements: Measurements, found: Evaluated, directory: Path)
         axis.set(xscale="log", yscale="log", xlabel="measured, µs", ylabel="predicted, µs")
         axis.set_title(name, fontsize=9)
     yield write_figure(_small(times), directory / f"{measurements.set_name}-times.svg")
+    yield write_figure(_over_sizes(found), directory / f"{measurements.set_name}-sizes.svg")
+
+
+def _over_sizes(found: Evaluated) -> "Figure":
+    """Medians over work-items, or bytes, of what was measured and of what each model says."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load
+
+    figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+    axis = figure.subplots()
+    exponents = np.round(np.log2(np.maximum(found.sizes, 1))).astype(int)
+    for name, values in {"measured": found.measured_ns, **found.predicted_ns}.items():
+        known = (found.sizes > 0) & ~np.isnan(values)
+        sizes = np.unique(exponents[known])
+        medians = [float(np.median(values[known & (exponents == one)])) / 1e3 for one in sizes]
+        style = "k-" if name == "measured" else "o--"
+        axis.plot(2.0**sizes, medians, style, markersize=3, linewidth=1, label=name)
+    axis.set(xscale="log", yscale="log", xlabel="work-items, or bytes", ylabel="median, µs")
+    axis.legend(frameon=False, fontsize=8)
+    return _small(figure)
 
 
 def _small(figure: "Figure") -> "Figure":

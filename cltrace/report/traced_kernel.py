@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from cltrace.errors import KernelError
-from cltrace.kernels import KernelCounts, Machine, Program, count, parse
+from cltrace.kernels import Machine
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.confinement import Limits
-from cltrace.kernels.execution import nd_range
-from cltrace.kernels.traced import TracedLaunch, traced_launches, usual_local_size
+from cltrace.kernels.traced import TracedLaunch, count_traced, traced_launches
 from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Table, Unit
 from cltrace.report.kernel import kernel_report, kernel_tables
@@ -26,37 +25,10 @@ _SHOWN: Final = ("listing", "sites", "cost_types", "assumptions")
 def launch_report(launch: TracedLaunch, machine: Machine, costs: Thesis | None = None) -> Document:
     """The report of a launch, or of why there is none."""
     try:
-        program, counts = counted(launch, machine, Compiler())
+        program, counts = count_traced(launch, machine, Compiler())
     except KernelError as error:
         return Document(launch.kernel, [], [], [f"{launch.kernel}: {error}"])
     return kernel_report(program, counts, costs)
-
-
-def counted(
-    launch: TracedLaunch, machine: Machine, compiler: Compiler
-) -> tuple[Program, KernelCounts]:
-    """A launch's program and counts. Raises: `KernelError`."""
-    traced = launch.program
-    if traced is None:
-        raise KernelError("the trace has no source of its program")
-    program = parse(traced.source, traced.options, headers=traced.headers, compiler=compiler)
-    if launch.kernel not in program.kernels:
-        raise KernelError("its program has no such kernel")
-    local = launch.local_size or usual_local_size(launch.global_size)
-    try:
-        nd_range(launch.global_size, local, launch.global_offset)
-    except ValueError as error:
-        raise KernelError(f"{error}") from error
-    counts = count(
-        program,
-        launch.kernel,
-        launch.global_size,
-        local,
-        launch.arguments,
-        global_offset=launch.global_offset,
-        machine=machine,
-    )
-    return program, counts
 
 
 def understood_kernels(
@@ -86,7 +58,7 @@ def understood_kernels(
 
 
 def _tables(launch: TracedLaunch, number: int, compiler: Compiler) -> Iterator[Table]:
-    program, counts = counted(launch, Machine(), compiler)
+    program, counts = count_traced(launch, Machine(), compiler)
     found = {table.key: table for table in kernel_tables(program, counts)}
     sizes = " × ".join(map(str, launch.global_size))
     for key in _SHOWN:

@@ -1,6 +1,7 @@
 """Sets, measurements of them, and the scores of models."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cltrace.errors import ProfileError
-from cltrace.predict.accuracy import Evaluated, Score, evaluated, scores
+from cltrace.events.workloads import Workload
+from cltrace.predict.accuracy import (
+    SHORT_NS,
+    Evaluated,
+    Score,
+    ablation,
+    cold_scores,
+    evaluated,
+    scores,
+)
 from cltrace.predict.measurements import read_measurements, write_measurements
 from cltrace.predict.models import MODELS
 from cltrace.predict.sets import SetName, launches_of
-from cltrace.profile import load_profile
+from cltrace.profile import DeviceFacts, load_profile
 from tests.conftest import Runner
 
 DATA = Path(__file__).parents[1] / "data"
@@ -23,11 +33,18 @@ CPU = load_profile("pocl-cpu").device
 
 
 def evaluated_with(predicted: list[float], measured: list[float], again: list[float]) -> Evaluated:
+    first, second, said = (np.asarray(one, np.float64) for one in (measured, again, predicted))
     return Evaluated(
         families=tuple(str(number % 3) for number in range(len(measured))),
-        measured_ns=np.asarray(measured),
-        again_ns=np.asarray(again),
-        predicted_ns={"thesis": np.asarray(predicted)},
+        sizes=np.full(len(measured), 1024),
+        measured_ns=first,
+        again_ns=second,
+        is_long=(first + second) / 2 >= SHORT_NS,
+        predicted_ns={"thesis": said},
+        bounds_ns={"thesis": (said / 1.5, said * 1.5)},
+        ablated_ns={"first": said / 2, "second": said},
+        cold_ns=2 * first,
+        predicted_cold_ns={"thesis": said},
         refused={},
     )
 
@@ -51,6 +68,18 @@ def test_scores_are_what_they_are_called() -> None:
     assert (without.mean.value, without.within) == (1.0, 1.0)
     assert without.geometric == pytest.approx(1e-4)
     assert by_name(found)["measured again"].mape == 0.0
+
+
+def test_intervals_stages_and_cold_caches_have_their_scores() -> None:
+    measured = [20_000.0, 40_000.0, 80_000.0, 90_000.0]
+    found = evaluated_with([20_000.0, 50_000.0, 160_000.0, 20_000.0], measured, measured)
+    assert by_name(found)["thesis"].coverage == 0.5
+    assert by_name(found)["measured again"].coverage is None
+    first, second = ablation(found)
+    assert first.mean.value == pytest.approx(second.mean.value / 2)
+    (cold,) = cold_scores(found)
+    assert cold.mean.value == pytest.approx(by_name(found)["thesis"].mean.value / 2)
+    assert cold_scores(replace(found, cold_ns=np.full(4, np.nan))) == ()
 
 
 def test_too_short_and_too_long_are_equally_far() -> None:
@@ -81,18 +110,29 @@ def test_intervals_hold_the_value(measured: list[float], factor: float) -> None:
 def test_a_set_is_made_again_from_its_name_and_seed(name: SetName) -> None:
     first, again = (launches_of(name, 24, 5, CPU) for _ in range(2))
     assert [(one.family, one.name) for one in first] == [(one.family, one.name) for one in again]
-    assert [one.work.source for one in first] == [one.work.source for one in again]
+    if name is not SetName.TRANSFERS:
+        sources = [
+            [one.work.source for one in made if isinstance(one.work, Workload)]
+            for made in (first, again)
+        ]
+        assert sources[0] == sources[1]
     other = launches_of(name, 24, 6, CPU)
     assert [one.name for one in first] != [one.name for one in other]
     assert len({(one.family, one.name) for one in first}) == len(first)
 
 
+def workloads(name: SetName, samples: int, seed: int, device: DeviceFacts) -> Iterator[Workload]:
+    for one in launches_of(name, samples, seed, device):
+        assert isinstance(one.work, Workload)
+        yield one.work
+
+
 def test_sizes_are_those_of_the_device() -> None:
     for device, least, most in ((H200, 1 << 11, 1 << 26), (CPU, 1 << 10, 1 << 20)):
-        sizes = [one.work.work_items for one in launches_of(SetName.RESTRICTED, 400, 1, device)]
+        sizes = [work.work_items for work in workloads(SetName.RESTRICTED, 400, 1, device)]
         assert (min(sizes), max(sizes)) == (least, most)
-    for one in launches_of(SetName.SUITE, 1 << 20, 1, H200):
-        assert one.work.buffer_bytes <= H200.global_bytes // 2
+    for work in workloads(SetName.SUITE, 1 << 20, 1, H200):
+        assert work.buffer_bytes <= H200.global_bytes // 2
 
 
 def test_recorded_measurements_are_predicted(tmp_path: Path) -> None:
@@ -107,6 +147,39 @@ def test_recorded_measurements_are_predicted(tmp_path: Path) -> None:
     assert list(evaluated(unknown, load_profile("nvidia-h200")).refused) == ["no such launch"]
     write_measurements(few, tmp_path / "again.json")
     assert read_measurements(tmp_path / "again.json") == few
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "deviation", "distance"),
+    [
+        ("restricted", 0.05, 0.14, 1.11),
+        ("unrestricted", 0.06, 0.2, 1.13),
+        ("suite", 0.06, 0.18, 1.12),
+    ],
+)
+def test_the_default_model_is_as_good_as_it_is_said_to_be(
+    name: str, mean: float, deviation: float, distance: float
+) -> None:
+    """A part of each recorded set, held to a little more than what the whole of it gives."""
+    recorded = read_measurements(DATA / f"h200-{name}.json")
+    long = [one for one in recorded.timings if one.first_ns is not None and one.first_ns > 1e4]
+    found = evaluated(replace(recorded, timings=tuple(long[::8])), load_profile("nvidia-h200"))
+    score = by_name(found)["overlap"]
+    assert abs(score.mean.value - 1.0) <= mean
+    assert score.deviation.value <= deviation
+    assert score.median_distance <= distance
+    assert score.coverage is not None
+    assert score.coverage >= 0.75
+    assert score.mape < 0.4 * by_name(found)["thesis"].mape
+
+
+def test_recorded_transfers_are_predicted(run: Runner) -> None:
+    recorded = read_measurements(DATA / "h200-transfers.json")
+    found = evaluated(recorded, load_profile("nvidia-h200"))
+    assert by_name(found)["transfers"].median_distance <= 1.15
+    done = run("accuracy", "--from", str(DATA / "h200-transfers.json"), "--profile", "nvidia-h200")
+    assert done.status == 0, done.stderr
+    assert "pageable to device" in done.stdout
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cltrace_measurements": 7}', "nothing"])
@@ -133,3 +206,4 @@ def test_recorded_measurements_are_reported_and_drawn(run: Runner, tmp_path: Pat
     assert {row["family"] for row in report["families"]} <= {"vectors", "polynomials", "scan"}
     assert (tmp_path / "suite-histograms.svg").is_file()
     assert (tmp_path / "suite-times.svg").is_file()
+    assert "measured" in (tmp_path / "suite-sizes.svg").read_text()

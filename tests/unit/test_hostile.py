@@ -58,6 +58,7 @@ READING = {
         ["timeline", "--kernel", "*", "--from", "0", "--to", "99"],
     ],
     "kernel": [["kernel", "{}"], ["kernel", "{}", "--kernel", "*", "--format", "json"]],
+    "predict": [["predict", "{}", "--profile", "nvidia-h200"]],
     "view": [["view", "-f", "-o", "x.html"]],
     "export": [
         ["export", "-f", "--to", "perfetto", "-o", "x.pftrace"],

@@ -2,10 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from cltrace.kernels import KernelCounts
 from cltrace.profile import DeviceProfile, Parameter
+
+
+class Cache(StrEnum):
+    """What caches hold when a launch begins."""
+
+    WARM = "warm"
+    """What the same launch left there."""
+    COLD = "cold"
+    """Nothing that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +28,25 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """How long a launch takes, in ns, of which parts, and which of them limits it."""
+    """How long a launch takes, in ns, of which parts, and which of them limits it.
+
+    `interval_ns` is what the model says it takes at least and at most, None if it does not.
+    """
 
     duration_ns: float
     limiter: str
     parts: tuple[Part, ...]
+    interval_ns: tuple[float, float] | None = None
 
 
 class FittedModel(Protocol):
     """A model with the costs of a device."""
 
-    def predict(self, counts: KernelCounts) -> Prediction:
-        """What a launch takes that has to do what `counts` says."""
+    def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:
+        """What a launch takes that has to do what `counts` says, for a state of the caches.
+
+        Models without caches say the same for all states.
+        """
 
 
 class Model(Protocol):

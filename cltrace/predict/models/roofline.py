@@ -13,7 +13,7 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.kernels import CostClass, KernelCounts
 from cltrace.kernels.counts.records import AccessSite
-from cltrace.predict.models.prediction import Part, Prediction
+from cltrace.predict.models.prediction import Cache, Part, Prediction
 from cltrace.profile import DeviceProfile, Parameter
 
 _SMALL: Final = 1 << 14
@@ -44,7 +44,7 @@ class Roofline:
     byte_ns: float
     operation_ns: Mapping[str, float]
 
-    def predict(self, counts: KernelCounts) -> Prediction:
+    def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:  # noqa: ARG002
         """The longer of arithmetic and memory."""
         arithmetic = sum(
             row.total.value * self._operation_ns(row.cost, row.type) for row in counts.operations
@@ -101,6 +101,8 @@ class RooflineModel:
         known = profile.parameters.get(self.name)
         if known is None:
             raise ProfileError("the profile is not fitted: cltrace calibrate --from FILE does that")
+        if not {"launch", "byte"} <= set(known):
+            raise ProfileError(f"the profile's costs of {self.name} are damaged")
         rates = {
             name: parameter.value
             for name, parameter in known.items()

@@ -14,7 +14,7 @@ from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.cost_types import CostType, TypeCount, cost_types
 from cltrace.predict.curves import Decay, Knee, Line, decay_through, knee_through, line_through
-from cltrace.predict.models.prediction import Part, Prediction
+from cltrace.predict.models.prediction import Cache, Part, Prediction
 from cltrace.profile import DeviceProfile, Parameter
 
 _ELEMENTS: Final[Mapping[CostType, tuple[str, str, str]]] = {
@@ -72,7 +72,7 @@ class Thesis:
             for row in cost_types(counts)
         )
 
-    def predict(self, counts: KernelCounts) -> Prediction:
+    def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:  # noqa: ARG002
         """The sum of what all cost types take."""
         parts = tuple(Part(str(part.type), part.time_ns) for part in self.parts(counts))
         limiter = max(parts, key=lambda part: part.time_ns).name
@@ -116,14 +116,23 @@ class ThesisModel:
         known = profile.parameters.get(self.name)
         if known is None:
             raise ProfileError("the profile is not fitted: cltrace calibrate --from FILE does that")
-        lines = {
-            kind: Line(known[f"{kind} each"].value, known[f"{kind} constant"].value, 0.0, 0.0)
-            for kind in CostType
-            if f"{kind} each" in known
-        }
-        group = Decay(*(known[f"group {name}"].value for name in ("b1", "t1", "b2", "t2", "y0")))
-        sizes = [int(point.x) for point in profile.points("group-size")]
-        return Thesis(lines, group, max(sizes), known["saturation"].value, known["accesses"].value)
+        try:
+            lines = {
+                kind: Line(known[f"{kind} each"].value, known[f"{kind} constant"].value, 0.0, 0.0)
+                for kind in CostType
+                if f"{kind} each" in known
+            }
+            group = Decay(
+                *(known[f"group {name}"].value for name in ("b1", "t1", "b2", "t2", "y0"))
+            )
+            sizes = [int(point.x) for point in profile.points("group-size")]
+            return Thesis(
+                lines, group, max(sizes), known["saturation"].value, known["accesses"].value
+            )
+        except (KeyError, ValueError) as error:
+            raise ProfileError(
+                f"the profile's costs of {self.name} are damaged: {error}"
+            ) from error
 
 
 THESIS: Final = ThesisModel()

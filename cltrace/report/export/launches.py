@@ -2,20 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from cltrace.predict.own_profile import own_predictions
+from cltrace.report.quantities import time_text
 from cltrace.timeline.advice.material import sizes_of
 from cltrace.trace.reader import Trace
+
+_MOST_SECONDS: Final = 20.0
+"""What predicting the launches of a trace may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The NDRange of a launch: work-items in all and in a work-group, in each dimension.
 
-    `local_size` is `None` when the driver chose.
+    `local_size` is `None` when the driver chose; `predicted` are words for what it should take, by name.
     """
 
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
+    predicted: tuple[tuple[str, str], ...] = ()
 
     @property
     def groups(self) -> tuple[int, ...] | None:
@@ -30,6 +37,7 @@ class Shape:
         args = {"global_size": _times(self.global_size)}
         if self.local_size is not None:
             args["local_size"] = _times(self.local_size)
+        args.update(self.predicted)
         return args
 
 
@@ -38,14 +46,29 @@ Launches = Mapping[int, Shape]
 
 
 def read_launches(trace: Trace) -> Launches:
-    """The launch configurations of a trace."""
+    """The launch configurations of a trace, with what they should take where that is known."""
+    predictions = _predictions(trace)
     found = {}
     for launch, whole, local in trace.rows(
         "SELECT launch_id, global_size, local_size FROM v_launch"
     ):
         sizes = sizes_of(whole)
         if sizes is not None:
-            found[int(launch)] = Shape(sizes, sizes_of(local))
+            words = predictions.get(int(launch), ())
+            found[int(launch)] = Shape(sizes, sizes_of(local), words)
+    return found
+
+
+def _predictions(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
+    predicted = own_predictions(trace, _MOST_SECONDS)
+    found: dict[int, tuple[tuple[str, str], ...]] = {}
+    for one in predicted.launches if predicted is not None else ():
+        words = [("predicted", time_text(one.prediction.duration_ns))]
+        if one.prediction.interval_ns is not None:
+            least, most = map(time_text, one.prediction.interval_ns)
+            words.append(("predicted_between", f"{least} and {most}"))
+        words.append(("limited_by", one.prediction.limiter))
+        found.update(dict.fromkeys(one.launch_ids, tuple(words)))
     return found
 
 

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.predict.own_profile import own_predictions
 from cltrace.report.activity import TRANSFERS, group_table, stored_lines
 from cltrace.report.contents import contents
 from cltrace.report.document import Fact, Table, Unit, Value
 from cltrace.report.formats import json_value
 from cltrace.report.host import failure_table
+from cltrace.report.prediction import prediction_tables
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.text import plain, short_place
 from cltrace.report.timeline import TimelineOptions, timeline
@@ -18,6 +20,16 @@ from cltrace.timeline.analysis import Analysis
 _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "kernels": ("Kernels", ("kernels", "first_launches")),
     "understood": ("What kernels do", ()),
+    "predicted": (
+        "Predicted",
+        (
+            "predicted_launches",
+            "predicted_transfers",
+            "predicted_parts",
+            "predicted_cost_types",
+            "not_predicted",
+        ),
+    ),
     "transfers": ("Transfers", ("transfers", "transfers_by_callsite")),
     "advice": ("Advice", ("advice",)),
     "path": ("Critical path", ("critical_path", "slack")),
@@ -31,6 +43,8 @@ _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 _UNDERSTOOD: Final = "understood"
 _REST: Final = "host"
+_MOST_SECONDS: Final = 20.0
+"""What predicting the launches of a trace may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,9 @@ def reports(analysis: Analysis) -> Reports:
     file = contents(trace)
     tables = [*whole.tables, *course.tables, *file.tables, failure_table(trace, top=None)]
     tables.append(_transfers_by_place(analysis))
+    predicted = own_predictions(trace, _MOST_SECONDS)
+    if predicted is not None:
+        tables.extend(prediction_tables(predicted, top=None))
     understood = understood_kernels(trace)
     return Reports(
         facts=tuple(whole.facts),

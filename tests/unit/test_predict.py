@@ -1,0 +1,251 @@
+"""Predictions of launches and transfers: what the models say, and what must hold of it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cltrace.errors import ProfileError
+from cltrace.events.workloads import Direction, HostMemory, Transfer
+from cltrace.kernels import Argument, BufferArgument, KernelCounts, count, parse
+from cltrace.predict import MODELS, Cache, load_profile, predict_launch
+from cltrace.predict.counting import machine_of
+from cltrace.predict.models.overlap import OVERLAP
+from cltrace.predict.models.overlap.ablation import ablated
+from cltrace.predict.models.overlap.bounds import at_least, at_most
+from cltrace.predict.models.overlap.times import overlapped
+from cltrace.predict.transfers import Transfers
+from cltrace.predict.whatif import break_even
+
+H200 = load_profile("nvidia-h200")
+CPU = load_profile("pocl-cpu")
+SCALE = "__kernel void scale(__global float *a, float f) { a[get_global_id(0)] *= f; }"
+GATHER = """
+__kernel void gather(__global const int *at, __global const float *from, __global float *to) {
+    size_t i = get_global_id(0);
+    to[i] = from[at[i]];
+}
+"""
+
+
+def scaled(items: int, cache: Cache = Cache.WARM, model: str = "overlap") -> float:
+    return predict_launch(
+        SCALE,
+        "scale",
+        (items,),
+        (256,),
+        [BufferArgument(4 * items), 2.0],
+        H200,
+        cache=cache,
+        model=model,
+    ).duration_ns
+
+
+def test_a_launch_is_predicted_from_its_source() -> None:
+    found = predict_launch(SCALE, "scale", (1 << 24,), (256,), [BufferArgument(4 << 24), 2.0], H200)
+    assert found.interval_ns is not None
+    low, high = found.interval_ns
+    assert low < found.duration_ns < high
+    assert 40_000 < found.duration_ns < 80_000, "an H200 takes 53 us for a copy of this size"
+    assert found.parts[found.limiter] == max(found.parts.values())
+    assert found.assumptions == ()
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("profile", [H200, CPU], ids=["gpu", "cpu"])
+def test_more_work_takes_longer_by_every_model(model: str, profile: object) -> None:
+    times = [
+        predict_launch(
+            SCALE, "scale", (1 << k,), (64,), [BufferArgument(4 << k), 2.0],
+            profile,  # type: ignore[arg-type]
+            model=model,
+        ).duration_ns
+        for k in (10, 14, 18, 22)
+    ]  # fmt: skip
+    assert times == sorted(times)
+    assert times[-1] > 1.5 * times[0]
+
+
+def test_cold_caches_cost_what_fits_into_them() -> None:
+    assert scaled(1 << 21, Cache.COLD) > 1.1 * scaled(1 << 21)
+    assert scaled(1 << 27, Cache.COLD) == pytest.approx(scaled(1 << 27), rel=0.05)
+    assert scaled(1 << 21, Cache.COLD, "roofline") == scaled(1 << 21, model="roofline")
+
+
+def test_what_is_assumed_widens_the_interval() -> None:
+    n = 1 << 22
+    sizes = [BufferArgument(4 * n)] * 3
+    known = np.random.default_rng(1).permutation(n).astype(np.int32)
+    unknown = predict_launch(GATHER, "gather", (n,), (256,), sizes, H200)
+    told = predict_launch(
+        GATHER, "gather", (n,), (256,), [BufferArgument(4 * n, known), *sizes[1:]], H200
+    )
+    assert unknown.assumptions
+    assert not told.assumptions
+    assert unknown.interval_ns is not None
+    assert told.interval_ns is not None
+    widths = [high / low for low, high in (unknown.interval_ns, told.interval_ns)]
+    assert widths[0] > 1.2 * widths[1]
+    assert unknown.interval_ns[0] <= told.duration_ns <= unknown.interval_ns[1]
+
+
+def test_bounds_are_around_what_is_counted() -> None:
+    n = 1 << 20
+    counts = count(parse(GATHER), "gather", (n,), (256,), [BufferArgument(4 * n)] * 3)
+    sectors = [
+        sum(site.sectors.value for site in one.sites)
+        for one in (at_least(counts), counts, at_most(counts))
+    ]
+    assert sectors[0] < sectors[1] < sectors[2]
+
+
+def test_unknown_models_and_profiles_that_are_not_fitted_are_said() -> None:
+    with pytest.raises(ValueError, match="overlap, thesis, roofline"):
+        scaled(1024, model="magic")
+    bare = replace(H200, parameters={})
+    for model in MODELS.values():
+        with pytest.raises(ProfileError, match="not fitted"):
+            model.fitted(bare)
+
+
+@given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=6), st.floats(1.0, 200.0))
+def test_overlapping_is_between_the_longest_and_the_sum(times: list[float], p: float) -> None:
+    found = overlapped(times, p)
+    assert max(times) * (1 - 1e-9) <= found <= sum(times) * (1 + 1e-9)
+    assert overlapped(times, 1.0) == pytest.approx(sum(times))
+
+
+def counts_of(items: int) -> KernelCounts:
+    machine = machine_of(H200.device)
+    arguments: list[Argument] = [BufferArgument(4 * items), 2.0]
+    return count(parse(SCALE), "scale", (items,), (256,), arguments, machine=machine)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(-4, 5))
+def test_a_launch_of_other_sizes_is_what_that_launch_is(exponent: int) -> None:
+    """Scaling what a launch asks for is like counting a launch that is as many times as large."""
+    model = OVERLAP.fitted(H200)
+    guessed = model.scaled_ns(counts_of(1 << 20), 2.0**exponent)
+    assert guessed == pytest.approx(
+        model.predict(counts_of(1 << (20 + exponent))).duration_ns, rel=0.02
+    )
+
+
+def test_each_stage_of_the_ablation_adds_time() -> None:
+    counts = counts_of(1 << 22)
+    times = [one.predict(counts).duration_ns for one in ablated(OVERLAP.fitted(H200)).values()]
+    assert times == sorted(times)
+    assert times[-1] == OVERLAP.fitted(H200).predict(counts).duration_ns
+
+
+def test_transfers_go_through_what_was_measured() -> None:
+    model = Transfers.of(H200)
+    points = H200.points("transfers", "pageable to device")
+    for point in points:
+        one = Transfer(Direction.TO_DEVICE, HostMemory.PAGEABLE, int(point.x))
+        assert model.predict(one).duration_ns == pytest.approx(point.median_ns)
+    largest = max(points, key=lambda point: point.x)
+    twice = Transfer(Direction.TO_DEVICE, HostMemory.PAGEABLE, 2 * int(largest.x))
+    assert model.predict(twice).duration_ns == pytest.approx(2 * largest.median_ns)
+    with pytest.raises(ProfileError, match="no transfers"):
+        Transfers.of(replace(H200, families={}))
+
+
+@given(st.integers(1, 1 << 33), st.integers(1, 1 << 33))
+def test_longer_transfers_do_not_take_much_less(one: int, other: int) -> None:
+    model = Transfers.of(H200)
+    small, large = sorted((one, other))
+    times = [
+        model.predict(Transfer(Direction.FROM_DEVICE, HostMemory.PINNED, size)).duration_ns
+        for size in (small, large)
+    ]
+    assert times[1] >= 0.5 * times[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (x[i]) y[i] = 1;",
+        "while (x[i] > 0) y[i] = 1;",
+        "for (int j = 0; j < x[i]; ++j) y[j] = 1;",
+        "if (x[i]) atomic_inc(y);",
+    ],
+)
+def test_what_may_not_happen_at_all_is_predicted(body: str) -> None:
+    source = f"kernel void k(global int *x, global int *y) {{ int i = get_global_id(0); {body} }}"
+    found = predict_launch(source, "k", (1 << 16,), (64,), [BufferArgument(1 << 18)] * 2, H200)
+    assert found.interval_ns is not None
+    assert found.interval_ns[0] <= found.duration_ns <= found.interval_ns[1]
+    assert found.assumptions
+
+
+def test_chains_are_a_part_that_can_limit() -> None:
+    source = """
+    kernel void k(global float *x, int n) {
+        float a = x[get_global_id(0)];
+        for (int j = 0; j < n; ++j) a = sin(a);
+        x[get_global_id(0)] = a;
+    }
+    """
+    arguments: list[Argument] = [BufferArgument(1024), np.int32(1000)]
+    found = predict_launch(source, "k", (256,), (256,), arguments, H200)
+    assert found.limiter == "chains of operations"
+    assert sum(found.parts.values()) >= found.duration_ns
+
+
+def test_the_state_of_caches_may_be_a_word_and_no_other() -> None:
+    arguments: list[Argument] = [BufferArgument(4 << 20), 2.0]
+
+    def time_ns(cache: str) -> float:
+        return predict_launch(
+            SCALE, "scale", (1 << 20,), (256,), arguments, H200,
+            cache=cache,  # type: ignore[arg-type]
+        ).duration_ns  # fmt: skip
+
+    assert time_ns("warm") == scaled(1 << 20)
+    with pytest.raises(ValueError, match="lukewarm"):
+        time_ns("lukewarm")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("slot", None),
+        ("interval low", None),
+        ("p body", 0.0),
+        ("l2 size", 0.0),
+        ("launch", -1.0),
+        ("launch", 1e308),
+    ],
+)
+def test_damaged_costs_are_said(name: str, value: float | None) -> None:
+    costs = dict(H200.parameters["overlap"])
+    if value is None:
+        del costs[name]
+    else:
+        costs[name] = replace(costs[name], value=value)
+    with pytest.raises(ProfileError, match=name):
+        OVERLAP.fitted(replace(H200, parameters={**H200.parameters, "overlap": costs}))
+
+
+@pytest.mark.parametrize(
+    ("other", "low", "high"),
+    [
+        (lambda f: 10 + 0.1 * f, 10.0, None),
+        (lambda f: 0.5 + 1.2 * f, None, 2.5),
+        (lambda f: 0.5 * f, None, None),
+        (lambda f: 3 + 2 * f, None, None),
+    ],
+)
+def test_where_the_other_device_wins(
+    other: Callable[[float], float], low: float | None, high: float | None
+) -> None:
+    found = break_even("k", 1000, lambda f: 1 + f, other)
+    for said, true in ((found.from_factor, low), (found.to_factor, high)):
+        assert (said is None) == (true is None)
+        assert said is None or true is None or said == pytest.approx(true, rel=0.01)
+    assert found.other_wins == (other(1.0) < 2.0)
