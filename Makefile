@@ -38,6 +38,7 @@ bench:
 	$(PYTHON) benchmarks/cluster.py
 	$(PYTHON) benchmarks/clocks.py
 	$(PYTHON) benchmarks/kernels.py
+	$(PYTHON) benchmarks/predict.py
 
 # A tenth of each, for continuous integration: that they run, and what they say there.
 bench-tenth:
