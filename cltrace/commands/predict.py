@@ -8,7 +8,7 @@ from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
 from cltrace.errors import ProfileError
 from cltrace.predict.models import DEFAULT, MODELS
-from cltrace.predict.own_profile import device_names, profile_of_trace
+from cltrace.predict.own_profile import profile_of_trace
 from cltrace.predict.traces import predicted_trace
 from cltrace.predict.whatif import BreakEven, break_evens
 from cltrace.profile import load_profile
@@ -48,6 +48,6 @@ def execute(arguments: argparse.Namespace) -> int:
         if own.found is not None and is_other and arguments.model == DEFAULT:
             with suppress(ProfileError):  # a profile may lack what only this comparison needs
                 breaks = tuple(break_evens(trace, own.found, found))
-        document = prediction_report(found, device_names(trace), breaks, top=arguments.top or None)
+        document = prediction_report(found, own.devices, breaks, top=arguments.top or None)
     print_document(document, color=arguments.color, form=arguments.format)
     return 0

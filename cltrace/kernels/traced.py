@@ -115,7 +115,7 @@ class TracedCounts:
     def __init__(self, machine: Machine, compiler: Compiler) -> None:
         self._compiler = compiler
         self._known = Configurations(machine)
-        self._programs: dict[int, Program | KernelError] = {}
+        self._programs: dict[int, tuple[TracedProgram, Program | KernelError]] = {}
 
     def count(self, launch: TracedLaunch) -> tuple[Program, KernelCounts]:
         """A launch's program and counts. Raises: `KernelError`."""
@@ -141,7 +141,7 @@ class TracedCounts:
         traced = launch.program
         if traced is None:
             raise KernelError("the trace has no source of its program")
-        known = self._programs.get(id(traced))
+        _, known = self._programs.get(id(traced), (traced, None))
         if known is None:
             try:
                 known = parse(
@@ -149,7 +149,7 @@ class TracedCounts:
                 )
             except KernelError as error:
                 known = error
-            self._programs[id(traced)] = known
+            self._programs[id(traced)] = traced, known
         if isinstance(known, KernelError):
             raise known
         return known

@@ -224,7 +224,7 @@ def scores(found: Evaluated) -> tuple[Score, ...]:
 def ablation(found: Evaluated) -> tuple[Score, ...]:
     """A score for each stage of the default model."""
     return tuple(
-        _score(name, np.where(np.isnan(values), _trivial_ns(found), values), found, None)
+        _score(name, _guessed(values, found), found, None)
         for name, values in found.ablated_ns.items()
     )
 
@@ -240,7 +240,7 @@ def cold_scores(found: Evaluated) -> tuple[Score, ...]:
         is_long=is_known & (found.cold_ns >= SHORT_NS),
     )
     return tuple(
-        _score(name, np.where(np.isnan(values), _trivial_ns(cold), values), cold, None)
+        _score(name, _guessed(values, cold), cold, None)
         for name, values in found.predicted_cold_ns.items()
     )
 
@@ -250,13 +250,14 @@ def _trivial_ns(found: Evaluated) -> float:
     return float(np.exp(np.log(found.measured_ns).mean()))
 
 
+def _guessed(values: _Floats, found: Evaluated) -> _Floats:
+    """Predictions, with the best guess where there is none."""
+    return np.where(np.isnan(values), _trivial_ns(found), values)
+
+
 def _with_baseline(found: Evaluated) -> Mapping[str, _Floats]:
     """Predictions, with the set's geometric mean for what could not be counted."""
-    trivial = _trivial_ns(found)
-    whole = {
-        name: np.where(np.isnan(values), trivial, values)
-        for name, values in found.predicted_ns.items()
-    }
+    whole = {name: _guessed(values, found) for name, values in found.predicted_ns.items()}
     thesis = whole.get("thesis")
     if thesis is not None:
         long = found.is_long

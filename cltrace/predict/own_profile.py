@@ -1,6 +1,5 @@
 """The profile of the device that a trace was recorded on, and what it says of the trace."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +8,8 @@ from cltrace.predict.traces import PredictedTrace, predicted_trace
 from cltrace.profile import DeviceProfile, known_profile
 from cltrace.trace.reader import Trace
 
+_MOST_SECONDS: Final = 20.0
+"""What predicting a trace may take where it is a part of something else."""
 _DEVICES: Final = "SELECT DISTINCT platform, name, compute_units, driver_version FROM v_device"
 
 
@@ -40,7 +41,7 @@ def profile_of_trace(trace: Trace) -> OwnProfile:
     return OwnProfile(known_profile(str(platform), str(name), units, str(driver)), names)
 
 
-def own_predictions(trace: Trace, most_s: float) -> PredictedTrace | None:
+def own_predictions(trace: Trace, most_s: float = _MOST_SECONDS) -> PredictedTrace | None:
     """What a trace should take on its own device; None where there is no sound profile of it.
 
     What is not predicted after `most_s` seconds is among the refused.
@@ -52,8 +53,3 @@ def own_predictions(trace: Trace, most_s: float) -> PredictedTrace | None:
         return predicted_trace(trace, profile, most_s=most_s)
     except ProfileError:
         return None
-
-
-def device_names(trace: Trace) -> Sequence[str]:
-    """The names of a trace's devices."""
-    return profile_of_trace(trace).devices

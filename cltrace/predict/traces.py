@@ -58,8 +58,9 @@ class PredictedLaunch:
     def is_outside(self) -> bool:
         """Whether what was measured is outside of what the model says."""
         bounds = self.prediction.interval_ns
-        known = self.measured_ns is not None and bounds is not None
-        return bool(known and not bounds[0] <= self.measured_ns <= bounds[1])  # type: ignore[index, operator]
+        if self.measured_ns is None or bounds is None:
+            return False
+        return not bounds[0] <= self.measured_ns <= bounds[1]
 
 
 @dataclass(frozen=True, slots=True)

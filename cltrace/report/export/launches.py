@@ -1,16 +1,12 @@
 """Launch configurations as viewers show them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
 
 from cltrace.predict.own_profile import own_predictions
 from cltrace.report.quantities import time_text
 from cltrace.timeline.advice.material import sizes_of
 from cltrace.trace.reader import Trace
-
-_MOST_SECONDS: Final = 20.0
-"""What predicting the launches of a trace may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +42,28 @@ Launches = Mapping[int, Shape]
 
 
 def read_launches(trace: Trace) -> Launches:
-    """The launch configurations of a trace, with what they should take where that is known."""
-    predictions = _predictions(trace)
+    """The launch configurations of a trace."""
     found = {}
     for launch, whole, local in trace.rows(
         "SELECT launch_id, global_size, local_size FROM v_launch"
     ):
         sizes = sizes_of(whole)
         if sizes is not None:
-            words = predictions.get(int(launch), ())
-            found[int(launch)] = Shape(sizes, sizes_of(local), words)
+            found[int(launch)] = Shape(sizes, sizes_of(local))
     return found
 
 
+def predicted_launches(trace: Trace) -> Launches:
+    """The launch configurations of a trace, with what they should take where that is known."""
+    words = _predictions(trace)
+    return {
+        launch: replace(shape, predicted=words.get(launch, ()))
+        for launch, shape in read_launches(trace).items()
+    }
+
+
 def _predictions(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
-    predicted = own_predictions(trace, _MOST_SECONDS)
+    predicted = own_predictions(trace)
     found: dict[int, tuple[tuple[str, str], ...]] = {}
     for one in predicted.launches if predicted is not None else ():
         words = [("predicted", time_text(one.prediction.duration_ns))]

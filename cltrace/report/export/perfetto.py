@@ -15,7 +15,7 @@ from typing import Any
 
 from cltrace.errors import MissingExtraError
 from cltrace.report.export.gpu_correlation import OF_OPENCL, correlation, describe
-from cltrace.report.export.launches import Launches, read_launches
+from cltrace.report.export.launches import Launches, predicted_launches
 from cltrace.report.export.perfetto_source import (
     NEEDS_STATE,
     Interned,
@@ -73,7 +73,7 @@ def _source(trace: Trace) -> Source:
     return Source(
         trace,
         activity,
-        read_launches(trace),
+        predicted_launches(trace),
         host_slices(activity),
         device_slices(activity),
         memory_levels(trace, activity),

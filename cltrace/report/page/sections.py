@@ -43,8 +43,6 @@ _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 _UNDERSTOOD: Final = "understood"
 _REST: Final = "host"
-_MOST_SECONDS: Final = 20.0
-"""What predicting the launches of a trace may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def reports(analysis: Analysis) -> Reports:
     file = contents(trace)
     tables = [*whole.tables, *course.tables, *file.tables, failure_table(trace, top=None)]
     tables.append(_transfers_by_place(analysis))
-    predicted = own_predictions(trace, _MOST_SECONDS)
+    predicted = own_predictions(trace)
     if predicted is not None:
         tables.extend(prediction_tables(predicted, top=None))
     understood = understood_kernels(trace)

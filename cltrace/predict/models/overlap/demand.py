@@ -76,19 +76,15 @@ class Reads:
 class Demand:
     """What a launch asks for.
 
-    `units` are the compute units that have a work-group, `waves` how often all of them are filled, at
-    least once, and `unrounded_waves` without that; `turns` how many warps a unit runs one after the
-    other. `requests`, `bank_cycles`, `lines` are of accesses to caches and beyond: rounds of banks and
-    lines are those after a request's first. `local_cycles` are rounds of local memory's banks.
+    `units` are the compute units that have a work-group, `wave_groups` the work-groups that all of them
+    hold at once. `requests`, `bank_cycles`, `lines` are of accesses to caches and beyond: rounds of
+    banks and lines are those after a request's first. `local_cycles` are rounds of local memory's banks.
     """
 
     groups: int
     warps: float
-    group_warps: float
     units: float
-    waves: float
-    unrounded_waves: float
-    turns: float
+    wave_groups: int
     barriers: float
     work: tuple[Work, ...]
     waits: tuple[Wait, ...]
@@ -102,6 +98,21 @@ class Demand:
     footprint_bytes: float
     sector_bytes: int
     has_item_loops: bool
+
+    @property
+    def group_warps(self) -> float:
+        """How many warps a work-group has."""
+        return self.warps / max(self.groups, 1)
+
+    @property
+    def waves(self) -> float:
+        """How often all compute units are filled, at least once."""
+        return max(self.groups / self.wave_groups, 1.0)
+
+    @property
+    def turns(self) -> float:
+        """How many warps a compute unit runs one after the other where it holds each once."""
+        return self.waves * (max(self.group_warps, 1.0) if self.has_item_loops else 1.0)
 
     @property
     def accesses(self) -> float:
@@ -118,21 +129,17 @@ def demand_of(counts: KernelCounts, known: Container[str]) -> Demand:
     """What a launch asks for. `known` are the operations whose costs are measured."""
     machine = counts.machine
     group_items = max(counts.work_items // max(counts.groups, 1), 1)
-    wave = machine.wave_groups(group_items, counts.local_bytes)
+    wave_groups = machine.wave_groups(group_items, counts.local_bytes)
     far = [site for site in counts.sites if site.space in _OFF_UNIT]
     near = [site for site in counts.sites if site.space not in _OFF_UNIT]
-    waves = max(counts.groups / wave, 1.0)
-    in_turn = max(counts.warps / max(counts.groups, 1), 1.0) if machine.has_item_loops else 1.0
+    waves = max(counts.groups / wave_groups, 1.0)
     traffic = tuple(_traffic(region, counts, waves) for region in counts.regions)
     warps = max(counts.warps, 1.0)
     return Demand(
         groups=counts.groups,
         warps=warps,
-        group_warps=warps / max(counts.groups, 1),
         units=min(machine.compute_units, max(counts.groups, 1)),
-        waves=waves,
-        unrounded_waves=counts.groups / wave,
-        turns=waves * in_turn,
+        wave_groups=wave_groups,
         barriers=counts.barriers * warps,
         work=tuple(_work(counts, known)),
         waits=tuple(_waits(counts, known, warps)),

@@ -12,17 +12,11 @@ def scaled(demand: Demand, factor: float, compute_units: int) -> Demand:
     """
     groups = max(round(demand.groups * factor), 1)
     share = groups / demand.groups
-    wave = demand.groups / demand.unrounded_waves
-    unrounded = groups / wave
-    waves = max(unrounded, 1.0)
     return replace(
         demand,
         groups=groups,
         warps=demand.warps * share,
         units=min(compute_units, groups),
-        waves=waves,
-        unrounded_waves=unrounded,
-        turns=demand.turns / demand.waves * waves,
         barriers=demand.barriers * share,
         work=tuple(replace(one, warp_total=one.warp_total * share) for one in demand.work),
         requests=demand.requests * share,
