@@ -29,7 +29,7 @@ INVISIBLE = {
     "dropped_map": {"clEnqueueUnmapMemObject": 1},
     "immediate_allocator": {"clEnqueueMigrateMemObjects": 3},
     "destructor_wait": {},
-    "dropped_svm": {"clEnqueueSVMFree": 1},
+    "dropped_svm": {"clEnqueueSVMFree": 1, "clSVMFree": 64},
 }
 """The closed list of docs/limits.md: what the layer counts in a section beyond what is traced."""
 

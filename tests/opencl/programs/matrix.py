@@ -256,9 +256,13 @@ def destructor_wait() -> None:
 
 def dropped_svm() -> None:
     memory = cl.SVMAllocation(context, 4096, 64, cl.svm_mem_flags.READ_WRITE, queue)
+    # PoCL 3 reads the address out of the dropped object when the free runs: what is dropped after
+    # it keeps Python from reusing its storage until then.
+    cover = [cl.SVMAllocation(context, 64, 64, cl.svm_mem_flags.READ_WRITE) for _ in range(64)]
     cl.enqueue_svm_memfill(queue, memory, np.float32(1))
     queue.finish()
     del memory
+    del cover
     queue.finish()
 
 
