@@ -115,16 +115,30 @@ class Parameter:
 class DeviceProfile:
     """A device: its facts, what was measured of it by family, and what models make of that.
 
-    `parameters` are by model and name, `residuals` the logarithm of predicted by measured for the
-    probes of each family that a model was fitted to.
+    `parameters` are by model and name; `residuals`, by model and family, the logarithm of fitted by
+    measured for each point, None for those that a model does not fit.
     """
 
     device: DeviceFacts
     provenance: Provenance
     families: Mapping[str, tuple[Point, ...]]
     parameters: Mapping[str, Mapping[str, Parameter]]
-    residuals: Mapping[str, Mapping[str, tuple[float, ...]]]
+    residuals: Mapping[str, Mapping[str, tuple[float | None, ...]]]
     notes: tuple[str, ...] = ()
+
+    def fits(self, model: str, family: str, series: str) -> tuple[tuple[float, float], ...]:
+        """What a model's fit says of a series: x and ns, for the points that it fits, by x."""
+        left = self.residuals.get(model, {}).get(family, ())
+        points = self.points(family)
+        if len(left) != len(points):
+            return ()
+        return tuple(
+            sorted(
+                (point.x, point.mean_ns * math.exp(one))
+                for point, one in zip(points, left, strict=True)
+                if one is not None and point.series == series
+            )
+        )
 
     def points(self, family: str, series: str | None = None) -> tuple[Point, ...]:
         """The points of a family, of one series of it if named."""
@@ -254,7 +268,10 @@ def _stored(profile: DeviceProfile) -> Mapping[str, Any]:
             for model, parameters in profile.parameters.items()
         },
         "residuals": {
-            model: {family: [round(value, 4) for value in values] for family, values in by.items()}
+            model: {
+                family: [value if value is None else round(value, 4) for value in values]
+                for family, values in by.items()
+            }
             for model, by in profile.residuals.items()
         },
         "notes": profile.notes,
@@ -292,7 +309,8 @@ def _profile(stored: Mapping[str, Any]) -> DeviceProfile:
         residuals=MappingProxyType(
             {
                 str(model): {
-                    str(family): tuple(map(float, values)) for family, values in by.items()
+                    str(family): tuple(None if one is None else float(one) for one in values)
+                    for family, values in by.items()
                 }
                 for model, by in stored["residuals"].items()
             }

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from cltrace.errors import ProfileError
 from cltrace.predict.models import MODELS
-from cltrace.predict.models.thesis import THESIS, Curves
 from cltrace.profile import DeviceProfile
 
 
@@ -16,21 +15,27 @@ def fitted(profile: DeviceProfile) -> DeviceProfile:
     Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
     """
     try:
-        parameters = {name: model.fit(profile) for name, model in MODELS.items()}
-        with_parameters = replace(profile, parameters=parameters, residuals={})
-        residuals = {THESIS.name: _residuals(with_parameters)}
+        fits = {name: model.fit(profile) for name, model in MODELS.items()}
+        residuals = {
+            name: _residuals(profile, fit.fitted_ns) for name, fit in fits.items() if fit.fitted_ns
+        }
     except (ValueError, ArithmeticError, KeyError) as error:
         raise ProfileError(f"what was measured cannot be fitted: {error}") from error
-    return replace(with_parameters, residuals=residuals)
+    parameters = {name: fit.parameters for name, fit in fits.items()}
+    return replace(profile, parameters=parameters, residuals=residuals)
 
 
-def _residuals(profile: DeviceProfile) -> Mapping[str, tuple[float, ...]]:
-    """By family: the logarithm of fitted by measured, for the points that a fit goes through."""
-    found: dict[str, list[float]] = {}
-    curves = Curves(profile)
-    for family, points in profile.families.items():
-        for point in points:
-            value = curves.value_ns(family, point.series, point.x)
-            if value and point.mean_ns > 0:
-                found.setdefault(family, []).append(math.log(value / point.mean_ns))
-    return {family: tuple(values) for family, values in found.items()}
+def _residuals(
+    profile: DeviceProfile, fitted_ns: Mapping[str, tuple[float | None, ...]]
+) -> Mapping[str, tuple[float | None, ...]]:
+    """The logarithms of fitted by measured of families of which any point is fitted."""
+    found = {}
+    for family, values in fitted_ns.items():
+        pairs = zip(values, profile.points(family), strict=True)
+        left = tuple(
+            math.log(value / point.mean_ns) if value and point.mean_ns > 0 else None
+            for value, point in pairs
+        )
+        if any(one is not None for one in left):
+            found[family] = left
+    return found

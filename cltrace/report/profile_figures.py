@@ -1,10 +1,9 @@
 """Figures of a profile: a family's points with their spread, and what is fitted to them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cltrace.predict.models.thesis import THESIS, Curves
 from cltrace.profile import DeviceProfile, file_name
 from cltrace.report.figures import write_figure
 from cltrace.suite.calibration import FAMILIES
@@ -16,8 +15,14 @@ if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
 _MOST_TOGETHER: Final = 8
 """More series than this stand side by side: colours would repeat."""
 _COLUMNS: Final = 4
+_STYLES: Final[Mapping[str, str]] = {"overlap": "-", "thesis": ":"}
+"""How the fits of models are drawn."""
+_SAID: Final[Mapping[str, str]] = {"-": "lines:", ":": "dotted:"}
 _TICKS: Final = 12
 _FEW_TICKS: Final = 6
+_WIDE: Final = 4.0
+_VERY_WIDE: Final = 100.0
+"""Factors between the ends of an axis from which on fewer of its ticks have numbers."""
 
 
 def draw_family(profile: DeviceProfile, family: str, directory: Path) -> Path:
@@ -41,7 +46,14 @@ def draw_family(profile: DeviceProfile, family: str, directory: Path) -> Path:
         if len(series) > 1:
             axis.legend(fontsize=8, frameon=False)
     title = FAMILIES[family].title if family in FAMILIES else family
+    drawn = [
+        f"{_SAID[style]} {model}"
+        for model, style in _STYLES.items()
+        if profile.residuals.get(model, {}).get(family)
+    ]
     figure.suptitle(f"{title}: {profile.device.name}", fontsize=11)
+    if drawn:
+        figure.text(0.995, 0.005, ", ".join(drawn), ha="right", fontsize=7)
     name = f"{file_name(profile.device.name)}-{file_name(family)}.svg"
     return write_figure(figure, directory / name)
 
@@ -54,7 +66,7 @@ def _side_by_side(
         _draw(axis, profile, family, name)
         _scale(axis, family, _FEW_TICKS)
         axis.set_title(name, fontsize=8)
-        axis.tick_params(labelsize=6)
+        axis.tick_params(which="both", labelsize=6)
         axis.set_xlabel(axis.get_xlabel(), fontsize=7)
         axis.set_ylabel(axis.get_ylabel(), fontsize=7)
     for axis in axes[len(series) :]:
@@ -62,7 +74,7 @@ def _side_by_side(
 
 
 def _draw(axis: "Axes", profile: DeviceProfile, family: str, name: str) -> None:
-    """A series: means with their deviations, and the curve that is fitted to it, where one is."""
+    """A series: means with their deviations, and what models make of it, where one fits it."""
     points = sorted(profile.points(family, name), key=lambda point: point.x)
     drawn = axis.errorbar(
         [point.x for point in points],
@@ -74,21 +86,22 @@ def _draw(axis: "Axes", profile: DeviceProfile, family: str, name: str) -> None:
         capsize=2,
         label=name,
     )
-    if THESIS.name not in profile.parameters:
-        return
-    curves = Curves(profile)
-    known = [
-        (point.x, value / 1e3)
-        for point in points
-        if (value := curves.value_ns(family, name, point.x)) is not None
-    ]
-    if known:
-        color = drawn.lines[0].get_color()
-        axis.plot([x for x, _ in known], [y for _, y in known], color=color, linewidth=1.0)
+    color = drawn.lines[0].get_color()
+    for model, style in _STYLES.items():
+        known = profile.fits(model, family, name)
+        axis.plot(
+            [x for x, _ in known], [ns / 1e3 for _, ns in known],
+            color=color, linestyle=style, linewidth=1.0,
+        )  # fmt: skip
 
 
 def _scale(axis: "Axes", family: str, ticks: int) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, NullLocator  # noqa: PLC0415 - slow
+    from matplotlib.ticker import (  # noqa: PLC0415 - slow
+        FuncFormatter,
+        LogLocator,
+        NullFormatter,
+        NullLocator,
+    )
 
     axis.set_xscale("symlog", base=2, linthresh=1)
     low, high = axis.get_xlim()
@@ -97,8 +110,12 @@ def _scale(axis: "Axes", family: str, ticks: int) -> None:
         axis.xaxis.set_major_locator(LogLocator(base=2, numticks=ticks))
         axis.xaxis.set_minor_locator(NullLocator())
     axis.set_yscale("log")
-    if axis.get_ylim()[1] > 4 * axis.get_ylim()[0]:
-        axis.yaxis.set_minor_formatter(NullFormatter())
+    plain = FuncFormatter(lambda value, _: f"{value:,.4g}")
+    axis.yaxis.set_major_formatter(plain)
+    low, high = axis.get_ylim()
+    subs = (2, 5) if high > _WIDE * low else range(2, 10)
+    axis.yaxis.set_minor_locator(LogLocator(subs=subs))
+    axis.yaxis.set_minor_formatter(NullFormatter() if high > _VERY_WIDE * low else plain)
     axis.set_xlabel(FAMILIES[family].x_label if family in FAMILIES else "")
     axis.set_ylabel("µs")
     axis.grid(visible=True, which="major", linewidth=0.3, alpha=0.6)

@@ -39,6 +39,43 @@ def test_a_loop_is_unrolled_by_what_the_machine_says() -> None:
     assert sum(one.waits for one in never.rounds) / never.warps == 64
 
 
+def waits(counts: KernelCounts, cost: CostClass) -> float:
+    """How often a warp waits for operations of a class."""
+    return sum(row.waits for row in counts.folded if row.cost == cost) / counts.warps
+
+
+def test_the_counting_of_unrolled_loops_is_not_waited_for() -> None:
+    source = """
+    __kernel void grow(__global float *out, __global const float *unused, float f, int n) {
+        float a = 0;
+        for (int k = 0; k < n; ++k) a += f;
+        out[get_global_id(0)] = a;
+    }
+    """
+    found = counted(source, "grow", 1.5, np.int32(64))
+    assert waits(found, CostClass.FLOAT_ADD) == 64
+    assert waits(found, CostClass.BRANCH) <= 1, "of the loop's entry, not of its trips"
+
+
+@pytest.mark.parametrize(
+    ("step", "waited"),
+    [("a = fma(x, f, a)", CostClass.FLOAT_ADD), ("a = fma(a, f, x)", CostClass.FLOAT_MULTIPLY_ADD)],
+)
+def test_a_sum_waits_for_its_product_where_that_comes_last(step: str, waited: CostClass) -> None:
+    source = f"""
+    __kernel void horner(__global float *out, __global const float *in, float f, int n) {{
+        float a = 0;
+        for (int k = 0; k < n; ++k) {{ float x = in[k]; {step}; }}
+        out[get_global_id(0)] = a;
+    }}
+    """
+    machine = Machine.of_cpu(4)
+    found = counted(source, "horner", 1.5, np.int32(64), machine=machine)
+    assert waits(found, waited) == 64
+    other = {CostClass.FLOAT_ADD, CostClass.FLOAT_MULTIPLY_ADD} - {waited}
+    assert waits(found, other.pop()) == 0
+
+
 def test_loops_of_known_trips_are_unrolled_whole() -> None:
     source = """
     __kernel void window(__global const float *in, __global float *out) {

@@ -167,7 +167,8 @@ def test_a_decay_is_found_again() -> None:
 def test_the_thesis_model_of_a_real_calibration(whole: DeviceProfile) -> None:
     profile = whole
     model = THESIS.fitted(profile)
-    residuals = [abs(one) for values in profile.residuals[THESIS.name].values() for one in values]
+    left = profile.residuals[THESIS.name].values()
+    residuals = [abs(one) for values in left for one in values if one is not None]
     assert np.median(residuals) < 0.1
     assert model.group_factor(1024) == pytest.approx(1.0)
     assert model.group_factor(1) > 50
@@ -247,6 +248,20 @@ def test_figures_are_drawn(whole: DeviceProfile, family: str, tmp_path: Path) ->
     assert "NVIDIA H200" in text
 
 
+def test_what_models_make_of_a_family_is_kept_with_it() -> None:
+    profile = load_profile("nvidia-h200")
+    measured = {point.x: point.mean_ns for point in profile.points("near-sets")}
+    fits = profile.fits("overlap", "near-sets", "every 132 B")
+    assert [x for x, _ in fits] == sorted(measured)
+    assert all(0.5 < ns / measured[x] < 2.0 for x, ns in fits)
+    assert profile.fits("overlap", "transfers", "pageable to device") == ()
+    assert 0 < len(profile.fits("thesis", "base", "empty")) <= len(profile.points("base", "empty"))
+    left = {"overlap": {"near-sets": (None, *profile.residuals["overlap"]["near-sets"][1:])}}
+    assert len(replace(profile, residuals=left).fits("overlap", "near-sets", "every 132 B")) == 6
+    short = {"overlap": {"near-sets": (0.0,)}}
+    assert replace(profile, residuals=short).fits("overlap", "near-sets", "every 132 B") == ()
+
+
 def test_profiles_are_listed_shown_and_compared(run: Runner, tmp_path: Path) -> None:
     assert "NVIDIA H200" in run("profile", "list").stdout
     shown = run("profile", "show", str(H200), "--format", "json")
@@ -258,5 +273,7 @@ def test_profiles_are_listed_shown_and_compared(run: Runner, tmp_path: Path) -> 
     drawn = run("profile", "plot", str(H200), "--family", "base", "-o", str(tmp_path))
     assert (tmp_path / "nvidia-h200-base.svg").is_file()
     assert "nvidia-h200-base.svg" in drawn.stdout
+    run("profile", "plot", "nvidia-h200", "--family", "near-sets", "-o", str(tmp_path))
+    assert "lines: overlap" in (tmp_path / "nvidia-h200-near-sets.svg").read_text()
     for words in (("show",), ("compare", "one"), ("list", "one"), ("plot", "a", "b")):
         assert run("profile", *words).status == 2

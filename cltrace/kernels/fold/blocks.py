@@ -14,7 +14,6 @@ from cltrace.kernels.fold.unrolling import Unrolled, unrolled_loops
 from cltrace.kernels.ir.instructions import (
     Allocate,
     Binary,
-    Branch,
     Convert,
     Instruction,
     Load,
@@ -95,16 +94,23 @@ class _Folding:
             left = self._left([*block.instructions, block.terminator])
             return FoldedBlock(left, self._alone(number))
         left = self._left_of_trip(loop, number)
-        alone = self._alone(number)
+        alone = self._alone(number, loop)
         together = alone.side_by_side(self._side_by_side(number), with_operations=loop.is_whole)
         carried = carried_chain(self._whole, loop.movement, number, self._is_joined)
         return FoldedBlock(left, max(together, carried, key=lambda one: one.length))
 
-    def _alone(self, number: int) -> Chain:
-        """What waits for what in a block. Where work-items are trips, the next one goes on meanwhile."""
+    def _alone(self, number: int, loop: Unrolled | None = None) -> Chain:
+        """What waits for what in a block. Where work-items are trips, the next one goes on meanwhile.
+
+        The counting of an unrolled loop is done once for several trips, beside them.
+        """
         if self._has_item_loops:
             return NOTHING
-        return longest_chain(self._whole, number, self._is_joined)
+        if loop is None:
+            return longest_chain(self._whole, number, self._is_joined)
+        return longest_chain(
+            self._whole, number, lambda item: self._is_joined(item) or loop.counts(item)
+        )
 
     def _side_by_side(self, number: int) -> int:
         """How many times a block stands in the code, for all unrolled loops around it."""
@@ -125,16 +131,13 @@ class _Folding:
     def _left_of_trip(self, loop: Unrolled, number: int) -> Mapping[Operation, float]:
         """What is left in each trip of an unrolled loop."""
         block = self._function.blocks[number]
-        comparison = loop.movement.loop.comparison
         found: dict[Operation, float] = {}
         for item in block.instructions:
-            if item is comparison:
-                self._count(found, item, loop.control)
-            elif not self._is_joined(item):
-                self._count(found, item, _share(item, loop))
+            if not self._is_joined(item):
+                share = loop.control if loop.counts(item) else _share(item, loop)
+                self._count(found, item, share)
         end = block.terminator
-        leaves = isinstance(end, Branch) and end.condition == comparison.result
-        self._count(found, end, loop.control if leaves else 1.0)
+        self._count(found, end, loop.control if loop.counts(end) else 1.0)
         return found
 
     def _count(
@@ -188,8 +191,6 @@ def _share(item: Instruction, loop: Unrolled) -> float:
     moves = movement.moves(result_of(item))
     if moves <= Moves.STAYS:
         return 0.0
-    if any(result_of(item) == following for _, following in movement.loop.affine):
-        return loop.control
     if moves is Moves.FREELY:
         return 1.0
     return 1.0 if moves is Moves.EVENLY and isinstance(item, Offset) else 0.0

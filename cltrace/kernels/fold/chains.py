@@ -4,7 +4,7 @@ The lengths only choose the way; what it takes is the profile's to say.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.kernels.cost_classes import CostClass
@@ -159,11 +159,22 @@ class _Ways:
             item = self._item[at]
             if id(item) not in self._sites and not self._is_joined(item):
                 for operation, _ in list(named_operations(item, self._constants))[:1]:
-                    operations[operation] = operations.get(operation, 0.0) + 1.0
+                    waited = _sum_alone(item, operation, self._before.get(at))
+                    operations[waited] = operations.get(waited, 0.0) + 1.0
             if at not in self._before:
                 break
             at = self._before[at]
         return Chain(length, operations, {frozenset(one): 1.0 for one in self._rounds.values()})
+
+
+def _sum_alone(
+    item: Instruction | Terminator, operation: Operation, before: int | None
+) -> Operation:
+    """What is waited for in a multiply-add whose summand comes last: the sum, the product is there."""
+    is_both = operation.cost is CostClass.FLOAT_MULTIPLY_ADD
+    if is_both and isinstance(item, Call) and before not in item.arguments[:2]:
+        return replace(operation, cost=CostClass.FLOAT_ADD)
+    return operation
 
 
 def _sites_of(whole: Prepared, number: int) -> Mapping[int, tuple[int, float]]:

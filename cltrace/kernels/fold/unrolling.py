@@ -8,7 +8,8 @@ from cltrace.kernels.execute.prepared import Prepared
 from cltrace.kernels.flow.canonical import canonical_loops
 from cltrace.kernels.fold.movement import LoopMovement
 from cltrace.kernels.fold.names import named_operations
-from cltrace.kernels.ir.instructions import Call, Instruction
+from cltrace.kernels.ir.instructions import Branch, Call, Instruction, Terminator
+from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine
 
 
@@ -24,6 +25,14 @@ class Unrolled:
     def control(self) -> float:
         """How much of the loop's own counting, comparing and branching is left in each trip."""
         return 0.0 if self.is_whole else 1.0 / self.trips
+
+    def counts(self, item: Instruction | Terminator) -> bool:
+        """Whether an instruction is a part of the loop's own counting, comparing and branching."""
+        loop = self.movement.loop
+        if isinstance(item, Branch):
+            return item.condition == loop.comparison.result
+        is_step = any(result_of(item) == following for _, following in loop.affine)
+        return item is loop.comparison or is_step
 
 
 def unrolled_loops(whole: Prepared, machine: Machine) -> Mapping[int, Unrolled]:

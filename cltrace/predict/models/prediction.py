@@ -1,7 +1,7 @@
 """What a model says of a launch, and what a model is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -49,6 +49,17 @@ class FittedModel(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a model makes of a calibration: its parameters by name, and what it says of the probes.
+
+    `fitted_ns` has by family a value for each of its points, None for those that it does not fit.
+    """
+
+    parameters: Mapping[str, Parameter]
+    fitted_ns: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+
 class Model(Protocol):
     """A kind of model: what it makes of a calibration, and what it then predicts."""
 
@@ -56,8 +67,8 @@ class Model(Protocol):
     def name(self) -> str:
         """What it is called in profiles and on the command line."""
 
-    def fit(self, profile: DeviceProfile) -> Mapping[str, Parameter]:
-        """Its parameters from what was measured. Raises: `ProfileError` if a family is missing."""
+    def fit(self, profile: DeviceProfile) -> Fit:
+        """What it makes of what was measured. Raises: `ProfileError` if a family is missing."""
 
     def fitted(self, profile: DeviceProfile) -> FittedModel:
         """The model of a profile that has its parameters. Raises: `ProfileError` if it has none."""

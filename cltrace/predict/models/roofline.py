@@ -13,7 +13,7 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.kernels import CostClass, KernelCounts
 from cltrace.kernels.counts.records import AccessSite
-from cltrace.predict.models.prediction import Cache, Part, Prediction
+from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction
 from cltrace.profile import DeviceProfile, Parameter
 
 _SMALL: Final = 1 << 14
@@ -70,7 +70,7 @@ class RooflineModel:
 
     name = "roofline"
 
-    def fit(self, profile: DeviceProfile) -> Mapping[str, Parameter]:
+    def fit(self, profile: DeviceProfile) -> Fit:
         """Its three kinds of costs."""
         small = [point.median_ns for point in profile.points("base") if point.x <= _SMALL]
         copies = profile.points("elementary", "float copy")
@@ -94,7 +94,7 @@ class RooflineModel:
                 math.hypot(few.standard_error_ns, many.standard_error_ns) / (many.x - few.x) / items
             )
             found[series] = Parameter(max(each, 0.0), "ns", error, "throughput")
-        return found
+        return Fit(found)
 
     def fitted(self, profile: DeviceProfile) -> Roofline:
         """The roofline of a device."""

@@ -7,14 +7,14 @@ them (5.9), accesses cost less after the first (5.13).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.cost_types import CostType, TypeCount, cost_types
 from cltrace.predict.curves import Decay, Knee, Line, decay_through, knee_through, line_through
-from cltrace.predict.models.prediction import Cache, Part, Prediction
+from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction
 from cltrace.profile import DeviceProfile, Parameter
 
 _ELEMENTS: Final[Mapping[CostType, tuple[str, str, str]]] = {
@@ -99,7 +99,7 @@ class ThesisModel:
 
     name = "thesis"
 
-    def fit(self, profile: DeviceProfile) -> Mapping[str, Parameter]:
+    def fit(self, profile: DeviceProfile) -> Fit:
         """Lines by cost type, and the factors."""
         found = dict(_lines(profile))
         group = _group(profile)
@@ -109,7 +109,14 @@ class ThesisModel:
         knee = _knee(profile)
         found["saturation"] = Parameter(knee.saturation, "operations", 0.0, "several-operations")
         found["accesses"] = Parameter(_accesses(profile), "", 0.0, "several-accesses")
-        return found
+        curves = Curves(replace(profile, parameters={self.name: found}))
+        return Fit(
+            found,
+            {
+                family: tuple(curves.value_ns(family, one.series, one.x) for one in points)
+                for family, points in profile.families.items()
+            },
+        )
 
     def fitted(self, profile: DeviceProfile) -> Thesis:
         """The equations of a device."""

@@ -31,6 +31,7 @@ _ALL: Final = (
     Family("strides", "Strides", "elements", _OURS, memory.strides),
     Family("global-banks", "Banks of the cache", "elements", _OURS, memory.banks),
     Family("working-sets", "Working sets", "B", _OURS, memory.working_sets),
+    Family("near-sets", "Near sets", "B", _OURS, memory.near_sets),
     Family("scatters", "Random places", "B", _OURS, memory.scatters),
     Family("chases", "Latency", "B", _OURS, memory.chases),
     Family("loops", "Loops with a load", "trips", _OURS, memory.loops),

@@ -32,6 +32,28 @@ __kernel void copied(__global const float *in, __global float *out) {
     size_t i = get_global_id(0);
     out[i] = in[i] + 1.5f;
 }
+__kernel void unwritten(__global const float *in, __global float *out) {
+    if (get_global_id(0) == 0xffffffffu) out[0] = 1.5f;
+}
+__kernel void converted(__global const float *in, __global float *out) {
+    uint i = get_global_id(0);
+    out[i] = (float)(i >> 7) + (float)(i ^ 0x155u);
+}
+__kernel void exchanged(__global const float *in, __global float *out) {
+    __local uint kept[1024];
+    uint i = get_global_id(0), mine = get_local_id(0);
+    kept[mine] = i;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[i] = as_float(kept[mine ^ 1u]);
+}
+"""
+_STEPS = """
+__kernel void stepped(__global const float *in, __global float *out) {{
+    uint i = get_global_id(0);
+    float value = as_float(i & 0x7fffffu);
+    {steps}
+    out[i] = value;
+}}
 """
 _READS = """
 __kernel void reads(__global const float *in, __global float *out, uint mask) {{
@@ -65,7 +87,7 @@ def group_counts(room: Room) -> Iterator[Probe]:
     """Empty kernels by work-groups, of different sizes."""
     for group in (32, 128, 1024):
         if group <= room.most_group_items:
-            for groups in powers(6, _upper(room, 20, 12), 2):
+            for groups in powers(0 if room.is_cpu else 6, _upper(room, 20, 12), 2):
                 work = _one(_EMPTY, "empty", group * groups, group, 4096)
                 yield Probe(f"groups of {group}", groups, work)
 
@@ -86,10 +108,32 @@ def waves(room: Room) -> Iterator[Probe]:
         items = 1 << exponent
         for kernel in ("written", "from_rows", "copied"):
             for group in powers(6, 10):
-                if group <= room.most_group_items:
-                    buffers = (BufferInput(4 * items), BufferInput(4 * items))
-                    work = Workload(_WAVES, kernel, (items,), (group,), buffers)
-                    yield Probe(f"{kernel.replace('_', ' ')}, 2^{exponent}", group, work)
+                yield from _wave(room, kernel.replace("_", " "), _WAVES, kernel, items, group)
+    yield from _lives(room)
+
+
+def _lives(room: Room) -> Iterator[Probe]:
+    """The same, by what a work-group does in its short life."""
+    sizes = (16,) if room.is_cpu else (22, 25)
+    for exponent in sizes if room.effort is Effort.FULL else sizes[:1]:
+        items = 1 << exponent
+        for group in powers(8, 10):
+            for kernel in ("unwritten", "converted", "exchanged"):
+                yield from _wave(room, kernel, _WAVES, kernel, items, group)
+            for steps in (8, 32, 128):
+                lines = "".join(f"value = fma(value, 1.0001f, {n}.5f); " for n in range(steps))
+                source = _STEPS.format(steps=lines)
+                yield from _wave(room, f"{steps} steps", source, "stepped", items, group)
+
+
+def _wave(
+    room: Room, name: str, source: str, kernel: str, items: int, group: int
+) -> Iterator[Probe]:
+    if group <= room.most_group_items:
+        buffers = (BufferInput(4 * items), BufferInput(4 * items))
+        exponent = items.bit_length() - 1
+        work = Workload(source, kernel, (items,), (group,), buffers)
+        yield Probe(f"{name}, 2^{exponent}", group, work)
 
 
 def reads(room: Room) -> Iterator[Probe]:

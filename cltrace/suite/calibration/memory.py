@@ -48,6 +48,18 @@ __kernel void stream(__global const {type} *in, __global float *out, uint mask, 
     out[get_global_id(0)] = sum;
 }}
 """
+_NEAR: Final = """
+__kernel void near(__global const float *in, __global float *out, uint step, uint mask) {
+    uint size = get_local_size(0), mine = get_local_id(0), block = get_group_id(0) * 16u;
+    float sum = 0;
+    for (uint t = 0; t < 16; ++t) {
+        uint drawn = (block + t) * 2654435761u;
+        drawn = (drawn ^ (drawn >> 15)) * 2246822519u;
+        sum += in[((drawn >> 12) * size + mine) * step & mask];
+    }
+    out[get_global_id(0)] = sum;
+}
+"""
 _SCATTERED: Final = """
 __kernel void scattered(__global {const} float *from, __global {other} float *to, uint mask) {{
     uint i = get_global_id(0), at = i * 2654435761u;
@@ -153,7 +165,7 @@ def banks(room: Room) -> Iterator[Probe]:
         " sum += in[(get_local_id(0) * stride + t) & mask]; out[i] = sum;"
     ).replace("{type}", "float")
     source = _STRIDED.format(type="float", statement=statement)
-    for stride in (1, 2, 3, 4, 8, 16, 32):
+    for stride in (1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33):
         inputs = (BufferInput(1 << 15), BufferInput(4 * items), np.int32(stride), np.int32(8191))
         yield Probe("global", stride, _work(room, source, "strided", items, inputs))
 
@@ -173,6 +185,19 @@ def working_sets(room: Room) -> Iterator[Probe]:
                 BufferInput(size), BufferInput(4 * items), np.uint32(elements - 1), np.int32(trips)
             )  # fmt: skip
             yield Probe(f"read {kind}", size, _work(room, source, "stream", items, inputs))
+
+
+def near_sets(room: Room) -> Iterator[Probe]:
+    """Reads of blocks, in no order, from about as much memory as a compute unit caches.
+
+    The lanes of a warp read from a line each, and from different banks.
+    """
+    items = 1 << (14 if room.is_cpu else 22)
+    for size in powers(14, 20, 2 if room.effort is Effort.QUICK else 1):
+        inputs = (
+            BufferInput(size), BufferInput(4 * items), np.uint32(33), np.uint32(size // 4 - 1)
+        )  # fmt: skip
+        yield Probe("every 132 B", size, _work(room, _NEAR, "near", items, inputs))
 
 
 def scatters(room: Room) -> Iterator[Probe]:

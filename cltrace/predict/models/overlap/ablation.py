@@ -8,9 +8,9 @@ from cltrace.predict.models.overlap.model import Overlap
 
 _STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("operations and memory", ()),
-    ("and dispatch", ("group", "warp")),
-    ("and sectors of caches", ("request", "sector read", "sector written", "sector part written")),
-    ("and banks and lines", ("bank", "line", "local")),
+    ("and dispatch", ("group", "warp", "doubling")),
+    ("and sectors of caches", ("sector read", "sector written", "sector part written")),
+    ("and banks and lines", ("bank", "line", "line missed", "local")),
     ("and random places", ("scattered read", "scattered written")),
     ("and waiting", ()),
 )
@@ -26,7 +26,7 @@ def ablated(model: Overlap) -> Mapping[str, Overlap]:
     """The model by stages, each with what those before it have. Nothing is fitted anew."""
     later = {name for _, names in _STAGES for name in names}
     later |= {name for name in model.costs if name.startswith("wait ")}
-    later |= {"turnover", "barrier", "atomic"}
+    later |= {"turnover", "barrier", "atomic", "steps"}
     found = {}
     for name, names in _STAGES[:-1]:
         later -= set(names)

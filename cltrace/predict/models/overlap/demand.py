@@ -38,7 +38,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a region of memory moves: sectors between compute units and the shared cache.
+    """What a region of memory moves: sectors between compute units and the shared cache, in lines.
 
     `group_sectors` are those that differ within a work-group, over all groups; `launch_sectors` those
     that differ at all, `window_sectors` those that the shared cache fetches, `granule_bytes` what memory
@@ -49,6 +49,7 @@ class Traffic:
     memory: str
     access: Access
     sectors: float
+    lines: float
     group_sectors: float
     window_sectors: float
     launch_sectors: float
@@ -213,6 +214,7 @@ def _traffic(region: Region, counts: KernelCounts, waves: float) -> Traffic:
         memory=region.memory,
         access=region.access,
         sectors=sectors,
+        lines=sum(site.lines.value for site in sites),
         group_sectors=different,
         window_sectors=region.window_sectors,
         launch_sectors=footprint.launch_sectors,

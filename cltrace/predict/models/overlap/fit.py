@@ -46,9 +46,9 @@ class Joint:
 
 _BYTES: Final = "B"
 _JOINT: Final = (
-    Joint("request", "ns", "global-banks", 0.5),
-    Joint("bank", "ns", "global-banks", 0.35),
-    Joint("line", "ns", "strides", 0.13),
+    Joint("bank", "ns", "global-banks", 0.5),
+    Joint("line", "ns", "global-banks", 0.13),
+    Joint("line missed", "ns", "near-sets", 0.5),
     Joint("local", "ns", "local-banks", 0.5),
     Joint("barrier", "ns", "barriers", 1.0),
     Joint("wait barrier", "ns", "barriers", 40.0),
@@ -60,8 +60,8 @@ _JOINT: Final = (
     Joint("scattered read", "ns", "scatters", 2.7e-2),
     Joint("scattered written", "ns", "scatters", 5e-2),
     Joint("turnover", "ns", "waves", 3.0),
-    Joint("l1 size", _BYTES, "working-sets", 180e3),
-    Joint("l1 sharpness", "", "working-sets", 5.0),
+    Joint("l1 size", _BYTES, "near-sets", 180e3),
+    Joint("l1 sharpness", "", "near-sets", 5.0),
     Joint("l2 size", _BYTES, "working-sets", 46e6),
     Joint("l2 sharpness", "", "working-sets", 6.0),
     Joint("atomic", "ns", "atomics", 0.74),
@@ -71,13 +71,18 @@ _JOINT: Final = (
     Joint("p pipes", "", "several-operations", 3.0),
     Joint("p waiting", "", "waves", 1.8),
     Joint("phases", "", "loops", 3.0),
+    Joint("steps", "", "waves", 30.0),
+    Joint("first", "ns", "elementary", 6e3),
+    Joint("window", "", "loops", 200.0),
     Joint("p body", "", "several-operations", 3.0),
 )
 REQUIRED: Final = frozenset(one.name for one in _JOINT) | {
-    "launch", "group", "warp", "slot", "wait l1", "wait l2", "wait memory", "wait local",
+    "launch", "doubling", "group", "warp", "slot", "wait l1", "wait l2", "wait memory", "wait local",
     "interval low", "interval high",
 }  # fmt: skip
 """The costs without which nothing can be predicted."""
+_CPU_ALONE: Final = frozenset({"first", "window"})
+"""Costs that only CPUs have."""
 _HELD: Final = frozenset({"base", "groups", "throughput", "latency", "chases"})
 """Families that isolate what is held."""
 _UNSEEN: Final[Mapping[str, float]] = {"scatters": float(1 << 20)}
@@ -85,7 +90,7 @@ _UNSEEN: Final[Mapping[str, float]] = {"scatters": float(1 << 20)}
 
 
 _OF_CPU: Final[Mapping[str, float]] = {
-    "request": 0.5, "bank": 0.5, "line": 0.5, "local": 0.5, "barrier": 5.0, "wait barrier": 1.0,
+    "bank": 0.5, "line": 0.5, "line missed": 0.5, "local": 0.5, "barrier": 5.0, "wait barrier": 1.0,
     "sector read": 0.2, "sector written": 0.3, "sector part written": 0.5,
     "byte read": 2e-2, "byte written": 4e-2, "scattered read": 2.0, "scattered written": 4.0,
     "turnover": 0.1, "l1 size": 48e3, "l2 size": 30e6, "atomic": 10.0, "atomic ways": 0.1,
@@ -97,7 +102,7 @@ _NINE_OF_TEN: Final = (0.05, 0.95)
 
 def fitted_costs(probes: Sequence[Measured], device: DeviceFacts) -> Mapping[str, Parameter]:
     """All costs. Raises: `ProfileError` if the calibration lacks a family."""
-    found = dict(_launching(probes))
+    found = dict(_waking(probes) if device.kind == "cpu" else _launching(probes))
     found |= _operations(probes, "throughput", "", _throughput)
     found |= _operations(probes, "latency", "wait ", _waiting)
     found |= dict(_distances(probes))
@@ -106,8 +111,11 @@ def fitted_costs(probes: Sequence[Measured], device: DeviceFacts) -> Mapping[str
         raise ProfileError("the calibration has no throughput of float add")
     found["slot"] = Parameter(slot.value, "ns", slot.error, "throughput of float add")
     known = {name: parameter.value for name, parameter in found.items()}
-    starts = _OF_CPU if device.kind == "cpu" else {}
-    found |= _joint(_used(probes), known, starts)
+    is_cpu = device.kind == "cpu"
+    joint = [one for one in _JOINT if is_cpu or one.name not in _CPU_ALONE]
+    known |= {one.name: 0.0 for one in _JOINT if one not in joint}
+    found |= {one.name: Parameter(0.0, one.unit, 0.0, "") for one in _JOINT if one not in joint}
+    found |= _joint(_used(probes), joint, known, _OF_CPU if is_cpu else {})
     costs = {name: parameter.value for name, parameter in found.items()}
     return found | dict(_interval(_used(probes), costs))
 
@@ -152,6 +160,28 @@ def _launching(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
     yield "group", Parameter(least, "ns", 0.0, "groups")
     is_more = each[largest] > _MORE * least
     yield "warp", Parameter(each[largest] / largest if is_more else 0.0, "ns", 0.0, "groups")
+    yield "doubling", Parameter(0.0, "ns", 0.0, "groups")
+
+
+def _waking(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
+    """The same where threads are woken and take work-groups by the handful, ever fewer at a time.
+
+    That takes longer with the logarithm of how many there are.
+    """
+    require_scipy()
+    from scipy.optimize import nnls  # noqa: PLC0415 - optional, and slow to load
+
+    empty = [one for one in probes if one.family in {"base", "groups"}]
+    if len({one.family for one in empty}) < 2:
+        raise ProfileError("the calibration has no empty launches")
+    taken = np.asarray([one.time_ns for one in empty])
+    groups = np.asarray([float(one.demand.groups) for one in empty])
+    columns = np.stack([np.ones(len(empty)), np.log2(groups), groups], axis=1)
+    costs, rest = nnls(columns / taken[:, None], np.ones(len(empty)))
+    error = float(rest) / math.sqrt(len(empty))
+    for name, cost in zip(("launch", "doubling", "group"), costs, strict=True):
+        yield name, Parameter(float(cost), "ns", float(cost) * error, "groups")
+    yield "warp", Parameter(0.0, "ns", 0.0, "groups")
 
 
 def _distances(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
@@ -223,18 +253,21 @@ def _operations(
 
 
 def _joint(
-    used: Sequence[Measured], known: Mapping[str, float], starts: Mapping[str, float]
+    used: Sequence[Measured],
+    joint: Sequence[Joint],
+    known: Mapping[str, float],
+    starts: Mapping[str, float],
 ) -> Mapping[str, Parameter]:
     """The costs that show only together. `starts` are where a search begins that is not the usual."""
     require_scipy()
     from scipy.optimize import least_squares  # noqa: PLC0415 - optional, and slow to load
 
     weights = _weights(used)
-    start = np.log([starts.get(one.name, one.start) for one in _JOINT])
+    start = np.log([starts.get(one.name, one.start) for one in joint])
     logs = np.log([one.time_ns for one in used])
 
     def off(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        costs = {**known, **_named(values)}
+        costs = {**known, **_named(joint, values)}
         predicted = np.log([times_of(one.demand, costs).total_ns for one in used])
         found: NDArray[np.float64] = np.concatenate(
             [weights * (predicted - logs), _PRIOR * (values - start)]
@@ -242,16 +275,16 @@ def _joint(
         return found
 
     best = least_squares(off, start, loss="soft_l1", f_scale=_ROBUST, max_nfev=_MOST_STEPS)
-    costs = _named(best.x)
+    costs = _named(joint, best.x)
     errors = _errors(best.jac, best.fun)
     return {
         one.name: Parameter(costs[one.name], one.unit, costs[one.name] * float(error), one.family)
-        for one, error in zip(_JOINT, errors, strict=True)
+        for one, error in zip(joint, errors, strict=True)
     }
 
 
-def _named(values: NDArray[np.float64]) -> dict[str, float]:
-    found = {one.name: math.exp(value) for one, value in zip(_JOINT, values, strict=True)}
+def _named(joint: Sequence[Joint], values: NDArray[np.float64]) -> dict[str, float]:
+    found = {one.name: math.exp(value) for one, value in zip(joint, values, strict=True)}
     return {name: max(cost, 1.0) if name in NORMS else cost for name, cost in found.items()}
 
 

@@ -1,6 +1,5 @@
 """The overlap model as a kind of model."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,8 +15,8 @@ from cltrace.predict.models.overlap.fit import (
 )
 from cltrace.predict.models.overlap.scaling import scaled
 from cltrace.predict.models.overlap.times import Costs, times_of
-from cltrace.predict.models.prediction import Cache, Part, Prediction
-from cltrace.profile import DeviceProfile, Parameter
+from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction
+from cltrace.profile import DeviceProfile
 
 _MOST: Final = 1e14
 
@@ -63,12 +62,24 @@ class OverlapModel:
 
     name = "overlap"
 
-    def fit(self, profile: DeviceProfile) -> Mapping[str, Parameter]:
+    def fit(self, profile: DeviceProfile) -> Fit:
         """Its costs. All probes of the calibration are counted for that, which takes a while.
 
         Raises: `ProfileError` if a family is missing, `CompilerMissingError` without clang.
         """
-        return fitted_costs(measured_probes(profile), profile.device)
+        probes = measured_probes(profile)
+        found = fitted_costs(probes, profile.device)
+        costs = {name: one.value for name, one in found.items()}
+        known = {
+            (one.family, one.series, one.x): times_of(one.demand, costs).total_ns for one in probes
+        }
+        return Fit(
+            found,
+            {
+                family: tuple(known.get((family, one.series, one.x)) for one in points)
+                for family, points in profile.families.items()
+            },
+        )
 
     def fitted(self, profile: DeviceProfile) -> Overlap:
         """The model of a device."""

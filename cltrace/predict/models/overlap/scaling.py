@@ -31,7 +31,7 @@ def scaled(demand: Demand, factor: float, compute_units: int) -> Demand:
 
 def _traffic(one: Traffic, share: float) -> Traffic:
     names = (
-        "sectors", "group_sectors", "window_sectors", "launch_sectors", "granule_bytes",
+        "sectors", "lines", "group_sectors", "window_sectors", "launch_sectors", "granule_bytes",
         "scattered_sectors", "partial_sectors", "accesses",
     )  # fmt: skip
     return replace(one, **{name: getattr(one, name) * share for name in names})

@@ -1,7 +1,9 @@
 """The times of a launch's parts, and how they overlap."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.demand import Demand, Traffic
@@ -10,6 +12,8 @@ from cltrace.predict.models.prediction import Cache
 
 Costs = Mapping[str, float]
 """By name: what each thing costs, in ns unless its unit says otherwise."""
+_FEW_GROUPS: Final = 2.0
+"""So many work-groups of a unit are as one: what each does, the other does at the same time."""
 
 
 def overlapped(times: Iterable[float], exponent: float) -> float:
@@ -30,6 +34,7 @@ class Times:
     dispatch: float
     pipes: Mapping[Pipe, float]
     chains: float
+    local: float
     l1: float
     l2: float
     memory: float
@@ -44,7 +49,8 @@ class Times:
             "dispatch": self.dispatch,
             **{str(pipe): time for pipe, time in self.pipes.items()},
             "chains of operations": self.chains,
-            "L1 and local memory": self.l1,
+            "local memory and barriers": self.local,
+            "L1": self.l1,
             "L2": self.l2,
             "memory": self.memory,
             "latency": self.latency,
@@ -58,6 +64,7 @@ def times_of(demand: Demand, costs: Costs, cache: Cache = Cache.WARM) -> Times:
     missing = 1.0
     if cache is Cache.WARM:
         missing = _missing_share(demand.footprint_bytes, costs)
+    local = _local(demand, costs)
     l1 = _l1(demand, costs)
     l2 = sum(_l2(one, demand, costs) for one in demand.traffic)
     memory = sum(_memory(one, costs, missing) for one in demand.traffic)
@@ -65,15 +72,23 @@ def times_of(demand: Demand, costs: Costs, cache: Cache = Cache.WARM) -> Times:
     atomics = sum(
         _atomics(one, demand, costs) for one in demand.traffic if one.access is Access.ATOMIC
     )
-    dispatch = demand.groups * max(costs["group"], costs["warp"] * demand.group_warps)
+    dispatch = _dispatch(demand, costs)
     apart = _apart(demand, costs["phases"])
-    far = overlapped((l2, memory, atomics), costs["p levels"])
-    moving = overlapped((far, latency), _norm(costs["p waiting"], apart))
+    levels = overlapped((l1, l2, memory, atomics), costs["p levels"])
+    moving = overlapped((levels, latency), _norm(costs["p waiting"], apart))
     chains = _chains(demand, costs)
     working = overlapped((*pipes.values(), chains), costs["p pipes"])
-    body = overlapped((working, l1, moving), costs["p body"])
-    total = costs["launch"] + overlapped((dispatch, body), costs["p dispatch"])
-    return Times(costs["launch"], dispatch, pipes, chains, l1, l2, memory, latency, atomics, total)
+    data = overlapped((local, moving), costs["p body"])
+    body = overlapped((working, data), _norm(costs["p body"], _in_step(demand, costs["steps"])))
+    launch = costs["launch"] + (costs["first"] if demand.accesses else 0.0)
+    total = launch + overlapped((dispatch, body), costs["p dispatch"])
+    return Times(launch, dispatch, pipes, chains, local, l1, l2, memory, latency, atomics, total)
+
+
+def _dispatch(demand: Demand, costs: Costs) -> float:
+    """What handing out work-groups takes."""
+    each = max(costs["group"], costs["warp"] * demand.group_warps)
+    return demand.groups * each + math.log2(max(demand.groups, 1)) * costs["doubling"]
 
 
 def _apart(demand: Demand, phases: float) -> float:
@@ -84,6 +99,17 @@ def _apart(demand: Demand, phases: float) -> float:
     """
     waits = demand.rounds + demand.barriers / demand.warps
     return min(waits, 1.0) * min(1.0, phases / max(demand.accesses, 1.0))
+
+
+def _in_step(demand: Demand, steps: float) -> float:
+    """How little computing overlaps with moving data, from 0 to 1.
+
+    The few large work-groups that a unit holds begin together, and compute together before they read
+    or write together. Warps that do more than `steps` operations drift apart, and so do many groups.
+    """
+    done = sum(work.warp_total for work in demand.work) / demand.warps
+    held = min(demand.wave_groups, demand.groups) / demand.units
+    return min(1.0, steps / max(done, 1.0)) * min(1.0, _FEW_GROUPS / max(held, 1.0))
 
 
 def _norm(many: float, apart: float) -> float:
@@ -97,7 +123,7 @@ def _pipes(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
     for work in demand.work:
         each = costs.get(f"{work.name}", slot)
         if work.name == "access":
-            each = slot
+            each = 0.0 if demand.has_item_loops else slot
         if work.pipe is Pipe.ISSUE:
             found[Pipe.ISSUE] += work.warp_total * each
         else:
@@ -106,15 +132,20 @@ def _pipes(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
     return {pipe: time / demand.units for pipe, time in found.items()}
 
 
+def _local(demand: Demand, costs: Costs) -> float:
+    rounds = demand.local_cycles * costs["local"]
+    return (rounds + demand.barriers * costs["barrier"]) / demand.units
+
+
 def _l1(demand: Demand, costs: Costs) -> float:
-    cycles = (
-        demand.requests * costs["request"]
-        + demand.bank_cycles * costs["bank"]
-        + demand.lines * costs["line"]
-        + demand.local_cycles * costs["local"]
-        + demand.barriers * costs["barrier"]
+    """Each request takes a round of banks; further ones, further lines and misses go on together."""
+    missed = sum(_missed_lines(one, demand, costs) for one in demand.traffic)
+    further = max(
+        demand.bank_cycles * costs["bank"],
+        demand.lines * costs["line"],
+        missed * costs["line missed"],
     )
-    return cycles / demand.units
+    return (demand.requests * costs["bank"] + further) / demand.units
 
 
 def _l2_sectors(one: Traffic, demand: Demand, costs: Costs) -> float:
@@ -122,12 +153,19 @@ def _l2_sectors(one: Traffic, demand: Demand, costs: Costs) -> float:
     if one.access is not Access.READ:
         return one.sectors
     asked = one.group_sectors
-    near = costs["l1 size"] / demand.sector_bytes
     kept = one.launch_sectors * demand.units
     if kept < asked:
+        near = costs["l1 size"] / demand.sector_bytes
         hit = _within(one.launch_sectors / near, costs["l1 sharpness"])
         asked = hit * kept + (1.0 - hit) * asked
     return asked
+
+
+def _missed_lines(one: Traffic, demand: Demand, costs: Costs) -> float:
+    """How often a line is read of which the near cache has not what is wanted."""
+    if one.access is not Access.READ or not one.sectors:
+        return 0.0
+    return one.lines * min(_l2_sectors(one, demand, costs) / one.sectors, 1.0)
 
 
 def _within(ratio: float, sharpness: float) -> float:
@@ -163,6 +201,9 @@ def _memory(one: Traffic, costs: Costs, missing: float) -> float:
 def _chains(demand: Demand, costs: Costs) -> float:
     """What operations take that wait for each other."""
     waits = sum(wait.per_warp * costs.get(f"wait {wait.name}", 0.0) for wait in demand.waits)
+    if demand.has_item_loops:
+        done = sum(work.warp_total for work in demand.work) / demand.warps
+        waits *= 1.0 - min(costs["window"] / max(done, 1.0), 1.0)
     return demand.turns * waits
 
 
