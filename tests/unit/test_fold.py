@@ -59,7 +59,12 @@ def test_the_counting_of_unrolled_loops_is_not_waited_for() -> None:
 
 @pytest.mark.parametrize(
     ("step", "waited"),
-    [("a = fma(x, f, a)", CostClass.FLOAT_ADD), ("a = fma(a, f, x)", CostClass.FLOAT_MULTIPLY_ADD)],
+    [
+        ("a = fma(x, f, a)", CostClass.FLOAT_ADD),
+        ("a = fma(a, f, x)", CostClass.FLOAT_MULTIPLY_ADD),
+        ("a = fma(a, a, a)", CostClass.FLOAT_MULTIPLY_ADD),
+        ("a = mix(x, f, a)", CostClass.FLOAT_MULTIPLY_ADD),
+    ],
 )
 def test_a_sum_waits_for_its_product_where_that_comes_last(step: str, waited: CostClass) -> None:
     source = f"""

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from cltrace.errors import ProfileError
 from cltrace.events.workloads import Direction, HostMemory, Transfer, Workload
-from cltrace.kernels import Argument, BufferArgument, KernelCounts, count, parse
+from cltrace.kernels import Argument, BufferArgument, CostClass, KernelCounts, count, parse
 from cltrace.predict import MODELS, Cache, load_profile, predict_launch
 from cltrace.predict.counting import WorkloadCounts, machine_of
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.ablation import ablated
 from cltrace.predict.models.overlap.bounds import at_least, at_most
-from cltrace.predict.models.overlap.times import overlapped
+from cltrace.predict.models.overlap.demand import demand_of
+from cltrace.predict.models.overlap.times import overlapped, times_of
 from cltrace.predict.transfers import Transfers
 from cltrace.predict.whatif import break_even
 from cltrace.profile import DeviceProfile
@@ -68,7 +69,8 @@ def test_more_work_takes_longer_by_every_model(model: str, profile: object) -> N
         ).duration_ns
         for k in (10, 14, 18, 22)
     ]  # fmt: skip
-    assert all(more > 0.95 * less for less, more in pairwise(times))
+    falls = 0.05 if model == "thesis" else 0.0  # its lines are fitted one by one
+    assert all(more >= (1.0 - falls) * less for less, more in pairwise(times))
     assert times[-1] > 1.5 * times[0]
 
 
@@ -201,7 +203,7 @@ def test_chains_are_a_part_that_can_limit() -> None:
 
 
 def test_few_large_groups_compute_and_then_move() -> None:
-    """Work-groups that begin together do not compute while others of them move data."""
+    """Work-groups that begin together do not compute while others of them move data; many do."""
     source = """
     kernel void k(global float *x) {
         float a = get_global_id(0);
@@ -219,6 +221,11 @@ def test_few_large_groups_compute_and_then_move() -> None:
     ]  # fmt: skip
     more = found[1].parts["issue"] - found[0].parts["issue"]
     assert found[1].duration_ns - found[0].duration_ns > 0.6 * more
+    demand = demand_of(counts_of(n), frozenset())
+    alone = replace(demand, wave_groups=int(demand.units) * 2)
+    together = replace(demand, wave_groups=int(demand.units) * 32)
+    costs = {**OVERLAP.fitted(H200).costs, "turnover": 0.0}
+    assert times_of(alone, costs).total_ns > times_of(together, costs).total_ns
 
 
 def test_lines_that_the_near_cache_has_not_take_longer() -> None:
@@ -240,12 +247,15 @@ def test_lines_that_the_near_cache_has_not_take_longer() -> None:
         ).duration_ns
         for size in (1 << 16, 1 << 20)
     ]  # fmt: skip
-    assert times[1] > 3 * times[0]
+    assert times[1] > 4 * times[0]
 
 
 @pytest.mark.parametrize("profile", [H200, CPU], ids=["gpu", "cpu"])
 def test_empty_launches_take_what_they_took(profile: DeviceProfile) -> None:
-    """On a CPU longer with the logarithm of the work-groups, on a GPU in proportion to them."""
+    """On a CPU longer with the logarithm of the work-groups, on a GPU in proportion to them.
+
+    The costs are from these launches: this says that the form holds, not how well others are predicted.
+    """
     room = Room.of(profile.device, Effort.FULL)
     taken = {(one.series, one.x): one.median_ns for one in profile.points("groups")}
     model, counting = OVERLAP.fitted(profile), WorkloadCounts(profile.device)
@@ -256,7 +266,41 @@ def test_empty_launches_take_what_they_took(profile: DeviceProfile) -> None:
     ]
     assert len(quotients) >= 10
     assert np.median(np.abs(np.log(quotients))) < 0.1
-    assert max(quotients) < 1.6
+    assert 0.6 < min(quotients) < max(quotients) < 1.6
+
+
+@pytest.mark.parametrize("profile", [H200, CPU], ids=["gpu", "cpu"])
+def test_profiles_that_come_along_have_what_is_calibrated_now(profile: DeviceProfile) -> None:
+    room = Room.of(profile.device, Effort[profile.provenance.effort.upper()])
+    for name, family in FAMILIES.items():
+        asked = {(probe.series, float(f"{float(probe.x):.9g}")) for probe in family.probes(room)}
+        assert {(point.series, point.x) for point in profile.points(name)} == asked, name
+
+
+def test_costs_of_other_devices_are_nothing() -> None:
+    gpu, cpu = (OVERLAP.fitted(profile).costs for profile in (H200, CPU))
+    assert [gpu[name] for name in ("first", "window", "doubling")] == [0.0, 0.0, 0.0]
+    assert cpu["steps"] == 0.0
+    assert min(cpu[name] for name in ("first", "window", "doubling")) > 0.0
+
+
+def test_sums_that_are_waited_for_are_assumed_with_their_products() -> None:
+    source = """
+    kernel void k(global float *x, global const int *n, float f) {
+        float a = 0;
+        for (int j = 0; j < n[0]; ++j) a = fma((float)j, f, a);
+        x[get_global_id(0)] = a;
+    }
+    """
+    arguments: list[Argument] = [BufferArgument(4096), BufferArgument(4), 1.5]
+    machine = machine_of(CPU.device)
+    counts = count(parse(source), "k", (1024,), (64,), arguments, machine=machine)
+    assert counts.assumptions
+    waits = [
+        sum(row.waits for row in one.folded if row.cost is CostClass.FLOAT_ADD)
+        for one in (at_least(counts), counts, at_most(counts))
+    ]
+    assert waits[0] < waits[1] < waits[2]
 
 
 def test_the_state_of_caches_may_be_a_word_and_no_other() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cltrace.kernels.builtins.mangling import demangled
+from cltrace.kernels.builtins.table import base_name
 from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.execute.prepared import Prepared
 from cltrace.kernels.fold.movement import LoopMovement
@@ -37,6 +39,7 @@ _LENGTHS: Final[Mapping[CostClass, float]] = {
 }
 """In cycles, about, of a GPU; `_USUAL` of what is not here."""
 _USUAL: Final = 4.0
+_MULTIPLY_ADDS: Final = frozenset({"fma", "mad", "fmuladd"})
 _LOCAL_READ: Final = 25.0
 _GLOBAL_READ: Final = 250.0
 
@@ -171,8 +174,10 @@ def _sum_alone(
     item: Instruction | Terminator, operation: Operation, before: int | None
 ) -> Operation:
     """What is waited for in a multiply-add whose summand comes last: the sum, the product is there."""
-    is_both = operation.cost is CostClass.FLOAT_MULTIPLY_ADD
-    if is_both and isinstance(item, Call) and before not in item.arguments[:2]:
+    if operation.cost is not CostClass.FLOAT_MULTIPLY_ADD or not isinstance(item, Call):
+        return operation
+    is_one = base_name(demangled(item.callee)).removeprefix("llvm.") in _MULTIPLY_ADDS
+    if is_one and before == item.arguments[2] and before not in item.arguments[:2]:
         return replace(operation, cost=CostClass.FLOAT_ADD)
     return operation
 

@@ -50,7 +50,7 @@ __kernel void exchanged(__global const float *in, __global float *out) {
 _STEPS = """
 __kernel void stepped(__global const float *in, __global float *out) {{
     uint i = get_global_id(0);
-    float value = as_float(i & 0x7fffffu);
+    float value = as_float((i & 0x7fffffu) | 0x3f800000u);
     {steps}
     out[i] = value;
 }}

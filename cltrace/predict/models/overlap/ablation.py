@@ -8,7 +8,7 @@ from cltrace.predict.models.overlap.model import Overlap
 
 _STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("operations and memory", ()),
-    ("and dispatch", ("group", "warp", "doubling")),
+    ("and dispatch", ("group", "warp", "doubling", "first")),
     ("and sectors of caches", ("sector read", "sector written", "sector part written")),
     ("and banks and lines", ("bank", "line", "line missed", "local")),
     ("and random places", ("scattered read", "scattered written")),

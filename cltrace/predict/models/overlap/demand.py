@@ -38,8 +38,9 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a region of memory moves: sectors between compute units and the shared cache, in lines.
+    """What a region of memory moves: sectors between compute units and the shared cache.
 
+    `lines` are those that each request touches, the first of each included.
     `group_sectors` are those that differ within a work-group, over all groups; `launch_sectors` those
     that differ at all, `window_sectors` those that the shared cache fetches, `granule_bytes` what memory
     moves for them; `scattered_sectors` are those of them that lie at random. `new_share` is the share
@@ -116,6 +117,11 @@ class Demand:
         return self.waves * (max(self.group_warps, 1.0) if self.has_item_loops else 1.0)
 
     @property
+    def operations(self) -> float:
+        """How many operations a warp does, accesses among them, in the mean."""
+        return sum(one.warp_total for one in self.work) / self.warps
+
+    @property
     def accesses(self) -> float:
         """How many requests a warp makes, in the mean."""
         return (self.requests + self.local_requests) / self.warps
@@ -146,7 +152,7 @@ def demand_of(counts: KernelCounts, known: Container[str]) -> Demand:
         waits=tuple(_waits(counts, known, warps)),
         requests=sum(_requests(site, machine) for site in far),
         bank_cycles=sum(max(site.bank_cycles.value - site.requests.value, 0.0) for site in far),
-        lines=sum(max(site.lines.value - site.requests.value, 0.0) for site in far),
+        lines=sum(max(site.lines.value - _requests(site, machine), 0.0) for site in far),
         local_cycles=sum(site.bank_cycles.value for site in near if site.space == "local")
         + _spilled(counts),
         local_requests=sum(site.requests.value for site in near if site.space == "local"),

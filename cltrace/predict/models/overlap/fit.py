@@ -82,7 +82,8 @@ REQUIRED: Final = frozenset(one.name for one in _JOINT) | {
 }  # fmt: skip
 """The costs without which nothing can be predicted."""
 _CPU_ALONE: Final = frozenset({"first", "window"})
-"""Costs that only CPUs have."""
+_GPU_ALONE: Final = frozenset({"steps"})
+"""Costs that are nothing on other devices."""
 _HELD: Final = frozenset({"base", "groups", "throughput", "latency", "chases"})
 """Families that isolate what is held."""
 _UNSEEN: Final[Mapping[str, float]] = {"scatters": float(1 << 20)}
@@ -102,7 +103,8 @@ _NINE_OF_TEN: Final = (0.05, 0.95)
 
 def fitted_costs(probes: Sequence[Measured], device: DeviceFacts) -> Mapping[str, Parameter]:
     """All costs. Raises: `ProfileError` if the calibration lacks a family."""
-    found = dict(_waking(probes) if device.kind == "cpu" else _launching(probes))
+    is_cpu = device.kind == "cpu"
+    found = dict(_waking(probes) if is_cpu else _launching(probes))
     found |= _operations(probes, "throughput", "", _throughput)
     found |= _operations(probes, "latency", "wait ", _waiting)
     found |= dict(_distances(probes))
@@ -110,11 +112,10 @@ def fitted_costs(probes: Sequence[Measured], device: DeviceFacts) -> Mapping[str
     if slot is None:
         raise ProfileError("the calibration has no throughput of float add")
     found["slot"] = Parameter(slot.value, "ns", slot.error, "throughput of float add")
+    others = _GPU_ALONE if is_cpu else _CPU_ALONE
+    joint = [one for one in _JOINT if one.name not in others]
+    found |= {one.name: Parameter(0.0, one.unit, 0.0, "") for one in _JOINT if one.name in others}
     known = {name: parameter.value for name, parameter in found.items()}
-    is_cpu = device.kind == "cpu"
-    joint = [one for one in _JOINT if is_cpu or one.name not in _CPU_ALONE]
-    known |= {one.name: 0.0 for one in _JOINT if one not in joint}
-    found |= {one.name: Parameter(0.0, one.unit, 0.0, "") for one in _JOINT if one not in joint}
     found |= _joint(_used(probes), joint, known, _OF_CPU if is_cpu else {})
     costs = {name: parameter.value for name, parameter in found.items()}
     return found | dict(_interval(_used(probes), costs))
@@ -164,9 +165,10 @@ def _launching(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
 
 
 def _waking(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
-    """The same where threads are woken and take work-groups by the handful, ever fewer at a time.
+    """What a launch takes, each doubling of its work-groups, and each of them.
 
-    That takes longer with the logarithm of how many there are.
+    Threads are woken, and take work-groups by the handful, ever fewer at a time: that takes longer with
+    the logarithm of how many there are.
     """
     require_scipy()
     from scipy.optimize import nnls  # noqa: PLC0415 - optional, and slow to load
@@ -180,7 +182,8 @@ def _waking(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
     costs, rest = nnls(columns / taken[:, None], np.ones(len(empty)))
     error = float(rest) / math.sqrt(len(empty))
     for name, cost in zip(("launch", "doubling", "group"), costs, strict=True):
-        yield name, Parameter(float(cost), "ns", float(cost) * error, "groups")
+        value = max(float(cost), 1.0) if name == "launch" else float(cost)
+        yield name, Parameter(value, "ns", value * error, "groups")
     yield "warp", Parameter(0.0, "ns", 0.0, "groups")
 
 

@@ -102,7 +102,9 @@ def _is_sound(name: str, cost: float) -> bool:
     """Whether a cost can be one: nothing takes less than no time, or a day."""
     if name in NORMS:
         return 1.0 <= cost < _MOST
-    return 0.0 <= cost < _MOST and (cost > 0.0 or not name.startswith(("l1 ", "l2 ", "interval ")))
+    return 0.0 <= cost < _MOST and (
+        cost > 0.0 or not name.startswith(("l1 ", "l2 ", "interval ", "launch"))
+    )
 
 
 OVERLAP: Final = OverlapModel()

@@ -80,7 +80,7 @@ def times_of(demand: Demand, costs: Costs, cache: Cache = Cache.WARM) -> Times:
     working = overlapped((*pipes.values(), chains), costs["p pipes"])
     data = overlapped((local, moving), costs["p body"])
     body = overlapped((working, data), _norm(costs["p body"], _in_step(demand, costs["steps"])))
-    launch = costs["launch"] + (costs["first"] if demand.accesses else 0.0)
+    launch = costs["launch"] + costs["first"] * min(demand.accesses, 1.0)
     total = launch + overlapped((dispatch, body), costs["p dispatch"])
     return Times(launch, dispatch, pipes, chains, local, l1, l2, memory, latency, atomics, total)
 
@@ -104,12 +104,11 @@ def _apart(demand: Demand, phases: float) -> float:
 def _in_step(demand: Demand, steps: float) -> float:
     """How little computing overlaps with moving data, from 0 to 1.
 
-    The few large work-groups that a unit holds begin together, and compute together before they read
-    or write together. Warps that do more than `steps` operations drift apart, and so do many groups.
+    The few work-groups that a unit holds begin together, and compute together before they read or
+    write together. Warps that do more than `steps` operations drift apart, and so do many groups.
     """
-    done = sum(work.warp_total for work in demand.work) / demand.warps
     held = min(demand.wave_groups, demand.groups) / demand.units
-    return min(1.0, steps / max(done, 1.0)) * min(1.0, _FEW_GROUPS / max(held, 1.0))
+    return min(1.0, steps / max(demand.operations, 1.0)) * min(1.0, _FEW_GROUPS / max(held, 1.0))
 
 
 def _norm(many: float, apart: float) -> float:
@@ -127,7 +126,8 @@ def _pipes(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
         if work.pipe is Pipe.ISSUE:
             found[Pipe.ISSUE] += work.warp_total * each
         else:
-            found[Pipe.ISSUE] += work.warp_total * min(slot, each)
+            if not demand.has_item_loops:
+                found[Pipe.ISSUE] += work.warp_total * min(slot, each)
             found[work.pipe] += work.warp_total * each
     return {pipe: time / demand.units for pipe, time in found.items()}
 
@@ -202,8 +202,7 @@ def _chains(demand: Demand, costs: Costs) -> float:
     """What operations take that wait for each other."""
     waits = sum(wait.per_warp * costs.get(f"wait {wait.name}", 0.0) for wait in demand.waits)
     if demand.has_item_loops:
-        done = sum(work.warp_total for work in demand.work) / demand.warps
-        waits *= 1.0 - min(costs["window"] / max(done, 1.0), 1.0)
+        waits *= 1.0 - min(costs["window"] / max(demand.operations, 1.0), 1.0)
     return demand.turns * waits
 
 
