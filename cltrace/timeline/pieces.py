@@ -13,6 +13,9 @@ from cltrace.timeline.stretches import Division, Stretch
 
 _WANDER: Final = 1e-7
 """The wandering of a rate for which a second bound is stated: more than a crystal's in minutes."""
+_SWING: Final = 2e-5
+"""How fast a clock may swing, and be taken for a straight one, without its bound being wrong."""
+_SWING_SHARE: Final = 0.75
 _CHORD_NS: Final = 50e6
 _FEWEST_CHORDS, _MOST_CHORDS = 4, 400
 _NEIGHBOURHOOD_NS: Final = 1e9
@@ -118,7 +121,18 @@ def _core(points: Points, stretch: Stretch, *, is_only: bool) -> _Core:
         rates = (max(low - off, -HIGHEST_DRIFT), min(high + off, HIGHEST_DRIFT))
         core = replace(core, rates=rates)
     is_straight = is_only or lines.middle[2] >= _ROOM_SHARE * core.slack_ns
-    return replace(core, is_straight=is_straight)
+    return _swinging(replace(core, is_straight=is_straight))
+
+
+def _swinging(core: _Core) -> _Core:
+    """A core whose clock may swing: lines then have little of the room that such a clock has.
+
+    A straight clock leaves its lines nearly all of it.
+    """
+    slope = core.lines.middle[1]
+    rates = (min(core.rates[0], slope - _SWING), max(core.rates[1], slope + _SWING))
+    free = replace(core, rates=rates)
+    return free if core.lines.middle[2] < _SWING_SHARE * free.slack_ns else core
 
 
 def _straight(
