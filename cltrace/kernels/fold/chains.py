@@ -12,7 +12,7 @@ from cltrace.kernels.builtins.table import base_name
 from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.execute.prepared import Prepared
 from cltrace.kernels.fold.movement import LoopMovement
-from cltrace.kernels.fold.names import Operation, named_operations
+from cltrace.kernels.fold.names import SUM, Operation, named_operations
 from cltrace.kernels.ir.instructions import (
     Access,
     AtomicExchange,
@@ -178,7 +178,7 @@ def _sum_alone(
         return operation
     is_one = base_name(demangled(item.callee)).removeprefix("llvm.") in _MULTIPLY_ADDS
     if is_one and before == item.arguments[2] and before not in item.arguments[:2]:
-        return replace(operation, cost=CostClass.FLOAT_ADD)
+        return replace(operation, function=SUM)
     return operation
 
 

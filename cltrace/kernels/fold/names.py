@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from cltrace.kernels.builtins.mangling import demangled
 from cltrace.kernels.builtins.table import base_name
@@ -9,12 +10,15 @@ from cltrace.kernels.cost_classes import CostClass
 from cltrace.kernels.counts.operations import operations_of
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction, Terminator
 
+SUM: Final = "sum"
+"""The function of a multiply-add of which only the sum is waited for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """An operation: the type that it works on, its class, and which of the class it is.
 
-    `function` is a function's name, or `shift`, `remainder`, `divide by a literal`; "" for others.
+    `function` is a function's name, or `shift`, `remainder`, `divide by a literal`, `SUM`; "" for others.
     """
 
     type: str

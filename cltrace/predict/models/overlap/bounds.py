@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from cltrace.kernels import CostClass, KernelCounts
+from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.records import AccessSite, Estimate, FoldedCount, Region
 
 _Bound = Callable[[Estimate], float]
@@ -27,7 +27,7 @@ def _at(counts: KernelCounts, bound: _Bound) -> KernelCounts:
     rounds = (
         replace(one, waits=one.waits * max(asked[at] for at in one.sites)) for one in counts.rounds
     )
-    folded = (_folded(row, by_kind.get(_counted_as(row), 1.0)) for row in counts.folded)
+    folded = (_folded(row, by_kind.get((row.type, row.cost), 1.0)) for row in counts.folded)
     return replace(
         counts,
         sites=tuple(_site(site, bound) for site in counts.sites),
@@ -35,12 +35,6 @@ def _at(counts: KernelCounts, bound: _Bound) -> KernelCounts:
         rounds=tuple(rounds),
         folded=tuple(folded),
     )
-
-
-def _counted_as(row: FoldedCount) -> tuple[str, CostClass]:
-    """What operations a row is of: one that is only waited for is the sum of multiply-adds."""
-    is_sum = row.cost is CostClass.FLOAT_ADD and not row.warp_total
-    return row.type, CostClass.FLOAT_MULTIPLY_ADD if is_sum else row.cost
 
 
 def _share(estimate: Estimate, bound: _Bound) -> float:

@@ -81,8 +81,8 @@ REQUIRED: Final = frozenset(one.name for one in _JOINT) | {
     "interval low", "interval high",
 }  # fmt: skip
 """The costs without which nothing can be predicted."""
-_CPU_ALONE: Final = frozenset({"first", "window"})
-_GPU_ALONE: Final = frozenset({"steps"})
+_CPU_ALONE: Final = ("doubling", "first", "window")
+_GPU_ALONE: Final = ("warp", "steps")
 """Costs that are nothing on other devices."""
 _HELD: Final = frozenset({"base", "groups", "throughput", "latency", "chases"})
 """Families that isolate what is held."""
@@ -113,8 +113,8 @@ def fitted_costs(probes: Sequence[Measured], device: DeviceFacts) -> Mapping[str
         raise ProfileError("the calibration has no throughput of float add")
     found["slot"] = Parameter(slot.value, "ns", slot.error, "throughput of float add")
     others = _GPU_ALONE if is_cpu else _CPU_ALONE
+    found |= dict.fromkeys(others, Parameter(0.0, "", 0.0, ""))
     joint = [one for one in _JOINT if one.name not in others]
-    found |= {one.name: Parameter(0.0, one.unit, 0.0, "") for one in _JOINT if one.name in others}
     known = {name: parameter.value for name, parameter in found.items()}
     found |= _joint(_used(probes), joint, known, _OF_CPU if is_cpu else {})
     costs = {name: parameter.value for name, parameter in found.items()}
@@ -161,7 +161,6 @@ def _launching(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
     yield "group", Parameter(least, "ns", 0.0, "groups")
     is_more = each[largest] > _MORE * least
     yield "warp", Parameter(each[largest] / largest if is_more else 0.0, "ns", 0.0, "groups")
-    yield "doubling", Parameter(0.0, "ns", 0.0, "groups")
 
 
 def _waking(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
@@ -184,7 +183,6 @@ def _waking(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:
     for name, cost in zip(("launch", "doubling", "group"), costs, strict=True):
         value = max(float(cost), 1.0) if name == "launch" else float(cost)
         yield name, Parameter(value, "ns", value * error, "groups")
-    yield "warp", Parameter(0.0, "ns", 0.0, "groups")
 
 
 def _distances(probes: Sequence[Measured]) -> Iterable[tuple[str, Parameter]]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from cltrace.kernels import CostClass
 from cltrace.kernels.counts.records import FoldedCount
+from cltrace.kernels.fold.names import SUM
 
 
 class Pipe(StrEnum):
@@ -85,7 +86,8 @@ def _wanted(row: FoldedCount) -> tuple[str, ...]:
         base = row.function.removeprefix("half_")
         plain = base.removeprefix("llvm.")
         return tuple(f"{kind} {one}" for one in _FUNCTIONS.get(plain, (plain,)))
-    series = _ARITHMETIC.get(row.cost)
+    is_sum = row.cost is CostClass.FLOAT_MULTIPLY_ADD and row.function == SUM
+    series = _ARITHMETIC.get(CostClass.FLOAT_ADD if is_sum else row.cost)
     if series is None:
         return ()
     kind, _, rest = series.partition(" ")
