@@ -20,6 +20,7 @@
     │   └── CompilerFailedError        the compiler died, or went over its limits
     ├── DeviceError              there is no such device, or it cannot do what is asked
     │   └── WorkloadError        a kernel or transfer cannot be built or run on it
+    ├── PowerError               a power reader, a log or an attribution cannot do what is asked
     ├── ProfileError             a device's profile cannot be read, or none is there
     ├── QueryError               the SQL of `query` is wrong, forbidden or over a limit
     └── TracingError             tracing cannot start in this process
@@ -114,6 +115,10 @@ class DeviceError(CltraceError):
 
 class WorkloadError(DeviceError):
     """A kernel or a transfer cannot be built or run on a device."""
+
+
+class PowerError(CltraceError):
+    """A power reader or its log cannot be read, or energy cannot be told from what there is."""
 
 
 class ProfileError(CltraceError):

@@ -17,7 +17,12 @@ from cltrace.intercept import session
 from cltrace.trace.spool.settings import Settings
 
 if TYPE_CHECKING:
+    from cltrace.power.sampler import ChosenReader, Sampler
     from cltrace.trace.recording import Recording
+
+
+_POWER_TAIL_S = 0.3
+"""Power is read for so long after a block: sensors follow with a delay."""
 
 
 class Tracing:
@@ -26,10 +31,14 @@ class Tracing:
     In a process that `cltrace run` traces already, the block is recorded as a region instead.
     """
 
-    def __init__(self, path: Path, settings: Settings, *, force: bool) -> None:
+    def __init__(
+        self, path: Path, settings: Settings, *, force: bool, power: Sequence[str] = ()
+    ) -> None:
         self.path = path.absolute()
         self._settings = settings
         self._force = force
+        self._power = power
+        self._sampler: Sampler | None = None
         self._recording: Recording | None = None
         self._region: region | None = None
         self._pid = 0
@@ -44,6 +53,7 @@ class Tracing:
             return self
         from cltrace.trace import recording  # noqa: PLC0415 - 20 ms that `import cltrace` saves
 
+        readers = self._readers()
         begun = recording.begin(
             self.path, sys.argv or ["python"], self._settings, recorder_pid=0, overwrite=self._force
         )
@@ -59,7 +69,20 @@ class Tracing:
             recording.discard_parts(begun.parts)
             raise
         self._recording = begun
+        if readers:
+            from cltrace.power.recording import sampler_for  # noqa: PLC0415 - loaded with its readers
+
+            self._sampler = sampler_for(begun.parts, readers, None, "")
+            self._sampler.start()
         return self
+
+    def _readers(self) -> "Sequence[ChosenReader]":
+        """The readers that are asked for. Raises: `PowerError`."""
+        if not self._power:
+            return ()
+        from cltrace.power.recording import chosen_readers  # noqa: PLC0415 - imports numpy
+
+        return chosen_readers(self._power, None)
 
     def __exit__(
         self,
@@ -86,6 +109,9 @@ class Tracing:
             return  # a copy of the process, made by a fork, does not end what the process began
         session.leave("stop")
         recording.end(begun, None, None)
+        if self._sampler is not None:
+            self._sampler.follow(_POWER_TAIL_S)
+            self._sampler.stop()
         finalise(begun.parts, begun.path)
         recording.discard_parts(begun.parts)
 
@@ -105,35 +131,41 @@ def trace(
     record_source: bool = True,
     record_arguments: bool = True,
     capture_bytes: int = 0,
+    power: Sequence[str] = (),
 ) -> Tracing:
     """Trace this process within a `with` block and write the trace to `path` at its end.
 
     Objects that were made before are known by what uses them only. `timing` is `event`, `callback`
-    or `sync`; `capture_bytes` is the most that is kept of buffers that the host wrote.
+    or `sync`; `capture_bytes` is the most that is kept of buffers that the host wrote. `power` are
+    readers, as `--power` has them.
 
     In a process that `cltrace run` traces, or within another such block, the block becomes a region of
     the tracing that is under way, and nothing is written to `path`.
 
     Raises: `ValueError`, `TypeError` for an argument that makes no sense. On entering:
-    `RefusedError` when `path` exists and `force` is false, `TracingError` when pyopencl is missing.
-    On leaving: `OutputError`.
+    `RefusedError` when `path` exists and `force` is false, `TracingError` when pyopencl is missing,
+    `PowerError` for a reader that is not known. On leaving: `OutputError`.
     """
-    if timing not in set(Timing):
-        raise ValueError(f"timing is {timing!r}: give one of {', '.join(Timing)}")
     if callsite_depth < 0 or capture_bytes < 0:
         raise ValueError("callsite_depth and capture_bytes are 0 or more")
     settings = Settings(
-        timing=Timing(timing),
-        include_kernels=_patterns(include_kernels),
-        exclude_kernels=_patterns(exclude_kernels),
-        callsite_depth=callsite_depth,
+        _timing(timing),
+        _patterns(include_kernels),
+        _patterns(exclude_kernels),
+        callsite_depth,
         record_source=record_source,
         record_arguments=record_arguments,
-        force_profiling=Timing(timing) is Timing.EVENT,
+        force_profiling=_timing(timing) is Timing.EVENT,
         follow_children=False,
         capture_bytes=capture_bytes,
     )
-    return Tracing(Path(path), settings, force=force)
+    return Tracing(Path(path), settings, force=force, power=_patterns(power))
+
+
+def _timing(given: str) -> Timing:
+    if given not in set(Timing):
+        raise ValueError(f"timing is {given!r}: give one of {', '.join(Timing)}")
+    return Timing(given)
 
 
 def _patterns(given: Sequence[str]) -> tuple[str, ...]:
@@ -153,6 +185,7 @@ class TraceOptions(TypedDict, total=False):
     record_source: bool
     record_arguments: bool
     capture_bytes: int
+    power: Sequence[str]
 
 
 def start(path: str | Path, **options: Unpack[TraceOptions]) -> None:

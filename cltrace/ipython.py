@@ -21,7 +21,7 @@ from cltrace.trace.reader import Trace, load
 
 _DIRECTORY: Final = Path("cltrace-results")
 _OPTION: Final = re.compile(
-    r"""\s*(?:(?:-o|--output|-n|--name|--timing)(?:\s+|=)(?:"[^"]*"|'[^']*'|\S+)|-f|--force)(?=\s|$)"""
+    r"""\s*(?:(?:-o|--output|-n|--name|--timing|--power)(?:\s+|=)(?:"[^"]*"|'[^']*'|\S+)|-f|--force)(?=\s|$)"""
 )
 
 
@@ -39,6 +39,9 @@ class CltraceMagics(Magics):
     @argument(
         "--timing", choices=[one.value for one in Timing], default="event", help="how to time"
     )
+    @argument(
+        "--power", metavar="READER", action="append", default=[], help="read power: nvml, rapl, …"
+    )
     def cltrace(self, line: str, cell: str | None = None) -> None:
         """Trace a line or a cell, show its kernels, and keep the trace.
 
@@ -54,7 +57,7 @@ class CltraceMagics(Magics):
         path = Path(options.output.strip("'\"")) if options.output else _next_path()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with trace(path, force=options.force, timing=options.timing):
+            with trace(path, force=options.force, timing=options.timing, power=options.power):
                 self._shell.run_cell(code)
         except CltraceError as error:
             raise UsageError(f"cltrace: {error}") from error

@@ -77,16 +77,31 @@ def views() -> str:
 
 def flags(verb: str) -> str:
     """The arguments of a verb."""
-    rows = []
-    for action in make_verb_parser(verb)._actions:
+    verb, _, own = verb.partition("_")
+    parser = make_verb_parser(verb)
+    if own:
+        parser = next(
+            action.choices[own]
+            for action in parser._actions
+            if isinstance(action, argparse._SubParsersAction)
+        )
+    return table(("argument", "what it does"), _flag_rows(parser))
+
+
+def _flag_rows(parser: argparse.ArgumentParser) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for action in parser._actions:
         if isinstance(action, argparse._HelpAction):
+            continue
+        if isinstance(action, argparse._SubParsersAction):
+            rows += [(f"`{one.dest}`", one.help or "") for one in action._choices_actions]
             continue
         value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
         names = ", ".join(action.option_strings)
         words = " ".join(one for one in (names, str(value) if action.nargs != 0 else "") if one)
         help_text = (action.help or "").replace("%%", "%")
         rows.append((f"`{words}`", help_text))
-    return table(("argument", "what it does"), rows)
+    return rows
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from cltrace.events import records as r
 from cltrace.events.apis import Api
 from cltrace.events.kinds import ArgumentKind, MemoryKind, ProgramOrigin, Severity
+from cltrace.events.power import POWER_READS, POWER_SAMPLES, PowerChannel, PowerProbe
 from cltrace.events.tables import (
     ANCHORS,
     BUFFERS,
@@ -27,7 +28,12 @@ from cltrace.events.tables import (
     STAMPS,
     RowTable,
 )
-from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory, parts_directory
+from cltrace.trace.spool.layout import (
+    ProcessIdentity,
+    create_process_directory,
+    parts_directory,
+    power_directory,
+)
 from cltrace.trace.spool.settings import (
     Outcome,
     SessionFacts,
@@ -69,6 +75,7 @@ def write_recording(path: Path, text: Text = as_it_is, *, is_whole: bool = True)
         if is_whole or rank == 0:
             writer.records([_ended()])
         writer.close()
+    _write_power(parts, text)
     if is_whole:
         write_outcome(parts, Outcome(0, None, ORIGIN_NS + 50_000_000))
     return parts
@@ -113,6 +120,39 @@ def _records(rank: int, text: Text, writer: SpoolWriter) -> list[r.Record]:
         r.Diagnostic(Severity.NOTE, "a-code", text("something to know"), ORIGIN_NS + 600),
         r.Redaction("environment"),
     ]  # fmt: skip
+
+
+def _write_power(parts: Path, text: Text) -> None:
+    """A meter that reads 40 W every 2 ms, and a counter of mJ beside it that begins anew at 1000."""
+    directory = power_directory(parts)
+    directory.mkdir()
+    writer = SpoolWriter(directory)
+    words = (text("node1"), "exec:meter:a", "exec", text("a meter"))
+    belongs = ("", text("0000:01:00.0"))
+    writer.records(
+        [
+            PowerChannel(
+                1, *words, "power", "gpu", *belongs, 0.001, None, 0.001, 0.002, 0.002, 0.001, 0.0005,
+                0.02, False, text("made up"),
+            ),
+            PowerChannel(
+                2, words[0], "exec:meter:b", *words[2:], "energy", "gpu", *belongs, 0.001, 1000, 0.001,
+                0.01, None, None, None, None, True, "",
+            ),
+            PowerProbe(
+                text("node1"), "exec", "ok", text("a meter"), text("nothing"), text("none"), "",
+            ),
+        ]
+    )  # fmt: skip
+    samples = [[1, ORIGIN_NS + 2_000_000 * n, 500, 40_000, 0] for n in range(25)]
+    samples += [[2, ORIGIN_NS + 10_000_000 * n, 500, (400 * n) % 1000, 0] for n in range(6)]
+    writer.rows(POWER_SAMPLES, np.array(samples, np.int64))
+    reads = [[-1, 2_000_000, 0, 0]]
+    for number in range(25):
+        due = ORIGIN_NS + 2_000_000 * number
+        reads.append([1, due, due + 1_000, due + 31_000])
+    writer.rows(POWER_READS, np.array(reads, np.int64))
+    writer.close()
 
 
 def _texts(text: Text) -> list[r.Record]:

@@ -46,6 +46,7 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "profile": VerbEntry("profile", "profiles of devices: list, show, plot, compare"),
     "predict": VerbEntry("predict", "what a trace should take, here or on another device"),
     "accuracy": VerbEntry("accuracy", "predictions held against measurements of whole sets"),
+    "power": VerbEntry("power", "readers of power, logs of meters, and the energy of work"),
     "export": VerbEntry(
         "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"
     ),

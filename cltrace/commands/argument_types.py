@@ -36,6 +36,14 @@ def seconds(text: str) -> float:
     return number
 
 
+def period(text: str) -> float:
+    """Seconds between two things, a millisecond at least."""
+    number = seconds(text)
+    if not 0.001 <= number <= 3600:
+        raise argparse.ArgumentTypeError(f"{text} s: give 0.001 to 3600")
+    return number
+
+
 def add_stretch_arguments(parser: argparse.ArgumentParser, *, from_help: str, to_help: str) -> None:
     """Declare a stretch of time. `from_help` ends where T is told of."""
     parser.add_argument(

@@ -2,7 +2,7 @@
 
 import argparse
 
-from cltrace.commands.argument_types import natural, positive, seconds
+from cltrace.commands.argument_types import natural, period, positive, seconds
 from cltrace.events.kinds import Timing
 from cltrace.trace.spool.settings import Settings
 
@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_what(parser)
     _add_when(parser)
     _add_how(parser)
+    _add_power(parser)
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
@@ -138,4 +139,29 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         "--measure-overhead",
         action="store_true",
         help="measure what the driver's profiling costs, when the program ends",
+    )
+
+
+def _add_power(parser: argparse.ArgumentParser) -> None:
+    power = parser.add_argument_group("power")
+    power.add_argument(
+        "--power",
+        metavar="READER",
+        action="append",
+        default=[],
+        help="read power while it runs: rapl, nvml, hwmon, exec:CMD, auto for all that can "
+        "(repeatable; `cltrace power list` tells)",
+    )
+    power.add_argument(
+        "--power-period",
+        metavar="S",
+        type=period,
+        help="seconds between two reads (default: the reader's own)",
+    )
+    power.add_argument(
+        "--power-tail",
+        metavar="S",
+        type=seconds,
+        default=1.0,
+        help="go on so long after the end of the program (default 1)",
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from cltrace.commands import recording_flags
 from cltrace.commands.child import die_of, resolved, run_to_end, traced_environment
+from cltrace.commands.power_beside import PowerBeside, chosen
 from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
 from cltrace.intercept.ranks import rank_of
 from cltrace.report.text import plain
@@ -70,10 +71,12 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command and return its status."""
     command = resolved(arguments.command)
     settings = recording_flags.settings_of(arguments)
+    readers = chosen(arguments)
     path = _output_path(arguments)
     begun = recording.begin(
         path, arguments.command, settings, recorder_pid=os.getpid(), overwrite=arguments.force
     )
+    power = PowerBeside(begun.parts, readers, os.environ)
     try:
         environment = traced_environment(
             os.environ, begun.parts, follow_children=settings.follow_children
@@ -81,15 +84,22 @@ def execute(arguments: argparse.Namespace) -> int:
         is_silent = arguments.quiet or arguments.no_summary
         modules = _AFTERWARDS if is_silent else (*_AFTERWARDS, *_FOR_THE_SUMMARY)
         with _display(begun, is_live=arguments.live):
-            returned = run_to_end(command, environment, lambda: _load(modules))
+
+            def meanwhile() -> None:
+                power.start()
+                _load(modules)
+
+            returned = run_to_end(command, environment, meanwhile)
     except CltraceError:
+        power.stop()
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise
     if _was_refused(begun, returned):
+        power.stop()
         said = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise RefusedError(said)
-    return _after(begun, returned, arguments)
+    return _after(begun, returned, arguments, power)
 
 
 def _display(begun: Recording, *, is_live: bool) -> contextlib.AbstractContextManager[None]:
@@ -118,7 +128,9 @@ class _Traced:
     has_calls: bool
 
 
-def _after(begun: Recording, returned: int, arguments: argparse.Namespace) -> int:
+def _after(
+    begun: Recording, returned: int, arguments: argparse.Namespace, power: PowerBeside
+) -> int:
     """Write the trace, say what there is to say, and end as the command ended."""
     say = _Speaker(is_quiet=arguments.quiet)
     traced = _Traced(has_trace=False, has_calls=False)
@@ -126,6 +138,7 @@ def _after(begun: Recording, returned: int, arguments: argparse.Namespace) -> in
         recording.end(
             begun, max(returned, 0) if returned >= 0 else None, -returned if returned < 0 else None
         )
+        say.lines(power.stop(arguments.power_tail if returned >= 0 else 0.0))
         traced = _finish(begun, arguments, say)
     except CltraceError as error:
         say.error(f"{error}; the parts are kept: `cltrace recover {begun.path}` finishes the trace")
@@ -231,6 +244,11 @@ class _Speaker:
         """Say something, unless we are to be quiet."""
         if not self._is_quiet:
             _write(f"cltrace: {plain(text)}\n" if text else "\n")
+
+    def lines(self, texts: Sequence[str]) -> None:
+        """Say some things, unless we are to be quiet."""
+        for text in texts:
+            self.line(text)
 
     def error(self, text: str) -> None:
         """Say something that must be known."""

@@ -6,6 +6,8 @@ the trace's own of them when processes are put together.
 
 from dataclasses import dataclass
 
+from cltrace.events.power import PowerChannel, PowerProbe
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessStarted:
@@ -310,5 +312,7 @@ Record = (
     | Surcharge
     | Diagnostic
     | Redaction
+    | PowerChannel
+    | PowerProbe
 )
-"""Every record that a process can write."""
+"""Every record that a spool can hold."""

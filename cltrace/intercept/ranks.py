@@ -14,3 +14,16 @@ def rank_of(environment: Mapping[str, str]) -> int | None:
         if value.isascii() and value.isdigit():
             return int(value)
     return None
+
+
+_JOB_VARIABLES: Final = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "SLURM_JOB_ID")
+
+
+def job_of(environment: Mapping[str, str], parent_pid: int) -> str:
+    """What tells a parallel run apart from others on this host: its launcher's name for it.
+
+    Where it has none it is the process that started its ranks here, whose number is `parent_pid`.
+    """
+    found = (f"{name}={environment[name]}" for name in _JOB_VARIABLES if environment.get(name))
+    step = environment.get("SLURM_STEP_ID", "")
+    return f"{next(found, f'parent {parent_pid}')} {step}"

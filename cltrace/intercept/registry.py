@@ -183,12 +183,15 @@ def _describe_device(number: int, device: cl.Device, platform_id: int, parent_id
 
 
 def _bus_address(device: cl.Device) -> str | None:
-    """The PCI address as `domain:bus:device.function`, where a vendor's extension gives it."""
+    """The PCI address as `domain:bus:device.function`, where a vendor's extension gives it.
+
+    NVIDIA's slot is the device's number (an H200 at 00:06.0 has slot 6), its function is 0.
+    """
     bus = _whole(lambda: device.pci_bus_id_nv)
     slot = _whole(lambda: device.pci_slot_id_nv)
     if bus is not None and slot is not None:
         domain = _whole(lambda: device.pci_domain_id_nv) or 0
-        return f"{domain:04x}:{bus:02x}:{slot >> 3:02x}.{slot & 7:x}"
+        return f"{domain:04x}:{bus:02x}:{slot:02x}.0"
     topology = _quietly(lambda: device.topology_amd)
     if isinstance(topology, cl.DeviceTopologyAmd):
         return f"0000:{topology.bus & 255:02x}:{topology.device:02x}.{topology.function:x}"

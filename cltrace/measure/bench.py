@@ -53,7 +53,7 @@ class Bench:
         `cold` empties the device's caches before each run; else each run finds what the one before
         left. Raises: `WorkloadError` when it cannot be built or run.
         """
-        with self._prepared(workload) as enqueue:
+        with self.prepared(workload) as enqueue:
 
             def run() -> float:
                 if cold:
@@ -86,7 +86,8 @@ class Bench:
         self._fill(self._flushed)
 
     @contextmanager
-    def _prepared(self, workload: Workload) -> Iterator[Callable[[], cl.Event]]:
+    def prepared(self, workload: Workload) -> Iterator[Callable[[], cl.Event]]:
+        """What enqueues `workload`, with its buffers made. Raises: `WorkloadError`, `cl.Error`."""
         kernel = self._kernel(workload)
         with self._bound(workload.inputs) as arguments:
             kernel.set_args(*arguments)

@@ -23,7 +23,7 @@ def transfer_sample(bench: Bench, transfer: Transfer, rule: StopRule) -> Sample:
     before or after its command. Raises: `WorkloadError`.
     """
     try:
-        with _prepared(bench, transfer) as run:
+        with prepared_transfer(bench, transfer) as run:
             return repeated(lambda: _host_ns(run), rule)
     except (cl.Error, MemoryError) as error:
         raise WorkloadError(
@@ -38,7 +38,8 @@ def _host_ns(run: Callable[[], None]) -> float:
 
 
 @contextmanager
-def _prepared(bench: Bench, transfer: Transfer) -> Iterator[Callable[[], None]]:
+def prepared_transfer(bench: Bench, transfer: Transfer) -> Iterator[Callable[[], None]]:
+    """What does `transfer` and returns when it is over, with its memory on both sides made."""
     flags = cl.mem_flags.READ_WRITE
     buffer = cl.Buffer(bench.context, flags, transfer.size_bytes)
     with _host_side(bench, transfer) as host:

@@ -26,6 +26,8 @@ class Unit(StrEnum):
     SHARE = "share"
     """A fraction of 1, shown in per cent."""
     BYTES_PER_S = "bytes_per_s"
+    JOULES = "j"
+    WATTS = "w"
     PLAIN = "plain"
     """A number shown as it is."""
 

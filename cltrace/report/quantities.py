@@ -9,6 +9,10 @@ from cltrace.report.document import Unit, Value
 _TIMES: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZES: Final = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 _RATES: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
+_ENERGIES: Final = (
+    (1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ"), (1e-12, "pJ"),
+)  # fmt: skip
+_POWERS: Final = ((1e3, "kW"), (1.0, "W"), (1e-3, "mW"))
 _THIN_SPACE: Final = "\u202f"
 
 ABSENT_MARK: Final = "–"
@@ -47,7 +51,7 @@ def time_text(ns: float) -> str:
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
     """`value` in the largest unit that it reaches, with three significant digits."""
-    smallest, name = units[-1]
+    smallest, name = units[-1] if value else next(one for one in units if one[0] == 1)
     for scale, larger in units[:-1]:
         if abs(value) >= scale * 0.9995:
             smallest, name = scale, larger
@@ -64,6 +68,8 @@ _SHOWN: Final[dict[Unit, Callable[[float], str]]] = {
     Unit.NS: time_text,
     Unit.BYTES: lambda value: _scaled(value, _SIZES),
     Unit.BYTES_PER_S: lambda value: _scaled(value, _RATES),
+    Unit.JOULES: lambda value: _scaled(value, _ENERGIES),
+    Unit.WATTS: lambda value: _scaled(value, _POWERS),
     Unit.SHARE: lambda value: f"{100 * value:.1f} %",
     Unit.COUNT: lambda value: f"{round(value):,}".replace(",", _THIN_SPACE),
     Unit.TEXT: lambda value: f"{value:g}",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from cltrace.power.energy import energy_of, has_power
 from cltrace.report import header
 from cltrace.report.activity import (
     first_launch_table,
@@ -12,6 +13,7 @@ from cltrace.report.activity import (
     transfer_table,
 )
 from cltrace.report.document import Document, Fact, Table
+from cltrace.report.energy import balance_table, energy_facts, energy_notes, energy_table
 from cltrace.report.host import api_table, build_table, failure_table, region_table
 from cltrace.report.memory import leak_table, memory_table
 from cltrace.report.quantities import counted
@@ -41,9 +43,15 @@ def summary(trace: Trace, options: SummaryOptions) -> Document:
     else:
         tables = _tables(trace, options)
     facts = header.facts(trace)
+    notes = _notes(trace, options)
+    if options.by == "kernel" and not options.only_failures and has_power(trace):
+        energy = energy_of(trace)
+        facts += energy_facts(energy)
+        tables += [energy_table(energy, options.top), balance_table(energy)]
+        notes += energy_notes(energy)
     if not options.selection.is_everything:
         facts.append(Fact("selection", "below only", str(options.selection)))
-    return Document("", facts, tables, _notes(trace, options), home=header.home(trace))
+    return Document("", facts, tables, notes, home=header.home(trace))
 
 
 def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:

@@ -29,7 +29,7 @@ def axis_of(trace: Trace) -> Axis:
     processes = trace.rows("SELECT process_id, host, started_host_ns FROM v_process")
     hosts = {int(number): str(host) for number, host, _ in processes}
     started = {int(number): int(begin or 0) for number, _, begin in processes}
-    to_wall = _wall_offsets(trace)
+    to_wall = wall_offsets(trace)
     if len(set(hosts.values())) <= 1 or not set(hosts) <= set(to_wall):
         origin = trace.meta_int("origin_host_ns")
         first = min(started.values(), default=0) if origin is None else origin
@@ -38,7 +38,7 @@ def axis_of(trace: Trace) -> Axis:
     return Axis({one: first_wall - to_wall[one] for one in hosts}, len(set(hosts.values())))
 
 
-def _wall_offsets(trace: Trace) -> dict[int, int]:
+def wall_offsets(trace: Trace) -> dict[int, int]:
     """Wall clock minus monotonic clock of each process, where it read both."""
     columns = trace.columns(
         {"process": "process_id", "host": "host_ns", "wall": "realtime_ns"},

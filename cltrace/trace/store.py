@@ -94,6 +94,13 @@ class Store:
                     statement, zip(*varying, strict=True) if varying else [()] * rows
                 )
 
+    def delete(self, table: Table, column: str, values: Iterable[int]) -> None:
+        """Delete the rows whose `column` has one of `values`."""
+        with self._said_plainly():
+            self._connection.executemany(
+                f"DELETE FROM {table.name} WHERE {column} = ?", ((one,) for one in values)
+            )
+
     def check(self) -> None:
         """See that a reader will take what was inserted. Raises: `DamagedTraceError`."""
         check_short_tables(self._connection, self._path)

@@ -40,6 +40,7 @@ REFERENCES: Final = {
     "command_id": "command",
     "waits_for_command_id": "command",
     "api_call_id": "api_call",
+    "power_channel_id": "power_channel",
 }
 """Which table a column's numbers are of. A table's own `id` is of the table itself."""
 
@@ -49,7 +50,10 @@ _MOST_MISSING: Final = 1 << 20
 """How many numbers may be missing in a table: a recording that was cut short has gaps."""
 
 _LONG_TABLES: Final = frozenset(
-    {"command", "api_call", "edge", "wait", "launch", "launch_arg", "region", "content"}
+    {
+        *("command", "api_call", "edge", "wait", "launch", "launch_arg", "region", "content"),
+        "power_sample",
+    }
 )
 """Tables that grow with what a program does. Opening a trace does not read them."""
 

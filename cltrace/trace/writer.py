@@ -21,6 +21,7 @@ from cltrace.trace.catalogue import catalogue_of_spool
 from cltrace.trace.commands import HostCalls, Int64s, QueueFacts, assemble, queue_facts
 from cltrace.trace.fill import clean, record_rows
 from cltrace.trace.numbering import Numbering, Numbers
+from cltrace.trace.power import add_recorded_power
 from cltrace.trace.rollups import Grouping, groupings, write_rollups
 from cltrace.trace.spool.layout import untraced_reasons
 from cltrace.trace.spool.reader import ProcessSpool, read_parts
@@ -71,6 +72,7 @@ def finalise(parts: Path, path: Path, timekeeper: Timekeeper) -> Finalised:
         if filler.damaged_rows:
             missing.append(f"{filler.damaged_rows} damaged host calls were left out")
         filler.note_untraced(untraced_reasons(parts))
+        add_recorded_power(store, parts)
         filler.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)
         store.check()
         store.commit()

@@ -1,5 +1,6 @@
 """The documentation says what the program does."""
 
+import argparse
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from cltrace.cli import make_verb_parser
 from cltrace.commands import VERBS
+from cltrace.commands.power import ACTIONS
 from cltrace.errors import CltraceError, ExitStatus
 from cltrace.trace.limits import LIMITS
 from cltrace.trace.query import query
@@ -44,15 +46,42 @@ def test_every_verb_has_a_page_with_all_its_flags(verb: str, run: Runner) -> Non
     assert declared <= flags | {"--help"}
 
 
+def parsers(verb: str) -> list[argparse.ArgumentParser]:
+    """The parser of a verb, and those of its actions."""
+    own = make_verb_parser(verb)
+    inner = [
+        parser
+        for action in own._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for parser in action.choices.values()
+    ]
+    return [own, *inner]
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_action_of_power_has_all_its_flags_on_the_page(action: str) -> None:
+    page = (DOCS / "power.md").read_text()
+    flags = {
+        one
+        for parser in parsers("power")
+        if parser.prog.endswith(action)
+        for each in parser._actions
+        for one in each.option_strings
+    }
+    assert flags
+    assert not [one for one in flags - {"-h", "--help"} if one not in page]
+
+
 def test_a_page_names_no_flag_that_there_is_not() -> None:
     known = {
         one
         for verb in VERBS
-        for action in make_verb_parser(verb)._actions
+        for parser in parsers(verb)
+        for action in parser._actions
         for one in action.option_strings
     }
     known |= {"--version", "--group", "--app-flag", "--only", "--rounds", "--json"}
-    known |= {"--corpus", "--programs", "--seed"}  # of benchmarks
+    known |= {"--corpus", "--programs", "--seed", "--port"}  # of benchmarks and of meters
     for page in [*DOCS.glob("*.md"), ROOT / "README.md"]:
         named = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", page.read_text()))
         assert not named - known - {"--check"}, page.name
@@ -106,7 +135,8 @@ def test_the_test_command_is_the_readmes() -> None:
 
 
 def test_help_of_everything_fits_80_columns(run: Runner) -> None:
-    for words in ([], *([verb] for verb in VERBS)):
+    actions = [["power", action] for action in ACTIONS]
+    for words in ([], *([verb] for verb in VERBS), *actions):
         shown = run(*words, "--help", env={"COLUMNS": "80"})
         assert shown.status == 0
         assert max(map(len, shown.stdout.splitlines())) <= 80

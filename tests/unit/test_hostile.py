@@ -70,6 +70,7 @@ READING = {
     "query": [["query", "{}", f"SELECT * FROM {view.name}"] for view in VIEWS],
     "merge": [["merge", "-f", "-o", "merged.cltrace", "{}", "{copy}"]],
     "recover": [["recover"]],
+    "power": [["power", "import", "{}", "--reader", "sim", "-f", "-o", "with-power.cltrace"]],
 }
 """How each verb that reads traces is tried; a verb that reads none is in `READ_NOTHING`."""
 

@@ -95,10 +95,16 @@ def test_a_recording_becomes_a_trace(make_trace: MakeTrace) -> None:
             trace["nosuch"]
 
 
+OF_LOGS = {"offset_ns", "offset_within_ns"}
+"""Columns that only the import of a log fills: `test_power_logs.py` looks at them."""
+
+
 def test_every_column_of_every_view_is_filled_by_something(make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:
         for view in VIEWS:
             for column in view.columns:
+                if column.name in OF_LOGS:
+                    continue
                 found = trace.rows(f"SELECT count({column.name}) FROM {view.name}")[0][0]
                 assert found, f"{view.name}.{column.name}"
 

@@ -30,6 +30,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
             "not_predicted",
         ),
     ),
+    "energy": ("Energy", ("energy", "energy_balance")),
     "transfers": ("Transfers", ("transfers", "transfers_by_callsite")),
     "advice": ("Advice", ("advice",)),
     "path": ("Critical path", ("critical_path", "slack")),

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from cltrace.suite.evaluation import grids, linear_algebra, many_bodies, orders
+from cltrace.suite.evaluation import detection, grids, linear_algebra, many_bodies, orders
 from cltrace.suite.evaluation.cases import Case, CasesOf, Scale
 
-__all__ = ["EVALUATION", "Case", "Scale"]
+__all__ = ["APPLICATION", "EVALUATION", "Case", "Scale"]
 
 EVALUATION: Final[Mapping[str, CasesOf]] = {
     "vectors": linear_algebra.vectors,
@@ -35,3 +35,6 @@ EVALUATION: Final[Mapping[str, CasesOf]] = {
     "paths": orders.paths,
 }
 """Makers of cases by the name of their subject. A case names its family."""
+
+APPLICATION: Final[Mapping[str, CasesOf]] = {"detection": detection.detection}
+"""The launches of a whole program, in their order: what energy is evaluated on besides."""

@@ -45,11 +45,12 @@ from cltrace.trace.schema.objects import (
     THREAD,
     WORK_GROUP_INFO,
 )
+from cltrace.trace.schema.power import POWER_CHANNEL, POWER_PROBE, POWER_SAMPLE
 
 APPLICATION_ID: Final = 0x434C5472
 """`CLTr` as a big-endian number: what `file(1)` and every reader look for."""
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 PAGE_BYTES: Final = 4096
 LARGE_PAGE_BYTES: Final = 16384
@@ -79,6 +80,9 @@ __all__ = [
     "META",
     "PAGE_BYTES",
     "PLATFORM",
+    "POWER_CHANNEL",
+    "POWER_PROBE",
+    "POWER_SAMPLE",
     "PROCESS",
     "PROGRAM",
     "PROGRAM_PARENT",
@@ -132,5 +136,8 @@ TABLES: Final[tuple[Table, ...]] = (
     REDACTION,
     ROLLUP,
     API_ROLLUP,
+    POWER_CHANNEL,
+    POWER_PROBE,
+    POWER_SAMPLE,
 )
 """Every table, in the order in which they are made."""

@@ -19,6 +19,7 @@ RECORDS_FILE: Final = "records.jsonl"
 CONTENTS_FILE: Final = "contents.bin"
 SLOTS_FILE: Final = "released.slots"
 
+_POWER_DIRECTORY: Final = "power"
 _PROCESS_DIRECTORY = re.compile(r"(\d+)-(\d+)(?:-\d+)?")
 _UNTRACED = re.compile(r"untraced-(\d+)\.txt")
 
@@ -89,6 +90,11 @@ def process_directories(parts: Path) -> list[tuple[Path, ProcessIdentity]]:
         if match and entry.is_dir() and not entry.is_symlink():
             found.append((entry, ProcessIdentity(int(match[1]), int(match[2]))))
     return sorted(found, key=lambda item: (item[1].start_ticks, item[1].pid, item[0].name))
+
+
+def power_directory(parts: Path) -> Path:
+    """Where what power sensors read is, while and after the program runs."""
+    return parts / _POWER_DIRECTORY
 
 
 def untraced_file(parts: Path, pid: int) -> Path:

@@ -9,8 +9,9 @@ from typing import Final
 from cltrace.trace.views.activity import ACTIVITY_VIEWS
 from cltrace.trace.views.model import Column, View
 from cltrace.trace.views.objects import OBJECT_VIEWS
+from cltrace.trace.views.power import POWER_VIEWS
 
 __all__ = ["VIEWS", "Column", "View"]
 
-VIEWS: Final[tuple[View, ...]] = (*OBJECT_VIEWS, *ACTIVITY_VIEWS)
+VIEWS: Final[tuple[View, ...]] = (*OBJECT_VIEWS, *ACTIVITY_VIEWS, *POWER_VIEWS)
 """Every view."""

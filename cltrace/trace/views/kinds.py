@@ -21,12 +21,16 @@ _TEXTS: Final = frozenset(
         *("source", "text", "api", "options", "log", "site", "fate", "sha256", "kernel"),
         *("global_size", "local_size", "global_offset", "dtype", "detail", "stamp_faults", "state"),
         *("reason", "severity", "code", "message", "what", "dimension", "label", "activity"),
+        *("reader", "quantity", "scope", "inside", "device", "note", "evidence", "remedy"),
+        *("security", "ended"),
     }
 )
 _REALS: Final = frozenset(
     {
         *("drift", "drift_within", "half_width_ns", "bound_ns", "median_ns", "wait_median_ns"),
-        *("plain_ns", "profiling_ns"),
+        *("plain_ns", "profiling_ns", "unit_per_step", "quantum", "period_s", "window_s"),
+        *("delay_s", "lag_s", "gain_error", "asked_period_s", "period_p5_s", "period_p50_s"),
+        *("period_p95_s", "read_p50_s", "power_w", "energy_j"),
     }
 )
 _BYTES: Final = frozenset({("v_launch_arg", "value"), ("v_content", "deflated")})

@@ -3,10 +3,13 @@
 const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const SIZES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
 const RATES = [[1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]];
+const ENERGIES = [[1e6, "MJ"], [1e3, "kJ"], [1, "J"], [1e-3, "mJ"], [1e-6, "µJ"], [1e-9, "nJ"], [1e-12, "pJ"]];
+const POWERS = [[1e3, "kW"], [1, "W"], [1e-3, "mW"]];
 const ABSENT = "–";
 
 function scaled(value, units) {
-  const [scale, name] = units.find(([one]) => Math.abs(value) >= one * 0.9995) ?? units.at(-1);
+  const found = units.find(([one]) => (value === 0 ? one === 1 : Math.abs(value) >= one * 0.9995));
+  const [scale, name] = found ?? units.at(-1);
   const number = value / scale;
   if (scale === 1 && Number.isInteger(number)) return `${number} ${name}`;
   const digits = number === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(+number.toPrecision(3)))));
@@ -43,6 +46,8 @@ const BY_UNIT = {
   ns: timeText,
   bytes: bytesText,
   bytes_per_s: (value) => scaled(value, RATES),
+  j: (value) => scaled(value, ENERGIES),
+  w: (value) => scaled(value, POWERS),
   share: (value) => `${(100 * value).toFixed(1)} %`,
   count: countText,
 };

@@ -1,0 +1,62 @@
+"""`cltrace power characterise`: what the sensors of a device are like."""
+
+import argparse
+import time
+from pathlib import Path
+
+from cltrace.commands.argument_types import seconds
+from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers, report
+from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.power.characterise import characteristics, phases_of
+from cltrace.power.readings import read_readings, write_readings
+from cltrace.report.sensors import sensors_report
+
+_LOAD_S = 8.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `power characterise`."""
+    add_measuring_arguments(parser)
+    parser.add_argument(
+        "--seconds", metavar="S", type=seconds, default=4.0, help="of each square wave (default 4)"
+    )
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
+        "--measure-only", metavar="FILE", type=Path, help="write the readings, judge nothing"
+    )
+    either.add_argument(
+        "--from",
+        dest="measured",
+        metavar="FILE",
+        type=Path,
+        help="judge what --measure-only wrote, on any machine",
+    )
+    add_format_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Switch work on and off, and see how each channel follows."""
+    if arguments.measured is not None:
+        device, channels, phases = read_readings(arguments.measured)
+    else:
+        chosen = readers(arguments)
+        with metered(chosen, "power characterise") as meter:
+            from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
+            from cltrace.measure.steady import switched  # noqa: PLC0415 - likewise
+            from cltrace.power.works import known_load  # noqa: PLC0415 - with the others
+
+            with Bench(find_device(arguments.device)) as bench:
+                device = bench.facts
+                with switched(bench, known_load(device)) as on:
+                    phases = phases_of(
+                        on, time.sleep, time.perf_counter_ns, square_s=arguments.seconds,
+                        load_s=min(_LOAD_S, 2 * arguments.seconds), report=report,
+                    )  # fmt: skip
+        report("")
+        channels = meter.channels()
+    if arguments.measure_only is not None:
+        write_readings(device, channels, phases, arguments.measure_only)
+        return 0
+    found = characteristics(channels, phases)
+    print_document(sensors_report(device, found), color=arguments.color, form=arguments.format)
+    return 0

@@ -1,0 +1,122 @@
+"""Keeping a device busy with one thing for seconds: what its power is measured by."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import pyopencl as cl
+
+from cltrace.errors import WorkloadError
+from cltrace.events.workloads import Transfer, Workload
+from cltrace.measure.bench import Bench
+from cltrace.measure.transfers import prepared_transfer
+
+_BATCH_S: Final = 0.02
+_BATCHES_AHEAD: Final = 2
+_SAMPLED: Final = 32
+_S_NS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """What was done from one host time to another, while the device was busy all along.
+
+    `device_ns` is the median time of a run on the device, None for what is timed by the host alone.
+    """
+
+    runs: int
+    begin_host_ns: int
+    end_host_ns: int
+    device_ns: float | None
+
+    @property
+    def seconds(self) -> float:
+        """How long it was."""
+        return (self.end_host_ns - self.begin_host_ns) / _S_NS
+
+
+def steady(bench: Bench, work: Workload | Transfer, *, warm_s: float, most_s: float) -> Steady:
+    """Run `work` again and again: for `warm_s`, which does not count, and then for `most_s`.
+
+    Raises: `WorkloadError` when it cannot be built or run.
+    """
+    if isinstance(work, Transfer):
+        with prepared_transfer(bench, work) as run:
+            return _by_host(run, warm_s, most_s)
+    try:
+        with bench.prepared(work) as enqueue:
+            return _by_device(enqueue, bench.queue, warm_s, most_s)
+    except cl.Error as error:
+        raise WorkloadError(f"{work.kernel} cannot run: {error}") from error
+
+
+def once_ns(bench: Bench, work: Workload) -> float:
+    """How long one run takes on the device, after another one. Raises: `WorkloadError`."""
+    try:
+        with bench.prepared(work) as enqueue:
+            enqueue().wait()
+            return _device_ns(enqueue())
+    except cl.Error as error:
+        raise WorkloadError(f"{work.kernel} cannot run: {error}") from error
+
+
+@contextmanager
+def switched(bench: Bench, work: Workload) -> Iterator[Callable[[float], tuple[int, int]]]:
+    """What keeps the device busy for so many seconds, and returns when, in the host's time."""
+    with bench.prepared(work) as enqueue:
+        enqueue().wait()
+
+        def on(seconds: float) -> tuple[int, int]:
+            begin_ns = time.perf_counter_ns()
+            done = _by_device(enqueue, bench.queue, 0.0, seconds)
+            return begin_ns, done.end_host_ns
+
+        yield on
+
+
+def _by_host(run: Callable[[], None], warm_s: float, most_s: float) -> Steady:
+    warm_until = time.perf_counter() + warm_s
+    while time.perf_counter() < warm_until:
+        run()
+    begin_ns, runs = time.perf_counter_ns(), 0
+    while time.perf_counter_ns() - begin_ns < most_s * _S_NS or not runs:
+        run()
+        runs += 1
+    return Steady(runs, begin_ns, time.perf_counter_ns(), None)
+
+
+def _by_device(
+    enqueue: Callable[[], cl.Event], queue: cl.CommandQueue, warm_s: float, most_s: float
+) -> Steady:
+    """Batches of launches, of which some are always waiting: the device never waits for the host."""
+    size = max(int(_BATCH_S * _S_NS / max(_device_ns(enqueue()), 1_000.0)), 1)
+    ahead: deque[cl.Event] = deque()
+    times: list[float] = []
+    begin_ns, runs, warm_until = 0, 0, time.perf_counter_ns() + int(warm_s * _S_NS)
+    end_ns = 0
+    while not begin_ns or end_ns - begin_ns < most_s * _S_NS:
+        last = [enqueue() for _ in range(size)][-1]
+        queue.flush()
+        ahead.append(last)
+        if len(ahead) <= _BATCHES_AHEAD:
+            continue
+        done = ahead.popleft()
+        done.wait()
+        end_ns = time.perf_counter_ns()
+        if begin_ns:
+            runs += size
+            if len(times) < _SAMPLED:
+                times.append(_device_ns(done))
+        elif end_ns >= warm_until:
+            begin_ns = end_ns
+    queue.finish()
+    times.sort()
+    return Steady(runs, begin_ns, end_ns, times[len(times) // 2] if times else None)
+
+
+def _device_ns(event: cl.Event) -> float:
+    event.wait()
+    return float(event.profile.end - event.profile.start)

@@ -1,0 +1,58 @@
+"""Classes of work that readings do not tell apart, because they always ran together, made one."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from cltrace.power.loads import Load, together
+from cltrace.power.solving import Solution, student
+
+_UNCLEAR: Final = 0.25
+"""A class is unclear whose energy is uncertain by more than so much of it."""
+_NOTABLE: Final = 0.02
+"""Classes with less of the time are left as they are: unresolved, without dragging others with them."""
+
+
+def not_told_apart(
+    loads: Sequence[Load], solution: Solution, first: int
+) -> tuple[Load, ...] | None:
+    """The classes with the two that are least told apart as one; None where all that matter are clear.
+
+    `first` is where the powers of the classes begin in `solution`.
+    """
+    seconds = np.array([one.seconds for one in loads])
+    power = solution.value[first:]
+    error = student(solution.freedom) * solution.standard_error[first:]
+    static = solution.value[0]
+    unclear = error / np.maximum(power + static, 1e-9)
+    unclear[seconds < _NOTABLE * seconds.sum()] = 0.0
+    for place in np.argsort(-unclear).tolist():
+        if unclear[place] <= _UNCLEAR:
+            return None
+        other = _rival(loads, solution, first, place)
+        if other is not None:
+            return _merged(loads, *sorted((place, other)))
+    return None
+
+
+def _rival(loads: Sequence[Load], solution: Solution, first: int, place: int) -> int | None:
+    """The class of the same kind whose power would have to fall most if this one's rose."""
+    covariance = solution.covariance[first:, first:]
+    spread = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    correlation = covariance[place] / (spread[place] * spread)
+    best, found = 0.0, None
+    for number, one in enumerate(loads):
+        is_alike = number != place and one.kind is loads[place].kind
+        if is_alike and one.device == loads[place].device and correlation[number] < best:
+            best, found = float(correlation[number]), number
+    return found
+
+
+def _merged(loads: Sequence[Load], one: int, other: int) -> tuple[Load, ...]:
+    names = [name for place in (one, other) for name in loads[place].name.split(" + ")]
+    shown = list(dict.fromkeys(names))
+    name = " + ".join(shown)
+    rest = [load for place, load in enumerate(loads) if place not in {one, other}]
+    made = together([loads[one], loads[other]], name)
+    return tuple(sorted((*rest, made), key=lambda load: -load.seconds))

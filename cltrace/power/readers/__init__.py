@@ -1,0 +1,1 @@
+"""The readers that come with cltrace, one file each; `cltrace.power.registry` finds them and others."""

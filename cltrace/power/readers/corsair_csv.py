@@ -1,0 +1,217 @@
+"""Logs of power supplies: Corsair Link's, and other tables of a time and values.
+
+Such logs are written once a second by a machine whose clock is another one's, in the form that its
+country writes numbers and dates. Delimiter, decimal mark and form of the date are found out from the
+file; what cannot be decided is asked for. Without a header the columns are those of the log of an AX760i
+in Piispanen, Timing and energy of accelerated processing (2014), section 6.1.3:
+
+    15.7.2013 11:36:16,20,7W,89,8766315921014,151,9921875,136,605458408151
+
+Its line has, in this order, the graphics card's supplementary rail in W, the efficiency in per cent,
+power in and power out in W (136.6 W are 89.88 % of 152.0 W), with commas for both jobs.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import ClassVar, Final, Literal
+
+from cltrace.errors import PowerError
+from cltrace.events.power import ProbeState, Quantity, SampleFlag, Scope
+from cltrace.power.protocol import API, Channel, Log, LogClock, LogRequest, Probe, Sample
+from cltrace.power.readers.log_times import DateOrder, Times, date_order, localised
+
+_MOST_BYTES: Final = 256 << 20
+_MICRO: Final = 1e-6
+_HALF_S_NS: Final = 500_000_000
+_PERIOD_S: Final = 1.0
+_NUMBER: Final = re.compile(r"\s*([-+]?\d[\d.,' ]*)\s*([A-Za-z%°+/]*)\s*")
+_AX760I: Final = ("time", "PCIe supplementary", "efficiency", "power in", "power out")
+_SCOPES: Final = (
+    (r"power.*\bin\b|\bin\b.*power|input power|wall|mains", Scope.WALL),
+    (r"power.*\bout\b|\bout\b.*power|output power|total power", Scope.PSU),
+    (r"supplementary|pci-?e|12 ?v.*power|5 ?v.*power|3\.3 ?v.*power|rail", Scope.RAIL),
+    (r"power|watt|\bw\b", Scope.OTHER),
+)
+_NOT_POWER: Final = re.compile(
+    r"efficien|volt|\bamp|current|temp|fan|rpm|speed|time|date|load", re.IGNORECASE
+)
+_DIGITS_AFTER: Final = 3
+_MOST_WRONG: Final = 0.2
+"""A file of which more lines cannot be read is another one than it seems."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A log as text: names of columns, and rows of as many words. `wrong` lines could not be read."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    wrong: int
+
+
+class CorsairCsvReader:
+    """Logs of Corsair Link and their like. Its argument is `dmy` or `mdy` where dates are ambiguous."""
+
+    api: ClassVar[int] = API
+    kind: ClassVar[Literal["log"]] = "log"
+
+    def __init__(self, argument: str = "") -> None:
+        self._order = argument
+
+    def probe(self) -> Probe:
+        """It needs nothing."""
+        return Probe(ProbeState.OK, "reads logs of power supplies: a time and watts on each line")
+
+    def read_log(self, request: LogRequest) -> Log:
+        """The powers in a log, a sample a line. Raises: `PowerError`."""
+        if self._order not in {"", *DateOrder}:
+            raise PowerError(f"corsair-csv:{self._order}: dates are dmy or mdy")
+        table = _table(request)
+        order = (
+            DateOrder(self._order) if self._order else date_order([one[0] for one in table.rows])
+        )
+        times = localised([row[0] for row in table.rows], order, request.time_zone)
+        wrong = table.wrong + times.wrong
+        if wrong > _MOST_WRONG * (len(table.rows) + table.wrong):
+            raise PowerError(
+                f"{request.path}: {wrong} of {len(table.rows) + table.wrong} lines cannot be read"
+            )
+        chosen = _chosen(table.names, request.columns)
+        channels = tuple(_channel(table.names[place], scope) for place, scope in chosen)
+        _warn(request, wrong, times)
+        samples = [
+            sample
+            for (place, _), channel in zip(chosen, channels, strict=True)
+            for sample in _samples(table, times, place, channel.key)
+        ]
+        if not samples:
+            raise PowerError(f"{request.path}: no line of it has a time and a power")
+        return Log(channels, tuple(samples), LogClock.WALL)
+
+
+def _warn(request: LogRequest, wrong: int, times: Times) -> None:
+    if wrong:
+        request.warn(f"{request.path}: {wrong} lines cannot be read and are left out")
+    if times.impossible:
+        request.warn(
+            f"{request.path}: {times.impossible} times do not exist in {request.time_zone} (clocks are "
+            "put forward then): is that the right time zone?"
+        )
+
+
+def _table(request: LogRequest) -> _Table:
+    """The rows of a log. Raises: `PowerError`."""
+    path = request.path
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise PowerError(f"{path} is too large for a log")
+        text = path.read_bytes()
+    except OSError as error:
+        raise PowerError(f"{path} cannot be read: {error.strerror}") from error
+    encoding = "utf-16" if text[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+    lines = [line for line in text.decode(encoding, "replace").splitlines() if line.strip()]
+    if not lines:
+        raise PowerError(f"{path} is empty")
+    delimiter = max("\t;,", key=lambda mark: (mark in lines[-1], "\t;,".index(mark) * -1))
+    cells = [tuple(map(str.strip, row)) for row in csv.reader(lines, delimiter=delimiter)]
+    has_header = not re.search(r"\d", cells[0][0])
+    names = cells[0] if has_header else ()
+    return _fitted(names, cells[int(has_header) :], delimiter)
+
+
+def _fitted(names: tuple[str, ...], cells: Sequence[tuple[str, ...]], delimiter: str) -> _Table:
+    """Rows with as many words as there are columns: commas that are decimal marks are put back."""
+    width = len(names)
+    if not width:
+        widths = [len(row) for row in cells]
+        most = max(set(widths), key=widths.count)
+        is_split = delimiter == "," and most % 2 == 1 and most >= 3
+        width = (most - 1) // 2 + 1 if is_split else most
+        names = (
+            _AX760I
+            if width == len(_AX760I)
+            else tuple("time" if not place else f"power {place}" for place in range(width))
+        )
+    rows = []
+    for row in cells:
+        if len(row) == width:
+            rows.append(row)
+        elif delimiter == "," and len(row) == 2 * width - 1:
+            pairs = zip(row[1::2], row[2::2], strict=True)
+            rows.append((row[0], *(f"{whole},{part}" for whole, part in pairs)))
+        elif len(row) == width + 1 and not row[-1]:
+            rows.append(row[:-1])  # a delimiter at the end of each line
+    return _Table(tuple(names), tuple(rows), len(cells) - len(rows))
+
+
+def _chosen(names: Sequence[str], wanted: Sequence[tuple[str, str]]) -> list[tuple[int, Scope]]:
+    """The columns that are power, and what they measure. Raises: `PowerError`."""
+    if wanted:
+        return [_asked_for(names, column, scope) for column, scope in wanted]
+    found = []
+    for place, name in enumerate(names):
+        if place and not _NOT_POWER.search(name):
+            scope = next(
+                (one for words, one in _SCOPES if re.search(words, name, re.IGNORECASE)), None
+            )
+            if scope is not None:
+                found.append((place, scope))
+    if not found:
+        raise PowerError(
+            f"no column looks like power; there are: {', '.join(names)}. Say which is which: "
+            "--column NAME=psu"
+        )
+    return found
+
+
+def _asked_for(names: Sequence[str], column: str, scope: str) -> tuple[int, Scope]:
+    if scope not in set(Scope):
+        raise PowerError(f"--column {column}={scope}: it is one of {', '.join(Scope)}")
+    if column not in names:
+        raise PowerError(f"--column {column}: the log has {', '.join(names)}")
+    return names.index(column), Scope(scope)
+
+
+def _channel(name: str, scope: Scope) -> Channel:
+    key = re.sub(r"[^a-z0-9.+]+", "-", name.lower()).strip("-")
+    inside = {Scope.PSU: "power-in", Scope.RAIL: "power-out"}.get(scope, "")
+    return Channel(
+        key=f"corsair-csv:{key}",
+        label=name,
+        quantity=Quantity.POWER,
+        scope=scope,
+        unit_per_step=_MICRO,
+        inside=f"corsair-csv:{inside}" if inside and inside != key else "",
+        period_s=_PERIOD_S,
+        gain_error=0.02,
+        note="the supply's own reading in steps of 0.5 to 2 W; AXi models estimate below about 125 W",
+    )
+
+
+def _samples(table: _Table, times: Times, place: int, key: str) -> Iterator[Sample]:
+    for row, time_ns, doubt in zip(table.rows, times.times_ns, times.doubtful, strict=True):
+        raw = _micro(row[place])
+        if time_ns is not None and raw is not None:
+            flags = SampleFlag.DOUBTFUL if doubt else SampleFlag(0)
+            yield Sample(key, time_ns, raw, _HALF_S_NS, flags)
+
+
+def _micro(text: str) -> int | None:
+    """A number with whatever decimal mark and unit, in millionths; None for what is none."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return None
+    digits = re.sub(r"[' ]", "", match[1])
+    if "," in digits and "." in digits:
+        thousands = "." if digits.rindex(",") > digits.rindex(".") else ","
+        digits = digits.replace(thousands, "")
+    digits = digits.replace(",", ".")
+    if digits.count(".") > 1:
+        return None
+    value = Decimal(digits.rstrip(".") or "0").scaleb(6)
+    if match[2].lower() == "kw":
+        value = value.scaleb(_DIGITS_AFTER)
+    return int(value.to_integral_value()) if abs(value) < Decimal(10) ** 15 else None

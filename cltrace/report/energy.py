@@ -1,0 +1,178 @@
+"""Energy in a report: what was measured, of which kernels and transfers, and where the rest went."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from cltrace.power.energy import Source, TraceEnergy
+from cltrace.power.loads import LoadKind
+from cltrace.power.results import EnergyLine, Tier
+from cltrace.report.activity import transfer_name
+from cltrace.report.document import Column, Fact, Table, Unit, Value
+from cltrace.report.quantities import more_note, shown
+
+_COMPONENTS: Final = ("GPU", "CPU")
+_DISAGREE: Final = 0.02
+_UNATTRIBUTED: Final = 0.02
+_LOW_COVERAGE: Final = 0.98
+
+
+def energy_facts(found: TraceEnergy) -> Iterator[Fact]:
+    """The energy of the run, as far as there are sensors: `E_total = E_CPU + E_GPU + E_transfer`."""
+    parts = []
+    for component in _COMPONENTS:
+        mine = [one for one in found.sources if one.component == component and one.covered_s]
+        if mine:
+            energy = sum(one.energy_j for one in mine)
+            parts.append(f"{component} {shown(energy, Unit.JOULES)}")
+        else:
+            parts.append(f"{component} unresolved (no sensor)")
+    others = [one for one in found.sources if one.component not in _COMPONENTS and one.covered_s]
+    parts += [f"{one.channel.label} {shown(one.energy_j, Unit.JOULES)}" for one in others]
+    covered = max((one.covered_s for one in found.sources), default=0.0)
+    if not covered:
+        why = "; ".join(found.failures) or "its sensors gave no reading"
+        yield Fact("energy", "energy", f"no reader was available, because {why}")
+        return
+    total = sum(one.energy_j for one in found.sources)
+    yield Fact("energy_j", "energy", f"{', '.join(parts)}, in {covered:.1f} s of readings", total)
+
+
+def energy_table(found: TraceEnergy, top: int | None) -> Table:
+    """Kernels and transfers by energy."""
+    lines = found.lines
+    whole = sum(one.energy_j for one in found.sources)
+    rows = [_row(line, whole) for line in lines]
+    return Table(
+        "energy",
+        "Energy of kernels and transfers",
+        (
+            Column("name", "what"),
+            Column("global_size", "global size", keep=42),
+            Column("calls", "calls", Unit.COUNT, 60),
+            Column("energy_j", "energy", Unit.JOULES, 100),
+            Column("within_j", "±", Unit.JOULES, 98),
+            Column("share", "share", Unit.SHARE, 65),
+            Column("dynamic_j", "dynamic", Unit.JOULES, 80),
+            Column("dynamic_within_j", "± dyn.", Unit.JOULES, 30),
+            Column("per_call_j", "a call", Unit.JOULES, 85),
+            Column("power_w", "power", Unit.WATTS, 90),
+            Column("tier", "tier", keep=95),
+            Column("coverage", "covered", Unit.SHARE, 28),
+            Column("updates", "readings", Unit.COUNT, 32),
+        ),
+        rows[:top],
+        note="; ".join(filter(None, (more_note(len(rows), top), _unresolved_note(lines)))),
+        why_empty="",
+    )
+
+
+def balance_table(found: TraceEnergy) -> Table:
+    """Where the energy went, by sensor: the parts add up to what was measured."""
+    return Table(
+        "energy_balance",
+        "Where the energy went",
+        (
+            Column("sensor", "sensor"),
+            Column("measured_j", "measured", Unit.JOULES, 100),
+            Column("kernels_j", "kernels", Unit.JOULES, 98),
+            Column("transfers_j", "transfers", Unit.JOULES, 90),
+            Column("tail_j", "tail", Unit.JOULES, 60),
+            Column("idle_j", "idle", Unit.JOULES, 95),
+            Column("unattributed_j", "unattributed", Unit.JOULES, 97),
+            Column("idle_w", "idle power", Unit.WATTS, 50),
+            Column("context_w", "+ context", Unit.WATTS, 35),
+            Column("delay_s", "delay (s)", Unit.PLAIN, 20),
+            Column("lag_s", "lag (s)", Unit.PLAIN, 18),
+            Column("period_s", "period (s)", Unit.PLAIN, 22),
+        ),
+        [_balance_row(one) for one in found.sources],
+    )
+
+
+def energy_notes(found: TraceEnergy) -> Iterator[str]:
+    """What is to be known of these numbers."""
+    for text in found.failures:
+        yield f"warning: power: {text}"
+    for source in found.sources:
+        yield from _source_notes(source)
+    if any(one.channel.is_estimated for one in found.sources):
+        yield "note: power: an estimate or a simulation is among the channels, which is no measurement"
+
+
+def _source_notes(source: Source) -> Iterator[str]:
+    label = source.channel.label
+    if not source.covered_s:
+        yield f"warning: power: {label}: {source.samples} readings, from which no energy follows"
+    for check in source.checks:
+        loaded = check.loaded if check.loaded is not None else check.ratio
+        if abs(loaded - 1) > _DISAGREE:
+            yield (
+                f"warning: power: {check.other.label} tells {loaded:.3f} times what {label} tells"
+                f"{' under load' if check.loaded is not None else ''}: one of the two is wrong"
+            )
+    found = source.attribution
+    if found is None:
+        return
+    balance = found.balance
+    off = balance.unattributed_j / balance.measured_j if balance.measured_j else 0.0
+    if abs(off) > _UNATTRIBUTED:
+        yield f"warning: power: {shown(off, Unit.SHARE)} of what {label} measured is unattributed"
+    if source.channel.gain_error:
+        yield (
+            f"note: power: the scale of {label} itself may be off by {source.channel.gain_error:.0%}, "
+            "which is not in the uncertainties"
+        )
+
+
+def _row(line: EnergyLine, whole: float) -> tuple[Value, ...]:
+    load = line.load
+    name = load.name if load.kind is LoadKind.KERNEL else _transfer(load.name)
+    return (
+        name or "(not known)",
+        load.size.strip("[]").replace(", ", "×") or None,
+        len(load),
+        line.energy_j,
+        line.within_j,
+        line.energy_j / whole if line.energy_j is not None and whole else None,
+        line.dynamic_j,
+        line.dynamic_within_j,
+        line.energy_j / len(load) if line.energy_j is not None and len(load) else None,
+        line.power_w,
+        str(line.tier),
+        line.coverage,
+        line.updates,
+    )
+
+
+def _transfer(name: str) -> str:
+    try:
+        return transfer_name(name)
+    except KeyError:
+        return name
+
+
+def _unresolved_note(lines: Sequence[EnergyLine]) -> str:
+    reasons = {line.why for line in lines if line.tier is Tier.UNRESOLVED and line.why}
+    return "unresolved: " + "; ".join(sorted(reasons)) if reasons else ""
+
+
+def _balance_row(source: Source) -> tuple[Value, ...]:
+    found = source.attribution
+    if found is None:
+        nothing = (None,) * 10
+        return (source.channel.label, source.energy_j if source.covered_s else None, *nothing)
+    balance = found.balance
+    return (
+        source.channel.label,
+        balance.measured_j,
+        balance.kernels_j,
+        balance.transfers_j,
+        balance.tail_j,
+        balance.idle_j,
+        balance.unattributed_j,
+        balance.idle_w,
+        balance.context_w or None,
+        round(found.alignment.response.delay_s, 5) if found.alignment.is_found else None,
+        round(found.alignment.response.lag_s, 5) if found.alignment.is_found else None,
+        round(found.period_s, 4),
+    )

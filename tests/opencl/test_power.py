@@ -1,0 +1,182 @@
+"""Power beside real programs: nothing of theirs changes, and their work's energy is told."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from tests.conftest import PROGRAMS, Runner
+
+pytestmark = pytest.mark.opencl
+
+TICK = PROGRAMS / "tick.py"
+METER = """\
+#!{python}
+import sys, time
+if "-c" in sys.argv:
+    sys.exit(0)
+print("# channel cpu unit=W scope=cpu period_s=0.01", flush=True)
+while True:
+    print(int(time.time() * 1e6), 40.5, "cpu", flush=True)
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def meter(tmp_path: Path) -> str:
+    """A meter that always tells 40.5 W."""
+    path = tmp_path / "meter"
+    path.write_text(METER.format(python=sys.executable))
+    path.chmod(0o755)
+    return f"exec:{path}"
+
+
+def test_a_program_with_power_is_the_same_program(run: Runner, tmp_path: Path, meter: str) -> None:
+    words = (sys.executable, TICK, "a")
+    plain = run("run", "-q", "-o", "a.cltrace", "--", *words)
+    done = run("run", "-q", "--power", meter, "-o", "b.cltrace", "--", *words)
+    assert (done.status, done.stdout, done.stderr) == (plain.status, plain.stdout, plain.stderr)
+    with cltrace.load(tmp_path / "b.cltrace") as trace:
+        ((count, least, most),) = trace.rows(
+            "SELECT count(*), min(power_w), max(power_w) FROM v_power"
+        )
+        assert count > 20
+        assert least == most == 40.5
+        ended = trace.meta_int("ended_host_ns")
+        assert trace.rows("SELECT max(host_ns) FROM v_power")[0][0] > (ended or 0)
+        ((state, asked),) = trace.rows("SELECT state, asked_period_s FROM v_power_probe")
+        assert (state, asked) == ("ok", 0.1)
+    assert not list(tmp_path.glob("*.parts"))
+
+
+def test_a_summary_tells_joules_and_what_is_unresolved(run: Runner, meter: str) -> None:
+    done = run("run", "--power", meter, "-o", "b.cltrace", "--", sys.executable, TICK)
+    assert "energy" in done.stderr
+    shown = json.loads(run("summary", "b.cltrace", "--format", "json").stdout)
+    assert "GPU unresolved (no sensor)" in run("summary", "b.cltrace").stdout
+    (balance,) = shown["energy_balance"]
+    seconds = balance["measured_j"] / 40.5
+    assert 0.5 < seconds < 60
+    kernels = [row for row in shown["energy"] if row["name"] == "tick"]
+    assert kernels
+    assert all(row["energy_j"] is None or row["energy_j"] > 0 for row in kernels)
+
+
+def test_no_sensor_is_said_and_all_else_is_told(run: Runner) -> None:
+    done = run(
+        "run", "--power", "exec:/nowhere/meter", "-o", "b.cltrace", "--", sys.executable, TICK
+    )
+    assert done.status == 0
+    assert "no power from exec (absent): /nowhere/meter was not found" in done.stderr
+    shown = run("summary", "b.cltrace")
+    assert "no reader was available, because exec is absent" in " ".join(shown.stdout.split())
+    assert "tick" in shown.stdout
+
+
+def test_a_reader_that_there_is_not_is_refused_before_the_program(
+    run: Runner, tmp_path: Path
+) -> None:
+    done = run("run", "--power", "wall", "--", sys.executable, "-c", "open('ran', 'w')")
+    assert done.status == 125
+    assert "there is no power reader 'wall'" in done.stderr
+    assert not (tmp_path / "ran").exists()
+    assert run("run", "--power", "sim", "--", "true").status == 125
+    assert run("run", "--power-period", "0", "--", "true").status == 125
+
+
+def test_a_meter_that_dies_is_told_and_harms_nothing(run: Runner, tmp_path: Path) -> None:
+    dying = tmp_path / "dying"
+    dying.write_text(
+        "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\necho '1 2 a'\necho overheated >&2\nexit 9\n"
+    )
+    dying.chmod(0o755)
+    done = run("run", "--power", f"exec:{dying}", "-o", "b.cltrace", "--", sys.executable, TICK)
+    assert done.status == 0
+    assert "power reader exec was dropped: PowerError" in done.stderr
+    assert "overheated" in done.stderr
+
+
+def test_a_killed_program_has_its_power_and_its_end(
+    run: Runner, tmp_path: Path, meter: str
+) -> None:
+    code = f"exec(open({str(TICK)!r}).read()); import os, time; time.sleep(0.5); os.kill(os.getpid(), 9)"
+    begin = time.monotonic()
+    done = run("run", "-q", "--power", meter, "--power-tail", "30", "-o", "b.cltrace", "-c", code)
+    assert done.status == -9
+    assert time.monotonic() - begin < 25
+    with cltrace.load(tmp_path / "b.cltrace") as trace:
+        assert trace.rows("SELECT count(*) FROM v_power")[0][0] > 10
+
+
+def test_ranks_of_a_host_read_a_sensor_once(run: Runner, tmp_path: Path, meter: str) -> None:
+    """Two ranks of one job, and a process that is none."""
+    children = (
+        "import os, subprocess, sys\n"
+        "made = []\n"
+        "for rank in (0, 1):\n"
+        f"    words = [sys.executable, '-m', 'cltrace', 'run', '-q', '--power', {meter!r}, '-o',\n"
+        f"             f'{{rank}}.cltrace', '--', sys.executable, {str(TICK)!r}]\n"
+        "    made.append(subprocess.Popen(words, env={**os.environ, 'PMI_RANK': str(rank)}))\n"
+        "print([one.wait() for one in made])\n"
+    )
+    env = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    done = run("-c", children, command=(sys.executable,), env=env)
+    assert done.stdout.strip().endswith("[0, 0]"), done.stderr
+    assert run("merge", "-o", "all.cltrace", "0.cltrace", "1.cltrace").status == 0
+    said = []
+    for rank in (0, 1):
+        with cltrace.load(tmp_path / f"{rank}.cltrace") as trace:
+            said += [str(one) for (one,) in trace.rows("SELECT evidence FROM v_power_probe")]
+    assert len(said) == 2
+    shown = json.loads(run("summary", "all.cltrace", "--format", "json").stdout)
+    assert len(shown["energy_balance"]) == 1
+    assert not list(tmp_path.glob("*.lock"))
+    assert os.environ.get("PMI_RANK") is None
+
+
+def test_a_block_reads_power_in_a_thread(run: Runner, tmp_path: Path, meter: str) -> None:
+    code = (
+        "import cltrace, runpy, sys, time\n"
+        f"sys.argv = ['tick']\n"
+        f"with cltrace.trace('b.cltrace', power=({meter!r},)):\n"
+        f"    runpy.run_path({str(TICK)!r}, run_name='__main__')\n"
+        "    time.sleep(0.4)\n"
+    )
+    done = run("-c", code, command=(sys.executable,))
+    assert done.status == 0, done.stderr
+    with cltrace.load(tmp_path / "b.cltrace") as trace:
+        assert trace.rows("SELECT count(*) FROM v_power")[0][0] > 20
+        assert trace.rows("SELECT count(*) FROM v_command")[0][0] > 0
+
+
+def test_a_simulated_sensor_on_a_real_trace_is_told_apart(run: Runner, tmp_path: Path) -> None:
+    """End to end: a real program's events, made-up watts, and the joules that were put in."""
+    program = Path(__file__).parents[2] / "benchmarks" / "programs" / "mixture.py"
+    words = ("--seconds", "6", "--items", "65536", "--trips", "400")
+    assert run("run", "-q", "-o", "m.cltrace", "--", sys.executable, program, *words).status == 0
+    assert run("power", "import", "m.cltrace", "--reader", "sim:seed=4").status == 0
+    with cltrace.load(tmp_path / "m.cltrace") as trace:
+        from cltrace.power.energy import energy_of  # noqa: PLC0415 - with its simulation below
+        from cltrace.power.readers.sim import plan_of, simulated  # noqa: PLC0415
+
+        found = energy_of(trace)
+        _, truth = simulated(trace, plan_of("seed=4"))
+    energies = {
+        load.name: dynamic + static
+        for load, dynamic, static in zip(truth.loads, truth.dynamic_j, truth.static_j, strict=True)
+    }
+    told = [
+        line for line in found.lines if line.energy_j is not None and line.load.name in energies
+    ]
+    assert len(told) >= 2
+    for line in told:
+        assert line.energy_j == pytest.approx(energies[line.load.name], rel=0.05)
+    (source,) = found.sources
+    assert source.attribution is not None
+    balance = source.attribution.balance
+    assert abs(balance.unattributed_j) < 0.02 * balance.measured_j
+    assert balance.measured_j == pytest.approx(truth.total_j, rel=0.02)

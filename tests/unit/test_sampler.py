@@ -1,0 +1,178 @@
+"""Sampling: deadlines without drift, readers that fail, and a recording that nothing is missing of."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cltrace
+from cltrace.errors import PowerError
+from cltrace.events.power import ProbeState, Quantity, Scope
+from cltrace.power.protocol import API, Channel, Probe, Sample
+from cltrace.power.sampler import AlwaysOurs, ChosenReader, Pacing, Sampler
+from cltrace.timeline.timekeeping import finalise
+from tests.synthetic import write_recording
+
+CHANNEL = Channel("fake:a", "a", Quantity.POWER, Scope.GPU, 1e-3)
+
+
+class Fake:
+    """A reader that counts up. `fail` is called before each read."""
+
+    api: ClassVar[int] = API
+    kind: ClassVar[Literal["live"]] = "live"
+    period_s: ClassVar[float] = 0.01
+    longest_interval_s = 1.0
+
+    def __init__(self, _: str = "", *, fail: Callable[[int], None] = lambda _: None) -> None:
+        self.channels: Sequence[Channel] = (CHANNEL,)
+        self.reads = 0
+        self.is_closed = False
+        self._fail = fail
+
+    def probe(self) -> Probe:
+        return Probe(ProbeState.DENIED, "locked away", "unlock it")
+
+    def open(self, _: float) -> "Fake":
+        self._fail(0)
+        return self
+
+    def read(self) -> Iterable[Sample]:
+        self.reads += 1
+        self._fail(self.reads)
+        return [Sample("fake:a", time.perf_counter_ns(), self.reads)]
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def raising(at: int, error: Exception) -> Callable[[int], None]:
+    def fail(reads: int) -> None:
+        if reads == at:
+            raise error
+
+    return fail
+
+
+def sampled(
+    tmp_path: Path, *readers: Fake, seconds: float = 0.15, **options: Any
+) -> tuple[Any, Path]:
+    """What the sampler says of readers, and a trace with what they read."""
+    parts = write_recording(tmp_path / "t.cltrace")
+    for file in (parts / "power").iterdir():
+        file.unlink()
+    chosen = [ChosenReader(f"fake{number}", one) for number, one in enumerate(readers)]
+    sampler = Sampler(parts, "node1", chosen, **options)
+    sampler.start()
+    time.sleep(seconds)
+    said = sampler.stop()
+    finalise(parts, tmp_path / "t.cltrace")
+    return said, tmp_path / "t.cltrace"
+
+
+def test_what_is_read_is_in_the_trace(tmp_path: Path) -> None:
+    reader = Fake()
+    (said,), path = sampled(tmp_path, reader)
+    assert said.ended == ""
+    assert reader.is_closed
+    with cltrace.load(path) as trace:
+        raw = [one for (one,) in trace.rows("SELECT raw FROM v_power ORDER BY sample_id")]
+        assert raw == list(range(1, reader.reads + 1))
+        ((state, reads, asked, median),) = trace.rows(
+            "SELECT state, reads, asked_period_s, period_p50_s FROM v_power_probe"
+        )
+    assert (state, reads) == ("ok", reader.reads)
+    assert asked == pytest.approx(0.01)
+    assert median == pytest.approx(0.01, rel=0.5)
+
+
+@pytest.mark.parametrize("at", [0, 1, 5])
+def test_a_reader_that_fails_is_dropped_alone(tmp_path: Path, at: int) -> None:
+    bad, good = Fake(fail=raising(at, RuntimeError("the wire is off"))), Fake()
+    said, path = sampled(tmp_path, bad, good)
+    assert bad.reads <= at
+    assert good.reads > 5
+    assert said[1].ended == ""
+    if at:
+        assert said[0].ended == "RuntimeError: the wire is off"
+        assert bad.is_closed
+    else:
+        # It could not be opened: its probe says why.
+        assert (said[0].state, said[0].evidence) == ("denied", "locked away")
+    with cltrace.load(path) as trace:
+        assert trace.rows("SELECT count(*) FROM v_power WHERE raw > 5")[0][0] > 0
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [Sample("other", 1, 1), Sample("fake:a", 1.5, 1), Sample("fake:a", 1, 1 << 63)],  # type: ignore[arg-type]
+)
+def test_nonsense_of_a_reader_ends_it(tmp_path: Path, sample: Sample) -> None:
+    reader = Fake()
+    reader.read = lambda: [sample]  # type: ignore[method-assign]
+    (said,), _ = sampled(tmp_path, reader)
+    assert said.ended.startswith("ValueError")
+
+
+def test_a_reader_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    def hang(reads: int) -> None:
+        if reads == 2:
+            gate.wait(30)
+
+    reader = Fake(fail=hang)
+    begin = time.perf_counter()
+    sampled(tmp_path, reader)
+    assert time.perf_counter() - begin < 10
+    gate.set()
+
+
+def test_who_has_not_the_turn_reads_nothing_until_it_comes(tmp_path: Path) -> None:
+    class Later(AlwaysOurs):
+        asked = 0
+
+        def is_ours(self) -> bool:
+            self.asked += 1
+            return self.asked > 2
+
+    reader = Fake()
+    (said,), _ = sampled(tmp_path, reader, seconds=0.1, turn_of=lambda _: Later())
+    assert reader.reads == 0
+    assert "another rank" in said.evidence
+
+
+def test_a_full_disk_ends_the_reader_and_nothing_else(tmp_path: Path) -> None:
+    parts = tmp_path / "t.cltrace.parts"
+    parts.write_text("no directory")
+    sampler = Sampler(parts, "node1", [ChosenReader("fake", Fake())])
+    sampler.start()
+    assert [one.ended for one in sampler.stop()] == [""]
+
+
+@given(st.integers(1, 10**9), st.lists(st.integers(0, 5 * 10**9), min_size=1, max_size=30))
+def test_deadlines_are_whole_periods_and_lie_ahead(period_ns: int, takes_ns: list[int]) -> None:
+    pacing = Pacing(1000, period_ns)
+    now = 1000
+    for taken in takes_ns:
+        now = max(now, pacing.due_ns) + taken
+        before = pacing.due_ns
+        pacing.advance(now)
+        assert (pacing.due_ns - 1000) % period_ns == 0
+        assert pacing.due_ns > before
+        assert pacing.due_ns >= now
+        assert pacing.due_ns - max(now, before + period_ns) <= period_ns
+
+
+def test_a_reader_of_a_block_is_named_or_refused(tmp_path: Path) -> None:
+    with (
+        pytest.raises(PowerError, match="no power reader"),
+        cltrace.trace(tmp_path / "x.cltrace", power=("wall",)),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())
