@@ -24,7 +24,7 @@ from cltrace.kernels import (
     parse,
 )
 from cltrace.kernels.traced import traced_launches, usual_local_size
-from cltrace.predict.counting import machine_of
+from cltrace.kernels.workload_counts import machine_of
 from cltrace.predict.models.thesis import THESIS, Thesis
 from cltrace.predict.own_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, load_profile

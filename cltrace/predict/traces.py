@@ -14,7 +14,7 @@ from cltrace.events.workloads import Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.traced import TracedCounts, TracedLaunch, traced_launches
-from cltrace.predict.counting import machine_of
+from cltrace.kernels.workload_counts import machine_of
 from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.transfers import Transfers
 from cltrace.profile import DeviceProfile

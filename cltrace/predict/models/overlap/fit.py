@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import ProfileError
+from cltrace.kernels.demand.launch import Demand
 from cltrace.predict.curves import require_scipy
-from cltrace.predict.models.overlap.demand import Demand
 from cltrace.predict.models.overlap.probes import Measured, measured_probes
 from cltrace.predict.models.overlap.times import times_of
 from cltrace.profile import DeviceFacts, Parameter

@@ -5,8 +5,8 @@ from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
+from cltrace.kernels.demand.launch import demand_of
 from cltrace.predict.models.overlap.bounds import at_least, at_most
-from cltrace.predict.models.overlap.demand import demand_of
 from cltrace.predict.models.overlap.fit import (
     NORMS,
     REQUIRED,

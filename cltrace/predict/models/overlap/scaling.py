@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cltrace.predict.models.overlap.demand import Demand, Traffic
+from cltrace.kernels.demand.launch import Demand, Traffic
 
 
 def scaled(demand: Demand, factor: float, compute_units: int) -> Demand:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.kernels.demand.caches import CacheSize, shared_sectors
+from cltrace.kernels.demand.launch import Demand, Traffic
+from cltrace.kernels.demand.operations import Pipe
 from cltrace.kernels.ir.instructions import Access
-from cltrace.predict.models.overlap.demand import Demand, Traffic
-from cltrace.predict.models.overlap.operations import Pipe
 from cltrace.predict.models.prediction import Cache
 
 Costs = Mapping[str, float]
@@ -149,16 +150,8 @@ def _l1(demand: Demand, costs: Costs) -> float:
 
 
 def _l2_sectors(one: Traffic, demand: Demand, costs: Costs) -> float:
-    """The sectors that a site asks of the shared cache: writes pass the near one, reads may hit it."""
-    if one.access is not Access.READ:
-        return one.sectors
-    asked = one.group_sectors
-    kept = one.launch_sectors * demand.units
-    if kept < asked:
-        near = costs["l1 size"] / demand.sector_bytes
-        hit = _within(one.launch_sectors / near, costs["l1 sharpness"])
-        asked = hit * kept + (1.0 - hit) * asked
-    return asked
+    """The sectors that a site asks of the shared cache."""
+    return shared_sectors(one, demand, CacheSize(costs["l1 size"], costs["l1 sharpness"]))
 
 
 def _missed_lines(one: Traffic, demand: Demand, costs: Costs) -> float:
@@ -166,11 +159,6 @@ def _missed_lines(one: Traffic, demand: Demand, costs: Costs) -> float:
     if one.access is not Access.READ or not one.sectors:
         return 0.0
     return one.lines * min(_l2_sectors(one, demand, costs) / one.sectors, 1.0)
-
-
-def _within(ratio: float, sharpness: float) -> float:
-    """The share of what is kept of something so many times as large as the cache."""
-    return 1.0 / (1.0 + ratio**sharpness) if ratio > 0 else 1.0
 
 
 def _l2(one: Traffic, demand: Demand, costs: Costs) -> float:
@@ -184,7 +172,7 @@ def _l2(one: Traffic, demand: Demand, costs: Costs) -> float:
 
 def _missing_share(footprint_bytes: float, costs: Costs) -> float:
     """The share of a footprint that the shared cache does not keep from run to run."""
-    return 1.0 - _within(footprint_bytes / costs["l2 size"], costs["l2 sharpness"])
+    return 1.0 - CacheSize(costs["l2 size"], costs["l2 sharpness"]).kept(footprint_bytes)
 
 
 def _memory(one: Traffic, costs: Costs, missing: float) -> float:

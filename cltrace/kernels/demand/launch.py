@@ -6,8 +6,8 @@ from typing import Final
 
 from cltrace.kernels import CostClass, KernelCounts, Machine
 from cltrace.kernels.counts.records import AccessSite, Pattern, Region
+from cltrace.kernels.demand.operations import Pipe, cost_names, pipe_of
 from cltrace.kernels.ir.instructions import Access
-from cltrace.predict.models.overlap.operations import Pipe, cost_names, pipe_of
 
 _MANY: Final = 0.5
 _OFF_UNIT: Final = frozenset({"global", "constant"})

@@ -1,0 +1,16 @@
+"""What a launch asks of a device's parts, from its counts: models of time and energy work with it."""
+
+from cltrace.kernels.demand.launch import Demand, Reads, Traffic, Wait, Work, demand_of
+from cltrace.kernels.demand.operations import Pipe, cost_names, pipe_of
+
+__all__ = [
+    "Demand",
+    "Pipe",
+    "Reads",
+    "Traffic",
+    "Wait",
+    "Work",
+    "cost_names",
+    "demand_of",
+    "pipe_of",
+]
