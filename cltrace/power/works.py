@@ -1,11 +1,11 @@
 """Works of sets by name: what was measured on one machine is counted on another."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 from cltrace.errors import UsageError
-from cltrace.events.workloads import BufferInput, Transfer, Workload
+from cltrace.events.workloads import BufferInput, Workload
 from cltrace.profile import DeviceFacts
 from cltrace.suite.calibration.probes import Effort, Room
 from cltrace.suite.energy import EnergyProbe, energy_probes
@@ -41,11 +41,12 @@ def probes_of(wanted: PowerSet, device: DeviceFacts) -> tuple[EnergyProbe, ...]:
     return tuple(_cases(wanted, device))
 
 
-def work_of(probes: Mapping[str, EnergyProbe], name: str, trips: int) -> Workload | Transfer:
-    """The work that a point was measured of. Raises: `UsageError` for one that the set lacks."""
-    if name not in probes:
-        raise UsageError(f"no set of this cltrace has {name!r}")
-    return probes[name].make(trips)
+def set_of(names: Sequence[str], device: DeviceFacts) -> PowerSet:
+    """The set that works of these names are of. Raises: `UsageError` where no set has them."""
+    for wanted in PowerSet:
+        if set(names) & {one.name for one in probes_of(wanted, device)}:
+            return wanted
+    raise UsageError(f"no set of this cltrace has {names[0] if names else 'nothing'!r}")
 
 
 def _cases(wanted: PowerSet, device: DeviceFacts) -> Iterator[EnergyProbe]:

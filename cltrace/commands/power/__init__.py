@@ -29,6 +29,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "import": Action("importing", "add the log of a meter to a trace"),
     "characterise": Action("characterise", "what the sensors of a device are like"),
     "calibrate": Action("calibrate", "measure what a device's work draws, for the energy model"),
+    "predict": Action("predict", "what work should draw by the energy model, beside what it drew"),
 }
 """Every action, in the order in which help lists them."""
 

@@ -3,12 +3,25 @@
 import argparse
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers, report
 from cltrace.power.calibration import QUICK, Pace, PowerCalibration
-from cltrace.power.points import PowerPoints, write_points
-from cltrace.power.works import PowerSet, probes_of
+from cltrace.power.model.evaluation import examples_of, transfers_of
+from cltrace.power.model.fitting import IDLE, MODEL, Example, fitted
+from cltrace.power.points import PowerPoints, read_points, write_points
+from cltrace.power.works import PowerSet, probes_of, set_of
+from cltrace.profile import (
+    DeviceProfile,
+    Parameter,
+    file_name,
+    load_profile,
+    profile_directories,
+    profile_for,
+    write_profile,
+)
 
 _WITHOUT_S = 2.0
 
@@ -26,17 +39,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="0.6 s each instead of 3: for trying out"
     )
-    parser.add_argument(
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
         "--measure-only", metavar="FILE", type=Path, help="measure, and leave fitting to --from"
+    )
+    either.add_argument(
+        "--from",
+        dest="measured",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="fit to what --measure-only wrote, on any machine (repeatable)",
+    )
+    parser.add_argument(
+        "--profile", metavar="PROFILE", help="add the energies to this one (default: the device's)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="the profile (default: your own)"
     )
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Measure."""
-    found = _measured(arguments)
-    write_points(found, arguments.measure_only)
-    sys.stderr.write(f"cltrace: wrote {arguments.measure_only}: {len(found.points)} points\n")
+    """Measure, or read what was measured; fit, and write a profile."""
+    if arguments.measured:
+        found = [read_points(path) for path in arguments.measured]
+    else:
+        found = [_measured(arguments)]
+    if arguments.measure_only is not None:
+        write_points(found[0], arguments.measure_only)
+        _say(f"wrote {arguments.measure_only}: {len(found[0].points)} points")
+        return 0
+    wanted: str | None = arguments.profile
+    profile = load_profile(wanted) if wanted else profile_for(found[0].device)
+    target: Path = arguments.output or _own(profile)
+    write_profile(_with_energies(profile, found), target)
+    _say(f"wrote {target}; next: cltrace power predict TRACE --profile {target}")
     return 0
+
+
+def _with_energies(profile: DeviceProfile, found: Sequence[PowerPoints]) -> DeviceProfile:
+    examples: list[Example] = []
+    more: dict[str, Parameter] = {}
+    idle_w = found[0].idle_w
+    for points in found:
+        name = set_of([one.name for one in points.points], points.device)
+        some, refused = examples_of(points, name, profile)
+        examples += some
+        for text in refused:
+            _say(f"left out: {text}")
+        if name is PowerSet.CALIBRATION:
+            idle_w = points.idle_w
+            for key, energy in transfers_of(points).items():
+                more[key] = Parameter(energy, "J/B", 0.0, "transfers")
+            if points.without_w is not None:
+                more[f"{IDLE} without a context"] = Parameter(points.without_w, "W", 0.0, "rest")
+    model = fitted(examples, idle_w)
+    parameters = {**profile.parameters, MODEL: {**model.parameters(), **more}}
+    return replace(profile, parameters=parameters)
+
+
+def _own(profile: DeviceProfile) -> Path:
+    return profile_directories()[0] / f"{file_name(profile.device.name)}.json"
 
 
 def _measured(arguments: argparse.Namespace) -> PowerPoints:
@@ -56,5 +120,9 @@ def _measured(arguments: argparse.Namespace) -> PowerPoints:
             run.run(probes, lambda name, done, total: report(f"{done}/{total} {name}"))
     report("")
     for note in run.notes:
-        sys.stderr.write(f"cltrace: {note}\n")
+        _say(note)
     return run.points(meter.channels(), without_ns)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"cltrace: {text}\n")

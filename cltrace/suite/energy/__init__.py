@@ -11,9 +11,9 @@ from cltrace.suite.calibration.probes import Room
 from cltrace.suite.energy.memory import memory_probes
 from cltrace.suite.energy.operations import operand_probes, operation_probes, unit_probes
 from cltrace.suite.energy.probes import EnergyProbe, Group
-from cltrace.suite.energy.transfers import launch_probes, transfer_probes
+from cltrace.suite.energy.transfers import TRANSFER_BYTES, launch_probes, transfer_probes
 
-__all__ = ["EnergyProbe", "Group", "energy_probes"]
+__all__ = ["TRANSFER_BYTES", "EnergyProbe", "Group", "energy_probes"]
 
 
 def energy_probes(room: Room) -> Iterator[EnergyProbe]:

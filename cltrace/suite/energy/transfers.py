@@ -10,12 +10,12 @@ from cltrace.suite.energy.probes import EnergyProbe, Group
 _NOTHING: Final = (
     "__kernel void nothing(__global int *out) { if (get_global_id(0) == 0) out[0] = 1; }"
 )
-_BYTES: Final = 64 << 20
+TRANSFER_BYTES: Final = 64 << 20
 
 
 def transfer_probes(room: Room) -> Iterator[EnergyProbe]:
     """Both ways, from memory as programs have it and from pinned memory."""
-    size = min(_BYTES, room.most_buffer_bytes)
+    size = min(TRANSFER_BYTES, room.most_buffer_bytes)
     for memory in (HostMemory.PAGEABLE, HostMemory.PINNED):
         for direction in Direction:
             transfer = Transfer(direction, memory, size)
