@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.text import Text
 
 from cltrace.report.document import Chart, ChartRow, RowKind
@@ -20,6 +21,7 @@ _STYLES: Final = {
     RowKind.QUEUE: "bold",
     RowKind.KERNEL: "green",
     RowKind.TRANSFER: "magenta",
+    RowKind.POWER: "yellow",
 }
 _TICK_EVERY: Final = 16
 _UNITS: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -29,8 +31,23 @@ def shares(chart: Chart, row: ChartRow, parts: int) -> list[float]:
     """The share of each of `parts` equal parts of a chart's time in which a row was busy."""
     edges = np.linspace(chart.begin_ns, max(chart.end_ns, chart.begin_ns + 1), parts + 1)
     whole = np.round(edges).astype(np.int64)
+    if row.height is not None:
+        return _mean_heights(row, row.height, edges)
     covered = covered_ns(Intervals(row.start_ns, row.end_ns), whole[:-1], whole[1:])
     found: list[float] = (covered / np.maximum(np.diff(whole), 1)).tolist()
+    return found
+
+
+def _mean_heights(
+    row: ChartRow, height: NDArray[np.float64], edges: NDArray[np.float64]
+) -> list[float]:
+    """The mean height of a row in each part; what no interval covers has none."""
+    if not len(height):
+        return [0.0] * (len(edges) - 1)
+    at = np.stack([row.start_ns, row.end_ns], axis=1).ravel().astype(np.float64)
+    gained = height * (row.end_ns - row.start_ns)
+    until = np.cumsum(np.stack([np.zeros(len(gained)), gained], axis=1).ravel())
+    found: list[float] = (np.diff(np.interp(edges, at, until)) / np.diff(edges)).tolist()
     return found
 
 

@@ -70,13 +70,15 @@ class RowKind(StrEnum):
     QUEUE = "queue"
     KERNEL = "kernel"
     TRANSFER = "transfer"
+    POWER = "power"
 
 
 @dataclass(frozen=True, slots=True)
 class ChartRow:
     """A row of a chart: when something went on. The intervals are disjoint and ascend; ns.
 
-    `depth` is how far the row belongs to those above it.
+    `depth` is how far the row belongs to those above it. `height` is how high each interval is, from 0
+    to 1; None for rows of which all are 1.
     """
 
     label: str
@@ -84,6 +86,7 @@ class ChartRow:
     depth: int
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
+    height: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from cltrace.report.quantities import more_note, shown
 _COMPONENTS: Final = ("GPU", "CPU")
 _DISAGREE: Final = 0.02
 _UNATTRIBUTED: Final = 0.02
-_LOW_COVERAGE: Final = 0.98
+_ROUNDING: Final = 1e-9
 
 
 def energy_facts(found: TraceEnergy) -> Iterator[Fact]:
@@ -156,6 +156,11 @@ def _unresolved_note(lines: Sequence[EnergyLine]) -> str:
     return "unresolved: " + "; ".join(sorted(reasons)) if reasons else ""
 
 
+def _whole(part_j: float, of_j: float) -> float:
+    """A part of a sum; 0 where it is what rounding leaves."""
+    return part_j if abs(part_j) > _ROUNDING * of_j else 0.0
+
+
 def _balance_row(source: Source) -> tuple[Value, ...]:
     found = source.attribution
     if found is None:
@@ -169,7 +174,7 @@ def _balance_row(source: Source) -> tuple[Value, ...]:
         balance.transfers_j,
         balance.tail_j,
         balance.idle_j,
-        balance.unattributed_j,
+        _whole(balance.unattributed_j, balance.measured_j),
         balance.idle_w,
         balance.context_w or None,
         round(found.alignment.response.delay_s, 5) if found.alignment.is_found else None,

@@ -1,6 +1,6 @@
 """The timeline of a trace: a chart, and what follows from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cltrace.errors import UsageError
 from cltrace.report import header
@@ -9,6 +9,7 @@ from cltrace.report.clocks import clock_table, fault_table
 from cltrace.report.critical_path import path_table, slack_table
 from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
 from cltrace.report.gantt import gantt
+from cltrace.report.power_rows import power_rows
 from cltrace.report.quantities import counted, time_text
 from cltrace.timeline.activity import Activity, within
 from cltrace.timeline.analysis import Analysis
@@ -37,6 +38,8 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
     steps = clipped(analysis.path, begin_ns, end_ns)
     top = len(whole.commands) if options.top is None else options.top
     chart = gantt(activity, begin_ns, end_ns, kernel=options.kernel, top=top)
+    if options.kernel is None and chart.rows:
+        chart = replace(chart, rows=[*chart.rows, *power_rows(trace, whole)])
     tables = [
         _busy_table(activity),
         _idle_table(activity),

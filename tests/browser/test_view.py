@@ -256,6 +256,16 @@ def test_memory_over_time_and_clock_quality_are_shown(open_page: Open) -> None:
     assert "kernel sources" in opened.page.inner_text("#panel-file")
 
 
+def test_power_over_time_and_joules_are_shown(open_page: Open) -> None:
+    opened = open_page(which="made")
+    opened.page.click("#tab-energy")
+    opened.page.locator("#panel-energy .tabulator-cell >> nth=0").wait_for()
+    captions = opened.page.locator("#panel-energy figcaption").all_inner_texts()
+    assert "a meter: at most 40 W" in captions
+    assert opened.page.locator("#panel-energy canvas").count() == 2
+    assert "unresolved" in opened.page.inner_text("#panel-energy")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_follow_the_system_and_a_button_changes_them(open_page: Open, scheme: str) -> None:
     opened = open_page(dark=scheme)

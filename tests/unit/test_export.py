@@ -367,3 +367,14 @@ def test_lanes_of_calls_nest_or_are_apart(spans: list[tuple[int, int]]) -> None:
     for one in np.unique(lane):
         here = lane == one
         assert not partial_overlaps(list(zip(begin[here], end[here], strict=True)))
+
+
+def test_power_is_a_counter_in_every_viewer(make_trace: MakeTrace, run: Runner) -> None:
+    """The made-up meter is at 40 W in 25 readings, 2 ms apart; the counter beside it at 40 W too."""
+    path = make_trace()
+    events = json.loads(export(run, path, "x.json").read_text())["traceEvents"]
+    watts = [one["args"]["W"] for one in events if one["ph"] == "C" and "W" in one["args"]]
+    assert watts.count(40.0) == 25 + 4
+    assert watts.count(0.0) == 2
+    shown = run("timeline", path).stdout
+    assert "to 40 W" in shown

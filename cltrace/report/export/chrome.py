@@ -22,6 +22,7 @@ from cltrace.report.export.tracks import (
     memory_levels,
     viewer_pids,
 )
+from cltrace.report.power_levels import power_levels
 from cltrace.report.text import plain
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import read_activity
@@ -58,6 +59,16 @@ def _events(trace: Trace) -> Iterator[str]:
             yield (
                 f'{{"ph":"C","name":"device memory","pid":{pid},"ts":{_us(time_ns)},'
                 f'"args":{{"bytes":{size}}}}}'
+            )
+    first = min(pids.values(), default=0)
+    for power in power_levels(trace, activity):
+        name = json.dumps(plain(power.label))
+        for time_ns, milliwatts in zip(
+            power.time_ns.tolist(), power.power_mw.tolist(), strict=True
+        ):
+            yield (
+                f'{{"ph":"C","name":{name},"pid":{first},"ts":{_us(time_ns)},'
+                f'"args":{{"W":{milliwatts / 1000}}}}}'
             )
 
 

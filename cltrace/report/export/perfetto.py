@@ -23,6 +23,7 @@ from cltrace.report.export.perfetto_source import (
     descriptors,
     memory_uuid,
     new_packet,
+    power_uuid,
     thread_uuid,
 )
 from cltrace.report.export.protobuf import numbers, tag, varint, within
@@ -33,6 +34,7 @@ from cltrace.report.export.tracks import (
     memory_levels,
     viewer_pids,
 )
+from cltrace.report.power_levels import power_levels
 from cltrace.report.text import plain
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.dependencies import host_waits
@@ -77,6 +79,7 @@ def _source(trace: Trace) -> Source:
         host_slices(activity),
         device_slices(activity),
         memory_levels(trace, activity),
+        power_levels(trace, activity),
         pids,
         max(origins[min(origins)], 0) if origins else 0,
     )
@@ -93,6 +96,7 @@ def _packets(pb: Any, source: Source) -> Iterator[bytes]:
     yield from _host_packets(pb, source, interned)
     yield from _device_packets(pb, source, interned)
     yield from _memory_packets(pb, source)
+    yield from _power_packets(pb, source)
 
 
 def _host_packets(pb: Any, source: Source, interned: Interned) -> Iterator[bytes]:
@@ -261,5 +265,17 @@ def _memory_packets(pb: Any, source: Source) -> Iterator[bytes]:
         event.track_uuid = memory_uuid(level.process)
         for time_ns, size in zip(level.time_ns.tolist(), level.live_bytes.tolist(), strict=True):
             event.counter_value = size
+            stamp = tag(_TIMESTAMP) + varint(max(source.base_ns + time_ns, 0))
+            yield head + stamp + within(_TRACK_EVENT, event.SerializeToString())
+
+
+def _power_packets(pb: Any, source: Source) -> Iterator[bytes]:
+    head = _event_head(pb)
+    for number, level in enumerate(source.power):
+        event = pb.TrackEvent()
+        event.type = pb.TrackEvent.TYPE_COUNTER
+        event.track_uuid = power_uuid(number)
+        for time_ns, power in zip(level.time_ns.tolist(), level.power_mw.tolist(), strict=True):
+            event.double_counter_value = power / 1000
             stamp = tag(_TIMESTAMP) + varint(max(source.base_ns + time_ns, 0))
             yield head + stamp + within(_TRACK_EVENT, event.SerializeToString())

@@ -14,6 +14,7 @@ from cltrace.report.export.tracks import (
     api_name,
     command_name,
 )
+from cltrace.report.power_levels import PowerLevel
 from cltrace.report.text import plain
 from cltrace.timeline.activity import Activity
 from cltrace.trace.reader import Trace
@@ -33,6 +34,7 @@ class Source:
     host: HostSlices
     device: DeviceSlices
     memory: list[MemoryLevel]
+    power: list[PowerLevel]
     pids: dict[int, int]
     base_ns: int
     """What to add to times of the axis: the first host's clock when the trace began."""
@@ -139,6 +141,12 @@ def descriptors(pb: Any, source: Source) -> Iterator[Any]:
         track.name = "device memory"
         track.counter.unit = pb.CounterDescriptor.UNIT_SIZE_BYTES
         yield packet
+    for number, power in enumerate(source.power):
+        packet = new_packet(pb)
+        packet.track_descriptor.uuid = power_uuid(number)
+        packet.track_descriptor.name = plain(power.label)
+        packet.track_descriptor.counter.unit_name = "W"
+        yield packet
     packet = new_packet(pb)
     for device, name in sorted(names.devices.items()):
         packet.gpu_info.gpus.add(name=plain(name), model=f"device {device}")
@@ -160,6 +168,11 @@ def process_uuid(process: int) -> int:
 def memory_uuid(process: int) -> int:
     """The number of the track of the memory counter of a process."""
     return 2_000_000 + process
+
+
+def power_uuid(number: int) -> int:
+    """The number of the track of a power channel, by its place among them."""
+    return 3_000_000 + number
 
 
 def thread_uuid(thread: int, lane: int) -> int:

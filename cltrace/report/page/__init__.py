@@ -9,7 +9,7 @@ import numpy as np
 from cltrace.events.kinds import StampFault, fault_name
 from cltrace.events.statuses import status_name
 from cltrace.report.charts import shares
-from cltrace.report.document import Chart, ChartRow, RowKind
+from cltrace.report.document import Chart, ChartRow, RowKind, Unit
 from cltrace.report.page.assembly import page_text
 from cltrace.report.page.columns import Packed, packed
 from cltrace.report.page.compose import scene_of
@@ -100,7 +100,7 @@ def _scene_values(scene: Scene) -> dict[str, object]:
         "sites": scene.sites,
         "launches": scene.launches,
         "processes": scene.processes,
-        "memory": [_level_values(one) for one in scene.memory],
+        "levels": [_level_values(one) for one in scene.levels],
         "merged_below_ns": scene.merged_below_ns,
         "statuses": {
             one: status_name(one) for one in np.unique(scene.slices.status).tolist() if one
@@ -120,9 +120,10 @@ def _totals(scene: Scene) -> list[float]:
 def _level_values(level: Level) -> dict[str, object]:
     return {
         "label": level.label,
+        "unit": level.unit.value,
         "process": level.process,
         "time_ns": level.time_ns.tolist(),
-        "value": level.value.tolist(),
+        "value": (level.value / 1000 if level.unit is Unit.WATTS else level.value).tolist(),
     }
 
 

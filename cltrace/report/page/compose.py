@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cltrace.report.document import Unit
 from cltrace.report.export.launches import Shape, read_launches
 from cltrace.report.export.tracks import device_slices, host_slices, memory_levels
 from cltrace.report.page.linking import Row, links_of, numbered_commands
@@ -11,6 +12,7 @@ from cltrace.report.page.naming import Naming
 from cltrace.report.page.rows import device_rows, host_rows, path_row, places, region_rows
 from cltrace.report.page.scene import NONE, Level, Scene, Track, TrackKind, joined
 from cltrace.report.page.thinning import cut, merged, resolution_ns, thinned
+from cltrace.report.power_levels import power_levels
 from cltrace.report.text import plain, short_place
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
@@ -50,7 +52,7 @@ def scene_of(
         sites=("", *(short_place(plain(activity.names.sites[one]), home) for one in sites)),
         launches=launches,
         processes={one: plain(text) for one, text in activity.names.processes.items()},
-        memory=_memory(analysis, begin_ns, end_ns),
+        levels=(*_memory(analysis, begin_ns, end_ns), *_power(analysis, begin_ns, end_ns)),
         merged_below_ns=resolution,
     )
 
@@ -125,5 +127,14 @@ def _memory(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[Level, ...]
     for level in memory_levels(analysis.trace, analysis.activity):
         name = f", {plain(processes.get(level.process, ''))}" if several else ""
         part = cut(level.time_ns, level.live_bytes, begin_ns, end_ns)
-        found.append(Level(f"device memory{name}", level.process, *thinned(*part)))
+        found.append(Level(f"device memory{name}", Unit.BYTES, level.process, *thinned(*part)))
+    return tuple(found)
+
+
+def _power(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[Level, ...]:
+    """What power sensors read, between two times. They are of no process."""
+    found = []
+    for level in power_levels(analysis.trace, analysis.activity):
+        part = cut(level.time_ns, level.power_mw, begin_ns, end_ns)
+        found.append(Level(plain(level.label), Unit.WATTS, 0, *thinned(*part)))
     return tuple(found)

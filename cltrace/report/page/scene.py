@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from cltrace.report.document import Unit
 from cltrace.timeline.points import Int64s
 
 NONE: Final = -1
@@ -123,9 +124,13 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A quantity over time: `value` from each time on. Shape (n,); ns on the trace's axis."""
+    """A quantity over time: `value` from each time on. Shape (n,); ns on the trace's axis.
+
+    `unit` is bytes or watts; watts are given in thousandths.
+    """
 
     label: str
+    unit: Unit
     process: int
     time_ns: Int64s
     value: Int64s
@@ -149,5 +154,5 @@ class Scene:
     launches: tuple[str, ...]
     processes: dict[int, str]
     links: Links
-    memory: tuple[Level, ...]
+    levels: tuple[Level, ...]
     merged_below_ns: int

@@ -1,7 +1,7 @@
 // Charts of uPlot's: histograms, quantities over time, and how busy the devices were over the whole trace.
 
 import { element } from "./elements.js";
-import { bytesText, countText, timeText } from "./format.js";
+import { bytesText, countText, shown, timeText } from "./format.js";
 
 const FONT = "11px system-ui, sans-serif";
 const HEIGHT = 210;
@@ -74,13 +74,15 @@ function told(plot, textAt) {
   plot.root.title = idx === null || idx === undefined ? "" : textAt(idx);
 }
 
-/** A quantity in bytes over time, in steps. */
-export function levelChart(holder, { label, time_ns: times, value: values }, endNs, colours) {
+/** A quantity over time, in steps: bytes or watts. */
+export function levelChart(holder, { label, unit, time_ns: times, value: values }, endNs, colours) {
+  const textOf = (value) => shown(value, unit);
+  const scale = unit === "bytes" ? { size: 68, incrs: POWERS_OF_2 } : { size: 68 };
   const spot = element("div", { className: "chart", role: "img" });
   const highest = values.reduce((one, other) => Math.max(one, other), 0);
   const [allTimes, allValues] = [[...times, Math.max(endNs, times.at(-1) ?? endNs)], [...values, values.at(-1) ?? 0]];
-  spot.setAttribute("aria-label", `${label}: at most ${bytesText(highest)}`);
-  holder.append(element("figure", {}, element("figcaption", {}, `${label}: at most ${bytesText(highest)}`), spot));
+  spot.setAttribute("aria-label", `${label}: at most ${textOf(highest)}`);
+  holder.append(element("figure", {}, element("figcaption", {}, `${label}: at most ${textOf(highest)}`), spot));
   const chart = new uPlot(
     {
       width: Math.max(spot.clientWidth, 200),
@@ -88,7 +90,7 @@ export function levelChart(holder, { label, time_ns: times, value: values }, end
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: (_, __, high) => [0, high * 1.08 || 1] } },
-      axes: [axis(colours, timeText), axis(colours, bytesText, { size: 68, incrs: POWERS_OF_2 })],
+      axes: [axis(colours, timeText), axis(colours, textOf, scale)],
       series: [
         {},
         {
@@ -99,7 +101,7 @@ export function levelChart(holder, { label, time_ns: times, value: values }, end
           points: { show: false },
         },
       ],
-      hooks: { setCursor: [(plot) => told(plot, (at) => `${timeText(allTimes[at])}: ${bytesText(allValues[at])}`)] },
+      hooks: { setCursor: [(plot) => told(plot, (at) => `${timeText(allTimes[at])}: ${textOf(allValues[at])}`)] },
     },
     [allTimes, allValues],
     spot,

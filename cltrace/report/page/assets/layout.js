@@ -8,7 +8,7 @@ const MOST_OPEN_ROWS = 12;
 
 /** Tracks and counters in the order in which they are shown, each with its process's name where it begins. */
 function ordered(model) {
-  const { tracks, memory, processes } = model.scene;
+  const { tracks, levels: all, processes } = model.scene;
   const items = [];
   let row = 0;
   const lanes = tracks.map((track, number) => {
@@ -17,9 +17,9 @@ function ordered(model) {
     return { kind: track.kind, label: track.label, process: track.process, track: number, rows };
   });
   const several = Object.keys(processes).length > 1;
-  for (const process of new Set([0, ...lanes.map((lane) => lane.process), ...memory.map((level) => level.process)])) {
+  for (const process of new Set([0, ...lanes.map((lane) => lane.process), ...all.map((level) => level.process)])) {
     const own = lanes.filter((lane) => lane.process === process && (lane.rows.length || lane.kind === "queue"));
-    const levels = memory
+    const levels = all
       .filter((level) => level.process === process)
       .map((level) => ({ kind: "counter", label: level.label, process, level, rows: [] }));
     if (several && process && own.length + levels.length) {

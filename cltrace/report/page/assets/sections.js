@@ -30,12 +30,16 @@ export function fillSection(panel, section, page) {
       showHistograms(below, charts, firstOf(page.report.histograms, section.key), page);
     }
   }
-  if (section.key === "memory") {
-    for (const level of page.scene.memory) charts.push(levelChart(panel, level, page.scene.end_ns, page.colours));
+  const unit = UNIT_OF_SECTION[section.key];
+  for (const level of page.scene.levels.filter((one) => one.unit === unit)) {
+    charts.push(levelChart(panel, level, page.scene.end_ns, page.colours));
   }
   if (!panel.childElementCount) panel.append(element("p", { className: "note" }, "there is nothing here"));
   return charts;
 }
+
+/** Whose levels over time a section shows. */
+const UNIT_OF_SECTION = { memory: "bytes", energy: "w" };
 
 const firstOf = (histograms, section) => histograms.find((one) => one.section === section).name;
 
