@@ -1,7 +1,9 @@
 """`cltrace summary`: what a trace says, at a glance."""
 
 import argparse
+import contextlib
 from dataclasses import replace
+from pathlib import Path
 
 from cltrace.commands.argument_types import add_stretch_arguments, check_stretch, natural
 from cltrace.commands.printing import add_format_argument, print_document
@@ -48,6 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="",
         help="what kernels should take too, by the device's own profile or another",
     )
+    parser.add_argument(
+        "--energy-from",
+        metavar="TRACE",
+        type=Path,
+        action="append",
+        default=[],
+        help="kernels whose energy is unresolved here, from a trace in which they ran alone (repeatable)",
+    )
     parser.add_argument("--failed", action="store_true", help="only the calls that failed")
     add_format_argument(parser)
 
@@ -55,14 +65,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print the summary of a trace."""
     check_stretch(arguments.from_ns, arguments.to_ns)
-    options = SummaryOptions(
-        by=arguments.by,
-        sort=arguments.sort,
-        top=arguments.top or None,
-        selection=Selection(arguments.kernel, arguments.from_ns, arguments.to_ns),
-        only_failures=arguments.failed,
-    )
-    with opened(arguments.trace) as trace:
+    with opened(arguments.trace) as trace, contextlib.ExitStack() as others:
+        options = SummaryOptions(
+            by=arguments.by,
+            sort=arguments.sort,
+            top=arguments.top or None,
+            selection=Selection(arguments.kernel, arguments.from_ns, arguments.to_ns),
+            only_failures=arguments.failed,
+            alone=tuple(others.enter_context(opened(one)) for one in arguments.energy_from),
+        )
         document = summary(trace, options)
         if arguments.predict is not None:
             document = _with_predictions(document, trace, arguments.predict, options.top)

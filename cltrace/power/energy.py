@@ -1,7 +1,7 @@
 """The energy of a trace: what each sensor tells, of which commands, and how sensors agree."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -74,13 +74,16 @@ class TraceEnergy:
     """The energy of a trace. `sources` may be added up, `parts` are inside of one of them.
 
     `failures` are readers that read nothing, or not to the end: which, and why. `unresolved` are
-    classes of commands that no sensor serves.
+    classes of commands that no sensor serves. `calibrated` are lines measured in other traces, by kernel,
+    global size and device.
     """
 
     sources: tuple[Source, ...]
     parts: tuple[Source, ...]
     failures: tuple[str, ...]
     unserved: tuple[Load, ...]
+    device_names: Mapping[int, str]
+    calibrated: Mapping[tuple[str, str, str], EnergyLine] = field(default_factory=dict)
 
     @property
     def lines(self) -> tuple[EnergyLine, ...]:
@@ -102,7 +105,42 @@ class TraceEnergy:
             )
             for one in self.unserved
         ]
-        return tuple(sorted(lines, key=lambda line: -(line.energy_j or 0.0)))
+        filled = [self._calibrated(line) for line in lines]
+        return tuple(sorted(filled, key=lambda line: -(line.energy_j or 0.0)))
+
+    def _calibrated(self, line: EnergyLine) -> EnergyLine:
+        """An unresolved line as it was measured elsewhere, if it was."""
+        load = line.load
+        key = (load.name, load.size, self.device_names.get(load.device, ""))
+        other = self.calibrated.get(key)
+        if line.tier is not Tier.UNRESOLVED or other is None or not len(other.load):
+            return line
+        share = len(load) / len(other.load)
+        return replace(
+            line,
+            tier=Tier.CALIBRATED,
+            why="",
+            energy_j=(other.energy_j or 0.0) * share,
+            within_j=(other.within_j or 0.0) * share,
+            dynamic_j=(other.dynamic_j or 0.0) * share,
+            dynamic_within_j=(other.dynamic_within_j or 0.0) * share,
+        )
+
+
+def with_calibrated(found: TraceEnergy, alone: Sequence[TraceEnergy]) -> TraceEnergy:
+    """The same with kernels that are unresolved as they were measured directly in other traces.
+
+    A kernel of the same name and global size on a device of the same name is taken to draw what it drew
+    where it ran for long by itself.
+    """
+    known: dict[tuple[str, str, str], EnergyLine] = {}
+    for one in alone:
+        names = one.device_names
+        for line in one.lines:
+            if line.tier is Tier.DIRECT:
+                key = (line.load.name, line.load.size, names.get(line.load.device, ""))
+                known[key] = line
+    return replace(found, calibrated=known)
 
 
 def has_power(trace: Trace) -> bool:
@@ -136,6 +174,7 @@ def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
         tuple(source for source, is_top in found if not is_top),
         tuple(_failures(trace)),
         loads(activity, sizes, rest) if rest else (),
+        {number: device.name for device in devices for number in device.ids},
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from cltrace.power.model import GROUPS, EnergyModel, group_of
 from cltrace.power.model.evaluation import Judged
 from cltrace.power.model.traces import ModelledLine
+from cltrace.power.results import Tier
 from cltrace.profile import DeviceProfile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.quantities import more_note, shown
@@ -102,7 +103,7 @@ def _modelled_row(one: ModelledLine) -> tuple[Value, ...]:
         len(load),
         line.energy_j,
         line.within_j,
-        str(line.tier),
+        str(Tier.MODELLED if line.energy_j is None and one.energy_j is not None else line.tier),
         one.energy_j,
         _short(one.quotient),
         line.power_w,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from cltrace.power.energy import energy_of, has_power
+from cltrace.power.energy import energy_of, has_power, with_calibrated
 from cltrace.report import header
 from cltrace.report.activity import (
     first_launch_table,
@@ -32,6 +32,8 @@ class SummaryOptions:
     top: int | None = 10
     selection: Selection = field(default_factory=Selection)
     only_failures: bool = False
+    alone: tuple[Trace, ...] = ()
+    """Traces in which kernels ran by themselves: what is unresolved here is taken from them."""
     is_brief: bool = False
     """Kernels and transfers only: what `run` ends with."""
 
@@ -45,7 +47,7 @@ def summary(trace: Trace, options: SummaryOptions) -> Document:
     facts = header.facts(trace)
     notes = _notes(trace, options)
     if options.by == "kernel" and not options.only_failures and has_power(trace):
-        energy = energy_of(trace)
+        energy = with_calibrated(energy_of(trace), [energy_of(one) for one in options.alone])
         facts += energy_facts(energy)
         tables += [energy_table(energy, options.top), balance_table(energy)]
         notes += energy_notes(energy)
