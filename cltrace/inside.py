@@ -110,7 +110,8 @@ class Tracing:
         session.leave("stop")
         recording.end(begun, None, None)
         if self._sampler is not None:
-            self._sampler.follow(_POWER_TAIL_S)
+            with contextlib.suppress(KeyboardInterrupt):
+                self._sampler.follow(_POWER_TAIL_S)
             self._sampler.stop()
         finalise(begun.parts, begun.path)
         recording.discard_parts(begun.parts)

@@ -45,8 +45,10 @@ class PowerBeside:
 
         rank = rank_of(self._environment)
         job = job_of(self._environment, os.getppid())
-        self._sampler = sampler_for(self._parts, self._readers, rank, job)
-        self._sampler.start()
+        # The command runs: whatever fails here must not end what waits for it.
+        with contextlib.suppress(Exception):
+            self._sampler = sampler_for(self._parts, self._readers, rank, job)
+            self._sampler.start()
 
     def stop(self, tail_s: float = 0.0) -> list[str]:
         """Read for `tail_s` more and end. Returns what the user should know of it."""

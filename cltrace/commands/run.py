@@ -135,10 +135,14 @@ def _after(
     say = _Speaker(is_quiet=arguments.quiet)
     traced = _Traced(has_trace=False, has_calls=False)
     try:
-        recording.end(
-            begun, max(returned, 0) if returned >= 0 else None, -returned if returned < 0 else None
-        )
-        say.lines(power.stop(arguments.power_tail if returned >= 0 else 0.0))
+        try:
+            recording.end(
+                begun,
+                max(returned, 0) if returned >= 0 else None,
+                -returned if returned < 0 else None,
+            )
+        finally:
+            say.lines(power.stop(arguments.power_tail if returned >= 0 else 0.0))
         traced = _finish(begun, arguments, say)
     except CltraceError as error:
         say.error(f"{error}; the parts are kept: `cltrace recover {begun.path}` finishes the trace")
@@ -175,8 +179,11 @@ def _finish(begun: Recording, arguments: argparse.Namespace, say: "_Speaker") ->
     with Trace(begun.path) as trace:
         has_calls = bool(trace.rows("SELECT count(*) FROM v_api_rollup")[0][0])
         if has_calls and not arguments.no_summary and not arguments.quiet:
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                _print_summary(trace, color=arguments.color)
+            try:
+                with contextlib.suppress(OSError, ValueError, AttributeError):
+                    _print_summary(trace, color=arguments.color)
+            except CltraceError as error:
+                say.error(f"the summary cannot be made: {error}")
             say.line("")
         why_nothing = "" if has_calls else _why_nothing(trace, has_python=has_python)
     if why_nothing:

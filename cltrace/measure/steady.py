@@ -17,6 +17,7 @@ from cltrace.measure.transfers import prepared_transfer
 _BATCH_S: Final = 0.02
 _BATCHES_AHEAD: Final = 2
 _SAMPLED: Final = 32
+_SLICE_NS: Final = 3_000_000
 _S_NS: Final = 1_000_000_000
 
 
@@ -68,11 +69,19 @@ def switched(bench: Bench, work: Workload) -> Iterator[Callable[[float], tuple[i
     """What keeps the device busy for so many seconds, and returns when, in the host's time."""
     with bench.prepared(work) as enqueue:
         enqueue().wait()
+        taken_ns = _device_ns(enqueue())
 
         def on(seconds: float) -> tuple[int, int]:
             begin_ns = time.perf_counter_ns()
-            done = _by_device(enqueue, bench.queue, 0.0, seconds)
-            return begin_ns, done.end_host_ns
+            until_ns = begin_ns + int(seconds * _S_NS)
+            each_ns = max(taken_ns, 1_000.0)
+            while (now_ns := time.perf_counter_ns()) < until_ns:
+                # No more than what is left, and little at once: it is to end when it should.
+                left = int(min(until_ns - now_ns, _SLICE_NS) / each_ns)
+                for _ in range(max(left, 1)):
+                    enqueue()
+                bench.queue.finish()
+            return begin_ns, time.perf_counter_ns()
 
         yield on
 

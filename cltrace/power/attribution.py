@@ -8,7 +8,7 @@ is theirs. What is left is told as unattributed. The linear form of Lang and Rü
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from cltrace.power.alignment import Alignment, aligned, strongest
 from cltrace.power.busy import Busy, Response
 from cltrace.power.design import FEWEST_UPDATES, Design, Situation
 from cltrace.power.loads import Load, LoadKind, alone, busy_union, shared_seconds
-from cltrace.power.merging import not_told_apart
+from cltrace.power.merging import merged, not_told_apart
 from cltrace.power.observations import Floats, Observations
 from cltrace.power.results import Attribution, Balance, EnergyLine, Tier
 from cltrace.power.solving import Solution, student
@@ -47,13 +47,12 @@ def attributed(situation: Situation) -> Attribution | None:
     if len(situation.seen) < FEWEST_UPDATES:
         return None
     alignment = _alignment(situation, [load.busy for load in situation.loads])
-    tails = (0.0, *_tails(situation))
-    while True:
-        design, solution = _explained(situation, alignment, tails)
-        merged = not_told_apart(situation.loads, solution, design.first_load)
-        if merged is None:
-            return _told(situation, alignment, design, solution)
-        situation = replace(situation, loads=merged)
+    design, solution = _explained(situation, alignment, (0.0, *_tails(situation)))
+    while (pair := not_told_apart(situation.loads, solution, design.first_load)) is not None:
+        situation = replace(situation, loads=merged(situation.loads, *pair))
+        design = design.merged(*pair)
+        solution = design.solved(situation.seen, situation.block)
+    return _told(situation, alignment, design, solution)
 
 
 def _explained(
@@ -111,11 +110,11 @@ def _told(
     shared = shared_seconds(found)
     moved = _moved(situation, alignment, design, solution)
     factor = student(solution.freedom)
-    lines, direct_j = [], 0.0
+    lines, direct_j = [], dict.fromkeys(LoadKind, 0.0)
     for place in range(len(found)):
         part = _Part(situation, design, solution, alignment.response, place)
         extra_j, share = part.direct()
-        direct_j += extra_j
+        direct_j[found[place].kind] += extra_j
         lines.append(_line(part, shared[place], extra_j, share, factor, moved[place]))
     balance = _balance(situation, design, solution, direct_j, factor)
     return Attribution(tuple(lines), balance, alignment, situation.period_s)
@@ -252,33 +251,27 @@ def _why_unresolved(part: _Part, energy_j: float, within_j: float) -> str:
 
 
 def _balance(
-    situation: Situation, design: Design, solution: Solution, direct_j: float, factor: float
+    situation: Situation,
+    design: Design,
+    solution: Solution,
+    direct_j: Mapping[LoadKind, float],
+    factor: float,
 ) -> Balance:
-    seen = situation.seen
-    value = solution.value
+    seen, value = situation.seen, solution.value
     energy = (design.matrix * value * seen.span_s[:, None]).sum(axis=0)
     loads_j = energy[design.first_load :]
     is_kernel = np.array([one.kind is LoadKind.KERNEL for one in situation.loads], np.bool_)
-    start, end = busy_union(situation.loads)
-    busy = Busy.of(start, end).mean(seen.begin_s, seen.end_s, Response())
-    static = value[0] + (
-        design.matrix[:, design.context_at] * value[design.context_at]
-        if design.context_at is not None
-        else np.zeros(len(seen))
-    )
-    static_busy_j = static * busy * seen.span_s
-    kernel_share = _kernel_share(situation)
-    measured = seen.energy_j
-    kernels = float(loads_j[is_kernel].sum()) + kernel_share * float(static_busy_j.sum()) + direct_j
-    transfers = float(loads_j[~is_kernel].sum()) + (1 - kernel_share) * float(static_busy_j.sum())
+    static_j, static_busy_j = _static_j(situation, design, solution)
+    share = _kernel_share(situation)
+    kernels = float(loads_j[is_kernel].sum()) + direct_j[LoadKind.KERNEL] + share * static_busy_j
+    transfers = float(loads_j[~is_kernel].sum()) + direct_j[LoadKind.TRANSFER]
+    transfers += (1 - share) * static_busy_j
     tail = float(energy[design.tail_at]) if design.tail_at is not None else 0.0
-    idle = float((static * seen.span_s).sum() - static_busy_j.sum())
-    first, last = (seen.power_w[[0, -1]] * situation.period_s / 2).tolist()
-    edges = math.hypot(first, last)
-    noise = float(np.sqrt(((seen.sigma_w * seen.span_s) ** 2).sum()))
+    idle = static_j - static_busy_j
+    measured = seen.energy_j
     return Balance(
         measured_j=measured,
-        measured_within_j=float(np.hypot(edges, 2 * noise)),
+        measured_within_j=_measured_within_j(situation),
         covered_s=float(seen.span_s.sum()),
         kernels_j=kernels,
         transfers_j=transfers,
@@ -290,6 +283,25 @@ def _balance(
         context_w=float(value[design.context_at]) if design.context_at is not None else 0.0,
         tail_s=design.tail_s,
     )
+
+
+def _static_j(situation: Situation, design: Design, solution: Solution) -> tuple[float, float]:
+    """What was drawn at rest, and the part of it while something ran."""
+    seen, value = situation.seen, solution.value
+    start, end = busy_union(situation.loads)
+    busy = Busy.of(start, end).mean(seen.begin_s, seen.end_s, Response())
+    static = np.full(len(seen), value[0])
+    if design.context_at is not None:
+        static += design.matrix[:, design.context_at] * value[design.context_at]
+    return float((static * seen.span_s).sum()), float((static * busy * seen.span_s).sum())
+
+
+def _measured_within_j(situation: Situation) -> float:
+    """How far off the sum of all readings may be: its ends, and the steps of the sensor."""
+    seen = situation.seen
+    first, last = (seen.power_w[[0, -1]] * situation.period_s / 2).tolist()
+    noise = math.sqrt(float(((seen.sigma_w * seen.span_s) ** 2).sum()))
+    return math.hypot(first, last, 2 * noise)
 
 
 def _kernel_share(situation: Situation) -> float:

@@ -145,6 +145,11 @@ class _Channels:
     def of(cls, metered: Sequence[Metered]) -> "_Channels":
         """The channel that is read most often, of those that are not a part of another."""
         keys = {one.channel.key for one in metered}
+        boards = {one.channel.device for one in metered if one.channel.device}
+        if len(boards) > 1:
+            raise PowerError(
+                f"sensors of {len(boards)} devices were read: say which, as --power nvml:{min(boards)}"
+            )
         whole = [one for one in metered if one.channel.inside not in keys and len(one.seen) > 1]
         if not whole:
             raise PowerError("no channel had readings: nothing could be measured")

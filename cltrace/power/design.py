@@ -1,7 +1,7 @@
 """What readings are explained by: how much of the time of each something was active."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -74,6 +74,12 @@ class Design:
         first = len(columns)
         columns += [one.mean(seen.begin_s, seen.end_s, response) for one in active]
         return cls(np.stack(columns, axis=1), context_at, tail_at, first, tail_s)
+
+    def merged(self, one: int, other: int) -> "Design":
+        """The same with two loads as one, in the place of the first; of these `one` comes first."""
+        columns = self.matrix.copy()
+        columns[:, self.first_load + one] += columns[:, self.first_load + other]
+        return replace(self, matrix=np.delete(columns, self.first_load + other, axis=1))
 
     def solved(self, seen: Observations, block: int) -> Solution:
         """The powers that explain the readings best, each weighted with the time it stands for."""

@@ -27,8 +27,18 @@ from cltrace.timeline.reading import read_activity
 from cltrace.trace.reader import Trace
 
 _S: Final = 1e-9
+_OUTSIDE_IN: Final = (
+    frozenset({Scope.WALL}),
+    frozenset({Scope.PSU}),
+    frozenset({Scope.PLATFORM}),
+    frozenset({Scope.CPU, Scope.DRAM, Scope.GPU, Scope.OTHER}),
+    frozenset(Scope),
+)
+"""Scopes from what contains all to what is contained."""
+_NEAREST: Final = (Scope.GPU, Scope.CPU, Scope.OTHER, Scope.PLATFORM, Scope.PSU, Scope.WALL)
+"""Scopes by how near they are to a device: the first that was read tells of its commands."""
 _COMPONENTS: Final[Mapping[str, str]] = {
-    Scope.GPU: "GPU", Scope.CPU: "CPU", Scope.DRAM: "CPU", Scope.CORES: "CPU", Scope.UNCORE: "CPU",
+    Scope.GPU: "GPU", Scope.CPU: "CPU", Scope.DRAM: "CPU",
 }  # fmt: skip
 
 
@@ -86,27 +96,40 @@ class TraceEnergy:
     calibrated: Mapping[tuple[str, str, str], EnergyLine] = field(default_factory=dict)
 
     @property
+    def told(self) -> tuple[Source, ...]:
+        """Every source that is a component of a machine, inside of another one or not."""
+        return (*self.sources, *self.parts)
+
+    @property
+    def total_j(self) -> float:
+        """All energy that was measured, once: what contains other components stands for them."""
+        for scope in _OUTSIDE_IN:
+            mine = [one.energy_j for one in self.sources if one.channel.scope in scope]
+            if any(mine):
+                return sum(mine)
+        return 0.0
+
+    @property
     def lines(self) -> tuple[EnergyLine, ...]:
         """The energy of every class of commands, once.
 
         It is that of what its device draws by itself if that was measured, else of what contains it.
-        Several such sources are added up.
+        Packages of a processor are added up.
         """
-        found: dict[tuple[str, ...], list[tuple[Source, EnergyLine]]] = {}
-        for source in self.sources:
-            for line in source.attribution.lines if source.attribution is not None else ():
-                load = line.load
-                key = (load.kind, load.name, load.size, str(load.device))
-                found.setdefault(key, []).append((source, line))
-        lines = [_summed(_nearest(some)) for some in found.values()]
+        lines: list[EnergyLine] = []
+        for device in dict.fromkeys(d for one in self.told for d in one.devices):
+            lines += _lines_of(device, self.told, lines)
         lines += [
-            EnergyLine(
-                one, Tier.UNRESOLVED, None, None, None, None, 0.0, 0, "no sensor of its device"
-            )
+            EnergyLine(one, Tier.UNRESOLVED, None, None, None, None, 0.0, 0, self._why(one))
             for one in self.unserved
         ]
         filled = [self._calibrated(line) for line in lines]
         return tuple(sorted(filled, key=lambda line: -(line.energy_j or 0.0)))
+
+    def _why(self, load: Load) -> str:
+        """Why nothing tells of a class."""
+        served = {number for one in self.told for device in one.devices for number in device.ids}
+        return "too few readings" if load.device in served else "no sensor of its device"
 
     def _calibrated(self, line: EnergyLine) -> EnergyLine:
         """An unresolved line as it was measured elsewhere, if it was."""
@@ -167,13 +190,15 @@ def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
         groups.setdefault(channel.alternative, []).append(channel)
     found = [(made.source(group), id(group[0]) in tops) for group in groups.values()]
     sources = tuple(source for source, is_top in found if is_top)
-    served = {number for one in sources if one.attribution for d in one.devices for number in d.ids}
+    served = {
+        number for one, _ in found if one.attribution for d in one.devices for number in d.ids
+    }
     rest = [n for device in devices for n in device.ids if n not in served]
     return TraceEnergy(
         sources,
         tuple(source for source, is_top in found if not is_top),
         tuple(_failures(trace)),
-        loads(activity, sizes, rest) if rest else (),
+        loads(activity, sizes, rest, one_of) if rest else (),
         {number: device.name for device in devices for number in device.ids},
     )
 
@@ -193,7 +218,7 @@ class _Maker:
         main, *others = sorted(group, key=_fineness)
         mine = tuple(one for one in self.devices if serves(main.channel, one))
         numbers = [number for device in mine for number in device.ids]
-        work = loads(self.activity, self.sizes, numbers) if numbers else ()
+        work = loads(self.activity, self.sizes, numbers, self.one_of) if numbers else ()
         attribution = self._attribution(main, work) if work else None
         return Source(
             channel=main.channel,
@@ -272,10 +297,27 @@ def _failures(trace: Trace) -> list[str]:
     return said
 
 
-def _nearest(some: Sequence[tuple[Source, EnergyLine]]) -> list[EnergyLine]:
-    """Of the sources of a class those that measure its device alone, if there are such."""
-    near = [line for source, line in some if source.component in {"GPU", "CPU"}]
-    return near or [some[0][1]]
+def _lines_of(
+    device: Device, told: Sequence[Source], known: Sequence[EnergyLine]
+) -> list[EnergyLine]:
+    """The lines of a device's commands by the sources that are nearest to it."""
+    mine = [one for one in told if device in one.devices and one.attribution is not None]
+    near = next(
+        (
+            some
+            for scope in _NEAREST
+            if (some := [one for one in mine if one.channel.scope == scope])
+        ),
+        mine[:1],
+    )
+    there = {id(line) for line in known}
+    groups: dict[tuple[str, ...], list[EnergyLine]] = {}
+    for source in near:
+        for line in source.attribution.lines if source.attribution is not None else ():
+            if line.load.device in {*device.ids, 0} and id(line) not in there:
+                key = (line.load.kind, line.load.name, line.load.size, str(line.load.device))
+                groups.setdefault(key, []).append(line)
+    return [_summed(some) for some in groups.values()]
 
 
 def _summed(lines: Sequence[EnergyLine]) -> EnergyLine:

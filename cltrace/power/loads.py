@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -56,13 +57,19 @@ class Load:
 
 
 def loads(
-    activity: Activity, sizes: Mapping[int, str], devices: Collection[int]
+    activity: Activity,
+    sizes: Mapping[int, str],
+    devices: Collection[int],
+    one_of: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Load, ...]:
-    """The classes of commands on some devices, the longest first. `sizes` are by launch."""
+    """The classes of commands on some devices, the longest first. `sizes` are by launch.
+
+    `one_of` leads from the numbers that a device has in several processes to one of them.
+    """
     commands = activity.commands
     is_wanted = commands.is_placed & np.isin(commands.device, list(devices))
     chosen = np.flatnonzero(is_wanted & (commands.end_ns > commands.start_ns))
-    found = sorted(_classes(activity, sizes, chosen), key=lambda one: -one.seconds)
+    found = sorted(_classes(activity, sizes, chosen, one_of), key=lambda one: -one.seconds)
     return (*found[:_MOST_CLASSES], *_as_others(found[_MOST_CLASSES:]))
 
 
@@ -94,14 +101,16 @@ def shared_seconds(chosen: Collection[Load]) -> list[float]:
     ]
 
 
-def _classes(activity: Activity, sizes: Mapping[int, str], chosen: Int64s) -> Iterator[Load]:
+def _classes(
+    activity: Activity, sizes: Mapping[int, str], chosen: Int64s, one_of: Mapping[int, int]
+) -> Iterator[Load]:
     commands = activity.commands
     is_kernel = commands.are("kernel")[chosen]
     for part, kind in (
         (chosen[is_kernel], LoadKind.KERNEL),
         (chosen[~is_kernel], LoadKind.TRANSFER),
     ):
-        labels, keys = _keys(activity, sizes, part, kind)
+        labels, keys = _keys(activity, sizes, part, kind, one_of)
         for key, members in groups(keys):
             mine = part[members]
             order = np.argsort(commands.start_ns[mine], kind="stable")
@@ -112,7 +121,11 @@ def _classes(activity: Activity, sizes: Mapping[int, str], chosen: Int64s) -> It
 
 
 def _keys(
-    activity: Activity, sizes: Mapping[int, str], chosen: Int64s, kind: LoadKind
+    activity: Activity,
+    sizes: Mapping[int, str],
+    chosen: Int64s,
+    kind: LoadKind,
+    one_of: Mapping[int, int],
 ) -> tuple[list[tuple[str, str, int]], Int64s]:
     """What classes there are among some commands, and the class of each."""
     commands = activity.commands
@@ -130,7 +143,11 @@ def _keys(
         *(part.tolist() for part in np.unravel_index(codes, shape)), strict=True
     ):
         name = activity.names.kernels[one] if is_kernel else KINDS[one]
-        label = (name, sizes.get(of_launch, "") if is_kernel else "", of_device)
+        label = (
+            name,
+            sizes.get(of_launch, "") if is_kernel else "",
+            one_of.get(of_device, of_device),
+        )
         numbers.append(known.setdefault(label, len(known)))
     return list(known), np.array(numbers, np.int64)[place.ravel()]
 

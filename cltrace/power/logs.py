@@ -17,7 +17,7 @@ from cltrace.power.busy import Busy, Response
 from cltrace.power.channels import devices_of, serves
 from cltrace.power.loads import loads
 from cltrace.power.observations import observations
-from cltrace.power.protocol import Log, LogClock
+from cltrace.power.protocol import Log, LogClock, checked
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import read_activity
 from cltrace.trace.commands import Int64s
@@ -49,7 +49,13 @@ def aligned_log(
     Raises: `PowerError` when nothing of the log is near the trace, or nothing tells the offset.
     """
     host = str(next(iter(trace.rows("SELECT host FROM v_process ORDER BY process_id")), ("",))[0])
-    recorded = [one.recorded(number, host, reader) for number, one in enumerate(log.channels, 1)]
+    try:
+        recorded = [
+            checked(one.recorded(number, host, reader))
+            for number, one in enumerate(log.channels, 1)
+        ]
+    except ValueError as error:
+        raise PowerError(f"{source}: {error}") from error
     columns = _columns(log, recorded)
     if log.clock is LogClock.HOST:
         live = LogOffset(0, 0, source)

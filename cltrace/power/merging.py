@@ -14,10 +14,8 @@ _NOTABLE: Final = 0.02
 """Classes with less of the time are left as they are: unresolved, without dragging others with them."""
 
 
-def not_told_apart(
-    loads: Sequence[Load], solution: Solution, first: int
-) -> tuple[Load, ...] | None:
-    """The classes with the two that are least told apart as one; None where all that matter are clear.
+def not_told_apart(loads: Sequence[Load], solution: Solution, first: int) -> tuple[int, int] | None:
+    """The places of the two classes that are least told apart; None where all that matter are clear.
 
     `first` is where the powers of the classes begin in `solution`.
     """
@@ -32,7 +30,7 @@ def not_told_apart(
             return None
         other = _rival(loads, solution, first, place)
         if other is not None:
-            return _merged(loads, *sorted((place, other)))
+            return min(place, other), max(place, other)
     return None
 
 
@@ -49,10 +47,8 @@ def _rival(loads: Sequence[Load], solution: Solution, first: int, place: int) ->
     return found
 
 
-def _merged(loads: Sequence[Load], one: int, other: int) -> tuple[Load, ...]:
+def merged(loads: Sequence[Load], one: int, other: int) -> tuple[Load, ...]:
+    """The classes with two as one, in the place of the first of them."""
     names = [name for place in (one, other) for name in loads[place].name.split(" + ")]
-    shown = list(dict.fromkeys(names))
-    name = " + ".join(shown)
-    rest = [load for place, load in enumerate(loads) if place not in {one, other}]
-    made = together([loads[one], loads[other]], name)
-    return tuple(sorted((*rest, made), key=lambda load: -load.seconds))
+    made = together([loads[one], loads[other]], " + ".join(dict.fromkeys(names)))
+    return (*loads[:one], made, *loads[one + 1 : other], *loads[other + 1 :])

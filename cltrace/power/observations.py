@@ -21,6 +21,8 @@ _LONGEST_GAP: Final = 5.0
 """Samples further apart than so many times the usual are a gap."""
 _MOST_W: Final = 1e5
 """A counter that tells more began anew, or is another one's."""
+_MOST_TURNING_W: Final = 5e3
+"""No counter that turns round measures more."""
 _UNIFORM: Final = 12**0.5
 
 
@@ -129,7 +131,11 @@ def _of_counter(
     is_known = np.diff(broken[moved]) == 0
     span = np.diff(when)
     power = energy / np.maximum(span, _S)
-    is_known &= power < _MOST_W
+    # A step back that would be so much was a reset, and what is longer than a turn may hide some.
+    turned = np.concatenate([[0], np.cumsum(np.diff(raw) < 0)])
+    is_known &= power < np.where(np.diff(turned[moved]) > 0, _MOST_TURNING_W, _MOST_W)
+    if channel.modulus_steps is not None:
+        is_known &= span < channel.modulus_steps * channel.unit_per_step / _MOST_TURNING_W
     mean_edge = np.hypot(edge[1:], edge[:-1])
     quantum = channel.quantum or channel.unit_per_step
     sigma = np.hypot(power * mean_edge, quantum / _UNIFORM * 2**0.5) / np.maximum(span, _S)

@@ -10,7 +10,7 @@ cltrace. Values are whole steps of a channel's unit, times are ns on the host's 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias
@@ -20,6 +20,11 @@ from cltrace.trace.reader import Trace
 
 API: Final = 1
 """The version of these protocols. A reader's `api` says which one it was written for."""
+
+
+_MOST_UNIT: Final = 1e6
+_MOST_REAL: Final = 1e9
+_MOST_STEPS: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,30 @@ class Channel:
             is_estimated=self.is_estimated,
             note=self.note,
         )
+
+
+def checked(channel: PowerChannel) -> PowerChannel:
+    """A channel whose numbers a trace can hold. Raises: `ValueError` for a unit that cannot be.
+
+    What else is impossible counts as not known.
+    """
+    if not 0 < channel.unit_per_step < _MOST_UNIT:
+        raise ValueError(f"channel {channel.key!r} has steps of {channel.unit_per_step}")
+    modulus = channel.modulus_steps
+    return replace(
+        channel,
+        modulus_steps=modulus if modulus is not None and 0 < modulus < _MOST_STEPS else None,
+        quantum=_sane(channel.quantum),
+        period_s=_sane(channel.period_s),
+        window_s=_sane(channel.window_s),
+        delay_s=_sane(channel.delay_s),
+        lag_s=_sane(channel.lag_s),
+        gain_error=_sane(channel.gain_error),
+    )
+
+
+def _sane(value: float | None) -> float | None:
+    return value if value is not None and 0 <= value < _MOST_REAL else None
 
 
 class Sample(NamedTuple):

@@ -24,7 +24,9 @@ def chosen_readers(wanted: Sequence[str], period_s: float | None) -> list[Chosen
     for words in wanted:
         for one in _available() if words == AUTO else [words]:
             name, reader = live_reader(one)
-            chosen.setdefault(one, ChosenReader(name, reader, period_s))
+            is_another = any(other.name == name for other in chosen.values())
+            # Two of one kind are told apart by the words that they were given.
+            chosen.setdefault(one, ChosenReader(one if is_another else name, reader, period_s, one))
     return list(chosen.values())
 
 

@@ -4,18 +4,19 @@ A reader that fails is dropped, with its reason in the recording; nothing else n
 to the recording's parts at once, so that it survives whatever happens to this process.
 """
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
 
 from cltrace.events.power import POWER_READS, POWER_SAMPLES, PowerProbe, ProbeState
-from cltrace.power.protocol import LiveReader, OpenReader, Probe, Sample
+from cltrace.power.protocol import LiveReader, OpenReader, Probe, Sample, checked
 from cltrace.trace.spool.layout import DIRECTORY_MODE, power_directory
 from cltrace.trace.spool.writer import SpoolWriter
 
@@ -23,7 +24,7 @@ _LOG: Final = logging.getLogger(__name__)
 _S_NS: Final = 1_000_000_000
 _PATIENCE_S: Final = 2.0
 """How long the end waits for a reader that is in the middle of a read."""
-_LARGEST: Final = 1 << 62
+_LARGEST: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class ChosenReader:
     name: str
     reader: LiveReader
     period_s: float | None = None
+    words: str = ""
+    """What it was asked for with: of ranks those take turns that ask for the same."""
 
     @property
     def wanted_s(self) -> float:
@@ -93,10 +96,13 @@ class Sampler:
         self._directory = power_directory(parts)
         self._writer = SpoolWriter(self._directory)
         self._lock = threading.Lock()
-        self._channels: dict[str, int] = {}
+        self._is_closed = False
+        self._channels: dict[tuple[int, str], int] = {}
+        self._keys: set[str] = set()
         self._stopping = threading.Event()
         self._tasks = [
-            _Task(self, number, one, turn_of(one.name)) for number, one in enumerate(readers, 1)
+            _Task(self, number, one, turn_of(one.words or one.name))
+            for number, one in enumerate(readers, 1)
         ]
 
     def start(self) -> None:
@@ -107,7 +113,13 @@ class Sampler:
             _LOG.warning("%s: %s", self._directory, error.strerror)
             return
         for task in self._tasks:
-            task.start()
+            # In the order of their numbers, whoever is first to open: statistics are told apart by it.
+            task.said = self.note(Probe(ProbeState.OK, "it was not read"), task.reader)
+        for task in self._tasks:
+            with contextlib.suppress(
+                RuntimeError
+            ):  # no more threads: it is in the recording already
+                task.start()
 
     def follow(self, tail_s: float) -> None:
         """Go on for `tail_s`, if there is a reader left."""
@@ -117,10 +129,16 @@ class Sampler:
     def stop(self) -> list[PowerProbe]:
         """End. Returns what each reader found, and why it was dropped."""
         self._stopping.set()
+        until = time.monotonic() + _PATIENCE_S
         for task in self._tasks:
             if task.ident is not None:
-                task.join(_PATIENCE_S)
+                task.join(max(until - time.monotonic(), 0.0))
+            if task.is_alive():
+                probe = Probe(ProbeState(task.said.state), task.said.evidence)
+                task.said = self.note(probe, task.reader, "it did not answer at the end")
         with self._lock:
+            # Who still hangs in a read may write no more: the recording is being finished.
+            self._is_closed = True
             self._writer.close()
         return [task.said for task in self._tasks]
 
@@ -132,38 +150,53 @@ class Sampler:
         """Record what a reader found."""
         words = (str(probe.state), probe.evidence, probe.remedy, probe.security, ended)
         record = PowerProbe(self._host, name, *words)
-        with self._lock:
-            self._writer.records([record])
+        with contextlib.suppress(OSError):
+            self._write(lambda: self._writer.records([record]))
         return record
 
-    def record(
-        self, name: str, opened: OpenReader, samples: Iterable[Sample], reads: Sequence[int]
-    ) -> None:
-        """Record samples, and when they were read. Raises: `OSError`, `ValueError` for nonsense."""
+    def record(self, reader: int, name: str, opened: OpenReader, samples: Iterable[Sample]) -> None:
+        """Record samples. Raises: `OSError`, `ValueError` for nonsense."""
         rows = []
         for sample in samples:
-            number = self._channels.get(sample.key)
+            number = self._channels.get((reader, sample.key))
             if number is None:
-                number = self._declare(name, opened, sample.key)
+                number = self._declare(reader, name, opened, sample.key)
             rows.append(_row(number, sample))
         table = np.array(rows, np.int64).reshape(-1, POWER_SAMPLES.width)
-        with self._lock:
-            self._writer.rows(POWER_SAMPLES, table)
-            self._writer.rows(POWER_READS, np.array([reads], np.int64))
+        self._write(lambda: self._writer.rows(POWER_SAMPLES, table))
 
-    def note_period(self, number: int, period_ns: int) -> None:
-        """Record how often a reader is asked."""
-        with self._lock:
-            self._writer.rows(POWER_READS, np.array([(-number, period_ns, 0, 0)], np.int64))
+    def note_read(self, *row: int) -> None:
+        """Record when a reader was read, or how often it is to be. Raises: `OSError`."""
+        self._write(lambda: self._writer.rows(POWER_READS, np.array([row], np.int64)))
 
-    def _declare(self, name: str, opened: OpenReader, key: str) -> int:
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write something, unless the recording is over, or a write failed before.
+
+        A row that was cut short would shift all that follow it: nothing is written after one.
+        Raises: `OSError`.
+        """
+        with self._lock:
+            if self._is_closed:
+                return
+            try:
+                write()
+            except OSError:
+                self._is_closed = True
+                self._stopping.set()
+                raise
+
+    def _declare(self, reader: int, name: str, opened: OpenReader, key: str) -> int:
         channel = next((one for one in opened.channels if one.key == key), None)
         if channel is None:
             raise ValueError(f"a sample names the channel {key!r}, which was never declared")
-        with self._lock:
-            number = self._channels[key] = len(self._channels) + 1
-            self._writer.records([channel.recorded(number, self._host, name)])
-        return number
+        recorded = checked(channel.recorded(len(self._channels) + 1, self._host, name))
+        if key in self._keys:
+            # Another reader has such a channel: two meters of one program.
+            recorded = replace(recorded, key=f"{key}#{reader}")
+        self._keys.add(recorded.key)
+        self._channels[reader, key] = recorded.id
+        self._write(lambda: self._writer.records([recorded]))
+        return recorded.id
 
 
 class _Task(threading.Thread):
@@ -175,6 +208,7 @@ class _Task(threading.Thread):
         self._number = number
         self._chosen = chosen
         self._turn = turn
+        self.reader = chosen.name
         self.said = PowerProbe("", chosen.name, str(ProbeState.OK), "", "", "", "")
 
     def run(self) -> None:
@@ -223,16 +257,24 @@ class _Task(threading.Thread):
     def _follow(self, opened: OpenReader) -> None:
         period_s = min(self._chosen.wanted_s, opened.longest_interval_s)
         pacing = Pacing(time.perf_counter_ns(), max(int(period_s * _S_NS), 1))
-        self._sampler.note_period(self._number, pacing.period_ns)
+        self._sampler.note_read(-self._number, pacing.period_ns, 0, 0)
         is_going_on = True
         while is_going_on:
             is_going_on = self._sampler.wait_until(pacing.due_ns)
             # Once more at the end: what happened since the last deadline is wanted.
             begin_ns = time.perf_counter_ns()
-            samples = list(opened.read())
-            times = (pacing.due_ns, begin_ns, time.perf_counter_ns())
-            self._sampler.record(self._chosen.name, opened, samples, (self._number, *times))
+            self._read_once(opened)
+            self._sampler.note_read(self._number, pacing.due_ns, begin_ns, time.perf_counter_ns())
             pacing.advance(time.perf_counter_ns())
+
+    def _read_once(self, opened: OpenReader) -> None:
+        """Record what is read, up to where reading fails."""
+        samples: list[Sample] = []
+        try:
+            for sample in opened.read():
+                samples.append(sample)  # noqa: PERF402 - what was read before a failure is kept
+        finally:
+            self._sampler.record(self._number, self._chosen.name, opened, samples)
 
     def _say(self, probe: Probe, ended: str = "") -> None:
         self.said = self._sampler.note(probe, self._chosen.name, ended)

@@ -18,29 +18,32 @@ _ROUNDING: Final = 1e-9
 
 def energy_facts(found: TraceEnergy) -> Iterator[Fact]:
     """The energy of the run, as far as there are sensors: `E_total = E_CPU + E_GPU + E_transfer`."""
-    parts = []
-    for component in _COMPONENTS:
-        mine = [one for one in found.sources if one.component == component and one.covered_s]
-        if mine:
-            energy = sum(one.energy_j for one in mine)
-            parts.append(f"{component} {shown(energy, Unit.JOULES)}")
-        else:
-            parts.append(f"{component} unresolved (no sensor)")
-    others = [one for one in found.sources if one.component not in _COMPONENTS and one.covered_s]
-    parts += [f"{one.channel.label} {shown(one.energy_j, Unit.JOULES)}" for one in others]
     covered = max((one.covered_s for one in found.sources), default=0.0)
     if not covered:
         why = "; ".join(found.failures) or "its sensors gave no reading"
         yield Fact("energy", "energy", f"no reader was available, because {why}")
         return
-    total = sum(one.energy_j for one in found.sources)
-    yield Fact("energy_j", "energy", f"{', '.join(parts)}, in {covered:.1f} s of readings", total)
+    parts = [_component(found, name) for name in _COMPONENTS]
+    others = [one for one in found.sources if one.component not in _COMPONENTS and one.covered_s]
+    parts += [f"{one.channel.label} {shown(one.energy_j, Unit.JOULES)}" for one in others]
+    text = f"{', '.join(parts)}, in {covered:.1f} s of readings"
+    yield Fact("energy_j", "energy", text, found.total_j)
+
+
+def _component(found: TraceEnergy, name: str) -> str:
+    """What a component drew, and how much of that transfers did."""
+    mine = [one for one in found.told if one.component == name and one.covered_s]
+    if not mine:
+        return f"{name} unresolved (no sensor)"
+    text = f"{name} {shown(sum(one.energy_j for one in mine), Unit.JOULES)}"
+    moved = sum(one.attribution.balance.transfers_j for one in mine if one.attribution is not None)
+    return f"{text} (transfers {shown(moved, Unit.JOULES)} of it)" if moved else text
 
 
 def energy_table(found: TraceEnergy, top: int | None) -> Table:
     """Kernels and transfers by energy."""
     lines = found.lines
-    whole = sum(one.energy_j for one in found.sources)
+    whole = found.total_j
     rows = [_row(line, whole) for line in lines]
     return Table(
         "energy",
@@ -93,7 +96,7 @@ def energy_notes(found: TraceEnergy) -> Iterator[str]:
     """What is to be known of these numbers."""
     for text in found.failures:
         yield f"warning: power: {text}"
-    for source in found.sources:
+    for source in found.told:
         yield from _source_notes(source)
     if any(one.channel.is_estimated for one in found.sources):
         yield "note: power: an estimate or a simulation is among the channels, which is no measurement"

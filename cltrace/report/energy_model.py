@@ -1,5 +1,6 @@
 """What an energy model says: its table, and its predictions beside what was measured."""
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -165,8 +166,11 @@ def _judged_table(name: str, judged: Sequence[Judged]) -> Table:
 
 
 def _errors_text(judged: Sequence[Judged]) -> str:
+    if not judged:
+        return "no work of it could be counted"
     total = statistics.fmean(abs(one.error) for one in judged)
-    dynamic = statistics.fmean(abs(one.dynamic_error) for one in judged)
+    above = [one.dynamic_error for one in judged if not math.isnan(one.dynamic_error)]
+    dynamic = statistics.fmean(map(abs, above)) if above else 0.0
     measured = sum((one.example.power_w - one.idle_w) * one.example.run_s for one in judged)
     predicted = sum((one.predicted_w - one.idle_w) * one.example.run_s for one in judged)
     return (
@@ -176,7 +180,7 @@ def _errors_text(judged: Sequence[Judged]) -> str:
 
 
 def _line_errors(known: Sequence[ModelledLine]) -> str:
-    total = statistics.fmean(abs((one.quotient or 1.0) - 1) for one in known)
+    total = statistics.fmean(abs(one.quotient - 1) for one in known if one.quotient is not None)
     dynamic = [abs(one.dynamic_quotient - 1) for one in known if one.dynamic_quotient is not None]
     text = f"MAPE {total:.1%} in total"
     return text + (f", {statistics.fmean(dynamic):.1%} of the dynamic part" if dynamic else "")

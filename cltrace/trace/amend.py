@@ -43,15 +43,19 @@ def with_power_log(
     ours = {(channel.host, channel.key) for channel, _ in channels}
     replaced = [number for number, host, key in there if (host, key) in ours]
     first = max((number for number, *_ in there), default=0)
+    mode = path.stat().st_mode & 0o777
     store = Store(target)
     try:
         store.copy(path, {table: table.column_names for table in copied})
         store.delete(schema.POWER_SAMPLE, "power_channel_id", replaced)
         store.delete(schema.POWER_CHANNEL, "id", replaced)
+        store.delete(schema.POWER_PROBE, "reader", [probe.reader])
         insert_channels(store, [(replace(one, id=one.id + first), log) for one, log in channels])
         insert_samples(store, {**samples, "channel_id": samples["channel_id"] + first})
         insert_probes(store, [(probe, NO_READS)])
+        store.check()
         store.commit()
+        target.chmod(mode)
     except BaseException:
         store.discard_quietly()
         raise

@@ -94,7 +94,7 @@ class Store:
                     statement, zip(*varying, strict=True) if varying else [()] * rows
                 )
 
-    def delete(self, table: Table, column: str, values: Iterable[int]) -> None:
+    def delete(self, table: Table, column: str, values: Iterable[int | str]) -> None:
         """Delete the rows whose `column` has one of `values`."""
         with self._said_plainly():
             self._connection.executemany(

@@ -90,14 +90,16 @@ def test_a_reader_that_there_is_not_is_refused_before_the_program(
 
 def test_a_meter_that_dies_is_told_and_harms_nothing(run: Runner, tmp_path: Path) -> None:
     dying = tmp_path / "dying"
-    dying.write_text(
-        "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\necho '1 2 a'\necho overheated >&2\nexit 9\n"
-    )
+    body = "[ $1 = -c ] && exit 0; echo $(date +%s%6N) 2 a; echo overheated >&2; exit 9"
+    dying.write_text(f"#!/bin/sh\n{body}\n")
     dying.chmod(0o755)
     done = run("run", "--power", f"exec:{dying}", "-o", "b.cltrace", "--", sys.executable, TICK)
     assert done.status == 0
     assert "power reader exec was dropped: PowerError" in done.stderr
     assert "overheated" in done.stderr
+    with cltrace.load(tmp_path / "b.cltrace") as trace:
+        # What it read before is kept.
+        assert trace.rows("SELECT count(*) FROM v_power")[0][0] == 1
 
 
 def test_a_killed_program_has_its_power_and_its_end(

@@ -1,11 +1,8 @@
 """Energy is told from readings as it was put into them, and never more certain than it is."""
 
-import gzip
 import itertools
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,22 +11,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import cltrace
-from cltrace.events.power import PowerChannel, Quantity, SampleFlag
+from cltrace.events.power import PowerChannel, Quantity, SampleFlag, Scope
 from cltrace.power.attribution import attributed
 from cltrace.power.busy import Busy, Response
-from cltrace.power.characterise import Phase, characteristics
+from cltrace.power.channels import Device
 from cltrace.power.design import Situation
-from cltrace.power.energy import energy_of
+from cltrace.power.energy import Source, TraceEnergy, energy_of, with_calibrated
 from cltrace.power.loads import Load, LoadKind, shared_seconds, together
-from cltrace.power.metering import Metered
-from cltrace.power.observations import observations, unwrapped
+from cltrace.power.observations import NOTHING, observations, unwrapped
 from cltrace.power.readers.sim import Plan, Truth, readings_of
-from cltrace.power.readings import read_readings
-from cltrace.power.results import Attribution, Tier
+from cltrace.power.results import Attribution, EnergyLine, Tier
 from cltrace.power.solving import non_negative, solved, student
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 DATA = Path(__file__).parents[1] / "data"
 WATTS = {"k0": 375.0, "k1": 225.0, "k2": 125.0}
@@ -309,68 +301,6 @@ def test_a_slow_sensor_sees_what_was() -> None:
         assert middle == pytest.approx(1.15 + response.delay_s + response.lag_s, abs=0.002)
 
 
-def probe() -> tuple[list[Metered], list[Phase]]:
-    """The recorded probe as channels and phases. When its square waves were on is not known."""
-    stored = json.loads(gzip.decompress((DATA / "h200-power-probe.json.gz").read_bytes()))
-    poll, ring = np.array(stored["poll"], np.int64), np.array(stored["ring"], np.int64)
-    to_host = int(np.median(ring[:, 3] - ring[:, 2]))
-    zeros = np.zeros(len(poll), np.int64)
-    words = ("h200", "nvml", "board")
-    counter = PowerChannel(
-        1, words[0], "energy", words[1], words[2], "energy", "gpu", "", "", 1e-3, None, 1e-3, 0.1,
-        None, None, None, None, False, "",
-    )  # fmt: skip
-    meter = replace(counter, id=2, key="ring", quantity="power", window_s=0.02)
-    channels = [
-        Metered(counter, poll[:, :2].sum(1) // 2, np.diff(poll[:, :2])[:, 0] // 2, poll[:, 2], zeros),
-        Metered(meter, ring[:, 0] * 1000 + to_host, zeros[: len(ring)], ring[:, 1], zeros[: len(ring)]),
-    ]  # fmt: skip
-    names = [name for name, _ in stored["phases"]]
-    begins = [begin for _, begin in stored["phases"]]
-    ends = [*begins[1:], int(poll[-1, 1])]
-    phases = []
-    for name, begin, end in zip(names, begins, ends, strict=True):
-        on: Sequence[tuple[int, int]] = [(begin, end)] if name == "load" else []
-        phases.append(Phase(name.removesuffix("0"), begin, end, np.array(on).reshape(-1, 2)))
-    return channels, phases
-
-
-def test_the_recorded_probe_is_characterised() -> None:
-    channels, phases = probe()
-    from_load = min(phase.begin_ns for phase in phases if phase.name == "load") - 1_500_000_000
-    # What was on before the load is not known: the readings begin in the last rest before it.
-    quiet = [
-        Metered(
-            one.channel,
-            *(getattr(one, name)[one.time_ns > from_load] for name in COLUMNS),
-        )
-        for one in channels
-    ]  # fmt: skip
-    ring, counter = characteristics(quiet, phases)
-    assert ring.key == "ring"
-    assert ring.update_s[0] == pytest.approx(0.02, abs=0.001)
-    assert counter.update_s[0] == pytest.approx(0.1, abs=0.002)
-    assert ring.load_w == pytest.approx(339.6, abs=1.0)
-    # The counter and the ring agree within 2 % under load.
-    assert counter.to_main == pytest.approx(1.0, abs=0.02)
-
-
-def test_a_characterisation_of_an_h200() -> None:
-    _, channels, phases = read_readings(DATA / "h200-power-readings.json.gz")
-    ring, counter = characteristics(channels, phases)
-    assert ring.key.endswith(":ring")
-    assert counter.key.endswith(":energy")
-    assert ring.update_s[0] == pytest.approx(0.02, abs=1e-4)
-    assert ring.window_s == pytest.approx(0.02)
-    assert ring.alignment.is_found
-    assert abs(ring.alignment.response.delay_s) < 0.002
-    assert ring.alignment.response.lag_s == pytest.approx(0.015, abs=0.005)
-    assert counter.update_s[0] == pytest.approx(0.1, abs=0.01)
-    assert counter.to_main == pytest.approx(1.0, abs=0.005)
-    assert ring.noise_w is not None
-    assert ring.noise_w < 1.0
-
-
 def test_a_real_programs_energy_on_an_h200() -> None:
     """What was regressed of a mixture is what its kernels draw when they run alone (docs/power.md)."""
     alone = {"whole": 0.497, "chain": 0.331}
@@ -389,3 +319,73 @@ def test_a_real_programs_energy_on_an_h200() -> None:
     assert source.component == "GPU"
     (check,) = source.checks
     assert check.ratio == pytest.approx(1.0, abs=0.02)
+
+
+def source(scope: Scope, key: str, energies: dict[str, float | None]) -> Source:
+    """What a channel of a scope tells of some kernels of device 1."""
+    channel = PowerChannel(
+        1, "h", key, "r", key, "power", scope, "", "", 1.0, None, None, None, None, None, None, None,
+        False, "",
+    )  # fmt: skip
+    device = Device((1,), "h", "board", "GPU", "", "")
+    lines = tuple(
+        EnergyLine(
+            Load(LoadKind.KERNEL, name, "", 1, np.array([0.0]), np.array([1.0])),
+            Tier.UNRESOLVED if energy is None else Tier.REGRESSED, energy, energy and 1.0, energy,
+            energy and 1.0, 1.0, 50,
+        )
+        for name, energy in energies.items()
+    )  # fmt: skip
+    found, _ = told(work(1, 0.1, total_s=3), Plan())
+    total = sum(one or 0.0 for one in energies.values())
+    component = "GPU" if scope is Scope.GPU else str(scope)
+    return Source(
+        channel, component, (device,), total, 3.0, 100, NOTHING, replace(found, lines=lines), ()
+    )
+
+
+def test_a_kernel_is_told_once_by_what_is_nearest_to_its_device() -> None:
+    gpu = source(Scope.GPU, "gpu", {"a + b": 800.0})
+    psu = source(Scope.PSU, "psu", {"a": 600.0, "b": 700.0})
+    both = TraceEnergy((gpu, psu), (), (), (), {1: "board"})
+    assert [(line.load.name, line.energy_j) for line in both.lines] == [("a + b", 800.0)]
+    # What contains the board stands for it in the total.
+    assert both.total_j == 1300.0
+    inside = TraceEnergy((psu,), (gpu,), (), (), {1: "board"})
+    assert [line.load.name for line in inside.lines] == ["a + b"]
+    packages = TraceEnergy(
+        (source(Scope.CPU, "p0", {"a": 3.0}), source(Scope.CPU, "p1", {"a": 4.0})), (), (), (), {}
+    )
+    assert [line.energy_j for line in packages.lines] == [7.0]
+    assert packages.total_j == 7.0
+
+
+def test_unresolved_kernels_are_taken_from_where_they_ran_alone() -> None:
+    here = TraceEnergy((source(Scope.GPU, "g", {"a": None, "b": 5.0}),), (), (), (), {1: "board"})
+    alone = source(Scope.GPU, "g", {"a": 2.0})
+    assert alone.attribution is not None
+    (line,) = alone.attribution.lines
+    direct = replace(alone.attribution, lines=(replace(line, tier=Tier.DIRECT),))
+    other = TraceEnergy((replace(alone, attribution=direct),), (), (), (), {1: "board"})
+    found = {one.load.name: one for one in with_calibrated(here, [other]).lines}
+    assert (found["a"].tier, found["a"].energy_j) == (Tier.CALIBRATED, 2.0)
+    assert found["b"].tier is Tier.REGRESSED
+    elsewhere = replace(other, device_names={1: "another board"})
+    assert with_calibrated(here, [elsewhere]).lines[1].tier is Tier.UNRESOLVED
+
+
+def test_a_counter_that_was_reset_did_not_turn_round() -> None:
+    """A package at 40 W, whose counter of 65.5 kJ is set to 0: no 65 kJ were drawn."""
+    channel = PowerChannel(
+        1, "h", "k", "r", "l", "energy", "cpu", "", "", 1e-6, 65_532_610_987, 1e-6, 0.001, None, None,
+        None, None, False, "",
+    )  # fmt: skip
+    times = np.arange(40) * 50_000_000
+    raw = 1_000_000_000 + np.arange(40) * 2_000_000
+    raw[20:] -= raw[20]
+    zeros = np.zeros(40, np.int64)
+    seen = observations(channel, times, raw, zeros, zeros)
+    assert seen.power_w == pytest.approx(40.0)
+    assert len(seen) == 37
+    wrapped = (65_532_610_987 - 40_000_000 + np.arange(40) * 2_000_000) % 65_532_610_987
+    assert len(observations(channel, times, wrapped, zeros, zeros)) == 38

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers, report
+from cltrace.errors import UsageError
 from cltrace.power.calibration import QUICK, Pace, PowerCalibration
 from cltrace.power.model.evaluation import examples_of, transfers_of
 from cltrace.power.model.fitting import IDLE, MODEL, Example, fitted
@@ -94,6 +95,8 @@ def _with_energies(profile: DeviceProfile, found: Sequence[PowerPoints]) -> Devi
                 more[key] = Parameter(energy, "J/B", 0.0, "transfers")
             if points.without_w is not None:
                 more[f"{IDLE} without a context"] = Parameter(points.without_w, "W", 0.0, "rest")
+    if not examples:
+        raise UsageError("no work of these points could be counted: there is nothing to fit to")
     model = fitted(examples, idle_w)
     parameters = {**profile.parameters, MODEL: {**model.parameters(), **more}}
     return replace(profile, parameters=parameters)

@@ -1,6 +1,7 @@
 """`cltrace power predict`: the energy model held against a trace, or against measured works."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,10 @@ def _of_points(arguments: argparse.Namespace) -> Document:
             wanted: str | None = arguments.profile
             profile = load_profile(wanted) if wanted else profile_for(points.device)
         name = set_of([one.name for one in points.points], points.device)
-        examples[name], _ = examples_of(points, name, profile)
+        some, refused = examples_of(points, name, profile)
+        examples.setdefault(name, []).extend(some)
+        for text in refused:
+            sys.stderr.write(f"cltrace: left out: {text}\n")
         idle_w = points.idle_w if not idle_w or name is PowerSet.CALIBRATION else idle_w
     if profile is None:
         raise UsageError("--points names no file")

@@ -53,7 +53,8 @@ def modelled(
     launches = list(traced_launches(trace))
     lines = []
     for line in found.lines:
-        if line.load.kind is LoadKind.KERNEL:
+        name = found.device_names.get(line.load.device, profile.device.name)
+        if line.load.kind is LoadKind.KERNEL and name == profile.device.name:
             mine = [one for one in launches if _is_of(one, line.load)]
             lines.append(_line(line, mine, counting, model, caches))
     return model, tuple(lines)

@@ -13,7 +13,7 @@ power in and power out in W (136.6 W are 89.88 % of 152.0 W), with commas for bo
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar, Final, Literal
@@ -80,7 +80,7 @@ class CorsairCsvReader:
                 f"{request.path}: {wrong} of {len(table.rows) + table.wrong} lines cannot be read"
             )
         chosen = _chosen(table.names, request.columns)
-        channels = tuple(_channel(table.names[place], scope) for place, scope in chosen)
+        channels = _channels(table.names, chosen)
         _warn(request, wrong, times)
         samples = [
             sample
@@ -175,16 +175,26 @@ def _asked_for(names: Sequence[str], column: str, scope: str) -> tuple[int, Scop
     return names.index(column), Scope(scope)
 
 
-def _channel(name: str, scope: Scope) -> Channel:
-    key = re.sub(r"[^a-z0-9.+]+", "-", name.lower()).strip("-")
-    inside = {Scope.PSU: "power-in", Scope.RAIL: "power-out"}.get(scope, "")
+def _channels(names: Sequence[str], chosen: Sequence[tuple[int, Scope]]) -> tuple[Channel, ...]:
+    """Columns as channels: what the wall gives contains what the supply does, and that its rails."""
+    keys: dict[int, str] = {}
+    for place, _ in chosen:
+        key = re.sub(r"[^a-z0-9.+]+", "-", names[place].lower()).strip("-") or "power"
+        keys[place] = f"{key}-{place}" if key in keys.values() else key
+    by_scope = {scope: keys[place] for place, scope in reversed(chosen)}
+    return tuple(_channel(names[place], keys[place], scope, by_scope) for place, scope in chosen)
+
+
+def _channel(name: str, key: str, scope: Scope, by_scope: Mapping[Scope, str]) -> Channel:
+    outer = {Scope.PSU: (Scope.WALL,), Scope.RAIL: (Scope.PSU, Scope.WALL)}.get(scope, ())
+    inside = next((by_scope[one] for one in outer if one in by_scope), "")
     return Channel(
         key=f"corsair-csv:{key}",
         label=name,
         quantity=Quantity.POWER,
         scope=scope,
         unit_per_step=_MICRO,
-        inside=f"corsair-csv:{inside}" if inside and inside != key else "",
+        inside=f"corsair-csv:{inside}" if inside else "",
         period_s=_PERIOD_S,
         gain_error=0.02,
         note="the supply's own reading in steps of 0.5 to 2 W; AXi models estimate below about 125 W",

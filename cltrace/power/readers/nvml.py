@@ -70,7 +70,7 @@ class NvmlReader:
         library: Callable[[], Any] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._wanted = argument.lower()
+        self._wanted = argument.lower().removeprefix("0000")
         self._load = library or _load
         self._sleep = sleep
 
@@ -198,7 +198,7 @@ class OpenNvml:
     ) -> bool:
         try:
             return any(one.raw > 0 for one in read(channel, board))
-        except self._library.NVMLError:
+        except (self._library.NVMLError, AttributeError):  # older bindings lack some constants
             return False
 
     def _ring(self, channel: Channel, board: _Board) -> Iterator[Sample]:

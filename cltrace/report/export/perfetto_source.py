@@ -134,6 +134,15 @@ def descriptors(pb: Any, source: Source) -> Iterator[Any]:
         track.uuid, track.parent_uuid = thread_uuid(thread, lane), process_uuid(process)
         track.name = plain(names.threads.get(thread, "thread")) + (f" ({lane + 1})" if lane else "")
         yield packet
+    yield from _counters(pb, source)
+    packet = new_packet(pb)
+    for device, name in sorted(names.devices.items()):
+        packet.gpu_info.gpus.add(name=plain(name), model=f"device {device}")
+    yield packet
+
+
+def _counters(pb: Any, source: Source) -> Iterator[Any]:
+    """Memory of processes, and power of sensors."""
     for level in source.memory:
         packet = new_packet(pb)
         track = packet.track_descriptor
@@ -147,10 +156,6 @@ def descriptors(pb: Any, source: Source) -> Iterator[Any]:
         packet.track_descriptor.name = plain(power.label)
         packet.track_descriptor.counter.unit_name = "W"
         yield packet
-    packet = new_packet(pb)
-    for device, name in sorted(names.devices.items()):
-        packet.gpu_info.gpus.add(name=plain(name), model=f"device {device}")
-    yield packet
 
 
 def new_packet(pb: Any) -> Any:
