@@ -123,7 +123,7 @@ def _records(rank: int, text: Text, writer: SpoolWriter) -> list[r.Record]:
 
 
 def _write_power(parts: Path, text: Text) -> None:
-    """A meter that reads 40 W every 2 ms, and a counter of mJ beside it that begins anew at 1000."""
+    """A meter that reads 40 W every 2 ms, and a counter of mJ beside it that begins anew after 1 kJ."""
     directory = power_directory(parts)
     directory.mkdir()
     writer = SpoolWriter(directory)
@@ -136,8 +136,8 @@ def _write_power(parts: Path, text: Text) -> None:
                 0.02, False, text("made up"),
             ),
             PowerChannel(
-                2, words[0], "exec:meter:b", *words[2:], "energy", "gpu", *belongs, 0.001, 1000, 0.001,
-                0.01, None, None, None, None, True, "",
+                2, words[0], "exec:meter:b", *words[2:], "energy", "gpu", *belongs, 0.001, 1_000_000,
+                0.001, 0.01, None, None, None, None, True, "",
             ),
             PowerProbe(
                 text("node1"), "exec", "ok", text("a meter"), text("nothing"), text("none"), "",
@@ -145,7 +145,9 @@ def _write_power(parts: Path, text: Text) -> None:
         ]
     )  # fmt: skip
     samples = [[1, ORIGIN_NS + 2_000_000 * n, 500, 40_000, 0] for n in range(25)]
-    samples += [[2, ORIGIN_NS + 10_000_000 * n, 500, (400 * n) % 1000, 0] for n in range(6)]
+    samples += [
+        [2, ORIGIN_NS + 10_000_000 * n, 500, (999_000 + 400 * n) % 1_000_000, 0] for n in range(6)
+    ]
     writer.rows(POWER_SAMPLES, np.array(samples, np.int64))
     reads = [[-1, 2_000_000, 0, 0]]
     for number in range(25):

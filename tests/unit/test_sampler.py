@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import cltrace
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, Scope
+from cltrace.power.energy import energy_of
 from cltrace.power.protocol import API, Channel, Probe, Sample
 from cltrace.power.sampler import AlwaysOurs, ChosenReader, Pacing, Sampler
 from cltrace.timeline.timekeeping import finalise
@@ -128,8 +130,9 @@ def test_a_reader_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
 
     reader = Fake(fail=hang)
     begin = time.perf_counter()
-    sampled(tmp_path, reader)
+    (said,), _ = sampled(tmp_path, reader)
     assert time.perf_counter() - begin < 10
+    assert said.ended == "it did not answer at the end"
     gate.set()
 
 
@@ -147,7 +150,60 @@ def test_who_has_not_the_turn_reads_nothing_until_it_comes(tmp_path: Path) -> No
     assert "another rank" in said.evidence
 
 
-def test_a_full_disk_ends_the_reader_and_nothing_else(tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_ends_all_readers_and_shifts_no_row(tmp_path: Path) -> None:
+    """After a write that may have been cut short nothing more is written."""
+    parts = tmp_path / "t.cltrace.parts"
+    (parts / "power").mkdir(parents=True)
+    (parts / "power" / "power_samples.rows").symlink_to("/dev/full")
+    readers = [Fake(), Fake()]
+    chosen = [ChosenReader(f"fake{number}", one) for number, one in enumerate(readers)]
+    sampler = Sampler(parts, "node1", chosen)
+    sampler.start()
+    time.sleep(0.1)
+    said = sampler.stop()
+    assert any("No space left" in one.ended for one in said)
+    assert all(one.is_closed and one.reads <= 2 for one in readers)
+
+
+def test_statistics_are_those_of_their_reader_whoever_opens_first(tmp_path: Path) -> None:
+    def slow(reads: int) -> None:
+        if not reads:
+            time.sleep(0.1)
+
+    readers = [Fake(fail=slow), Fake()]
+    readers[0].period_s = 0.05  # type: ignore[misc]
+    _, path = sampled(tmp_path, *readers, seconds=0.5)
+    with cltrace.load(path) as trace:
+        found = dict(trace.rows("SELECT reader, reads FROM v_power_probe"))
+    assert found == {"fake0": readers[0].reads, "fake1": readers[1].reads}
+    assert readers[0].reads < readers[1].reads
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"modulus_steps": 0}, {"modulus_steps": 1 << 64}, {"quantum": -1.0}, {"period_s": 1e300}],
+)
+def test_what_a_channel_cannot_have_is_not_known(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    reader = Fake()
+    reader.channels = (replace(CHANNEL, **wrong),)
+    (said,), path = sampled(tmp_path, reader)
+    assert said.ended == ""
+    with cltrace.load(path) as trace:
+        assert energy_of(trace).sources[0].samples == reader.reads
+        assert trace.rows(f"SELECT {next(iter(wrong))} FROM v_power_channel") == [(None,)]
+
+
+@pytest.mark.parametrize("unit", [0.0, -1.0, float("inf"), float("nan"), 1e300])
+def test_an_impossible_unit_drops_the_reader(tmp_path: Path, unit: float) -> None:
+    reader = Fake()
+    reader.channels = (replace(CHANNEL, unit_per_step=unit),)
+    (said,), path = sampled(tmp_path, reader)
+    assert said.ended.startswith("ValueError")
+    with cltrace.load(path) as trace:
+        assert not energy_of(trace).sources
+
+
+def test_no_directory_ends_the_reader_and_nothing_else(tmp_path: Path) -> None:
     parts = tmp_path / "t.cltrace.parts"
     parts.write_text("no directory")
     sampler = Sampler(parts, "node1", [ChosenReader("fake", Fake())])
