@@ -16,6 +16,7 @@ from cltrace.power.alignment import Alignment, aligned
 from cltrace.power.busy import Busy, Response
 from cltrace.power.metering import Metered, between
 from cltrace.power.observations import Floats, Observations
+from cltrace.profile import Parameter
 from cltrace.timeline.points import Int64s
 
 PERIODS_S: Final = (0.03, 0.05, 0.07, 0.13, 0.21, 0.37)
@@ -62,6 +63,38 @@ class Characteristic:
     load_w: float | None
     noise_w: float | None
     to_main: float | None
+
+
+SENSORS: Final = "sensors"
+"""The name under which a profile keeps what its device's sensors are like."""
+
+
+def parameters_of(found: Sequence[Characteristic]) -> dict[str, Parameter]:
+    """Characteristics as a profile keeps them, by the last word of a channel's key and what it is."""
+    kept: dict[str, Parameter] = {}
+    for one in found:
+        name = one.key.rpartition(":")[2]
+        follows = one.alignment
+        values = {
+            "update": (one.update_s[0], "s", (one.update_s[2] - one.update_s[1]) / 2),
+            "window": (one.window_s, "s", 0.0),
+            "delay": (
+                follows.response.delay_s if follows.is_found else None,
+                "s",
+                follows.within_s,
+            ),
+            "lag": (
+                follows.response.lag_s if follows.is_found else None,
+                "s",
+                follows.lag_within_s,
+            ),
+            "noise": (one.noise_w, "W", 0.0),
+            "to first": (one.to_main, "", 0.0),
+        }
+        for what, (value, unit, error) in values.items():
+            if value is not None:
+                kept[f"{name} {what}"] = Parameter(float(value), unit, float(error), one.quantity)
+    return kept
 
 
 def phases_of(

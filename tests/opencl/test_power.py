@@ -3,12 +3,14 @@
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 import cltrace
+from cltrace.power.energy import energy_of
 from tests.conftest import PROGRAMS, Runner
 
 pytestmark = pytest.mark.opencl
@@ -155,6 +157,47 @@ def test_a_block_reads_power_in_a_thread(run: Runner, tmp_path: Path, meter: str
         assert trace.rows("SELECT count(*) FROM v_command")[0][0] > 0
 
 
+def test_the_energy_of_a_processor_by_made_up_rapl(run: Runner, tmp_path: Path) -> None:
+    """A package that draws 30 W and its memory that draws 5 W, whose counters turn round meanwhile."""
+    tree, ended = tmp_path / "powercap", threading.Event()
+    for name, label in (("intel-rapl:0", "package-0"), ("intel-rapl:0:0", "dram")):
+        (tree / name).mkdir(parents=True)
+        (tree / name / "name").write_text(label)
+        (tree / name / "energy_uj").write_text("29970000000")
+        (tree / name / "max_energy_range_uj").write_text("30000000000")
+
+    def draw() -> None:
+        begin = time.perf_counter()
+        files = [
+            (tree / name / "energy_uj").open("r+b") for name in ("intel-rapl:0", "intel-rapl:0:0")
+        ]
+        while not ended.is_set():
+            taken = time.perf_counter() - begin
+            for file, watts in zip(files, (30, 5), strict=True):
+                energy = int(29_970_000_000 + watts * 1e6 * taken) % 30_000_000_000
+                # A counter is there at every moment, as the kernel's is.
+                os.pwrite(file.fileno(), f"{energy:011}".encode(), 0)
+            time.sleep(0.002)
+        for file in files:
+            file.close()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    code = f"exec(open({str(TICK)!r}).read()); import time; time.sleep(2)"
+    done = run("run", "-q", "--power", f"rapl:{tree}", "-o", "b.cltrace", "-c", code)
+    ended.set()
+    thread.join()
+    assert done.status == 0, done.stderr
+    with cltrace.load(tmp_path / "b.cltrace") as trace:
+        found = energy_of(trace)
+    watts = {one.channel.key: one.energy_j / one.covered_s for one in found.told}
+    assert watts["rapl:package-0"] == pytest.approx(30, rel=0.05)
+    assert watts["rapl:package-0-dram"] == pytest.approx(5, rel=0.05)
+    assert {one.component for one in found.told} == {"CPU"}
+    seconds = max(one.covered_s for one in found.told)
+    assert found.total_j == pytest.approx(35 * seconds, rel=0.06)
+
+
 def test_a_simulated_sensor_on_a_real_trace_is_told_apart(run: Runner, tmp_path: Path) -> None:
     """End to end: a real program's events, made-up watts, and the joules that were put in."""
     program = Path(__file__).parents[2] / "benchmarks" / "programs" / "mixture.py"
@@ -162,8 +205,7 @@ def test_a_simulated_sensor_on_a_real_trace_is_told_apart(run: Runner, tmp_path:
     assert run("run", "-q", "-o", "m.cltrace", "--", sys.executable, program, *words).status == 0
     assert run("power", "import", "m.cltrace", "--reader", "sim:seed=4").status == 0
     with cltrace.load(tmp_path / "m.cltrace") as trace:
-        from cltrace.power.energy import energy_of  # noqa: PLC0415 - with its simulation below
-        from cltrace.power.readers.sim import plan_of, simulated  # noqa: PLC0415
+        from cltrace.power.readers.sim import plan_of, simulated  # noqa: PLC0415 - beside its use
 
         found = energy_of(trace)
         _, truth = simulated(trace, plan_of("seed=4"))

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from cltrace.events.power import PowerChannel
-from cltrace.power.characterise import Phase, characteristics
+from cltrace.power.characterise import SENSORS, Phase, characteristics, parameters_of
 from cltrace.power.metering import Metered
 from cltrace.power.readings import read_readings
+from cltrace.profile import load_profile
 
 DATA = Path(__file__).parents[1] / "data"
 COLUMNS = ("time_ns", "within_ns", "raw", "flags")
@@ -75,5 +76,10 @@ def test_a_characterisation_of_an_h200() -> None:
     assert ring.alignment.response.lag_s == pytest.approx(0.015, abs=0.005)
     assert counter.update_s[0] == pytest.approx(0.1, abs=0.01)
     assert counter.to_main == pytest.approx(1.0, abs=0.005)
+    kept = parameters_of([ring, counter])
+    assert kept["ring lag"].value == ring.alignment.response.lag_s
+    assert kept["energy to first"].value == counter.to_main
+    shipped = load_profile("nvidia-h200").parameters[SENSORS]
+    assert shipped["ring update"].value == pytest.approx(kept["ring update"].value)
     assert ring.noise_w is not None
     assert ring.noise_w < 1.0

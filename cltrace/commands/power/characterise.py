@@ -1,14 +1,25 @@
 """`cltrace power characterise`: what the sensors of a device are like."""
 
 import argparse
+import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cltrace.commands.argument_types import seconds
 from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers, report
 from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.power.characterise import characteristics, phases_of
+from cltrace.errors import UsageError
+from cltrace.power.characterise import (
+    SENSORS,
+    Characteristic,
+    characteristics,
+    parameters_of,
+    phases_of,
+)
 from cltrace.power.readings import read_readings, write_readings
+from cltrace.profile import load_profile, write_profile
 from cltrace.report.sensors import sensors_report
 
 _LOAD_S = 8.0
@@ -30,6 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         help="judge what --measure-only wrote, on any machine",
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="PROFILE",
+        help="keep it with this profile too, in the file that -o names",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="the profile to write, with --profile"
     )
     add_format_argument(parser)
 
@@ -58,5 +77,17 @@ def execute(arguments: argparse.Namespace) -> int:
         write_readings(device, channels, phases, arguments.measure_only)
         return 0
     found = characteristics(channels, phases)
+    if arguments.profile is not None:
+        _keep(arguments.profile, found, arguments.output)
     print_document(sensors_report(device, found), color=arguments.color, form=arguments.format)
     return 0
+
+
+def _keep(name: str, found: Sequence[Characteristic], target: Path | None) -> None:
+    """Write a profile with what its sensors are like."""
+    if target is None:
+        raise UsageError("--profile needs -o: the file to write")
+    profile = load_profile(name)
+    parameters = {**profile.parameters, SENSORS: parameters_of(found)}
+    write_profile(replace(profile, parameters=parameters), target)
+    sys.stderr.write(f"cltrace: wrote {target}\n")
