@@ -3,11 +3,13 @@
 from dataclasses import dataclass, replace
 
 from cltrace.errors import UsageError
+from cltrace.power.energy import energy_of, has_power
 from cltrace.report import header
 from cltrace.report.advice import advice_table
 from cltrace.report.clocks import clock_table, fault_table
 from cltrace.report.critical_path import path_table, slack_table
 from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
+from cltrace.report.energy import energy_table
 from cltrace.report.gantt import gantt
 from cltrace.report.power_rows import power_rows
 from cltrace.report.quantities import counted, time_text
@@ -54,6 +56,8 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
             clock_table(trace, segments),
             fault_table(whole),
         ]
+        if has_power(trace):
+            tables.append(energy_table(energy_of(trace, whole), options.top))
     return Document(
         "",
         header.facts(trace)[:2],

@@ -378,3 +378,17 @@ def test_power_is_a_counter_in_every_viewer(make_trace: MakeTrace, run: Runner) 
     assert watts.count(0.0) == 2
     shown = run("timeline", path).stdout
     assert "to 40 W" in shown
+
+
+def test_launches_have_their_energy_where_it_is_known(run: Runner, tmp_path: Path) -> None:
+    mixture = Path(__file__).parents[1] / "data" / "h200-mixture.cltrace"
+    target = tmp_path / "x.json"
+    assert run("export", mixture, "-o", target).status == 0
+    events = json.loads(target.read_text())["traceEvents"]
+    whole = next(one for one in events if one.get("name") == "whole" and one["ph"] == "X")
+    assert whole["args"]["energy"].startswith("49")
+    assert "mJ ±" in whole["args"]["energy"]
+    assert whole["args"]["energy_tier"] == "regressed"
+    gather = next(one for one in events if one.get("name") == "gather" and one["ph"] == "X")
+    assert "energy" not in gather["args"]
+    assert "Energy of kernels" in run("timeline", mixture).stdout

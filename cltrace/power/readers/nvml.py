@@ -60,7 +60,7 @@ class NvmlReader:
 
     api: ClassVar[int] = API
     kind: ClassVar[Literal["live"]] = "live"
-    period_s: ClassVar[float] = 0.017
+    period_s: ClassVar[float] = 0.047
     """No divisor of the counter's 0.1 s: reads at fixed places of a step do not tell when it moved."""
 
     def __init__(

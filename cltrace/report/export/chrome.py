@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from cltrace.report.export.launches import Launches, predicted_launches
+from cltrace.report.export.launches import Launches, described_launches
 from cltrace.report.export.tracks import (
     DeviceSlices,
     HostSlices,
@@ -46,7 +46,7 @@ def write(trace: Trace, target: Path) -> None:
 
 def _events(trace: Trace) -> Iterator[str]:
     activity = read_activity(trace)
-    launches = predicted_launches(trace)
+    launches = described_launches(trace)
     host, device = host_slices(activity), device_slices(activity)
     pids = viewer_pids(trace)
     yield from map(json.dumps, _names(trace, activity, host, device, pids))

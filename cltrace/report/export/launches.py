@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cltrace.power.energy import energy_of, has_power
+from cltrace.power.loads import LoadKind
 from cltrace.predict.own_profile import own_predictions
-from cltrace.report.quantities import time_text
+from cltrace.report.document import Unit
+from cltrace.report.quantities import shown, time_text
 from cltrace.timeline.advice.material import sizes_of
 from cltrace.trace.reader import Trace
 
@@ -13,12 +16,13 @@ from cltrace.trace.reader import Trace
 class Shape:
     """The NDRange of a launch: work-items in all and in a work-group, in each dimension.
 
-    `local_size` is `None` when the driver chose; `predicted` are words for what it should take, by name.
+    `local_size` is `None` when the driver chose; `known` are words for what it should take and what it
+    drew, by name.
     """
 
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
-    predicted: tuple[tuple[str, str], ...] = ()
+    known: tuple[tuple[str, str], ...] = ()
 
     @property
     def groups(self) -> tuple[int, ...] | None:
@@ -33,7 +37,7 @@ class Shape:
         args = {"global_size": _times(self.global_size)}
         if self.local_size is not None:
             args["local_size"] = _times(self.local_size)
-        args.update(self.predicted)
+        args.update(self.known)
         return args
 
 
@@ -53,13 +57,36 @@ def read_launches(trace: Trace) -> Launches:
     return found
 
 
-def predicted_launches(trace: Trace) -> Launches:
-    """The launch configurations of a trace, with what they should take where that is known."""
-    words = _predictions(trace)
+def described_launches(trace: Trace) -> Launches:
+    """The launch configurations of a trace, with what they should take and drew where that is known."""
+    predictions, energies = _predictions(trace), _energies(trace)
     return {
-        launch: replace(shape, predicted=words.get(launch, ()))
+        launch: replace(shape, known=(*predictions.get(launch, ()), *energies.get(launch, ())))
         for launch, shape in read_launches(trace).items()
     }
+
+
+def _energies(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
+    """The energy of a launch in the mean, of those kernels and sizes of which it is known."""
+    if not has_power(trace):
+        return {}
+    lines = {
+        (name, line.load.size): line
+        for line in energy_of(trace).lines
+        if line.load.kind is LoadKind.KERNEL and line.energy_j is not None
+        for name in line.load.name.split(" + ")
+    }
+    found = {}
+    rows = trace.rows("SELECT launch_id, kernel, global_size FROM v_launch")
+    for launch, kernel, size in rows:
+        line = lines.get((str(kernel), str(size or "")))
+        if line is not None and line.energy_j is not None and len(line.load):
+            each, within = (
+                value / len(line.load) for value in (line.energy_j, line.within_j or 0.0)
+            )
+            text = f"{shown(each, Unit.JOULES)} ± {shown(within, Unit.JOULES)} in the mean"
+            found[int(launch)] = (("energy", text), ("energy_tier", str(line.tier)))
+    return found
 
 
 def _predictions(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:

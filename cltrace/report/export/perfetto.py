@@ -15,7 +15,7 @@ from typing import Any
 
 from cltrace.errors import MissingExtraError
 from cltrace.report.export.gpu_correlation import OF_OPENCL, correlation, describe
-from cltrace.report.export.launches import Launches, predicted_launches
+from cltrace.report.export.launches import Launches, described_launches
 from cltrace.report.export.perfetto_source import (
     NEEDS_STATE,
     Interned,
@@ -75,7 +75,7 @@ def _source(trace: Trace) -> Source:
     return Source(
         trace,
         activity,
-        predicted_launches(trace),
+        described_launches(trace),
         host_slices(activity),
         device_slices(activity),
         memory_levels(trace, activity),
