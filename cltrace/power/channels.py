@@ -82,7 +82,7 @@ def read_channels(trace: Trace, axis: Axis) -> tuple[ReadChannel, ...]:
     channels = [_channel(row) for row in rows]
     if not channels:
         return ()
-    columns = _samples(trace)
+    columns = _by_channel(_samples(trace))
     origins = _origins(trace, axis)
     same: dict[tuple[str, str], list[PowerChannel]] = {}
     for channel in channels:
@@ -173,6 +173,12 @@ def _samples(trace: Trace) -> Mapping[str, Int64s]:
     return columns
 
 
+def _by_channel(columns: Mapping[str, Int64s]) -> Mapping[str, Int64s]:
+    """Samples ordered by their channel, and within it as they were."""
+    order = np.argsort(columns["channel"], kind="stable")
+    return {name: column[order] for name, column in columns.items()}
+
+
 def _origins(trace: Trace, axis: Axis) -> Mapping[str, int]:
     """Where the axis begins on the clock of each host; "" for one without a process."""
     hosts = trace.rows("SELECT host, min(process_id) FROM v_process GROUP BY host")
@@ -186,13 +192,14 @@ def _read(
     same: Sequence[PowerChannel], columns: Mapping[str, Int64s], origins: Mapping[str, int]
 ) -> ReadChannel:
     channel = same[0]
-    mine = np.isin(columns["channel"], [one.id for one in same])
-    origin = origins.get(channel.host, origins[""])
+    edges = [np.searchsorted(columns["channel"], [one.id, one.id + 1]) for one in same]
     time_ns, within_ns, raw, flags = (
-        columns[name][mine] for name in ("time_ns", "within_ns", "raw", "flags")
+        np.concatenate([columns[name][begin:end] for begin, end in edges])
+        for name in ("time_ns", "within_ns", "raw", "flags")
     )
+    origin = origins.get(channel.host, origins[""])
     seen = observations(channel, time_ns - origin, raw, within_ns, flags)
-    return ReadChannel(channel, seen, int(mine.sum()))
+    return ReadChannel(channel, seen, len(raw))
 
 
 def probes_of(trace: Trace) -> Iterator[tuple[str, str, str, str, str]]:

@@ -60,7 +60,7 @@ def aligned_log(
     if log.clock is LogClock.HOST:
         live = LogOffset(0, 0, source)
         return AlignedLog(tuple((one, live) for one in recorded), columns, None)
-    to_host_ns = _wall_to_host(trace)
+    to_host_ns = _wall_to_host(trace, host)
     columns["host_ns"] = columns["host_ns"] + to_host_ns
     activity = read_activity(trace)
     _check_near(trace, activity, columns["host_ns"], furthest_s)
@@ -91,9 +91,13 @@ def _columns(log: Log, recorded: Sequence[PowerChannel]) -> dict[str, Int64s]:
     return dict(zip(POWER_SAMPLES.columns, table.T, strict=True))
 
 
-def _wall_to_host(trace: Trace) -> int:
-    """What to add to times since 1970 to have the host's."""
-    rows = trace.rows("SELECT host_ns, realtime_ns FROM v_host_clock WHERE realtime_ns IS NOT NULL")
+def _wall_to_host(trace: Trace, host: str) -> int:
+    """What to add to times since 1970 to have those of a host."""
+    rows = trace.rows(
+        "SELECT c.host_ns, c.realtime_ns FROM v_host_clock c JOIN v_process p USING (process_id) "
+        "WHERE c.realtime_ns IS NOT NULL AND p.host = :host",
+        {"host": host},
+    )
     if rows:
         return int(np.median([int(host) - int(wall) for host, wall in rows]))
     origin, started = trace.meta_int("origin_host_ns"), trace.meta_int("started_realtime_ns")

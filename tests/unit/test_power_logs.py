@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -269,6 +270,22 @@ def test_replay_of_lines_and_of_a_trace(run: Runner, tmp_path: Path) -> None:
         late = trace.rows("SELECT key, offset_ns FROM v_power_channel WHERE offset_ns IS NOT NULL")
     assert len(late) == 3
     assert all(abs(offset) < 30_000_000 for _, offset in late)
+
+
+def test_replay_of_several_machines_is_refused(run: Runner, tmp_path: Path) -> None:
+    target, other = tmp_path / "t.cltrace", tmp_path / "two.cltrace"
+    shutil.copy(MIXTURE, target)
+    shutil.copy(MIXTURE, other)
+    with sqlite3.connect(other) as database:
+        database.execute("INSERT INTO process SELECT id + 1, 'node2', pid, parent_pid, rank, argv, "
+                         "working_directory, executable, python_version, pyopencl_version, environment, "
+                         "started_host_ns, ended_host_ns, ended_how, hook_calls, hook_ns, reader_cpu_ns, "
+                         "event_waits, event_wait_ns, unread_events_peak, commands_skipped, "
+                         "memory_peak_bytes, memory_peak_host_ns FROM process LIMIT 1")  # fmt: skip
+    database.close()
+    done = run("power", "import", target, other, "--reader", "replay")
+    assert done.status == 2
+    assert "is of 2 machines" in done.stderr
 
 
 def test_import_into_an_older_trace_and_beside_it(run: Runner, tmp_path: Path) -> None:

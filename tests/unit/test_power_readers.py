@@ -170,6 +170,20 @@ def test_hwmon_names_channels_after_chips(tmp_path: Path) -> None:
     opened.close()
 
 
+def test_hwmon_tells_power_and_its_energy_once(tmp_path: Path) -> None:
+    chip = tmp_path / "hwmon1"
+    chip.mkdir()
+    (chip / "name").write_text("ina226\n")
+    (chip / "power1_input").write_text("5000000\n")
+    (chip / "energy1_input").write_text("9000000\n")
+    (chip / "energy2_input").write_text("7000000\n")
+    inside = {one.key: one.inside for one in HwmonReader(str(tmp_path)).probe().channels}
+    assert inside == {
+        "hwmon:ina226:power1": "", "hwmon:ina226:energy1": "hwmon:ina226:power1",
+        "hwmon:ina226:energy2": "",
+    }  # fmt: skip
+
+
 def test_hwmon_without_power_says_what_there_is(tmp_path: Path) -> None:
     chip = tmp_path / "hwmon0"
     chip.mkdir()

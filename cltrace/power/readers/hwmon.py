@@ -153,7 +153,7 @@ def _channel(directory: Path, match: "re.Match[str]", chip: str, device: str) ->
         quantity=Quantity.POWER if match[1] == "power" else Quantity.ENERGY,
         scope=_scope(chip, label),
         unit_per_step=_MICRO,
-        inside=f"hwmon:{where}:power1" if _is_rail(chip, match) else "",
+        inside=_inside(directory, where, chip, match),
         device=device if chip in _GPU_CHIPS else "",
         quantum=_MICRO,
         period_s=interval_ms * 1e-3 if interval_ms else None,
@@ -171,6 +171,14 @@ def _scope(chip: str, label: str) -> Scope:
     if chip in _PSU_CHIPS:
         return Scope.PSU if "total" in label else Scope.RAIL
     return Scope.OTHER
+
+
+def _inside(directory: Path, where: str, chip: str, match: "re.Match[str]") -> str:
+    """What contains an input: a rail's total, and of energy the power of the same number."""
+    if _is_rail(chip, match):
+        return f"hwmon:{where}:power1"
+    is_told_twice = (directory / f"power{match[2]}_input").exists() and match[1] == "energy"
+    return f"hwmon:{where}:power{match[2]}" if is_told_twice else ""
 
 
 def _is_rail(chip: str, match: "re.Match[str]") -> bool:

@@ -50,6 +50,11 @@ class ReplayReader:
 
 def _of_trace(request: LogRequest) -> Log:
     with Trace(request.path) as other:
+        hosts = other.rows("SELECT count(DISTINCT host) FROM v_process")[0][0]
+        if hosts != 1:
+            raise PowerError(
+                f"{request.path} is of {hosts} machines, whose clocks differ: replay the trace of one"
+            )
         channels = {int(row[0]): _channel(*row[1:]) for row in other.rows(_CHANNELS)}
         if not channels:
             raise PowerError(f"{request.path} has no power: nothing can be replayed")
