@@ -1,7 +1,7 @@
 """Measuring what work draws: each probe for seconds, at a steady temperature, and the device at rest."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 
 from cltrace.errors import DeviceError, PowerError
 from cltrace.events.power import Scope
-from cltrace.events.workloads import Transfer, Workload
+from cltrace.events.workloads import Transfer
 from cltrace.measure import Bench
 from cltrace.measure.clocks import ClockSource
 from cltrace.measure.steady import Steady, once_ns, steady
@@ -118,19 +118,6 @@ class PowerCalibration:
                 return trips
             trips = min(int(trips * min(2 * _LONG_NS / max(taken, 1.0), 256.0)) + 1, _LONGEST_TRIPS)
         return trips
-
-
-def measured_works(
-    calibration: PowerCalibration,
-    works: Iterable[tuple[str, str, Workload]],
-    report: Callable[[str, int, int], None],
-) -> None:
-    """Measure works of a set, each with its name and family, as probes whose length is as it is."""
-    probes = [
-        EnergyProbe(name, Group.OPERATIONS, lambda _, work=work: work, is_long=False)  # type: ignore[misc]
-        for name, _, work in works
-    ]
-    calibration.run(probes, report)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,7 @@ def read_channels(trace: Trace, axis: Axis) -> tuple[ReadChannel, ...]:
     Raises: `DamagedTraceError`.
     """
     trace.check_tables("power_sample")
-    rows = trace.rows(f"SELECT {_COLUMNS} FROM v_power_channel ORDER BY channel_id")
-    channels = [_channel(row) for row in rows]
+    channels = stored_channels(trace)
     if not channels:
         return ()
     columns = _by_channel(_samples(trace))
@@ -88,6 +87,12 @@ def read_channels(trace: Trace, axis: Axis) -> tuple[ReadChannel, ...]:
     for channel in channels:
         same.setdefault((channel.host, channel.key), []).append(channel)
     return tuple(_read(group, columns, origins) for group in same.values())
+
+
+def stored_channels(trace: Trace) -> list[PowerChannel]:
+    """The channels of a trace as they were recorded. Raises: `DamagedTraceError`."""
+    rows = trace.rows(f"SELECT {_COLUMNS} FROM v_power_channel ORDER BY channel_id")
+    return [_channel(row) for row in rows]
 
 
 def serves(channel: PowerChannel, device: Device) -> bool:

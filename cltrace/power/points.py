@@ -1,7 +1,6 @@
 """Measured power of work that went on for seconds: what a model is fitted to, and held against."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -37,11 +36,6 @@ class PowerPoint:
     memory_w: float | None
     clock_mhz: int | None
     temperature_c: int | None
-
-    @property
-    def within_w(self) -> float:
-        """How far off the mean may be by the spread of its readings: 95 %, in blocks of ten."""
-        return 2 * self.deviation_w / math.sqrt(max(self.readings / 10, 1.0))
 
     @property
     def run_s(self) -> float:

@@ -7,20 +7,20 @@ from typing import Final
 
 from cltrace.power.model import GROUPS, EnergyModel, group_of
 from cltrace.power.model.evaluation import Judged
+from cltrace.power.model.rows import UNIT
 from cltrace.power.model.traces import ModelledLine
 from cltrace.power.results import Tier
 from cltrace.profile import DeviceProfile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.quantities import more_note, shown
 
-_UNIT: Final = "active unit"
 _MOST_PARTS: Final = 3
 
 
 def model_table(model: EnergyModel) -> Table:
     """Energies by class, in the rows of the 2014 thesis's table 6.1."""
     names = sorted(
-        (name for name in model.energies_j if name != _UNIT),
+        (name for name in model.energies_j if name != UNIT),
         key=lambda name: (GROUPS.index(group_of(name)), -model.energies_j[name]),
     )
     return Table(

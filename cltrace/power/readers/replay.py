@@ -6,7 +6,8 @@ from typing import ClassVar, Final, Literal
 import numpy as np
 
 from cltrace.errors import PowerError, TraceError
-from cltrace.events.power import ProbeState, Quantity, SampleFlag, Scope
+from cltrace.events.power import PowerChannel, ProbeState, Quantity, SampleFlag, Scope
+from cltrace.power.channels import stored_channels
 from cltrace.power.protocol import API, Channel, Log, LogClock, LogRequest, Probe, Sample
 from cltrace.power.readers.lines import LineReader
 from cltrace.timeline.hosts import wall_offsets
@@ -14,10 +15,6 @@ from cltrace.trace.reader import Trace
 from cltrace.trace.spool.layout import TRACE_SUFFIX
 
 _MOST_BYTES: Final = 1 << 30
-_CHANNELS: Final = (
-    "SELECT channel_id, key, label, quantity, scope, inside, device, unit_per_step, modulus_steps, "
-    "quantum, period_s, window_s, delay_s, lag_s, gain_error, is_estimated, note FROM v_power_channel"
-)
 
 
 class ReplayReader:
@@ -55,7 +52,7 @@ def _of_trace(request: LogRequest) -> Log:
             raise PowerError(
                 f"{request.path} is of {hosts} machines, whose clocks differ: replay the trace of one"
             )
-        channels = {int(row[0]): _channel(*row[1:]) for row in other.rows(_CHANNELS)}
+        channels = {one.id: _replayed(one) for one in stored_channels(other)}
         if not channels:
             raise PowerError(f"{request.path} has no power: nothing can be replayed")
         samples = tuple(_samples(other, channels))
@@ -79,28 +76,24 @@ def _samples(other: Trace, channels: dict[int, Channel]) -> Iterator[Sample]:
             yield Sample(key, host_ns + offset_ns, raw, within_ns, SampleFlag(flags & 7))
 
 
-def _channel(key: object, label: object, quantity: object, scope: object, *rest: object) -> Channel:
-    """A channel as a trace has it, which may be a stranger's."""
-    inside, device, unit, *numbers, is_estimated, note = rest
-    known = {one.value: one for one in Scope}
-    modulus, quantum, period_s, window_s, delay_s, lag_s, gain_error = (
-        one if isinstance(one, (int, float)) else None for one in numbers
-    )
+def _replayed(one: PowerChannel) -> Channel:
+    """A channel of a trace under a name of its own."""
+    scopes = {scope.value: scope for scope in Scope}
     return Channel(
-        key=f"replay:{key}",
-        label=str(label),
-        quantity=Quantity.ENERGY if quantity == Quantity.ENERGY else Quantity.POWER,
-        scope=known.get(str(scope), Scope.OTHER),
-        unit_per_step=float(unit) if isinstance(unit, (int, float)) else 1.0,
-        inside=f"replay:{inside}" if inside else "",
-        device=str(device),
-        modulus_steps=int(modulus) if modulus is not None else None,
-        quantum=quantum,
-        period_s=period_s,
-        window_s=window_s,
-        delay_s=delay_s,
-        lag_s=lag_s,
-        gain_error=gain_error,
-        is_estimated=bool(is_estimated),
-        note=str(note),
+        key=f"replay:{one.key}",
+        label=one.label,
+        quantity=Quantity.ENERGY if one.quantity == Quantity.ENERGY else Quantity.POWER,
+        scope=scopes.get(one.scope, Scope.OTHER),
+        unit_per_step=one.unit_per_step,
+        inside=f"replay:{one.inside}" if one.inside else "",
+        device=one.device,
+        modulus_steps=one.modulus_steps,
+        quantum=one.quantum,
+        period_s=one.period_s,
+        window_s=one.window_s,
+        delay_s=one.delay_s,
+        lag_s=one.lag_s,
+        gain_error=one.gain_error,
+        is_estimated=one.is_estimated,
+        note=one.note,
     )
