@@ -1,10 +1,13 @@
 """`cltrace timeline`: when what ran, why devices waited, and what could be done better."""
 
 import argparse
+from dataclasses import replace
 
 from cltrace.commands.argument_types import add_stretch_arguments, check_stretch, natural
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.power.energy import energy_of, has_power
+from cltrace.report.energy import energy_table
 from cltrace.report.timeline import TimelineOptions, timeline
 from cltrace.timeline.analysis import Analysis
 
@@ -34,6 +37,10 @@ def execute(arguments: argparse.Namespace) -> int:
         top=arguments.top or None,
     )
     with opened(arguments.trace) as trace:
-        document = timeline(Analysis(trace), options)
+        analysis = Analysis(trace)
+        document = timeline(analysis, options)
+        if options.is_whole and has_power(trace):
+            energy = energy_table(energy_of(trace, analysis.activity), options.top)
+            document = replace(document, tables=[*document.tables, energy])
     print_document(document, color=arguments.color, form=arguments.format)
     return 0

@@ -3,13 +3,11 @@
 from dataclasses import dataclass, replace
 
 from cltrace.errors import UsageError
-from cltrace.power.energy import energy_of, has_power
 from cltrace.report import header
 from cltrace.report.advice import advice_table
 from cltrace.report.clocks import clock_table, fault_table
 from cltrace.report.critical_path import path_table, slack_table
 from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
-from cltrace.report.energy import energy_table
 from cltrace.report.gantt import gantt
 from cltrace.report.power_rows import power_rows
 from cltrace.report.quantities import counted, time_text
@@ -30,13 +28,17 @@ class TimelineOptions:
     kernel: str | None = None
     top: int | None = 8
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the trace's time is shown."""
+        return self.from_ns is None and self.to_ns is None
+
 
 def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
     """The timeline of a trace."""
     trace, whole = analysis.trace, analysis.activity
     begin_ns, end_ns = span_ns(whole, options.from_ns, options.to_ns)
-    is_part = options.from_ns is not None or options.to_ns is not None
-    activity = within(whole, begin_ns, end_ns) if is_part else whole
+    activity = whole if options.is_whole else within(whole, begin_ns, end_ns)
     steps = clipped(analysis.path, begin_ns, end_ns)
     top = len(whole.commands) if options.top is None else options.top
     chart = gantt(activity, begin_ns, end_ns, kernel=options.kernel, top=top)
@@ -48,7 +50,7 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
         _latency_table(activity),
         path_table(whole, steps, options.top),
     ]
-    if not is_part:
+    if options.is_whole:
         segments = tuple(one for clock in whole.clocks.values() for one in clock.segments)
         tables += [
             slack_table(whole, analysis.slack_ns, steps, options.top),
@@ -56,8 +58,6 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
             clock_table(trace, segments),
             fault_table(whole),
         ]
-        if has_power(trace):
-            tables.append(energy_table(energy_of(trace, whole), options.top))
     return Document(
         "",
         header.facts(trace)[:2],

@@ -72,9 +72,7 @@ def reports(analysis: Analysis) -> Reports:
     whole = summary(trace, SummaryOptions(top=None))
     course = timeline(analysis, TimelineOptions(top=None))
     file = contents(trace)
-    told = {table.key for table in whole.tables}
-    rest = [table for table in course.tables if table.key not in told]
-    tables = [*whole.tables, *rest, *file.tables, failure_table(trace, top=None)]
+    tables = [*whole.tables, *course.tables, *file.tables, failure_table(trace, top=None)]
     tables.append(_transfers_by_place(analysis))
     predicted = own_predictions(trace)
     if predicted is not None:
