@@ -170,6 +170,11 @@ def profile_directories() -> tuple[Path, ...]:
     return Path(data) / "cltrace" / "profiles", _SHIPPED
 
 
+def own_path(device: DeviceFacts) -> Path:
+    """Where the user's own profile of a device is kept."""
+    return profile_directories()[0] / f"{file_name(device.name)}.json"
+
+
 def profile_names() -> Mapping[str, Path]:
     """The profiles that there are, by name. A user's stands before a shipped one of its name."""
     found: dict[str, Path] = {}
@@ -207,6 +212,11 @@ def profile_for(device: DeviceFacts) -> DeviceProfile:
             "`cltrace calibrate` makes one, --profile NAME takes another device's"
         )
     return found
+
+
+def chosen_profile(wanted: str | None, device: DeviceFacts) -> DeviceProfile:
+    """The profile that is named, else the device's own. Raises: `ProfileError`."""
+    return load_profile(wanted) if wanted else profile_for(device)
 
 
 def read_profile(path: Path) -> DeviceProfile:

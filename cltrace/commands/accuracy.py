@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from cltrace.commands.argument_types import positive
+from cltrace.commands.measured import add_measured_arguments
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.errors import MissingExtraError
 from cltrace.predict.accuracy import evaluated
@@ -44,16 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--profile", metavar="PROFILE", help="name or path (default: the device's own)"
     )
     parser.add_argument("--cold", action="store_true", help="measure with emptied caches too")
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument(
-        "--measure-only", metavar="FILE", type=Path, help="measure, and leave predicting to --from"
-    )
-    either.add_argument(
-        "--from",
-        dest="measured",
-        metavar="FILE",
-        type=Path,
-        help="predict what --measure-only wrote, on any machine",
+    add_measured_arguments(
+        parser,
+        "measure, and leave predicting to --from",
+        "predict what --measure-only wrote, on any machine",
     )
     parser.add_argument("--plot", metavar="DIR", type=Path, help="write figures there")
     add_format_argument(parser)

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from cltrace.commands.measured import add_measured_arguments, check_targets
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.errors import MissingExtraError, ProfileError, UsageError
 from cltrace.predict import calibration
@@ -16,8 +17,7 @@ from cltrace.predict.fitting import fitted
 from cltrace.profile import (
     DeviceFacts,
     DeviceProfile,
-    file_name,
-    profile_directories,
+    own_path,
     read_profile,
     write_profile,
 )
@@ -34,16 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", type=Path, help="where to write the profile"
     )
     parser.add_argument("--quick", action="store_true", help="fewer points: a minute at most")
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument(
-        "--measure-only", metavar="FILE", type=Path, help="measure, and leave fitting to --from"
-    )
-    either.add_argument(
-        "--from",
-        dest="measured",
-        metavar="FILE",
-        type=Path,
-        help="fit models to what --measure-only wrote, on any machine",
+    add_measured_arguments(
+        parser,
+        "measure, and leave fitting to --from",
+        "fit models to what --measure-only wrote, on any machine",
     )
     add_format_argument(parser)
 
@@ -56,7 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
         profile, kept = _measured(arguments)
     else:
         profile, kept = read_profile(measured), None
-    path = arguments.measure_only or arguments.output or _own(profile.device)
+    path = arguments.measure_only or arguments.output or own_path(profile.device)
     if arguments.measure_only is None:
         profile = fitted(profile)
     write_profile(profile, path)
@@ -73,15 +67,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Find out what would fail in the end before anything is measured."""
     if arguments.measure_only is None:
         require_scipy()
-    elif arguments.output is not None:
-        raise UsageError("--measure-only names its file itself: leave -o out")
-    for path in (arguments.output, arguments.measure_only):
-        if path is not None and path.is_dir():
-            raise UsageError(f"{path} is a directory")
-
-
-def _own(device: DeviceFacts) -> Path:
-    return profile_directories()[0] / f"{file_name(device.name)}.json"
+    check_targets(arguments)
 
 
 def _measured(arguments: argparse.Namespace) -> tuple[DeviceProfile, Path]:
@@ -143,7 +129,7 @@ def _run(run: calibration.Calibration, kept: Path, earlier: DeviceProfile | None
 
 
 def _partial(target: Path | None, device: DeviceFacts) -> Path:
-    wanted = target or _own(device)
+    wanted = target or own_path(device)
     return wanted.with_name(f"{wanted.name}.calibrating")
 
 

@@ -58,12 +58,9 @@ class Bench:
             def run() -> float:
                 if cold:
                     self.flush()
-                return _device_ns(enqueue())
+                return device_ns(enqueue())
 
-            try:
-                return repeated(run, rule)
-            except cl.Error as error:
-                raise WorkloadError(_said(workload.kernel, "cannot run", error)) from error
+            return repeated(run, rule)
 
     def results(self, workload: Workload) -> Sequence[np.ndarray]:
         """What is in the buffers of `workload` after it ran once, as bytes, in the order of arguments."""
@@ -87,17 +84,23 @@ class Bench:
 
     @contextmanager
     def prepared(self, workload: Workload) -> Iterator[Callable[[], cl.Event]]:
-        """What enqueues `workload`, with its buffers made. Raises: `WorkloadError`, `cl.Error`."""
-        kernel = self._kernel(workload)
-        with self._bound(workload.inputs) as arguments:
-            kernel.set_args(*arguments)
+        """What enqueues `workload`, with its buffers made.
 
-            def enqueue() -> cl.Event:
-                return cl.enqueue_nd_range_kernel(
-                    self.queue, kernel, workload.global_size, workload.local_size
-                )
+        Raises: `WorkloadError`, for what OpenCL refuses in the block too.
+        """
+        try:
+            kernel = self._kernel(workload)
+            with self._bound(workload.inputs) as arguments:
+                kernel.set_args(*arguments)
 
-            yield enqueue
+                def enqueue() -> cl.Event:
+                    return cl.enqueue_nd_range_kernel(
+                        self.queue, kernel, workload.global_size, workload.local_size
+                    )
+
+                yield enqueue
+        except cl.Error as error:
+            raise WorkloadError(_said(workload.kernel, "cannot run", error)) from error
 
     def _kernel(self, workload: Workload) -> cl.Kernel:
         return cl.Kernel(self.program(workload.source, workload.options), workload.kernel)
@@ -171,7 +174,8 @@ class Bench:
             self._flushed = None
 
 
-def _device_ns(event: cl.Event) -> float:
+def device_ns(event: cl.Event) -> float:
+    """How long a command took on the device, once it has ended. Raises: `cl.Error`."""
     event.wait()
     profile = event.profile
     return float(profile.end - profile.start)

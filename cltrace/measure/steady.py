@@ -9,9 +9,8 @@ from typing import Final
 
 import pyopencl as cl
 
-from cltrace.errors import WorkloadError
 from cltrace.events.workloads import Transfer, Workload
-from cltrace.measure.bench import Bench
+from cltrace.measure.bench import Bench, device_ns
 from cltrace.measure.transfers import prepared_transfer
 
 _BATCH_S: Final = 0.02
@@ -47,29 +46,26 @@ def steady(bench: Bench, work: Workload | Transfer, *, warm_s: float, most_s: fl
     if isinstance(work, Transfer):
         with prepared_transfer(bench, work) as run:
             return _by_host(run, warm_s, most_s)
-    try:
-        with bench.prepared(work) as enqueue:
-            return _by_device(enqueue, bench.queue, warm_s, most_s)
-    except cl.Error as error:
-        raise WorkloadError(f"{work.kernel} cannot run: {error}") from error
+    with bench.prepared(work) as enqueue:
+        return _by_device(enqueue, bench.queue, warm_s, most_s)
 
 
 def once_ns(bench: Bench, work: Workload) -> float:
     """How long one run takes on the device, after another one. Raises: `WorkloadError`."""
-    try:
-        with bench.prepared(work) as enqueue:
-            enqueue().wait()
-            return _device_ns(enqueue())
-    except cl.Error as error:
-        raise WorkloadError(f"{work.kernel} cannot run: {error}") from error
+    with bench.prepared(work) as enqueue:
+        enqueue().wait()
+        return device_ns(enqueue())
 
 
 @contextmanager
 def switched(bench: Bench, work: Workload) -> Iterator[Callable[[float], tuple[int, int]]]:
-    """What keeps the device busy for so many seconds, and returns when, in the host's time."""
+    """What keeps the device busy for so many seconds, and returns when, in the host's time.
+
+    Raises: `WorkloadError`.
+    """
     with bench.prepared(work) as enqueue:
         enqueue().wait()
-        taken_ns = _device_ns(enqueue())
+        taken_ns = device_ns(enqueue())
 
         def on(seconds: float) -> tuple[int, int]:
             begin_ns = time.perf_counter_ns()
@@ -101,7 +97,7 @@ def _by_device(
     enqueue: Callable[[], cl.Event], queue: cl.CommandQueue, warm_s: float, most_s: float
 ) -> Steady:
     """Batches of launches, of which some are always waiting: the device never waits for the host."""
-    size = max(int(_BATCH_S * _S_NS / max(_device_ns(enqueue()), 1_000.0)), 1)
+    size = max(int(_BATCH_S * _S_NS / max(device_ns(enqueue()), 1_000.0)), 1)
     ahead: deque[cl.Event] = deque()
     times: list[float] = []
     begin_ns, runs, warm_until = 0, 0, time.perf_counter_ns() + int(warm_s * _S_NS)
@@ -118,14 +114,9 @@ def _by_device(
         if begin_ns:
             runs += size
             if len(times) < _SAMPLED:
-                times.append(_device_ns(done))
+                times.append(device_ns(done))
         elif end_ns >= warm_until:
             begin_ns = end_ns
     queue.finish()
     times.sort()
     return Steady(runs, begin_ns, end_ns, times[len(times) // 2] if times else None)
-
-
-def _device_ns(event: cl.Event) -> float:
-    event.wait()
-    return float(event.profile.end - event.profile.start)

@@ -9,6 +9,7 @@ cltrace. Values are whole steps of a channel's unit, times are ns on the host's 
 (`time.perf_counter_ns`, `CLOCK_MONOTONIC`), or for logs on the wall clock.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -105,6 +106,15 @@ class Sample(NamedTuple):
     raw: int
     within_ns: int = 0
     flags: SampleFlag = SampleFlag(0)
+
+    @classmethod
+    def taken(cls, key: str, read: Callable[[], int]) -> "Sample":
+        """What `read` returns now: it was so at some time while it ran. Raises: what `read` does."""
+        before_ns = time.perf_counter_ns()
+        raw = read()
+        after_ns = time.perf_counter_ns()
+        middle_ns = (before_ns + after_ns) // 2
+        return cls(key, middle_ns, raw, after_ns - middle_ns)
 
 
 @dataclass(frozen=True, slots=True)

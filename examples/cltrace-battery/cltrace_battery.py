@@ -4,7 +4,6 @@ pip install ./examples/cltrace-battery
 cltrace run --power battery python app.py
 """
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -60,7 +59,7 @@ class OpenBattery:
     def read(self) -> Iterator[Sample]:
         """The power of each, in microwatts as the kernel gives it."""
         for channel, file in zip(self.channels, self._files, strict=True):
-            yield Sample(channel.key, time.perf_counter_ns(), int(file.read_text()))
+            yield Sample.taken(channel.key, lambda file=file: int(file.read_text()))
 
     def close(self) -> None:
         """Nothing is kept open."""

@@ -201,7 +201,8 @@ def test_the_energy_of_a_processor_by_made_up_rapl(run: Runner, tmp_path: Path) 
 def test_a_simulated_sensor_on_a_real_trace_is_told_apart(run: Runner, tmp_path: Path) -> None:
     """End to end: a real program's events, made-up watts, and the joules that were put in."""
     program = Path(__file__).parents[2] / "benchmarks" / "programs" / "mixture.py"
-    words = ("--seconds", "6", "--items", "65536", "--trips", "400")
+    # Every kernel takes a millisecond or more: for less a sensor of 20 ms tells less surely.
+    words = ("--seconds", "6", "--items", "1048576", "--trips", "25")
     assert run("run", "-q", "-o", "m.cltrace", "--", sys.executable, program, *words).status == 0
     assert run("power", "import", "m.cltrace", "--reader", "sim:seed=4").status == 0
     with cltrace.load(tmp_path / "m.cltrace") as trace:
@@ -216,15 +217,10 @@ def test_a_simulated_sensor_on_a_real_trace_is_told_apart(run: Runner, tmp_path:
     told = [
         line for line in found.lines if line.energy_j is not None and line.load.name in energies
     ]
-    assert len(told) >= 2
+    names = {line.load.name for line in told}
+    assert names >= {"chain", "whole", "stream", "gather", "double_chain"}
     for line in told:
-        true_j = energies[line.load.name]
-        assert line.energy_j is not None
-        # What is a hundredth of the energy or more is within 5 %; the rest is as far off as it says.
-        is_notable = true_j > 0.01 * truth.total_j
-        allowed = 0.05 * true_j if is_notable else max(0.05 * true_j, line.within_j or 0.0)
-        assert abs(line.energy_j - true_j) <= allowed
-    assert any(energies[line.load.name] > 0.01 * truth.total_j for line in told)
+        assert line.energy_j == pytest.approx(energies[line.load.name], rel=0.05)
     (source,) = found.sources
     assert source.attribution is not None
     balance = source.attribution.balance

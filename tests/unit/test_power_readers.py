@@ -101,6 +101,16 @@ def test_rapl_reads_every_counter_and_knows_how_often_it_must(tmp_path: Path) ->
     opened.close()
 
 
+def test_rapl_leaves_out_a_counter_that_opens_and_cannot_be_read(tmp_path: Path) -> None:
+    zone(tmp_path, "intel-rapl:0", "package-0")
+    broken = zone(tmp_path, "intel-rapl:1", "package-1") / "energy_uj"
+    broken.unlink()
+    broken.mkdir()
+    opened = RaplReader(str(tmp_path)).open(0.05)
+    assert [one.key for one in opened.read()] == ["rapl:package-0"]
+    opened.close()
+
+
 def denied(path: str, flags: int) -> int:
     """Opens nothing, as for a user who is not root."""
     if path.endswith("energy_uj"):

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from cltrace.commands.measured import add_measured_arguments, check_targets
 from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers, report
 from cltrace.errors import UsageError
 from cltrace.power.calibration import QUICK, Pace, PowerCalibration
+from cltrace.power.model import Caches
 from cltrace.power.model.evaluation import examples_of, transfers_of
 from cltrace.power.model.fitting import IDLE, MODEL, Example, fitted
 from cltrace.power.points import PowerPoints, read_points, write_points
@@ -17,10 +19,8 @@ from cltrace.power.works import PowerSet, probes_of, set_of
 from cltrace.profile import (
     DeviceProfile,
     Parameter,
-    file_name,
-    load_profile,
-    profile_directories,
-    profile_for,
+    chosen_profile,
+    own_path,
     write_profile,
 )
 
@@ -40,18 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="0.6 s each instead of 3: for trying out"
     )
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument(
-        "--measure-only", metavar="FILE", type=Path, help="measure, and leave fitting to --from"
-    )
-    either.add_argument(
-        "--from",
-        dest="measured",
-        metavar="FILE",
-        type=Path,
-        action="append",
-        default=[],
-        help="fit to what --measure-only wrote, on any machine (repeatable)",
+    add_measured_arguments(
+        parser,
+        "measure, and leave fitting to --from",
+        "fit to what --measure-only wrote, on any machine (repeatable)",
+        is_repeatable=True,
     )
     parser.add_argument(
         "--profile", metavar="PROFILE", help="add the energies to this one (default: the device's)"
@@ -63,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure, or read what was measured; fit, and write a profile."""
+    check_targets(arguments)
     if arguments.measured:
         found = [read_points(path) for path in arguments.measured]
     else:
@@ -71,9 +65,8 @@ def execute(arguments: argparse.Namespace) -> int:
         write_points(found[0], arguments.measure_only)
         _say(f"wrote {arguments.measure_only}: {len(found[0].points)} points")
         return 0
-    wanted: str | None = arguments.profile
-    profile = load_profile(wanted) if wanted else profile_for(found[0].device)
-    target: Path = arguments.output or _own(profile)
+    profile = chosen_profile(arguments.profile, found[0].device)
+    target: Path = arguments.output or own_path(profile.device)
     write_profile(_with_energies(profile, found), target)
     _say(f"wrote {target}; next: cltrace power predict TRACE --profile {target}")
     return 0
@@ -102,10 +95,6 @@ def _with_energies(profile: DeviceProfile, found: Sequence[PowerPoints]) -> Devi
     return replace(profile, parameters=parameters)
 
 
-def _own(profile: DeviceProfile) -> Path:
-    return profile_directories()[0] / f"{file_name(profile.device.name)}.json"
-
-
 def _measured(arguments: argparse.Namespace) -> PowerPoints:
     chosen = readers(arguments)
     pace = QUICK if arguments.quick else Pace()
@@ -118,6 +107,9 @@ def _measured(arguments: argparse.Namespace) -> PowerPoints:
         from cltrace.measure.clocks import clocks_of  # noqa: PLC0415 - likewise
 
         with Bench(find_device(arguments.device)) as bench:
+            if arguments.measure_only is None:
+                # What the fit needs: it is to be missed now, not after minutes.
+                Caches.of(chosen_profile(arguments.profile, bench.facts))
             probes = probes_of(PowerSet(arguments.set_name), bench.facts)
             run = PowerCalibration(bench, clocks_of(bench.device), pace)
             run.run(probes, lambda name, done, total: report(f"{done}/{total} {name}"))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cltrace.commands.argument_types import seconds
+from cltrace.commands.measured import add_measured_arguments, check_targets
 from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers, report
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.errors import UsageError
@@ -19,7 +20,7 @@ from cltrace.power.characterise import (
     phases_of,
 )
 from cltrace.power.readings import read_readings, write_readings
-from cltrace.profile import load_profile, write_profile
+from cltrace.profile import DeviceProfile, load_profile, write_profile
 from cltrace.report.sensors import sensors_report
 
 _LOAD_S = 8.0
@@ -31,16 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", metavar="S", type=seconds, default=4.0, help="of each square wave (default 4)"
     )
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument(
-        "--measure-only", metavar="FILE", type=Path, help="write the readings, judge nothing"
-    )
-    either.add_argument(
-        "--from",
-        dest="measured",
-        metavar="FILE",
-        type=Path,
-        help="judge what --measure-only wrote, on any machine",
+    add_measured_arguments(
+        parser,
+        "write the readings, judge nothing",
+        "judge what --measure-only wrote, on any machine",
     )
     parser.add_argument(
         "--profile",
@@ -55,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Switch work on and off, and see how each channel follows."""
+    check_targets(arguments)
+    profile = _kept_with(arguments)
     if arguments.measured is not None:
         device, channels, phases = read_readings(arguments.measured)
     else:
@@ -77,17 +74,23 @@ def execute(arguments: argparse.Namespace) -> int:
         write_readings(device, channels, phases, arguments.measure_only)
         return 0
     found = characteristics(channels, phases)
-    if arguments.profile is not None:
-        _keep(arguments.profile, found, arguments.output)
+    if profile is not None:
+        _keep(profile, found, arguments.output)
     print_document(sensors_report(device, found), color=arguments.color, form=arguments.format)
     return 0
 
 
-def _keep(name: str, found: Sequence[Characteristic], target: Path | None) -> None:
-    """Write a profile with what its sensors are like."""
-    if target is None:
+def _kept_with(arguments: argparse.Namespace) -> DeviceProfile | None:
+    """The profile that the result is kept with, None for none. Raises: `UsageError`, `ProfileError`."""
+    if arguments.profile is None:
+        return None
+    if arguments.output is None:
         raise UsageError("--profile needs -o: the file to write")
-    profile = load_profile(name)
+    return load_profile(arguments.profile)
+
+
+def _keep(profile: DeviceProfile, found: Sequence[Characteristic], target: Path) -> None:
+    """Write a profile with what its sensors are like."""
     parameters = {**profile.parameters, SENSORS: parameters_of(found)}
     write_profile(replace(profile, parameters=parameters), target)
     sys.stderr.write(f"cltrace: wrote {target}\n")

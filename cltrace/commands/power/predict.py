@@ -16,7 +16,7 @@ from cltrace.power.model.traces import modelled
 from cltrace.power.points import read_points
 from cltrace.power.works import PowerSet, set_of
 from cltrace.predict.own_profile import profile_of_trace
-from cltrace.profile import DeviceProfile, load_profile, profile_for
+from cltrace.profile import DeviceProfile, chosen_profile, load_profile
 from cltrace.report.document import Document
 from cltrace.report.energy_model import judged_report, modelled_report
 
@@ -71,8 +71,7 @@ def _of_points(arguments: argparse.Namespace) -> Document:
     for path in arguments.points:
         points = read_points(path)
         if profile is None:
-            wanted: str | None = arguments.profile
-            profile = load_profile(wanted) if wanted else profile_for(points.device)
+            profile = chosen_profile(arguments.profile, points.device)
         name = set_of([one.name for one in points.points], points.device)
         some, refused = examples_of(points, name, profile)
         examples.setdefault(name, []).extend(some)

@@ -8,7 +8,6 @@ need to be known chip by chip.
 import errno
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import ClassVar, Final, Literal
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, Scope
 from cltrace.power.protocol import API, Channel, Probe, Sample
-from cltrace.power.readers.sysfs import NumberFile, Opener, number_in, words_in
+from cltrace.power.readers.sysfs import NumberFile, Opener, number_in, number_now, words_in
 
 _ROOT: Final = Path("/sys/class/hwmon")
 _INPUT: Final = re.compile(r"(power|energy)(\d+)_(input|average)")
@@ -85,11 +84,7 @@ class HwmonReader:
 
     def _error(self, one: _Input) -> OSError | PowerError | None:
         try:
-            file = NumberFile(one.path, self._opener)
-            try:
-                file.read()
-            finally:
-                file.close()
+            number_now(one.path, self._opener)
         except (OSError, PowerError) as error:
             return error
         return None
@@ -107,16 +102,13 @@ class OpenHwmon:
     def read(self) -> Iterator[Sample]:
         """Every input once; one that is switched off for the moment is left out."""
         for channel, file in zip(self.channels, self._files, strict=True):
-            before_ns = time.perf_counter_ns()
             try:
-                raw = file.read()
+                sample = Sample.taken(channel.key, file.read)
             except OSError as error:
                 if error.errno in _DISABLED:
                     continue
                 raise
-            after_ns = time.perf_counter_ns()
-            middle_ns = (before_ns + after_ns) // 2
-            yield Sample(channel.key, middle_ns, raw, after_ns - middle_ns)
+            yield sample
 
     def close(self) -> None:
         """Close the files."""

@@ -140,6 +140,7 @@ class OpenNvml:
     def __init__(self, library: Any, boards: Sequence[_Board]) -> None:
         self._library = library
         self._last_us: dict[str, int] = {}
+        self._last_raw: dict[str, int] = {}
         self._reads: list[
             tuple[Channel, _Board, Callable[[Channel, _Board], Iterator[Sample]]]
         ] = []
@@ -224,25 +225,24 @@ class OpenNvml:
         self._last_us[channel.key] = last_us
 
     def _counter(self, channel: Channel, board: _Board) -> Iterator[Sample]:
-        before_ns = time.perf_counter_ns()
-        raw = int(self._library.nvmlDeviceGetTotalEnergyConsumption(board.handle))
-        after_ns = time.perf_counter_ns()
-        last = self._last_us.get(channel.key, 0)
-        flags = SampleFlag.RESTARTED if raw < last else SampleFlag(0)
-        self._last_us[channel.key] = raw
-        middle_ns = (before_ns + after_ns) // 2
-        yield Sample(channel.key, middle_ns, raw, after_ns - middle_ns, flags)
+        read = self._library.nvmlDeviceGetTotalEnergyConsumption
+        sample = Sample.taken(channel.key, lambda: int(read(board.handle)))
+        is_less = sample.raw < self._last_raw.get(channel.key, 0)
+        self._last_raw[channel.key] = sample.raw
+        yield sample._replace(flags=SampleFlag.RESTARTED) if is_less else sample
 
     def _memory(self, channel: Channel, board: _Board) -> Iterator[Sample]:
+        sample = Sample.taken(channel.key, lambda: self._memory_mw(board))
+        if sample.raw > 0:
+            yield sample
+
+    def _memory_mw(self, board: _Board) -> int:
+        """The power of a board's memory in mW, 0 where nothing tells it."""
         library = self._library
-        before_ns = time.perf_counter_ns()
         value = library.nvmlDeviceGetFieldValues(
             board.handle, [(library.NVML_FI_DEV_POWER_INSTANT, library.NVML_POWER_SCOPE_MEMORY)]
         )[0]
-        after_ns = time.perf_counter_ns()
-        if value.nvmlReturn == library.NVML_SUCCESS and value.value.uiVal > 0:
-            middle_ns = (before_ns + after_ns) // 2
-            yield Sample(channel.key, middle_ns, int(value.value.uiVal), after_ns - middle_ns)
+        return int(value.value.uiVal) if value.nvmlReturn == library.NVML_SUCCESS else 0
 
 
 def _load() -> ModuleType:

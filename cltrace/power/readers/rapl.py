@@ -16,13 +16,14 @@ from typing import ClassVar, Final, Literal
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, Scope
 from cltrace.power.protocol import API, Channel, Probe, Sample
-from cltrace.power.readers.sysfs import NumberFile, Opener, number_in, words_in
+from cltrace.power.readers.sysfs import NumberFile, Opener, number_in, number_now, words_in
 
 _ROOT: Final = Path("/sys/class/powercap")
 _TREES: Final = ("intel-rapl", "intel-rapl-mmio")
 """Where domains are, the better one first: the second repeats domains of the first."""
 _ZONE: Final = r":(?P<zone>[0-9a-f]+)(?::(?P<part>[0-9a-f]+))?"
 _SCOPES: Final = {"core": Scope.CORES, "uncore": Scope.UNCORE, "dram": Scope.DRAM}
+_COUNTER: Final = "energy_uj"
 _MICRO: Final = 1e-6
 _UPDATE_S: Final = 1e-3
 _HIGHEST_W: Final = 2000.0
@@ -136,16 +137,12 @@ class RaplReader:
 
     def _tried(self, zone: Zone) -> int | OSError:
         try:
-            file = self._file(zone)
+            return number_now(zone.path / _COUNTER, self._opener)
         except OSError as error:
             return error
-        try:
-            return file.read()
-        finally:
-            file.close()
 
     def _file(self, zone: Zone) -> NumberFile:
-        return NumberFile(zone.path / "energy_uj", self._opener)
+        return NumberFile(zone.path / _COUNTER, self._opener)
 
 
 class OpenRapl:
@@ -163,11 +160,7 @@ class OpenRapl:
     def read(self) -> Iterator[Sample]:
         """Every counter once."""
         for channel, file in zip(self.channels, self._files, strict=True):
-            before_ns = time.perf_counter_ns()
-            raw = file.read()
-            after_ns = time.perf_counter_ns()
-            middle_ns = (before_ns + after_ns) // 2
-            yield Sample(channel.key, middle_ns, raw, after_ns - middle_ns)
+            yield Sample.taken(channel.key, file.read)
 
     def close(self) -> None:
         """Close the files."""
@@ -181,7 +174,7 @@ def _zones(root: Path) -> Iterator[Zone]:
         found = {}
         for entry in sorted(root.iterdir()) if root.is_dir() else ():
             match = re.fullmatch(re.escape(tree) + _ZONE, entry.name)
-            if match is not None and (entry / "energy_uj").exists():
+            if match is not None and (entry / _COUNTER).exists():
                 key = (int(match["zone"], 16), int(match["part"] or "0", 16), match["part"] or "")
                 parent = match["zone"] if match["part"] else ""
                 found[key] = Zone(entry, match["zone"], words_in(entry / "name"), parent)
@@ -236,7 +229,7 @@ def _scope(zone: Zone) -> Scope:
 
 
 def _unreadable(zones: Sequence[Zone], tried: Sequence[int | OSError]) -> Probe:
-    path = zones[0].path / "energy_uj"
+    path = zones[0].path / _COUNTER
     error = tried[0]
     assert isinstance(error, OSError)
     if isinstance(error, PermissionError):

@@ -33,6 +33,15 @@ class NumberFile:
         os.close(self._descriptor)
 
 
+def number_now(path: Path, opener: Opener = os.open) -> int:
+    """The number in a file at this moment. Raises: `OSError`, `PowerError` when it is none."""
+    file = NumberFile(path, opener)
+    try:
+        return file.read()
+    finally:
+        file.close()
+
+
 def words_in(path: Path) -> str:
     """The text of a small file without blanks around it, "" where it cannot be read."""
     try:
