@@ -1,9 +1,9 @@
 """What is to be launched or transferred, as data: what measuring runs and what prediction counts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,12 @@ class Direction(StrEnum):
 
     TO_DEVICE = "to device"
     FROM_DEVICE = "from device"
+
+
+DIRECTION_OF: Final[Mapping[str, Direction]] = {
+    "write": Direction.TO_DEVICE, "read": Direction.FROM_DEVICE,
+}  # fmt: skip
+"""By the kind of a traced command: which way it moves bytes."""
 
 
 class HostMemory(StrEnum):

@@ -83,9 +83,10 @@ class Source:
 class TraceEnergy:
     """The energy of a trace. `sources` may be added up, `parts` are inside of one of them.
 
-    `failures` are readers that read nothing, or not to the end: which, and why. `unresolved` are
-    classes of commands that no sensor serves. `calibrated` are lines measured in other traces, by kernel,
-    global size and device.
+    `failures` are readers that read nothing, or not to the end: which, and why. `unserved` are
+    classes of commands that no sensor serves. `resident_s` is when the program had a context, on the
+    trace's axis, None where that is not known. `calibrated` are lines measured in other traces, by
+    kernel, global size and device.
     """
 
     sources: tuple[Source, ...]
@@ -93,6 +94,7 @@ class TraceEnergy:
     failures: tuple[str, ...]
     unserved: tuple[Load, ...]
     device_names: Mapping[int, str]
+    resident_s: tuple[float, float] | None = None
     calibrated: Mapping[tuple[str, str, str], EnergyLine] = field(default_factory=dict)
 
     @property
@@ -126,6 +128,10 @@ class TraceEnergy:
         filled = [self._calibrated(line) for line in lines]
         return tuple(sorted(filled, key=lambda line: -(line.energy_j or 0.0)))
 
+    def configuration(self, load: Load) -> tuple[str, str, str]:
+        """What tells a kernel's energy in another trace: its name, its global size, and the device."""
+        return load.name, load.size, self.device_names.get(load.device, "")
+
     def _why(self, load: Load) -> str:
         """Why nothing tells of a class."""
         served = {number for one in self.told for device in one.devices for number in device.ids}
@@ -134,8 +140,7 @@ class TraceEnergy:
     def _calibrated(self, line: EnergyLine) -> EnergyLine:
         """An unresolved line as it was measured elsewhere, if it was."""
         load = line.load
-        key = (load.name, load.size, self.device_names.get(load.device, ""))
-        other = self.calibrated.get(key)
+        other = self.calibrated.get(self.configuration(load))
         if line.tier is not Tier.UNRESOLVED or other is None or not len(other.load):
             return line
         share = len(load) / len(other.load)
@@ -158,11 +163,8 @@ def with_calibrated(found: TraceEnergy, alone: Sequence[TraceEnergy]) -> TraceEn
     """
     known: dict[tuple[str, str, str], EnergyLine] = {}
     for one in alone:
-        names = one.device_names
-        for line in one.lines:
-            if line.tier is Tier.DIRECT:
-                key = (line.load.name, line.load.size, names.get(line.load.device, ""))
-                known[key] = line
+        measured = (line for line in one.lines if line.tier is Tier.DIRECT)
+        known.update({one.configuration(line.load): line for line in measured})
     return replace(found, calibrated=known)
 
 
@@ -200,6 +202,7 @@ def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
         tuple(_failures(trace)),
         loads(activity, sizes, rest, one_of) if rest else (),
         {number: device.name for device in devices for number in device.ids},
+        made.resident_s,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import KernelError
-from cltrace.events.workloads import Direction, HostMemory, Transfer
+from cltrace.events.workloads import DIRECTION_OF, Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.traced import TracedCounts, TracedLaunch, traced_launches
@@ -30,9 +30,6 @@ _TRANSFERS: Final = """
     FROM v_command WHERE kind IN ('read', 'write') AND size_bytes > 0 ORDER BY command_id
 """
 _SIZES: Final = "SELECT buffer_id, size_bytes FROM v_buffer"
-_DIRECTIONS: Final[Mapping[str, Direction]] = {
-    "write": Direction.TO_DEVICE, "read": Direction.FROM_DEVICE,
-}  # fmt: skip
 _MOST_ORDER: Final = 1_000_000
 """So many launches are followed to see what caches hold."""
 
@@ -206,7 +203,7 @@ def _transfers(trace: Trace, profile: DeviceProfile) -> Iterator[PredictedTransf
     times: dict[tuple[Direction, int], list[int]] = {}
     for kind, size, taken in trace.iterate(_TRANSFERS):
         if isinstance(size, int):
-            mine = times.setdefault((_DIRECTIONS[str(kind)], size), [])
+            mine = times.setdefault((DIRECTION_OF[str(kind)], size), [])
             mine.append(taken if isinstance(taken, int) and taken > 0 else 0)
     for (direction, size), all_taken in times.items():
         known = [taken for taken in all_taken if taken]

@@ -8,13 +8,14 @@ from typing import Final
 from cltrace.power.model import GROUPS, EnergyModel, group_of
 from cltrace.power.model.evaluation import Judged
 from cltrace.power.model.rows import UNIT
-from cltrace.power.model.traces import ModelledLine
+from cltrace.power.model.terms import CPU, GPU, TOTAL, TRANSFER, Term
+from cltrace.power.model.traces import ModelledLine, ModelledTrace
 from cltrace.power.results import Tier
 from cltrace.profile import DeviceProfile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.quantities import more_note, shown
 
-_MOST_PARTS: Final = 3
+_MOST_PARTS: Final = 2
 
 
 def model_table(model: EnergyModel) -> Table:
@@ -43,31 +44,27 @@ def judged_report(
     profile: DeviceProfile, model: EnergyModel, sets: Mapping[str, Sequence[Judged]]
 ) -> Document:
     """A model held against measured works, set by set."""
-    facts = [
-        Fact("device", "device", f"{profile.device.name}, driver {profile.device.driver}"),
-        Fact(
-            "idle_w", "at rest", f"{shown(model.idle_w, Unit.WATTS)} with a context", model.idle_w
-        ),
-    ]
+    facts = _device_facts(profile, model)
     for name, judged in sets.items():
         facts.append(Fact(f"error_{name}", name, _errors_text(judged)))
     tables = [_judged_table(name, judged) for name, judged in sets.items()]
     return Document("energy model", facts, [*tables, model_table(model)])
 
 
-def modelled_report(
-    profile: DeviceProfile, model: EnergyModel, lines: Sequence[ModelledLine], top: int | None
-) -> Document:
+def _device_facts(profile: DeviceProfile, model: EnergyModel) -> list[Fact]:
+    rest = f"{shown(model.idle_w, Unit.WATTS)} with a context"
+    return [
+        Fact("device", "device", f"{profile.device.name}, driver {profile.device.driver}"),
+        Fact("idle_w", "at rest", rest, model.idle_w),
+    ]
+
+
+def modelled_report(profile: DeviceProfile, found: ModelledTrace, top: int | None) -> Document:
     """A model held against a trace."""
+    lines = found.lines
     rows = [_modelled_row(line) for line in lines]
     known = [one for one in lines if one.quotient is not None]
-    facts = [
-        Fact("device", "device", f"{profile.device.name}, driver {profile.device.driver}"),
-        Fact(
-            "idle_w", "at rest", f"{shown(model.idle_w, Unit.WATTS)} with a context", model.idle_w
-        ),
-        Fact("e_total", "E_total", _total_text(lines)),
-    ]
+    facts = _device_facts(profile, found.model)
     if known:
         facts.append(Fact("mape", "error", _line_errors(known)))
     table = Table(
@@ -85,14 +82,33 @@ def modelled_report(
             Column("measured_w", "power", Unit.WATTS, 70),
             Column("predicted_w", "predicted", Unit.WATTS, 72),
             Column("dynamic_quotient", "dyn. quot.", Unit.PLAIN, 75),
-            Column("parts", "most of it", keep=65),
+            Column("parts", "most of it", Unit.PROSE, 65),
         ),
         rows[:top],
         note=more_note(len(rows), top),
         why_empty="no kernel was launched",
     )
     notes = [f"note: {one.line.load.name} is not predicted: {one.why}" for one in lines if one.why]
-    return Document("predicted energy", facts, [table, _breakdown(lines)], notes)
+    tables = [_terms_table(found.terms), table, _breakdown(lines)]
+    return Document("predicted energy", facts, tables, notes)
+
+
+def _terms_table(terms: Sequence[Term]) -> Table:
+    return Table(
+        "terms",
+        f"{TOTAL} = {CPU} + {GPU} + {TRANSFER}",
+        (
+            Column("term", "term"),
+            Column("measured_j", "measured", Unit.JOULES, 100),
+            Column("predicted_j", "predicted", Unit.JOULES, 99),
+            Column("quotient", "quotient", Unit.PLAIN, 98),
+            Column("why", "unresolved", Unit.PROSE, 97),
+        ),
+        [
+            (one.name, one.measured_j, one.predicted_j, _short(one.quotient), one.why or None)
+            for one in terms
+        ],
+    )
 
 
 def _modelled_row(one: ModelledLine) -> tuple[Value, ...]:
@@ -149,7 +165,7 @@ def _judged_table(name: str, judged: Sequence[Judged]) -> Table:
             Column("predicted_w", "predicted", Unit.WATTS, 99),
             Column("error", "error", Unit.SHARE, 98),
             Column("dynamic_error", "of dynamic", Unit.SHARE, 90),
-            Column("parts", "most of it", keep=65),
+            Column("parts", "most of it", Unit.PROSE, 65),
         ),
         [
             (
@@ -184,12 +200,6 @@ def _line_errors(known: Sequence[ModelledLine]) -> str:
     dynamic = [abs(one.dynamic_quotient - 1) for one in known if one.dynamic_quotient is not None]
     text = f"MAPE {total:.1%} in total"
     return text + (f", {statistics.fmean(dynamic):.1%} of the dynamic part" if dynamic else "")
-
-
-def _total_text(lines: Sequence[ModelledLine]) -> str:
-    known = [one.energy_j for one in lines if one.energy_j is not None]
-    kernels = shown(sum(known), Unit.JOULES) if known else "unresolved"
-    return f"E_GPU of kernels {kernels}; E_CPU and E_transfer: `cltrace summary` tells what was measured"
 
 
 def _short(value: float | None) -> float | None:

@@ -15,6 +15,7 @@ from cltrace.power.energy import energy_of
 from cltrace.power.model import EnergyModel, Example, Work, fitted, group_of, model_of
 from cltrace.power.model.evaluation import Judged, examples_of, judged, left_out, transfers_of
 from cltrace.power.model.rows import GROUPS, UNIT
+from cltrace.power.model.terms import terms_of
 from cltrace.power.model.traces import modelled
 from cltrace.power.points import PowerPoints, read_points, write_points
 from cltrace.power.works import PowerSet, probes_of, set_of
@@ -174,8 +175,8 @@ def test_points_of_another_device_or_set_are_refused() -> None:
 
 def test_a_real_trace_is_held_against_the_model() -> None:
     with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
-        model, lines = modelled(trace, energy_of(trace), H200)
-    found = {one.line.load.name: one for one in lines}
+        told = modelled(trace, energy_of(trace), H200)
+    found = {one.line.load.name: one for one in told.lines}
     assert set(found) == {"chain", "whole", "stream", "gather", "double_chain"}
     for name in ("whole", "double_chain"):
         assert found[name].quotient == pytest.approx(1.0, abs=0.12)
@@ -184,7 +185,52 @@ def test_a_real_trace_is_held_against_the_model() -> None:
         assert found[name].quotient is None
         energy = found[name].energy_j
         assert energy is not None
-        assert energy > model.idle_w * found[name].line.load.seconds
+        assert energy > told.model.idle_w * found[name].line.load.seconds
+
+
+def test_the_energy_of_a_run_is_the_sum_of_its_terms() -> None:
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        found = energy_of(trace)
+        cpu, gpu, transfer, total = modelled(trace, found, H200).terms
+        assert [one.name for one in (cpu, gpu, transfer, total)] == [
+            "E_CPU", "E_GPU", "E_transfer", "E_total",
+        ]  # fmt: skip
+        # Nothing measures that machine's processor: it is not 0, and the sum says so.
+        assert (cpu.measured_j, cpu.predicted_j, cpu.why) == (None, None, "no sensor")
+        assert total.why == "without E_CPU"
+        assert gpu.measured_j is not None
+        assert transfer.measured_j is not None
+        assert gpu.measured_j + transfer.measured_j == pytest.approx(found.total_j)
+        assert total.measured_j == pytest.approx(found.total_j)
+        for one in (gpu, transfer, total):
+            assert one.quotient == pytest.approx(1.0, abs=0.05)
+
+        (board,) = found.sources
+        package = replace(board, component="CPU", devices=(), attribution=None, energy_j=500.0)
+        with_cpu = replace(found, sources=(board, package))
+        cpu, *_, total = modelled(trace, with_cpu, H200).terms
+        assert (cpu.measured_j, cpu.predicted_j, cpu.why) == (500.0, None, "no model of it")
+        assert total.measured_j == pytest.approx(found.total_j + 500.0)
+        assert (total.predicted_j, total.quotient, total.why) == (None, None, "")
+
+        blind = replace(found, sources=())
+        assert {one.measured_j for one in terms_of(trace, blind, H200, 1.0)} == {None}
+        assert {one.predicted_j for one in terms_of(trace, blind, H200, 1.0)} == {None}
+
+
+def test_a_term_without_a_model_of_all_of_it_is_unresolved() -> None:
+    energies = H200.parameters["energy"]
+    known = {name: one for name, one in energies.items() if one.family != "transfers"}
+    poorer = replace(H200, parameters={**H200.parameters, "energy": known})
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        found = energy_of(trace)
+        _, gpu, transfer, total = terms_of(trace, found, poorer, None)
+    assert gpu.measured_j is not None
+    assert (gpu.predicted_j, gpu.why) == (None, "some of its kernels are not predicted")
+    assert transfer.predicted_j is None
+    assert transfer.why.startswith("no model of commands of the kind ")
+    assert total.measured_j == pytest.approx(found.total_j)
+    assert total.predicted_j is None
 
 
 def test_the_verb_fits_and_predicts(run: Runner, tmp_path: Path) -> None:
@@ -195,6 +241,8 @@ def test_the_verb_fits_and_predicts(run: Runner, tmp_path: Path) -> None:
     done = run("power", "predict", DATA / "h200-mixture.cltrace", "--profile", profile)
     assert done.status == 0
     assert "double_chain" in done.stdout
+    assert "E_total = E_CPU + E_GPU + E_transfer" in done.stdout
+    assert "without E_CPU" in done.stdout
     application = DATA / "h200-power-application.json"
     done = run(
         "power", "predict", "--points", application, "--profile", profile, "--format", "json"

@@ -13,7 +13,7 @@ from cltrace.errors import UsageError
 from cltrace.power.calibration import QUICK, Pace, PowerCalibration
 from cltrace.power.model import Caches
 from cltrace.power.model.evaluation import examples_of, transfers_of
-from cltrace.power.model.fitting import IDLE, MODEL, Example, fitted
+from cltrace.power.model.fitting import MODEL, WITHOUT, Example, fitted
 from cltrace.power.points import PowerPoints, read_points, write_points
 from cltrace.power.works import PowerSet, probes_of, set_of
 from cltrace.profile import (
@@ -87,7 +87,7 @@ def _with_energies(profile: DeviceProfile, found: Sequence[PowerPoints]) -> Devi
             for key, energy in transfers_of(points).items():
                 more[key] = Parameter(energy, "J/B", 0.0, "transfers")
             if points.without_w is not None:
-                more[f"{IDLE} without a context"] = Parameter(points.without_w, "W", 0.0, "rest")
+                more[WITHOUT] = Parameter(points.without_w, "W", 0.0, "rest")
     if not examples:
         raise UsageError("no work of these points could be counted: there is nothing to fit to")
     model = fitted(examples, idle_w)

@@ -60,8 +60,8 @@ def _of_trace(arguments: argparse.Namespace) -> Document:
     with opened(arguments.trace) as trace:
         wanted: str | None = arguments.profile
         profile = load_profile(wanted) if wanted else profile_of_trace(trace).needed()
-        model, lines = modelled(trace, energy_of(trace), profile)
-        return modelled_report(profile, model, lines, arguments.top or None)
+        found = modelled(trace, energy_of(trace), profile)
+        return modelled_report(profile, found, arguments.top or None)
 
 
 def _of_points(arguments: argparse.Namespace) -> Document:

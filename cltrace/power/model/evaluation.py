@@ -7,7 +7,7 @@ from cltrace.errors import KernelError, ProfileError
 from cltrace.events.workloads import Workload
 from cltrace.kernels.workload_counts import WorkloadCounts
 from cltrace.power.model.classes import Caches, work_of
-from cltrace.power.model.fitting import EnergyModel, Example, fitted
+from cltrace.power.model.fitting import EnergyModel, Example, byte_name, fitted
 from cltrace.power.points import PowerPoint, PowerPoints
 from cltrace.power.works import PowerSet, probes_of
 from cltrace.profile import DeviceProfile
@@ -77,7 +77,7 @@ def transfers_of(points: PowerPoints) -> dict[str, float]:
     found = {}
     for point in points.points:
         if point.group == Group.TRANSFERS:
-            found[f"byte {point.name}"] = _per_byte(point, points.idle_w)
+            found[byte_name(point.name)] = _per_byte(point, points.idle_w)
     return found
 
 

@@ -15,6 +15,7 @@ from cltrace.profile import DeviceProfile, Parameter
 MODEL: Final = "energy"
 """The name under which a profile keeps the energies."""
 IDLE: Final = "idle"
+WITHOUT: Final = "idle without a context"
 _REAL_WEIGHT: Final = 3.0
 """So many probes count as much as one real kernel, which has more than one class in it."""
 
@@ -67,6 +68,11 @@ class EnergyModel:
             unit = "W" if name == UNIT else "J"
             found[name] = Parameter(energy, unit, self.errors_j.get(name, 0.0), group_of(name))
         return found
+
+
+def byte_name(route: str) -> str:
+    """The name of what a transfer adds to rest, in J a byte: by host memory and direction."""
+    return f"byte {route}"
 
 
 def fitted(examples: Sequence[Example], idle_w: float) -> EnergyModel:

@@ -11,6 +11,7 @@ from cltrace.power.energy import TraceEnergy
 from cltrace.power.loads import Load, LoadKind
 from cltrace.power.model.classes import Caches, work_of
 from cltrace.power.model.fitting import EnergyModel, model_of
+from cltrace.power.model.terms import Term, terms_of
 from cltrace.power.results import EnergyLine
 from cltrace.profile import DeviceProfile
 from cltrace.trace.reader import Trace
@@ -41,10 +42,17 @@ class ModelledLine:
         return _ratio(self.dynamic_j, self.line.dynamic_j)
 
 
-def modelled(
-    trace: Trace, found: TraceEnergy, profile: DeviceProfile
-) -> tuple[EnergyModel, tuple[ModelledLine, ...]]:
-    """The model of a profile, and what it says of each class of launches of a trace.
+@dataclass(frozen=True, slots=True)
+class ModelledTrace:
+    """A trace by an energy model: its classes of launches, and the terms of its energy, the sum last."""
+
+    model: EnergyModel
+    lines: tuple[ModelledLine, ...]
+    terms: tuple[Term, ...]
+
+
+def modelled(trace: Trace, found: TraceEnergy, profile: DeviceProfile) -> ModelledTrace:
+    """What the model of a profile says of a trace.
 
     How long they took is as it was measured. Raises: `ProfileError` for a profile without energies.
     """
@@ -57,7 +65,10 @@ def modelled(
         if line.load.kind is LoadKind.KERNEL and name == profile.device.name:
             mine = [one for one in launches if _is_of(one, line.load)]
             lines.append(_line(line, mine, counting, model, caches))
-    return model, tuple(lines)
+    above = [one.dynamic_j for one in lines]
+    known = [one for one in above if one is not None]
+    kernels_j = sum(known) if len(known) == len(above) else None
+    return ModelledTrace(model, tuple(lines), terms_of(trace, found, profile, kernels_j))
 
 
 def _line(
