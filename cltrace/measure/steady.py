@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyopencl as cl
 
@@ -38,16 +38,20 @@ class Steady:
         return (self.end_host_ns - self.begin_host_ns) / _S_NS
 
 
-def steady(bench: Bench, work: Workload | Transfer, *, warm_s: float, most_s: float) -> Steady:
-    """Run `work` again and again: for `warm_s`, which does not count, and then for `most_s`.
+IsWarm: TypeAlias = Callable[[float], bool]
+"""Whether what was run for so many seconds is enough to begin with."""
+
+
+def steady(bench: Bench, work: Workload | Transfer, is_warm: IsWarm, most_s: float) -> Steady:
+    """Run `work` again and again: until `is_warm`, which does not count, and then for `most_s`.
 
     Raises: `WorkloadError` when it cannot be built or run.
     """
     if isinstance(work, Transfer):
         with prepared_transfer(bench, work) as run:
-            return _by_host(run, warm_s, most_s)
+            return _by_host(run, is_warm, most_s)
     with bench.prepared(work) as enqueue:
-        return _by_device(enqueue, bench.queue, warm_s, most_s)
+        return _by_device(enqueue, bench.queue, is_warm, most_s)
 
 
 def once_ns(bench: Bench, work: Workload) -> float:
@@ -82,9 +86,9 @@ def switched(bench: Bench, work: Workload) -> Iterator[Callable[[float], tuple[i
         yield on
 
 
-def _by_host(run: Callable[[], None], warm_s: float, most_s: float) -> Steady:
-    warm_until = time.perf_counter() + warm_s
-    while time.perf_counter() < warm_until:
+def _by_host(run: Callable[[], None], is_warm: IsWarm, most_s: float) -> Steady:
+    first_s = time.perf_counter()
+    while not is_warm(time.perf_counter() - first_s):
         run()
     begin_ns, runs = time.perf_counter_ns(), 0
     while time.perf_counter_ns() - begin_ns < most_s * _S_NS or not runs:
@@ -94,14 +98,13 @@ def _by_host(run: Callable[[], None], warm_s: float, most_s: float) -> Steady:
 
 
 def _by_device(
-    enqueue: Callable[[], cl.Event], queue: cl.CommandQueue, warm_s: float, most_s: float
+    enqueue: Callable[[], cl.Event], queue: cl.CommandQueue, is_warm: IsWarm, most_s: float
 ) -> Steady:
     """Batches of launches, of which some are always waiting: the device never waits for the host."""
     size = max(int(_BATCH_S * _S_NS / max(device_ns(enqueue()), 1_000.0)), 1)
     ahead: deque[cl.Event] = deque()
     times: list[float] = []
-    begin_ns, runs, warm_until = 0, 0, time.perf_counter_ns() + int(warm_s * _S_NS)
-    end_ns = 0
+    begin_ns, end_ns, runs, first_ns = 0, 0, 0, time.perf_counter_ns()
     while not begin_ns or end_ns - begin_ns < most_s * _S_NS:
         last = [enqueue() for _ in range(size)][-1]
         queue.flush()
@@ -115,7 +118,7 @@ def _by_device(
             runs += size
             if len(times) < _SAMPLED:
                 times.append(device_ns(done))
-        elif end_ns >= warm_until:
+        elif is_warm((end_ns - first_ns) / _S_NS):
             begin_ns = end_ns
     queue.finish()
     times.sort()

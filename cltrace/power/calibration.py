@@ -23,21 +23,28 @@ _S_NS: Final = 1_000_000_000
 _LONG_NS: Final = 1.5e6
 """A launch of which so much is work hardly waits for the next."""
 _LONGEST_TRIPS: Final = 1 << 22
+_STEADY_S: Final = 1.0
+"""A device that is as warm as so long before is as warm as its work makes it."""
 _SETTLING_S: Final = 0.2
 """The readings at both ends of a stretch are left out: sensors follow with a delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long is measured. At least `most_s` of each probe count, after `warm_s` that do not."""
+    """How long is measured. At least `most_s` of each probe count.
+
+    At least `warm_s` before do not, nor what it takes until the temperature is steady, up to
+    `warm_most_s`.
+    """
 
     warm_s: float = 0.6
+    warm_most_s: float = 6.0
     most_s: float = 3.0
     idle_s: float = 4.0
     heat_s: float = 10.0
 
 
-QUICK: Final = Pace(warm_s=0.2, most_s=0.6, idle_s=1.0, heat_s=0.5)
+QUICK: Final = Pace(warm_s=0.2, warm_most_s=0.2, most_s=0.6, idle_s=1.0, heat_s=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,28 @@ class _Done:
     steady: Steady
     clock_mhz: int | None
     temperature_c: int | None
+    warmed_c: int | None
+
+
+class Warming:
+    """Tells when a device is warm: its temperature was the same twice, `_STEADY_S` apart."""
+
+    def __init__(self, clocks: ClockSource, pace: Pace) -> None:
+        self._clocks = clocks
+        self._pace = pace
+        self._read_s = 0.0
+        self.temperature_c: int | None = None
+
+    def __call__(self, spent_s: float) -> bool:
+        """As `steady` asks."""
+        if spent_s < self._pace.warm_s:
+            return False
+        if spent_s - self._read_s < _STEADY_S and self.temperature_c is not None:
+            return spent_s >= self._pace.warm_most_s
+        reading, before_c = self._clocks.read(), self.temperature_c
+        self._read_s, self.temperature_c = spent_s, reading[1] if reading is not None else None
+        is_steady = reading is None or reading[1] == before_c
+        return is_steady or spent_s >= self._pace.warm_most_s
 
 
 class PowerCalibration:
@@ -101,10 +130,11 @@ class PowerCalibration:
         if probe.is_long:
             trips = self._long_enough(probe)
         work = probe.make(trips)
-        done = steady(self._bench, work, warm_s=self._pace.warm_s, most_s=most_s)
+        warming = Warming(self._clocks, self._pace)
+        done = steady(self._bench, work, warming, most_s)
         reading = self._clocks.read()
         clock, heat = reading if reading is not None else (None, None)
-        return _Done(probe.name, str(probe.group), trips, done, clock, heat)
+        return _Done(probe.name, str(probe.group), trips, done, clock, heat, warming.temperature_c)
 
     def _long_enough(self, probe: EnergyProbe) -> int:
         """Trips that take a millisecond or two."""
@@ -178,6 +208,7 @@ class _Channels:
             memory_w=memory[0] if memory is not None else None,
             clock_mhz=done.clock_mhz,
             temperature_c=done.temperature_c,
+            warmed_c=done.warmed_c,
         )
 
 

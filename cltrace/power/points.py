@@ -20,7 +20,8 @@ class PowerPoint:
     which took `device_ns` on the device (None where only the host timed it). `power_w` is the mean of
     the channel that is read most often, of `readings` readings that deviate by `deviation_w`; `other_w`
     that of the other channel of the same thing, `memory_w` of the part that is memory, None without one.
-    `clock_mhz` and `temperature_c` are as they were at its end, None where nothing tells.
+    `clock_mhz` and `temperature_c` are as they were at its end, `warmed_c` is the temperature before it
+    began to count; None where nothing tells.
     """
 
     name: str
@@ -36,6 +37,7 @@ class PowerPoint:
     memory_w: float | None
     clock_mhz: int | None
     temperature_c: int | None
+    warmed_c: int | None = None
 
     @property
     def run_s(self) -> float:

@@ -11,8 +11,22 @@ import pytest
 
 import cltrace
 from cltrace.errors import ProfileError, UsageError
+from cltrace.events.workloads import Workload
+from cltrace.kernels.workload_counts import WorkloadCounts
+from cltrace.measure.clocks import NoClocks
+from cltrace.power.calibration import Pace, Warming
 from cltrace.power.energy import energy_of
-from cltrace.power.model import EnergyModel, Example, Work, fitted, group_of, model_of
+from cltrace.power.model import (
+    Caches,
+    EnergyModel,
+    Example,
+    Operations,
+    Work,
+    fitted,
+    group_of,
+    model_of,
+    work_of,
+)
 from cltrace.power.model.evaluation import Judged, examples_of, judged, left_out, transfers_of
 from cltrace.power.model.rows import GROUPS, UNIT
 from cltrace.power.model.terms import terms_of
@@ -20,6 +34,7 @@ from cltrace.power.model.traces import modelled
 from cltrace.power.points import PowerPoints, read_points, write_points
 from cltrace.power.works import PowerSet, probes_of, set_of
 from cltrace.profile import load_profile
+from cltrace.suite.energy import Group
 from tests.conftest import Runner
 
 DATA = Path(__file__).parents[1] / "data"
@@ -79,6 +94,8 @@ def test_the_shipped_energies_are_those_of_the_recorded_points(
     again = fitted(seen, points(PowerSet.CALIBRATION).idle_w)
     shipped = model_of(H200)
     assert shipped.idle_w == pytest.approx(again.idle_w)
+    assert shipped.lane_exponent == pytest.approx(again.lane_exponent)
+    assert 0.2 < shipped.lane_exponent < 0.8
     for name, energy in again.energies_j.items():
         assert shipped.energies_j[name] == pytest.approx(energy, rel=1e-3, abs=1e-15)
     # Divisions cost more than products, doubles more than floats, memory more than caches.
@@ -94,8 +111,13 @@ def test_energies_that_were_put_in_are_found_again() -> None:
     made = []
     for number in range(60):
         amounts = {name: float(chooser.uniform(0.1, 1) * 1e9) for name in truth}
-        work = Work(amounts, float(chooser.integers(1, 132)))
-        model = EnergyModel(120.0, {**truth, UNIT: 0.2}, {})
+        done = tuple(
+            Operations(name, amount, float(chooser.choice([0.25, 0.5, 1.0])))
+            for name, amount in amounts.items()
+            if name != "memory"
+        )
+        work = Work(done, {"memory": amounts["memory"]}, float(chooser.integers(1, 132)))
+        model = EnergyModel(120.0, 0.4, {**truth, UNIT: 0.2}, {})
         power = model.energy_j(work, 0.01) / 0.01 * chooser.normal(1, 0.01)
         made.append(Example(f"{number}", f"p{number}", work, 0.01, power, False))
     found = fitted(made, 120.0)
@@ -103,9 +125,42 @@ def test_energies_that_were_put_in_are_found_again() -> None:
         assert found.energies_j[name] == pytest.approx(energy, abs=3 * found.errors_j[name])
         assert found.errors_j[name] < 0.2 * energy
     assert all(abs(one.error) < 0.05 for one in judged(found, made))
+    assert found.lane_exponent == pytest.approx(0.4, abs=0.1)
     parts = found.parts_j(made[0].work, 0.01)
     assert sum(parts.values()) == pytest.approx(found.dynamic_j(made[0].work, 0.01))
     assert set(parts) <= set(GROUPS)
+
+
+def test_full_warps_do_not_tell_what_lanes_are_worth() -> None:
+    full = Work((Operations("float add", 1e9, 1.0),), {}, 0.0)
+    some = replace(full, operations=(Operations("float add", 1e9, 0.25),))
+    known = Example("a", "a", full, 0.01, 200.0, False)
+    assert not full.is_partial
+    assert some.is_partial
+    assert fitted([known], 120.0).lane_exponent == 0.5
+    # A quarter of the lanes for the energy of half a warp: the square root.
+    others = [known, replace(known, work=some, power_w=160.0)]
+    assert fitted(others, 120.0).lane_exponent == pytest.approx(0.5, abs=0.02)
+    others[1] = replace(others[1], power_w=200.0)
+    assert fitted(others, 120.0).lane_exponent == pytest.approx(0.0, abs=0.02)
+
+
+def test_probes_of_lanes_have_so_many() -> None:
+    counting, caches = WorkloadCounts(H200.device), Caches.of(H200)
+    wanted = {"1": 1 / 32, "8": 8 / 32, "16": 16 / 32}
+    seen = 0
+    for probe in probes_of(PowerSet.CALIBRATION, H200.device):
+        if probe.group != Group.LANES:
+            continue
+        work = probe.make(64)
+        assert isinstance(work, Workload)
+        name, _, rest = probe.name.partition(" on ")
+        kind = "near cache" if name == "own cache read" else name
+        rows = [one for one in work_of(counting.count(work), caches).operations if one.name == kind]
+        most = max(rows, key=lambda one: one.warps)
+        assert most.active == pytest.approx(wanted[rest.partition(" ")[0]], rel=0.3), probe.name
+        seen += 1
+    assert seen == 24
 
 
 def test_every_class_has_a_row() -> None:
@@ -252,3 +307,34 @@ def test_the_verb_fits_and_predicts(run: Runner, tmp_path: Path) -> None:
     both = run("power", "predict", "x.cltrace", "--points", application)
     assert both.status == 2
     assert "not both" in both.stderr
+
+
+class _Heating:
+    """A device that is a degree warmer every half second, for five seconds."""
+
+    def __init__(self) -> None:
+        self.spent_s = 0.0
+
+    def read(self) -> tuple[int, int]:
+        return 1980, 40 + min(int(2 * self.spent_s), 10)
+
+
+def test_what_is_measured_is_as_warm_as_it_gets() -> None:
+    clocks = _Heating()
+    warming = Warming(clocks, Pace(warm_s=0.5, warm_most_s=20.0))
+    while not warming(clocks.spent_s):
+        clocks.spent_s += 0.02
+    assert warming.temperature_c == 50
+    assert clocks.spent_s < 7.6
+
+
+def test_warming_ends() -> None:
+    clocks = _Heating()
+    warming = Warming(clocks, Pace(warm_s=0.5, warm_most_s=2.0))
+    while not warming(clocks.spent_s):
+        clocks.spent_s += 0.02
+    assert clocks.spent_s == pytest.approx(2.0, abs=0.05)
+    unknown = Warming(NoClocks(), Pace(warm_s=0.5))
+    assert not unknown(0.4)
+    assert unknown(0.5)
+    assert unknown.temperature_c is None

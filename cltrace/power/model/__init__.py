@@ -5,7 +5,7 @@ instruction classes times their energies, above the power of the state that the 
 units that are active add to it (equations 6.3 to 6.9). `E_total = E_CPU + E_GPU + E_transfer` (6.1).
 """
 
-from cltrace.power.model.classes import Caches, Work, work_of
+from cltrace.power.model.classes import Caches, Operations, Work, work_of
 from cltrace.power.model.fitting import EnergyModel, Example, fitted, model_of
 from cltrace.power.model.rows import GROUPS, group_of
 
@@ -14,6 +14,7 @@ __all__ = [
     "Caches",
     "EnergyModel",
     "Example",
+    "Operations",
     "Work",
     "fitted",
     "group_of",

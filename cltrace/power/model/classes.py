@@ -12,12 +12,8 @@ from cltrace.kernels.demand.caches import CacheSize, shared_sectors
 from cltrace.kernels.ir.instructions import Access
 from cltrace.profile import DeviceProfile
 
-LANES: Final = 0.5
-"""How much of the energy of a warp's operation goes with its active lanes; the rest is the warp's.
-
-Calibration runs full warps, which do not tell: half of each is taken.
-"""
 _WARP: Final = 32
+_FULL: Final = 0.8
 _SECTOR_BYTES: Final = 32
 _ACCESSES: Final = frozenset({CostClass.LOAD, CostClass.STORE, CostClass.ATOMIC, CostClass.IMAGE})
 _COMPARING: Final = frozenset({CostClass.INT_COMPARE, CostClass.FLOAT_COMPARE, CostClass.SELECT})
@@ -62,32 +58,77 @@ class Caches:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What a launch does once: how often by class (warps of 32, sectors of 32 B), on how many units."""
+class Operations:
+    """Operations of one class: how many warps of 32 do, and the mean share of lanes that does."""
 
-    amounts: Mapping[str, float]
+    name: str
+    warps: float
+    active: float
+
+    def amount(self, lane_exponent: float) -> float:
+        """Of full warps that cost as much.
+
+        A warp of which a share `active` works costs `active ** lane_exponent` of a full one: with 0 lanes
+        do not matter, with 1 nothing else does.
+        """
+        return float(self.warps * self.active**lane_exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a launch does once: operations, the rest by class (sectors of 32 B), on how many units."""
+
+    operations: tuple[Operations, ...]
+    others: Mapping[str, float]
     units: float
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The classes that it has any of."""
+        return frozenset({*self.others, *(one.name for one in self.operations)})
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether much of it is done by warps of which not all lanes work."""
+        warps = sum(one.warps for one in self.operations)
+        return sum(one.warps * one.active for one in self.operations) < _FULL * warps
+
+    def amounts(self, lane_exponent: float) -> dict[str, float]:
+        """How often, by class."""
+        found = dict(self.others)
+        for one in self.operations:
+            found[one.name] = found.get(one.name, 0.0) + one.amount(lane_exponent)
+        return found
 
 
 def work_of(counts: KernelCounts, caches: Caches) -> Work:
     """What a launch does that finds in the shared cache what fits into it."""
     demand = demand_of(counts, _OPERATIONS)
-    amounts: dict[str, float] = {}
-    for name, amount in (*_operations(counts), *_moves(counts, demand, caches)):
-        amounts[name] = amounts.get(name, 0.0) + amount
-    return Work({name: amount for name, amount in amounts.items() if amount > 0}, demand.units)
+    others: dict[str, float] = {}
+    for name, amount in _moves(demand, caches):
+        others[name] = others.get(name, 0.0) + amount
+    return Work(
+        tuple(_operations(counts)),
+        {name: amount for name, amount in others.items() if amount > 0},
+        demand.units,
+    )
 
 
-def _operations(counts: KernelCounts) -> Iterator[tuple[str, float]]:
+def _operations(counts: KernelCounts) -> Iterator[Operations]:
     for row in counts.folded:
         if row.cost in _ACCESSES:
             continue
-        amount = LANES * row.total / _WARP + (1 - LANES) * row.warp_total
-        if row.type.startswith("private "):
-            yield "private memory", amount
-            continue
-        for name in _names(row):
-            yield _LIKE.get(name, name), amount
+        is_private = row.type.startswith("private ")
+        for name in ("private memory",) if is_private else _names(row):
+            yield from _of_warps(_LIKE.get(name, name), row.total, row.warp_total)
+    for site in counts.sites:
+        if site.space in _FAR:
+            yield from _of_warps("near cache", site.accesses.value, site.requests.value)
+
+
+def _of_warps(name: str, lanes: float, warps: float) -> Iterator[Operations]:
+    if lanes > 0 and warps > 0:
+        yield Operations(name, warps, min(lanes / (_WARP * warps), 1.0))
 
 
 def _names(row: FoldedCount) -> tuple[str, ...]:
@@ -99,10 +140,7 @@ def _names(row: FoldedCount) -> tuple[str, ...]:
     return cost_names(row, _OPERATIONS)
 
 
-def _moves(counts: KernelCounts, demand: Demand, caches: Caches) -> Iterator[tuple[str, float]]:
-    far = [site for site in counts.sites if site.space in _FAR]
-    lanes = sum(site.accesses.value for site in far) / _WARP
-    yield "near cache", LANES * lanes + (1 - LANES) * sum(site.requests.value for site in far)
+def _moves(demand: Demand, caches: Caches) -> Iterator[tuple[str, float]]:
     yield "near cache banks", demand.bank_cycles
     yield "near cache lines", demand.lines
     yield "local memory", demand.local_cycles

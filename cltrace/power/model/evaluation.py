@@ -40,7 +40,7 @@ def examples_of(
 ) -> tuple[list[Example], list[str]]:
     """The works of measured points with what they do, and which could not be counted and why.
 
-    Transfers, launches of nothing and operands of zeros are no examples. Raises: `ProfileError` for
+    Transfers and operands of zeros are no examples. Raises: `ProfileError` for
     points of another device than the profile's.
     """
     if points.device.name != profile.device.name:
@@ -51,7 +51,7 @@ def examples_of(
     for point in points.points:
         probe = probes.get(point.name)
         work = probe.make(point.trips) if probe is not None else None
-        if not isinstance(work, Workload) or point.group in {Group.OPERANDS, Group.LAUNCHES}:
+        if not isinstance(work, Workload) or point.group == Group.OPERANDS:
             continue
         try:
             counts = counting.count(work)

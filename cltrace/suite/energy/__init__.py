@@ -8,8 +8,13 @@ Classes after Piispanen, Timing and energy of accelerated processing (2014), tab
 from collections.abc import Iterator
 
 from cltrace.suite.calibration.probes import Room
-from cltrace.suite.energy.memory import memory_probes
-from cltrace.suite.energy.operations import operand_probes, operation_probes, unit_probes
+from cltrace.suite.energy.memory import lane_memory_probes, memory_probes
+from cltrace.suite.energy.operations import (
+    lane_probes,
+    operand_probes,
+    operation_probes,
+    unit_probes,
+)
 from cltrace.suite.energy.probes import EnergyProbe, Group
 from cltrace.suite.energy.transfers import TRANSFER_BYTES, launch_probes, transfer_probes
 
@@ -21,6 +26,8 @@ def energy_probes(room: Room) -> Iterator[EnergyProbe]:
     yield from operation_probes(room)
     yield from memory_probes(room)
     yield from unit_probes(room)
+    yield from lane_probes(room)
+    yield from lane_memory_probes(room)
     yield from operand_probes(room)
     yield from launch_probes(room)
     yield from transfer_probes(room)

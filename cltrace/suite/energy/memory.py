@@ -7,7 +7,7 @@ import numpy as np
 
 from cltrace.events.workloads import BufferInput, Workload
 from cltrace.suite.calibration.probes import Room
-from cltrace.suite.energy.probes import EnergyProbe, Group
+from cltrace.suite.energy.probes import SOME_LANES, EnergyProbe, Group
 
 _READ: Final = """
 __kernel void reading(__global const {type} *in, __global float *out, uint mask, int trips) {{
@@ -42,12 +42,19 @@ _OWN: Final = """
 __kernel void own(__global const {type} *in, __global float *out, uint stride, int trips) {{
     uint base = get_group_id(0) * {kept}u, mine = get_local_id(0) * stride;
     {type} sum = 0;
-    for (int t = 0; t < trips; ++t) sum += in[base + ((mine + t * 37u) & {kept_mask}u)];
+    {guard}for (int t = 0; t < trips; ++t) sum += in[base + ((mine + t * 37u) & {kept_mask}u)];
     out[get_global_id(0)] = {total};
 }}
 """
 _SAME: Final = """
 __kernel void same(__global const float *in, __global float *out, int trips) {
+    float sum = get_global_id(0);
+    for (int t = 0; t < trips; ++t) sum += in[t & 1023];
+    out[get_global_id(0)] = sum;
+}
+"""
+_CONSTANT: Final = """
+__kernel void constants(__constant float *in, __global float *out, int trips) {
     float sum = get_global_id(0);
     for (int t = 0; t < trips; ++t) sum += in[t & 1023];
     out[get_global_id(0)] = sum;
@@ -142,7 +149,8 @@ def memory_probes(room: Room) -> Iterator[EnergyProbe]:
     yield probe("own cache read by 2 words", _own(room, "float", 2), 256)
     yield probe("own cache read by 8 words", _own(room, "float", 8), 128)
     yield probe("own cache read by 32 words", _own(room, "float", 32), 64)
-    yield probe("one address read", _same(room), 256)
+    yield probe("one address read", _same(room, _SAME, "same"), 256)
+    yield probe("constant read", _same(room, _CONSTANT, "constants"), 256)
     for kernel, name in (
         ("local_reading", "local memory read"),
         ("local_writing", "local memory write"),
@@ -151,6 +159,13 @@ def memory_probes(room: Room) -> Iterator[EnergyProbe]:
     ):
         yield probe(name, _local(room, kernel), 256)
     yield probe("atomic", _atomics(room, near))
+
+
+def lane_memory_probes(room: Room) -> Iterator[EnergyProbe]:
+    """Words that some lanes of each warp read near by, while the others wait."""
+    for lanes, guard in SOME_LANES.items():
+        make = _own(room, "float", 1, guard)
+        yield EnergyProbe(f"own cache read on {lanes}", Group.LANES, make, trips=256)
 
 
 def _far_bytes(room: Room) -> int:
@@ -216,12 +231,14 @@ def _gathering(room: Room, size_bytes: int) -> Callable[[int], Workload]:
     return make
 
 
-def _own(room: Room, kind: str, stride: int) -> Callable[[int], Workload]:
+def _own(room: Room, kind: str, stride: int, guard: str = "") -> Callable[[int], Workload]:
     items, group = _items(room), room.usual_group()
     kept = _OWN_BYTES // _WIDTHS[kind]
 
     def make(trips: int) -> Workload:
-        source = _OWN.format(type=kind, total=_TOTALS[kind], kept=kept, kept_mask=kept - 1)
+        source = _OWN.format(
+            type=kind, total=_TOTALS[kind], kept=kept, kept_mask=kept - 1, guard=guard
+        )
         inputs = (
             BufferInput(_OWN_BYTES * (items // group)), BufferInput(4 * items),
             np.uint32(stride), np.int32(trips),
@@ -231,10 +248,10 @@ def _own(room: Room, kind: str, stride: int) -> Callable[[int], Workload]:
     return make
 
 
-def _same(room: Room) -> Callable[[int], Workload]:
+def _same(room: Room, source: str, kernel: str) -> Callable[[int], Workload]:
     def make(trips: int) -> Workload:
         inputs = (BufferInput(4096), BufferInput(4 * _items(room)), np.int32(trips))
-        return Workload(_SAME, "same", (_items(room),), (room.usual_group(),), inputs)
+        return Workload(source, kernel, (_items(room),), (room.usual_group(),), inputs)
 
     return make
 

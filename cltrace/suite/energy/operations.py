@@ -8,7 +8,7 @@ import numpy as np
 
 from cltrace.events.workloads import BufferInput, Workload
 from cltrace.suite.calibration.probes import Room
-from cltrace.suite.energy.probes import EnergyProbe, Group
+from cltrace.suite.energy.probes import SOME_LANES, EnergyProbe, Group
 
 _SOURCE: Final = """
 __kernel void steady(__global {type} *out, {type} f, {type} g, int trips) {{
@@ -16,7 +16,7 @@ __kernel void steady(__global {type} *out, {type} f, {type} g, int trips) {{
     drawn = (drawn ^ (drawn >> 15)) * 2246822519u;
     {type} {names};
 {starts}
-    for (int t = 0; t < trips; ++t) {{
+    {guard}for (int t = 0; t < trips; ++t) {{
 {body}
     }}
     out[get_global_id(0)] = {total};
@@ -98,6 +98,17 @@ def unit_probes(room: Room) -> Iterator[EnergyProbe]:
                       trips=512)  # fmt: skip
 
 
+def lane_probes(room: Room) -> Iterator[EnergyProbe]:
+    """Operations of some lanes of each warp, while the others wait."""
+    items = room.compute_units * _UNIT_ITEMS
+    known = {one.name: one for one in _operations(room)}
+    for name in ("float multiply-add", "int multiply", "double multiply-add"):
+        for lanes, guard in SOME_LANES.items():
+            if name in known:
+                make = _maker(room, known[name], items, guard=guard)
+                yield EnergyProbe(f"{name} on {lanes}", Group.LANES, make)
+
+
 def operand_probes(room: Room) -> Iterator[EnergyProbe]:
     """Multiply-adds and sums of zeros: what the bits of operands do."""
     items = room.compute_units * _UNIT_ITEMS
@@ -114,7 +125,7 @@ def _multiply_add() -> _Steady:
 
 
 def _maker(
-    room: Room, operation: _Steady, items: int, group: int | None = None
+    room: Room, operation: _Steady, items: int, group: int | None = None, guard: str = ""
 ) -> Callable[[int], Workload]:
     def make(trips: int) -> Workload:
         names = [f"v{number}" for number in range(_CHAINS)]
@@ -126,6 +137,7 @@ def _maker(
         is_zero = operation.f == operation.g == 0
         source = _SOURCE.format(
             type=operation.type,
+            guard=guard,
             names=", ".join(names),
             starts="\n".join(_start(operation.type, name, place, is_zero=is_zero)
                              for place, name in enumerate(names)),
