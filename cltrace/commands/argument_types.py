@@ -1,11 +1,13 @@
 """What the values of flags may be: types for `argparse`, whose messages users read."""
 
 import argparse
+import math
 import re
 from typing import Final
 
 from cltrace.errors import UsageError
 
+_CENTURY_S: Final = 3.2e9
 _SCALES: Final = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0, "min": 60e9}
 _TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|min)?")
 
@@ -32,6 +34,17 @@ def seconds(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return number
+
+
+def shift(text: str) -> float:
+    """Seconds forward or backward, a century at most."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not abs(number) < _CENTURY_S:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
     return number
 

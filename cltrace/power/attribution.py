@@ -8,7 +8,7 @@ is theirs. What is left is told as unattributed. The linear form of Lang and Rü
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from cltrace.power.alignment import Alignment, aligned, strongest
 from cltrace.power.busy import Busy, Response
 from cltrace.power.design import FEWEST_UPDATES, Design, Situation
 from cltrace.power.loads import Load, LoadKind, alone, busy_union, shared_seconds
-from cltrace.power.merging import merged, not_told_apart
+from cltrace.power.merging import merged, negligible, not_told_apart
 from cltrace.power.observations import Floats, Observations
 from cltrace.power.results import Attribution, Balance, EnergyLine, Tier
 from cltrace.power.solving import Solution, student
@@ -48,11 +48,29 @@ def attributed(situation: Situation) -> Attribution | None:
         return None
     alignment = _alignment(situation, [load.busy for load in situation.loads])
     design, solution = _explained(situation, alignment, (0.0, *_tails(situation)))
+    slight = negligible(situation, design, solution)
+    if slight:
+        rest = tuple(one for place, one in enumerate(situation.loads) if place not in slight)
+        left_out = [one for place, one in enumerate(situation.loads) if place in slight]
+        situation, design = replace(situation, loads=rest), design.without(slight)
+        solution = design.solved(situation.seen, situation.block)
+    else:
+        left_out = []
     while (pair := not_told_apart(situation.loads, solution, design.first_load)) is not None:
         situation = replace(situation, loads=merged(situation.loads, *pair))
         design = design.merged(*pair)
         solution = design.solved(situation.seen, situation.block)
-    return _told(situation, alignment, design, solution)
+    found = _told(situation, alignment, design, solution)
+    slights = [_slight(one, situation.seen) for one in left_out]
+    return replace(found, lines=(*found.lines, *slights))
+
+
+def _slight(load: Load, seen: Observations) -> EnergyLine:
+    share = load.busy.mean(seen.begin_s, seen.end_s, Response())
+    coverage = min(float((share * seen.span_s).sum()) / max(load.seconds, 1e-12), 1.0)
+    updates = int((share > 0).sum())
+    why = "it ran for too little of the time: repeat it, or read more often"
+    return EnergyLine(load, Tier.UNRESOLVED, None, None, None, None, coverage, updates, why)
 
 
 def _explained(
@@ -110,13 +128,12 @@ def _told(
     shared = shared_seconds(found)
     moved = _moved(situation, alignment, design, solution)
     factor = student(solution.freedom)
-    lines, direct_j = [], dict.fromkeys(LoadKind, 0.0)
+    lines, extra = [], np.zeros(len(found))
     for place in range(len(found)):
         part = _Part(situation, design, solution, alignment.response, place)
-        extra_j, share = part.direct()
-        direct_j[found[place].kind] += extra_j
-        lines.append(_line(part, shared[place], extra_j, share, factor, moved[place]))
-    balance = _balance(situation, design, solution, direct_j, factor)
+        extra[place], share = part.direct()
+        lines.append(_line(part, shared[place], extra[place], share, factor, moved[place]))
+    balance = _balance(situation, design, solution, lines, extra)
     return Attribution(tuple(lines), balance, alignment, situation.period_s)
 
 
@@ -254,18 +271,20 @@ def _balance(
     situation: Situation,
     design: Design,
     solution: Solution,
-    direct_j: Mapping[LoadKind, float],
-    factor: float,
+    lines: Sequence[EnergyLine],
+    extra_j: Floats,
 ) -> Balance:
     seen, value = situation.seen, solution.value
     energy = (design.matrix * value * seen.span_s[:, None]).sum(axis=0)
-    loads_j = energy[design.first_load :]
-    is_kernel = np.array([one.kind is LoadKind.KERNEL for one in situation.loads], np.bool_)
     static_j, static_busy_j = _static_j(situation, design, solution)
-    share = _kernel_share(situation)
-    kernels = float(loads_j[is_kernel].sum()) + direct_j[LoadKind.KERNEL] + share * static_busy_j
-    transfers = float(loads_j[~is_kernel].sum()) + direct_j[LoadKind.TRANSFER]
-    transfers += (1 - share) * static_busy_j
+    shared = np.array(shared_seconds(situation.loads))
+    loads_j = energy[design.first_load :] + extra_j
+    if shared.sum() > 0:
+        loads_j = loads_j + static_busy_j * shared / shared.sum()
+    is_told = np.array([one.energy_j is not None for one in lines], np.bool_)
+    is_kernel = np.array([one.load.kind is LoadKind.KERNEL for one in lines], np.bool_)
+    kernels, transfers = (float(loads_j[is_told & kind].sum()) for kind in (is_kernel, ~is_kernel))
+    unresolved = float(loads_j[~is_told].sum())
     tail = float(energy[design.tail_at]) if design.tail_at is not None else 0.0
     idle = static_j - static_busy_j
     measured = seen.energy_j
@@ -275,11 +294,15 @@ def _balance(
         covered_s=float(seen.span_s.sum()),
         kernels_j=kernels,
         transfers_j=transfers,
+        transfers_within_j=math.hypot(
+            *(one.within_j or 0.0 for one in lines if one.load.kind is LoadKind.TRANSFER)
+        ),
+        unresolved_j=unresolved,
         tail_j=tail,
         idle_j=idle,
-        unattributed_j=measured - kernels - transfers - tail - idle,
+        unattributed_j=measured - kernels - transfers - unresolved - tail - idle,
         idle_w=float(value[0]),
-        idle_within_w=factor * float(solution.standard_error[0]),
+        idle_within_w=student(solution.freedom) * float(solution.standard_error[0]),
         context_w=float(value[design.context_at]) if design.context_at is not None else 0.0,
         tail_s=design.tail_s,
     )
@@ -302,14 +325,3 @@ def _measured_within_j(situation: Situation) -> float:
     first, last = (seen.power_w[[0, -1]] * situation.period_s / 2).tolist()
     noise = math.sqrt(float(((seen.sigma_w * seen.span_s) ** 2).sum()))
     return math.hypot(first, last, 2 * noise)
-
-
-def _kernel_share(situation: Situation) -> float:
-    """How much of the time in which something ran is the kernels'."""
-    shared = shared_seconds(situation.loads)
-    kernels = sum(
-        one
-        for one, load in zip(shared, situation.loads, strict=True)
-        if load.kind is LoadKind.KERNEL
-    )
-    return kernels / sum(shared) if sum(shared) else 1.0

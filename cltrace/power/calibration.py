@@ -14,6 +14,7 @@ from cltrace.events.workloads import Transfer
 from cltrace.measure import Bench
 from cltrace.measure.clocks import ClockSource
 from cltrace.measure.steady import Steady, once_ns, steady
+from cltrace.power.channels import is_of_kind
 from cltrace.power.metering import Metered, between
 from cltrace.power.observations import Observations
 from cltrace.power.points import PowerPoint, PowerPoints
@@ -109,7 +110,7 @@ class PowerCalibration:
 
     def points(self, metered: Sequence[Metered], without_ns: tuple[int, int] | None) -> PowerPoints:
         """The powers of all probes. Raises: `PowerError` when a channel that serves is missing."""
-        channels = _Channels.of(metered)
+        channels = _Channels.of(metered, self._bench.facts.kind)
         return PowerPoints(
             device=self._bench.facts,
             date=datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -159,8 +160,12 @@ class _Channels:
     memory: Observations | None
 
     @classmethod
-    def of(cls, metered: Sequence[Metered]) -> "_Channels":
-        """The channel that is read most often, of those that are not a part of another."""
+    def of(cls, metered: Sequence[Metered], kind: str) -> "_Channels":
+        """The channel of a device of this kind that is read most often, no part of another one.
+
+        Raises: `PowerError` where none is, or several devices are read.
+        """
+        metered = [one for one in metered if is_of_kind(one.channel, kind)]
         keys = {one.channel.key for one in metered}
         boards = {one.channel.device for one in metered if one.channel.device}
         if len(boards) > 1:
@@ -169,7 +174,7 @@ class _Channels:
             )
         whole = [one for one in metered if one.channel.inside not in keys and len(one.seen) > 1]
         if not whole:
-            raise PowerError("no channel had readings: nothing could be measured")
+            raise PowerError(f"no sensor of a {kind} had readings: nothing could be measured")
         ordered = sorted(whole, key=lambda one: float(np.median(np.diff(one.seen.end_s))))
         memory = [one for one in metered if one.channel.scope == Scope.GPU_MEMORY]
         return cls(

@@ -108,10 +108,38 @@ def serves(channel: PowerChannel, device: Device) -> bool:
     return is_gpu if channel.scope in _GPU_SCOPES else True
 
 
+def is_of_kind(channel: PowerChannel, kind: str) -> bool:
+    """Whether a channel may tell of a device of a kind, as `cpu` or `gpu`: by what it measures."""
+    is_cpu = "cpu" in kind.lower()
+    if channel.scope in _CPU_SCOPES:
+        return is_cpu
+    return not (is_cpu and channel.scope in _GPU_SCOPES)
+
+
 def outermost(channels: Collection[ReadChannel]) -> list[ReadChannel]:
-    """Those that are in no other that was read: their energies may be added up."""
-    keys = {(one.channel.host, one.channel.key) for one in channels if len(one.seen)}
-    return [one for one in channels if (one.channel.host, one.channel.inside) not in keys]
+    """Those that are in no other that was read: their energies may be added up.
+
+    Of channels that claim to be inside each other all are.
+    """
+    outer = {
+        (one.channel.host, one.channel.key): (one.channel.host, one.channel.inside)
+        for one in channels
+        if len(one.seen)
+    }
+    return [one for one in channels if _is_outermost((one.channel.host, one.channel.inside), outer)]
+
+
+def _is_outermost(
+    inside: tuple[str, str], outer: Mapping[tuple[str, str], tuple[str, str]]
+) -> bool:
+    """Whether what is `inside` is in nothing that was read, or in something that is in itself."""
+    if inside not in outer:
+        return True
+    met = set()
+    while inside in outer and inside not in met:
+        met.add(inside)
+        inside = outer[inside]
+    return inside in met
 
 
 def _device(same: Sequence[object], numbers: Sequence[tuple[object, ...]]) -> Device:

@@ -1,6 +1,6 @@
 """What readings are explained by: how much of the time of each something was active."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -80,6 +80,11 @@ class Design:
         columns = self.matrix.copy()
         columns[:, self.first_load + one] += columns[:, self.first_load + other]
         return replace(self, matrix=np.delete(columns, self.first_load + other, axis=1))
+
+    def without(self, places: Collection[int]) -> "Design":
+        """The same without some loads."""
+        columns = [self.first_load + place for place in places]
+        return replace(self, matrix=np.delete(self.matrix, columns, axis=1))
 
     def solved(self, seen: Observations, block: int) -> Solution:
         """The powers that explain the readings best, each weighted with the time it stands for."""

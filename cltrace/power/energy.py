@@ -35,6 +35,8 @@ _OUTSIDE_IN: Final = (
     frozenset(Scope),
 )
 """Scopes from what contains all to what is contained."""
+_ADDED_UP: Final = frozenset({Scope.CPU})
+"""Scopes of which a device may have several, each with a meter of its own: a processor's packages."""
 _NEAREST: Final = (Scope.GPU, Scope.CPU, Scope.OTHER, Scope.PLATFORM, Scope.PSU, Scope.WALL)
 """Scopes by how near they are to a device: the first that was read tells of its commands."""
 _COMPONENTS: Final[Mapping[str, str]] = {
@@ -116,7 +118,7 @@ class TraceEnergy:
         """The energy of every class of commands, once.
 
         It is that of what its device draws by itself if that was measured, else of what contains it.
-        Packages of a processor are added up.
+        Packages of a processor are added up; of other meters of the same thing one is taken.
         """
         lines: list[EnergyLine] = []
         for device in dict.fromkeys(d for one in self.told for d in one.devices):
@@ -313,6 +315,10 @@ def _lines_of(
         ),
         mine[:1],
     )
+    if near and near[0].channel.scope not in _ADDED_UP:
+        near = [max(near, key=lambda one: one.samples)]
+    else:
+        near = [one for one in near if one.channel.reader == near[0].channel.reader]
     there = {id(line) for line in known}
     groups: dict[tuple[str, ...], list[EnergyLine]] = {}
     for source in near:

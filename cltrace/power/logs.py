@@ -68,7 +68,7 @@ def aligned_log(
         found = _fitted(trace, activity, recorded, columns, furthest_s)
     else:
         found = Alignment(Response(offset_s, 0.0), 0.0, 0.0, is_found=True)
-    if not found.is_found:
+    if not found.is_found or (offset_s is None and found.within_s >= furthest_s / 2):
         raise PowerError(
             "the log does not show what the program did: nothing tells its offset within "
             f"±{furthest_s:g} s. --offset S says it, --search S looks further"

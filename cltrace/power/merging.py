@@ -5,13 +5,38 @@ from typing import Final
 
 import numpy as np
 
+from cltrace.power.design import Design, Situation
 from cltrace.power.loads import Load, together
+from cltrace.power.observations import Floats
 from cltrace.power.solving import Solution, student
 
 _UNCLEAR: Final = 0.25
 """A class is unclear whose energy is uncertain by more than so much of it."""
 _NOTABLE: Final = 0.02
 """Classes with less of the time are left as they are: unresolved, without dragging others with them."""
+_SLIGHT: Final = 0.001
+"""So much of the time with readings is too little to tell anything of."""
+
+
+def negligible(situation: Situation, design: Design, solution: Solution) -> frozenset[int]:
+    """The places of the shortest classes that are unclear: what they draw cannot be told, and is little.
+
+    Any power could be given to what ran for so short a time, to explain the noise of readings: in the
+    explanation of what matters these have no place. Together they are little of the time.
+    """
+    seconds = np.array([one.seconds for one in situation.loads])
+    unclear = _unclear(solution, design.first_load) > _UNCLEAR
+    most_s = _SLIGHT * float(situation.seen.span_s.sum())
+    order = np.argsort(seconds)
+    is_short = np.cumsum(seconds[order]) <= most_s
+    return frozenset(place for place in order[is_short].tolist() if unclear[place])
+
+
+def _unclear(solution: Solution, first: int) -> Floats:
+    """How uncertain the power of each class is, by that power with what is drawn at rest."""
+    error = student(solution.freedom) * solution.standard_error[first:]
+    unclear: Floats = error / np.maximum(solution.value[first:] + solution.value[0], 1e-9)
+    return unclear
 
 
 def not_told_apart(loads: Sequence[Load], solution: Solution, first: int) -> tuple[int, int] | None:
@@ -20,10 +45,7 @@ def not_told_apart(loads: Sequence[Load], solution: Solution, first: int) -> tup
     `first` is where the powers of the classes begin in `solution`.
     """
     seconds = np.array([one.seconds for one in loads])
-    power = solution.value[first:]
-    error = student(solution.freedom) * solution.standard_error[first:]
-    static = solution.value[0]
-    unclear = error / np.maximum(power + static, 1e-9)
+    unclear = _unclear(solution, first)
     unclear[seconds < _NOTABLE * seconds.sum()] = 0.0
     for place in np.argsort(-unclear).tolist():
         if unclear[place] <= _UNCLEAR:

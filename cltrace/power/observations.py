@@ -20,7 +20,7 @@ _US_S: Final = 1e-6
 _LONGEST_GAP: Final = 5.0
 """Samples further apart than so many times the usual are a gap."""
 _MOST_W: Final = 1e5
-"""A counter that tells more began anew, or is another one's."""
+"""A counter that tells more began anew, or is another one's; a meter that does is out of order."""
 _MOST_TURNING_W: Final = 5e3
 """No counter that turns round measures more."""
 _UNIFORM: Final = 12**0.5
@@ -95,7 +95,10 @@ def observations(
 
 
 def _of_meter(channel: PowerChannel, time_ns: Int64s, raw: Int64s, flags: Int64s) -> Observations:
-    """Samples of power: each is the mean of its window, or of the time since the one before."""
+    """Samples of power: each is the mean of its window, or of the time since the one before.
+
+    What cannot be, as less than nothing, is left out.
+    """
     time_s = time_ns.astype(np.float64) * _S
     apart = np.diff(time_s)
     usual = float(np.median(apart))
@@ -105,7 +108,8 @@ def _of_meter(channel: PowerChannel, time_ns: Int64s, raw: Int64s, flags: Int64s
     power = raw.astype(np.float64) * channel.unit_per_step
     quantum = channel.quantum or channel.unit_per_step
     sigma = np.full(len(power), quantum / _UNIFORM)
-    return Observations(time_s - window, time_s, power, sigma, span)
+    found = Observations(time_s - window, time_s, power, sigma, span)
+    return found.chosen((power >= 0) & (power < _MOST_W))
 
 
 def _of_counter(

@@ -92,7 +92,11 @@ def read_points(path: Path) -> PowerPoints:
             rested_w=_watts(stored["rested_w"]),
             points=points,
         )
-    except (OSError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
+    except OSError as error:
+        raise ProfileError(f"{path} cannot be read: {error.strerror}") from error
+    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ProfileError(f"{path} is not what `power calibrate --measure-only` writes") from error
+    except (ValueError, ArithmeticError) as error:
         raise ProfileError(f"{path} holds no measured power of cltrace: {error}") from error
 
 

@@ -60,8 +60,12 @@ def read_readings(path: Path) -> tuple[DeviceFacts, tuple[Metered, ...], list[Ph
         ]
         channels = tuple(map(_metered, stored["channels"]))
         return DeviceFacts(**stored["device"]), channels, phases
-    except (OSError, ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
-        raise ProfileError(f"{path} holds no readings of cltrace: {error}") from error
+    except OSError as error:
+        raise ProfileError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
+        raise ProfileError(
+            f"{path} is not what `power characterise --measure-only` writes"
+        ) from error
 
 
 def _metered(stored: dict[str, Any]) -> Metered:

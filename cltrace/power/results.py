@@ -54,7 +54,9 @@ class EnergyLine:
 class Balance:
     """Where the energy of the time with readings went, in J. The parts add up to `measured_j`.
 
-    `idle_j` is what was drawn while nothing ran, `tail_j` what was drawn above that soon after work.
+    `kernels_j` and `transfers_j` are of the classes that are told, `unresolved_j` of all others;
+    `transfers_within_j` is how far off `transfers_j` may be. `idle_j` is what was drawn while nothing
+    ran, `tail_j` what was drawn above that soon after work.
     """
 
     measured_j: float
@@ -62,6 +64,8 @@ class Balance:
     covered_s: float
     kernels_j: float
     transfers_j: float
+    transfers_within_j: float
+    unresolved_j: float
     tail_j: float
     idle_j: float
     unattributed_j: float

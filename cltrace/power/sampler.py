@@ -25,6 +25,7 @@ _S_NS: Final = 1_000_000_000
 _PATIENCE_S: Final = 2.0
 """How long the end waits for a reader that is in the middle of a read."""
 _LARGEST: Final = 1 << 60
+_SHORTEST_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +256,7 @@ class _Task(threading.Thread):
             return None
 
     def _follow(self, opened: OpenReader) -> None:
-        period_s = min(self._chosen.wanted_s, opened.longest_interval_s)
+        period_s = max(min(self._chosen.wanted_s, opened.longest_interval_s), _SHORTEST_S)
         pacing = Pacing(time.perf_counter_ns(), max(int(period_s * _S_NS), 1))
         self._sampler.note_read(-self._number, pacing.period_ns, 0, 0)
         is_going_on = True

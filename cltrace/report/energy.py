@@ -1,5 +1,6 @@
 """Energy in a report: what was measured, of which kernels and transfers, and where the rest went."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -13,6 +14,7 @@ from cltrace.report.quantities import more_note, shown
 _COMPONENTS: Final = ("GPU", "CPU")
 _DISAGREE: Final = 0.02
 _UNATTRIBUTED: Final = 0.02
+_COVERED: Final = 0.95
 _ROUNDING: Final = 1e-9
 
 
@@ -20,6 +22,11 @@ def energy_facts(found: TraceEnergy) -> Iterator[Fact]:
     """The energy of the run, as far as there are sensors: `E_total = E_CPU + E_GPU + E_transfer`."""
     covered = max((one.covered_s for one in found.sources), default=0.0)
     if not covered:
+        samples = sum(one.samples for one in found.told)
+        if samples:
+            text = f"unresolved: no energy follows from {samples} readings"
+            yield Fact("energy", "energy", "; ".join((text, *found.failures)))
+            return
         why = "; ".join(found.failures) or "its sensors gave no reading"
         yield Fact("energy", "energy", f"no reader was available, because {why}")
         return
@@ -36,8 +43,12 @@ def _component(found: TraceEnergy, name: str) -> str:
     if not mine:
         return f"{name} unresolved (no sensor)"
     text = f"{name} {shown(sum(one.energy_j for one in mine), Unit.JOULES)}"
-    moved = sum(one.attribution.balance.transfers_j for one in mine if one.attribution is not None)
-    return f"{text} (transfers {shown(moved, Unit.JOULES)} of it)" if moved else text
+    balances = [one.attribution.balance for one in mine if one.attribution is not None]
+    moved = sum(one.transfers_j for one in balances)
+    within = math.hypot(*(one.transfers_within_j for one in balances))
+    if not moved:
+        return text
+    return f"{text} (transfers {shown(moved, Unit.JOULES)} ± {shown(within, Unit.JOULES)} of it)"
 
 
 def energy_table(found: TraceEnergy, top: int | None) -> Table:
@@ -78,7 +89,8 @@ def balance_table(found: TraceEnergy) -> Table:
             Column("sensor", "sensor"),
             Column("measured_j", "measured", Unit.JOULES, 100),
             Column("kernels_j", "kernels", Unit.JOULES, 98),
-            Column("transfers_j", "transfers", Unit.JOULES, 90),
+            Column("transfers_j", "transfers", Unit.JOULES, 96),
+            Column("unresolved_j", "unresolved", Unit.JOULES, 94),
             Column("tail_j", "tail", Unit.JOULES, 60),
             Column("idle_j", "idle", Unit.JOULES, 95),
             Column("unattributed_j", "unattributed", Unit.JOULES, 97),
@@ -116,6 +128,13 @@ def _source_notes(source: Source) -> Iterator[str]:
     found = source.attribution
     if found is None:
         return
+    there_s = sum(line.coverage * line.load.seconds for line in found.lines)
+    busy_s = sum(line.load.seconds for line in found.lines)
+    if there_s < _COVERED * busy_s:
+        yield (
+            f"warning: power: {label} has readings of {shown(there_s / busy_s, Unit.SHARE)} of the time "
+            "in which commands ran: the energies of kernels are of all of it"
+        )
     balance = found.balance
     off = balance.unattributed_j / balance.measured_j if balance.measured_j else 0.0
     if abs(off) > _UNATTRIBUTED:
@@ -167,7 +186,7 @@ def _whole(part_j: float, of_j: float) -> float:
 def _balance_row(source: Source) -> tuple[Value, ...]:
     found = source.attribution
     if found is None:
-        nothing = (None,) * 10
+        nothing = (None,) * 11
         return (source.channel.label, source.energy_j if source.covered_s else None, *nothing)
     balance = found.balance
     return (
@@ -175,6 +194,7 @@ def _balance_row(source: Source) -> tuple[Value, ...]:
         balance.measured_j,
         balance.kernels_j,
         balance.transfers_j,
+        _whole(balance.unresolved_j, balance.measured_j),
         balance.tail_j,
         balance.idle_j,
         _whole(balance.unattributed_j, balance.measured_j),

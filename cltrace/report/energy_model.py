@@ -41,13 +41,16 @@ def model_table(model: EnergyModel) -> Table:
 
 
 def judged_report(
-    profile: DeviceProfile, model: EnergyModel, sets: Mapping[str, Sequence[Judged]]
+    profile: DeviceProfile,
+    model: EnergyModel,
+    sets: Mapping[str, Sequence[Judged]],
+    top: int | None,
 ) -> Document:
-    """A model held against measured works, set by set."""
+    """A model held against measured works, set by set: of each the `top` that are furthest off."""
     facts = _device_facts(profile, model)
     for name, judged in sets.items():
         facts.append(Fact(f"error_{name}", name, _errors_text(judged)))
-    tables = [_judged_table(name, judged) for name, judged in sets.items()]
+    tables = [_judged_table(name, judged, top) for name, judged in sets.items()]
     return Document("energy model", facts, [*tables, model_table(model)])
 
 
@@ -80,13 +83,13 @@ def modelled_report(profile: DeviceProfile, found: ModelledTrace, top: int | Non
             Column("predicted_j", "predicted", Unit.JOULES, 99),
             Column("quotient", "quotient", Unit.PLAIN, 98),
             Column("measured_w", "power", Unit.WATTS, 70),
-            Column("predicted_w", "predicted", Unit.WATTS, 72),
+            Column("predicted_w", "pred. power", Unit.WATTS, 72),
             Column("dynamic_quotient", "dyn. quot.", Unit.PLAIN, 75),
             Column("parts", "most of it", Unit.PROSE, 65),
         ),
         rows[:top],
         note=more_note(len(rows), top),
-        why_empty="no kernel was launched",
+        why_empty=f"no kernel was launched on {profile.device.name}",
     )
     notes = [f"note: {one.line.load.name} is not predicted: {one.why}" for one in lines if one.why]
     tables = [_terms_table(found.terms), table, _breakdown(lines)]
@@ -100,12 +103,20 @@ def _terms_table(terms: Sequence[Term]) -> Table:
         (
             Column("term", "term"),
             Column("measured_j", "measured", Unit.JOULES, 100),
+            Column("within_j", "±", Unit.JOULES, 60),
             Column("predicted_j", "predicted", Unit.JOULES, 99),
             Column("quotient", "quotient", Unit.PLAIN, 98),
-            Column("why", "unresolved", Unit.PROSE, 97),
+            Column("why", "unresolved", Unit.PROSE),
         ),
         [
-            (one.name, one.measured_j, one.predicted_j, _short(one.quotient), one.why or None)
+            (
+                one.name,
+                one.measured_j,
+                one.within_j,
+                one.predicted_j,
+                _short(one.quotient),
+                one.why or None,
+            )
             for one in terms
         ],
     )
@@ -155,7 +166,8 @@ def _breakdown(lines: Sequence[ModelledLine]) -> Table:
     )
 
 
-def _judged_table(name: str, judged: Sequence[Judged]) -> Table:
+def _judged_table(name: str, judged: Sequence[Judged], top: int | None) -> Table:
+    worst = sorted(judged, key=lambda one: -abs(one.error))
     return Table(
         name,
         name,
@@ -176,8 +188,9 @@ def _judged_table(name: str, judged: Sequence[Judged]) -> Table:
                 one.dynamic_error,
                 ", ".join(_most(one.parts_j)) or None,
             )
-            for one in sorted(judged, key=lambda one: -abs(one.error))
+            for one in worst[:top]
         ],
+        note=more_note(len(worst), top),
     )
 
 

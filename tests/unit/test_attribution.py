@@ -14,7 +14,7 @@ import cltrace
 from cltrace.events.power import PowerChannel, Quantity, SampleFlag, Scope
 from cltrace.power.attribution import attributed
 from cltrace.power.busy import Busy, Response
-from cltrace.power.channels import Device
+from cltrace.power.channels import Device, ReadChannel, outermost
 from cltrace.power.design import Situation
 from cltrace.power.energy import Source, TraceEnergy, energy_of, with_calibrated
 from cltrace.power.loads import Load, LoadKind, shared_seconds, together
@@ -130,7 +130,7 @@ def test_a_balance_adds_up() -> None:
     found, truth = told(apart, plan)
     balance = found.balance
     parts = (
-        balance.kernels_j, balance.transfers_j, balance.tail_j, balance.idle_j,
+        balance.kernels_j, balance.transfers_j, balance.unresolved_j, balance.tail_j, balance.idle_j,
         balance.unattributed_j,
     )  # fmt: skip
     assert sum(parts) == pytest.approx(balance.measured_j)
@@ -186,6 +186,37 @@ def test_too_little_is_unresolved_and_never_zero() -> None:
     assert line.energy_j is None
     assert line.power_w is None
     assert "readings" in line.why or "told apart" in line.why
+
+
+def test_what_ran_for_no_time_to_speak_of_explains_nothing() -> None:
+    """Ten launches of 10 µs could draw any power, and take all that others drew: they are not asked."""
+    loads = work(4, 0.02)
+    start = loads[0].start_s[:10]
+    tiny = Load(LoadKind.TRANSFER, "write", "", 1, start, start + 1e-5)
+    channel, samples, truth = readings_of(replace(HARD, seed=4), loads, WATTS)
+    table = np.array([(one.time_ns, one.raw) for one in samples], np.int64)
+    zeros = np.zeros(len(table), np.int64)
+    seen = observations(channel.recorded(1, "here", "sim"), table[:, 0], table[:, 1], zeros, zeros)
+    found = attributed(Situation(seen, (*loads, tiny), Response(), True, None))
+    assert found is not None
+    assert max(error for error, _ in errors(found, truth)) < 0.05
+    last = found.lines[-1]
+    assert (last.load.name, last.tier, last.energy_j) == ("write", Tier.UNRESOLVED, None)
+    assert last.coverage == pytest.approx(1.0)
+    assert found.balance.transfers_j == 0.0
+    assert found.balance.unresolved_j == 0.0
+
+
+def test_a_meter_out_of_order_is_not_believed() -> None:
+    channel = PowerChannel(
+        1, "h", "k", "r", "l", "power", "psu", "", "", 1.0, None, None, None, None, None, None, None,
+        False, "",
+    )  # fmt: skip
+    times = np.arange(6, dtype=np.int64) * 10**8
+    raw = np.array([50, 51, -20, 10**11, 52, 50], np.int64)
+    zeros = np.zeros(6, np.int64)
+    seen = observations(channel, times, raw, zeros, zeros)
+    assert seen.power_w.tolist() == [50, 51, 52, 50]
 
 
 def test_long_stretches_are_measured_directly() -> None:
@@ -358,6 +389,23 @@ def test_a_kernel_is_told_once_by_what_is_nearest_to_its_device() -> None:
     )
     assert [line.energy_j for line in packages.lines] == [7.0]
     assert packages.total_j == 7.0
+    # Two meters of one thing are not two things: that with more readings is taken.
+    other = replace(source(Scope.OTHER, "b", {"a": 5.0}), samples=300)
+    meters = TraceEnergy((source(Scope.OTHER, "a", {"a": 3.0}), other), (), (), (), {})
+    assert [line.energy_j for line in meters.lines] == [5.0]
+
+
+def test_channels_that_are_inside_each_other_still_tell() -> None:
+    found = _read([("a", "b"), ("b", "a"), ("c", "b"), ("d", ""), ("e", "d"), ("f", "missing")])
+    assert [one.channel.key for one in outermost(found)] == ["a", "b", "c", "d", "f"]
+
+
+def _read(names: list[tuple[str, str]]) -> list[ReadChannel]:
+    seen = replace(NOTHING, power_w=np.ones(1))
+    return [
+        ReadChannel(replace(source(Scope.CPU, key, {}).channel, inside=inside), seen, 1)
+        for key, inside in names
+    ]
 
 
 def test_unresolved_kernels_are_taken_from_where_they_ran_alone() -> None:

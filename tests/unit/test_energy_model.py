@@ -1,6 +1,8 @@
 """The energy model: what it is fitted to it finds again, and what it has not seen it predicts."""
 
 import json
+import shutil
+import sqlite3
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,6 +39,7 @@ from cltrace.profile import load_profile
 from cltrace.suite.energy import Group
 from tests.conftest import Runner
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "schema-1.cltrace"
 DATA = Path(__file__).parents[1] / "data"
 H200 = load_profile("nvidia-h200")
 
@@ -273,6 +276,40 @@ def test_the_energy_of_a_run_is_the_sum_of_its_terms() -> None:
         assert {one.predicted_j for one in terms_of(trace, blind, H200, 1.0)} == {None}
 
 
+def test_what_readings_do_not_cover_is_not_predicted(tmp_path: Path) -> None:
+    half = tmp_path / "half.cltrace"
+    shutil.copy(DATA / "h200-mixture.cltrace", half)
+    with sqlite3.connect(half) as database:
+        (middle,) = database.execute("SELECT avg(host_ns) FROM power_sample").fetchone()
+        database.execute("DELETE FROM power_sample WHERE host_ns > ?", (int(middle),))
+    database.close()
+    with cltrace.load(half) as trace:
+        _, gpu, transfer, total = modelled(trace, energy_of(trace), H200).terms
+    for one in (gpu, transfer, total):
+        assert one.quotient == pytest.approx(1.0, abs=0.06)
+        assert one.within_j is not None
+        assert one.measured_j is not None
+        assert 0 < one.within_j < 0.05 * one.measured_j
+
+
+def test_the_energy_of_a_processor_is_its_own_term(run: Runner, tmp_path: Path) -> None:
+    target = tmp_path / "sim.cltrace"
+    words = ("--reader", "sim:scope=cpu,period_s=0.001,window_s=0.001", "-o", target)
+    assert run("power", "import", GOLDEN, *words).status == 0
+    with cltrace.load(target) as trace:
+        found = energy_of(trace)
+        name = trace.rows("SELECT name FROM v_device")[0][0]
+        mine = replace(H200, device=replace(H200.device, name=name, kind="cpu"))
+        cpu, gpu, transfer, total = terms_of(trace, found, mine, 1.0)
+    assert found.sources[0].component == "CPU"
+    assert (gpu.measured_j, gpu.why) == (None, "no sensor")
+    assert cpu.measured_j is not None
+    assert cpu.measured_j + (transfer.measured_j or 0.0) == pytest.approx(found.total_j)
+    assert total.measured_j == pytest.approx(found.total_j)
+    if transfer.measured_j is None:
+        assert cpu.why == "E_transfer is in it, not told apart"
+
+
 def test_a_term_without_a_model_of_all_of_it_is_unresolved() -> None:
     energies = H200.parameters["energy"]
     known = {name: one for name, one in energies.items() if one.family != "transfers"}
@@ -304,6 +341,19 @@ def test_the_verb_fits_and_predicts(run: Runner, tmp_path: Path) -> None:
     )
     rows = json.loads(done.stdout)["application"]
     assert len(rows) == 6
+    few = run(
+        "power",
+        "predict",
+        "--points",
+        application,
+        "--profile",
+        profile,
+        "--top",
+        "2",
+        "--format",
+        "json",
+    )
+    assert json.loads(few.stdout)["application"] == rows[:2]
     both = run("power", "predict", "x.cltrace", "--points", application)
     assert both.status == 2
     assert "not both" in both.stderr

@@ -1,6 +1,7 @@
 """Logs of meters: every form that they come in, and how they get onto a trace's clock."""
 
 import json
+import random
 import shutil
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -92,6 +93,20 @@ def test_thousands_and_what_is_no_number(trace: Trace) -> None:
         )
     )
     assert [one.raw / 1e6 for one in read(trace, text)["power-out"]] == [1234.5] * 3 + [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("cell", "watts"),
+    [("97700 mW", 97.7), ("0.0977 kW", 97.7), ("97.7 watts", 97.7), ("24 A", None), ("12 V", None)],
+)
+def test_units_are_minded(trace: Trace, cell: str, watts: float | None) -> None:
+    text = f"Time;Power (In)\n2026-11-22 10:00:00;{cell}\n2026-11-22 10:00:01;{cell}\n"
+    if watts is None:
+        with pytest.raises(PowerError, match="no line of it has a time and a power"):
+            read(trace, text)
+    else:
+        (found,) = read(trace, text).values()
+        assert [one.raw * 1e-6 for one in found] == pytest.approx([watts, watts])
 
 
 def test_columns_can_be_named(trace: Trace) -> None:
@@ -246,6 +261,15 @@ def test_a_log_that_shows_nothing_is_refused_unless_its_offset_is_said(
     assert done.status == 2
     assert "nothing tells its offset" in done.stderr
     assert target.read_bytes() == before
+    for seed in (1, 5, 9):
+        noise = random.Random(seed)
+        flat = [f"{one.partition(';')[0]};{100 + noise.gauss(0, 1):.2f}" for one in lines[1:]]
+        log.write_text("\n".join([lines[0], *flat]) + "\n")
+        assert run("power", "import", target, log).status == 2
+    for wrong in ("nan", "inf", "1e30"):
+        done = run("power", "import", target, log, "--offset", wrong)
+        assert done.status == 2
+        assert "is no number of seconds" in done.stderr
     assert run("power", "import", target, log, "--offset", "0.5").status == 0
     far = run("power", "import", target, log, "--tz", "Asia/Tokyo")
     assert far.status == 2

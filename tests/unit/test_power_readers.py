@@ -233,13 +233,46 @@ def test_exec_states(tmp_path: Path) -> None:
 
 
 def test_exec_reads_what_is_printed_and_says_why_it_ended(tmp_path: Path) -> None:
-    body = 'echo "# channel a unit=mW scope=psu"; echo "1795270024734618 129500 a"; echo gone >&2; exit 4'
+    body = 'echo "# channel a unit=mW scope=psu"; echo "$(date +%s%6N) 129500 a"; echo gone >&2; exit 4'
     opened = ExecReader(program(tmp_path / "meter", body)).open(0.1)
     with pytest.raises(PowerError, match="ended with 4: gone"):
         list(itertools.chain.from_iterable(opened.read() for _ in itertools.count()))
     opened.close()
     assert opened.channels[0].scope is Scope.PSU
     assert opened.channels[0].unit_per_step * 129_500_000 == pytest.approx(129.5)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ('echo "$(($(date +%s%6N) + 3600000000)) 50"', "is [+]3[56].* s from now"),
+        ('echo "1795270024 50"', "s from now: times are µs since 1970"),
+        ('now=$(date +%s%6N); echo "$now 50"; echo "$((now - 2000000)) 50"', "go back"),
+    ],
+)
+def test_exec_refuses_readings_of_another_time(tmp_path: Path, body: str, why: str) -> None:
+    opened = ExecReader(program(tmp_path / "meter", f"{body}; sleep 5")).open(0.1)
+    try:
+        with pytest.raises(PowerError, match=why):
+            list(itertools.chain.from_iterable(opened.read() for _ in itertools.count()))
+    finally:
+        opened.close()
+
+
+def test_a_channel_stays_what_it_was_declared() -> None:
+    reader = LineReader("x")
+    declared = "# channel a unit=W scope=psu"
+    assert len(list(reader.samples([declared, "1000000 5 a", declared, "2000000 5 a"]))) == 2
+    with pytest.raises(PowerError, match="a was another channel before"):
+        list(reader.samples(["# channel a unit=mW scope=psu"]))
+
+
+def test_rapl_leaves_out_a_zone_of_garbage(tmp_path: Path) -> None:
+    zone(tmp_path, "intel-rapl:0", "package-0")
+    (zone(tmp_path, "intel-rapl:1", "package-1") / "energy_uj").write_text("garbage\n")
+    opened = RaplReader(str(tmp_path)).open(0.05)
+    assert [one.key for one in opened.read()] == ["rapl:package-0"]
+    opened.close()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from cltrace.commands.argument_types import seconds
+from cltrace.commands.argument_types import seconds, shift
 from cltrace.errors import UsageError
 from cltrace.events.power import PowerProbe
 from cltrace.power.logs import aligned_log
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how far off the log's clock may be (default 10)",
     )
     parser.add_argument(
-        "--offset", metavar="S", type=float, help="how late the log is, if it is known"
+        "--offset", metavar="S", type=shift, help="how late the log is, if it is known"
     )
     parser.add_argument(
         "-o", "--output", metavar="PATH", type=Path, help="where to write (default: in its place)"

@@ -80,11 +80,14 @@ def _of_points(arguments: argparse.Namespace) -> Document:
         idle_w = points.idle_w if not idle_w or name is PowerSet.CALIBRATION else idle_w
     if profile is None:
         raise UsageError("--points names no file")
-    return _judged(profile, examples, idle_w)
+    return _judged(profile, examples, idle_w, arguments.top or None)
 
 
 def _judged(
-    profile: DeviceProfile, examples: dict[PowerSet, list[Example]], idle_w: float
+    profile: DeviceProfile,
+    examples: dict[PowerSet, list[Example]],
+    idle_w: float,
+    top: int | None,
 ) -> Document:
     """Programs by a model that has not seen them where there are probes; else by the profile's."""
     probes = examples.get(PowerSet.CALIBRATION, [])
@@ -94,11 +97,11 @@ def _judged(
     if not probes:
         model = model_of(profile)
         found = {str(name): judged(model, some) for name, some in examples.items()}
-        return judged_report(profile, model, found)
+        return judged_report(profile, model, found, top)
     model = fitted([*probes, *suite], idle_w)
     found["probes"] = judged(model, probes)
     if suite:
         found["programs left out"] = left_out(probes, suite, idle_w)
     if application:
         found["application"] = judged(model, application)
-    return judged_report(profile, model, found)
+    return judged_report(profile, model, found, top)

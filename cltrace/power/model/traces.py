@@ -65,9 +65,9 @@ def modelled(trace: Trace, found: TraceEnergy, profile: DeviceProfile) -> Modell
         if line.load.kind is LoadKind.KERNEL and name == profile.device.name:
             mine = [one for one in launches if _is_of(one, line.load)]
             lines.append(_line(line, mine, counting, model, caches))
-    above = [one.dynamic_j for one in lines]
-    known = [one for one in above if one is not None]
-    kernels_j = sum(known) if len(known) == len(above) else None
+    # Of what readings cover, as what is measured.
+    known = [one.dynamic_j * one.line.coverage for one in lines if one.dynamic_j is not None]
+    kernels_j = sum(known) if len(known) == len(lines) else None
     return ModelledTrace(model, tuple(lines), terms_of(trace, found, profile, kernels_j))
 
 

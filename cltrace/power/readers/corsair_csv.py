@@ -38,7 +38,8 @@ _SCOPES: Final = (
 _NOT_POWER: Final = re.compile(
     r"efficien|volt|\bamp|current|temp|fan|rpm|speed|time|date|load", re.IGNORECASE
 )
-_DIGITS_AFTER: Final = 3
+_UNITS: Final = {"": 0, "w": 0, "watt": 0, "watts": 0, "kw": 3, "mW": -3, "MW": 6, "uW": -6}
+"""Of power, by the power of ten; what is in another unit is no power."""
 _MOST_WRONG: Final = 0.2
 """A file of which more lines cannot be read is another one than it seems."""
 
@@ -221,7 +222,9 @@ def _micro(text: str) -> int | None:
     digits = digits.replace(",", ".")
     if digits.count(".") > 1:
         return None
-    value = Decimal(digits.rstrip(".") or "0").scaleb(6)
-    if match[2].lower() == "kw":
-        value = value.scaleb(_DIGITS_AFTER)
+    unit = match[2]
+    exponent = _UNITS.get(unit, _UNITS.get(unit.lower()))
+    if exponent is None:
+        return None
+    value = Decimal(digits.rstrip(".") or "0").scaleb(6 + exponent)
     return int(value.to_integral_value()) if abs(value) < Decimal(10) ** 15 else None

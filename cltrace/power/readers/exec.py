@@ -21,10 +21,15 @@ from cltrace.power.protocol import API, Channel, Probe, Sample
 from cltrace.power.readers.lines import LineReader
 
 _CHECK_S: Final = 10.0
-_END_S: Final = 2.0
+_END_S: Final = 1.0
 _LONGEST_S: Final = 1.0
 """A pipe holds 64 kB: a meter that prints 1,000 lines a second has to be read so often."""
 _AT_ONCE: Final = 1 << 20
+_EARLIEST_NS: Final = 10_000_000_000
+"""A meter may have readings of so long before it was started."""
+_LATEST_NS: Final = 1_000_000_000
+_JITTER_NS: Final = 10_000_000
+"""Clocks that are held against each other at each read may differ by so much from one to the next."""
 
 
 class ExecReader:
@@ -96,6 +101,8 @@ class OpenExec:
         os.set_blocking(self._descriptor, False)
         self._lines = LineReader(f"exec:{os.path.basename(self._name)}")  # noqa: PTH119 - a word
         self._rest = b""
+        self._begin_ns = time.perf_counter_ns()
+        self._latest_ns: dict[str, int] = {}
 
     @property
     def channels(self) -> Sequence[Channel]:
@@ -106,9 +113,19 @@ class OpenExec:
         """What it printed. Raises: `PowerError` when it ended, or printed what is no reading."""
         text, is_over = self._drained()
         *whole, self._rest = (self._rest + text).split(b"\n")
-        offset_ns = time.perf_counter_ns() - time.time_ns()
+        now_ns = time.perf_counter_ns()
+        offset_ns = now_ns - time.time_ns()
         for sample in self._lines.samples(line.decode("utf-8", "replace") for line in whole):
-            yield sample._replace(time_ns=sample.time_ns + offset_ns)
+            time_ns = sample.time_ns + offset_ns
+            if not self._begin_ns - _EARLIEST_NS < time_ns < now_ns + _LATEST_NS:
+                away_s = (time_ns - now_ns) * 1e-9
+                raise PowerError(
+                    f"{self._name}: a reading is {away_s:+.1f} s from now: times are µs since 1970"
+                )
+            if time_ns < self._latest_ns.get(sample.key, time_ns) - _JITTER_NS:
+                raise PowerError(f"{self._name}: times of readings go back")
+            self._latest_ns[sample.key] = time_ns
+            yield sample._replace(time_ns=time_ns)
         if is_over:
             self._errors.seek(0)
             said = _last_line(self._errors.read(_AT_ONCE))

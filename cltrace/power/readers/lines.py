@@ -68,7 +68,10 @@ class LineReader:
         unit = given.get("unit", "J" if given.get("quantity") == "energy" else "W")
         if unit not in _UNITS:
             raise PowerError(f"{text!r}: the unit is one of {', '.join(_UNITS)}")
-        self._make(name, given, *_UNITS[unit])
+        before = self._channels.get(name), self._exponents.get(name)
+        made = self._make(name, given, *_UNITS[unit])
+        if before[0] is not None and before != (made, self._exponents[name]):
+            raise PowerError(f"{text!r}: {name} was another channel before")
 
     def _make(
         self, name: str, given: Mapping[str, str], quantity: Quantity, exponent: int

@@ -78,7 +78,7 @@ class RaplReader:
 
     def open(self, period_s: float) -> "OpenRapl":  # noqa: ARG002 - it is asked, and has no period
         """Open every counter that can be read. Raises: `OSError`, `PowerError`."""
-        zones = [zone for zone in _zones(self._root) if not isinstance(self._tried(zone), OSError)]
+        zones = [zone for zone in _zones(self._root) if isinstance(self._tried(zone), int)]
         if not zones:
             raise PowerError(f"no energy_uj below {self._root} can be read")
         return OpenRapl(_channels(zones), [self._file(zone) for zone in zones])
@@ -135,10 +135,10 @@ class RaplReader:
             "in a virtual machine under QEMU: -accel kvm,rapl=true",
         )
 
-    def _tried(self, zone: Zone) -> int | OSError:
+    def _tried(self, zone: Zone) -> int | OSError | PowerError:
         try:
             return number_now(zone.path / _COUNTER, self._opener)
-        except OSError as error:
+        except (OSError, PowerError) as error:
             return error
 
     def _file(self, zone: Zone) -> NumberFile:
@@ -228,10 +228,10 @@ def _scope(zone: Zone) -> Scope:
     return _SCOPES.get(zone.name, Scope.OTHER)
 
 
-def _unreadable(zones: Sequence[Zone], tried: Sequence[int | OSError]) -> Probe:
+def _unreadable(zones: Sequence[Zone], tried: Sequence[int | OSError | PowerError]) -> Probe:
     path = zones[0].path / _COUNTER
     error = tried[0]
-    assert isinstance(error, OSError)
     if isinstance(error, PermissionError):
         return Probe(ProbeState.DENIED, f"{path} can be read by root only", _REMEDY, _SECURITY)
-    return Probe(ProbeState.UNSUPPORTED, f"{path}: {error.strerror}")
+    why = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    return Probe(ProbeState.UNSUPPORTED, why, "report it with what the file holds")

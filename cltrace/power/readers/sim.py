@@ -38,6 +38,7 @@ class Plan:
     """
 
     seed: int = 1
+    scope: str = "other"
     quantity: str = "power"
     period_s: float = 0.02
     window_s: float = 0.02
@@ -101,6 +102,8 @@ def plan_of(words: str) -> Plan:
     plan = Plan(**given)  # type: ignore[arg-type]
     if plan.quantity not in set(Quantity) or min(plan.period_s, plan.window_s) <= 0:
         raise PowerError("sim: the quantity is power or energy, periods and windows are above 0")
+    if plan.scope not in set(Scope):
+        raise PowerError(f"sim: the scope is one of {', '.join(Scope)}")
     return plan
 
 
@@ -200,7 +203,7 @@ def _channel(plan: Plan) -> Channel:
         key=f"sim:{plan.quantity}",
         label=f"simulated {plan.quantity}",
         quantity=Quantity(plan.quantity),
-        scope=Scope.OTHER,
+        scope=Scope(plan.scope),
         unit_per_step=_MILLI,
         quantum=_MILLI if is_energy else plan.quantum_w,
         period_s=plan.period_s,
