@@ -1,0 +1,1 @@
+"""Whether a program's kernels became slower: samples, baselines, statistics and verdicts."""

@@ -1,0 +1,82 @@
+"""What a run's trace says as a sample: medians of kernels, the machine, and counters without noise."""
+
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from cltrace.regress.counters import (
+    CounterKey,
+    CounterKind,
+    counters_of,
+    differences,
+    steady,
+)
+from cltrace.regress.samples import DeviceIdentity, KernelKey, sample_of
+
+DATA = Path(__file__).parents[1] / "data"
+GOLDEN = Path(__file__).parents[1] / "golden"
+LAUNCHES = CounterKey(CounterKind.LAUNCHES, "chain [4194304]")
+
+
+def test_a_real_run_as_a_sample() -> None:
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        found = sample_of(trace)
+        durations = [
+            ns
+            for (ns,) in trace.rows(
+                "SELECT duration_ns FROM v_command WHERE kernel = 'chain' ORDER BY enter_host_ns"
+            )
+        ]
+    assert found.devices == (
+        DeviceIdentity("NVIDIA H200", "NVIDIA CUDA", "580.159.04", "OpenCL 3.0 CUDA 13.0.98"),
+    )
+    chain = found.kernels[KernelKey("chain", "[4194304]", "NVIDIA H200")]
+    assert (chain.launches, chain.counted) == (1031, 1026)
+    assert chain.median_ns == sorted(durations[5:])[513] or chain.median_ns == pytest.approx(
+        (sorted(durations[5:])[512] + sorted(durations[5:])[513]) / 2
+    )
+    assert chain.total_ns == sum(durations)
+    assert len(found.kernels) == 5
+
+
+def test_a_kernel_that_is_launched_seldom_keeps_half_of_its_launches() -> None:
+    with cltrace.load(GOLDEN / "schema-3.cltrace") as trace:
+        for one in sample_of(trace, drop=1000).kernels.values():
+            assert one.counted == one.launches - one.launches // 2
+        for one in sample_of(trace, drop=0).kernels.values():
+            assert one.counted == one.launches
+
+
+def test_counters_of_a_real_run() -> None:
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        found = counters_of(trace)
+    assert found[LAUNCHES] == 1031
+    assert found[CounterKey(CounterKind.BUILDS, "")] == 1
+    assert found[CounterKey(CounterKind.TRANSFERS, "to device")] == 1150
+    assert found[CounterKey(CounterKind.BYTES, "to device")] == 1150 * (64 << 20)
+    assert CounterKey(CounterKind.FAILURES, "calls") not in found
+
+
+def test_differences_are_told_both_ways() -> None:
+    builds = CounterKey(CounterKind.BUILDS, "")
+    other = CounterKey(CounterKind.LAUNCHES, "other [1]")
+    base, head = {LAUNCHES: 10, builds: 1}, {LAUNCHES: 11, other: 2}
+    found = {one.key: (one.base, one.head, one.is_worse) for one in differences(base, head)}
+    assert found == {LAUNCHES: (10, 11, True), builds: (1, 0, False), other: (0, 2, True)}
+    assert differences(base, base) == ()
+
+
+def test_what_differs_from_run_to_run_says_nothing() -> None:
+    builds = CounterKey(CounterKind.BUILDS, "")
+    same, unsteady = steady([{LAUNCHES: 10, builds: 1}, {LAUNCHES: 10}, {LAUNCHES: 10, builds: 1}])
+    assert same == {LAUNCHES: 10}
+    assert unsteady == (builds,)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_traces_of_every_schema_are_samples(version: int) -> None:
+    with cltrace.load(GOLDEN / f"schema-{version}.cltrace") as trace:
+        found = sample_of(trace)
+    assert found.kernels
+    assert found.counters
