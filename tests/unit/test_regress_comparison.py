@@ -1,0 +1,129 @@
+"""Runs held against runs: what fails, what is open, and what is only told."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from cltrace.regress.comparison import Round, compared
+from cltrace.regress.counters import CounterKey, CounterKind
+from cltrace.regress.samples import DeviceIdentity, KernelKey, KernelTime, RunSample
+from cltrace.regress.verdicts import Verdict
+
+DEVICE = DeviceIdentity("board", "platform", "1.0", "OpenCL 3.0")
+LAUNCHES = CounterKey(CounterKind.LAUNCHES, "heavy [64]")
+BUILDS = CounterKey(CounterKind.BUILDS, "")
+HEAVY, LIGHT, TINY = (KernelKey(name, "[64]", "board") for name in ("heavy", "light", "tiny"))
+MS = {HEAVY: 5.0, LIGHT: 1.0, TINY: 0.01}
+
+
+def run_of(
+    factors: dict[KernelKey, float], launches: int = 10, device: DeviceIdentity = DEVICE
+) -> RunSample:
+    kernels = {
+        key: KernelTime(
+            launches, launches, MS[key] * 1e6 * factor, launches * MS[key] * 1e6 * factor
+        )
+        for key, factor in factors.items()
+    }
+    return RunSample((device,), kernels, {LAUNCHES: launches, BUILDS: 1})
+
+
+def round_of(
+    seed: int, changes: dict[KernelKey, float], pairs: int = 12, launches: int = 10
+) -> Round:
+    chooser = np.random.default_rng(seed)
+
+    def noisy(change: Callable[[KernelKey], float]) -> dict[KernelKey, float]:
+        return {key: change(key) * float(np.exp(chooser.normal(0, 0.03))) for key in MS}
+
+    return Round(
+        tuple(run_of(noisy(lambda _: 1.0)) for _ in range(pairs)),
+        tuple(run_of(noisy(lambda key: changes.get(key, 1.0)), launches) for _ in range(pairs)),
+    )
+
+
+def test_the_same_is_the_same() -> None:
+    found = compared([round_of(1, {})])
+    assert not found.is_worse
+    assert not found.is_open
+    assert found.counters == ()
+    assert {one.finding.verdict for one in found.kernels.values() if one.finding} == {Verdict.SAME}
+
+
+def test_a_slower_kernel_fails_when_a_second_round_shows_it_too() -> None:
+    first = round_of(2, {LIGHT: 1.3})
+    alone = compared([first])
+    assert not alone.is_worse
+    assert alone.is_open
+    again = compared([first, round_of(3, {LIGHT: 1.3})])
+    assert again.is_worse
+    assert again.kernels[LIGHT].is_slower
+    assert again.kernels[LIGHT].base_ns == pytest.approx(1e6, rel=0.05)
+    assert again.kernels[LIGHT].head_ns == pytest.approx(1.3e6, rel=0.05)
+    assert not again.kernels[HEAVY].is_slower
+    vanished = compared([first, round_of(3, {})])
+    assert not vanished.is_worse
+    assert vanished.is_open
+
+
+def test_a_kernel_without_weight_is_told_and_fails_nothing() -> None:
+    rounds = [round_of(4, {TINY: 3.0}), round_of(5, {TINY: 3.0})]
+    found = compared(rounds)
+    one = found.kernels[TINY]
+    assert one.finding is not None
+    assert one.finding.verdict is Verdict.SLOW
+    assert not one.is_gated
+    assert not found.is_worse
+    assert not found.is_open
+
+
+def test_a_floor_is_each_kernels_own() -> None:
+    rounds = [round_of(6, {LIGHT: 1.3}), round_of(7, {LIGHT: 1.3})]
+    assert not compared(rounds, floor=0.5).is_worse
+    assert compared(rounds, floor=0.5, limits={"light": 0.1}).is_worse
+    assert not compared(rounds, limits={"light": 0.5}).is_worse
+
+
+def test_a_launch_more_is_worse_however_noisy_the_time_is() -> None:
+    found = compared([round_of(8, {}, pairs=2, launches=11)])
+    (one,) = found.counters
+    assert (one.key, one.base, one.head, one.is_worse) == (LAUNCHES, 10, 11, True)
+    assert found.is_worse
+    fewer = compared([round_of(8, {}, pairs=2, launches=9)])
+    assert fewer.counters
+    assert not fewer.is_worse
+
+
+def test_a_counter_that_wavers_says_nothing() -> None:
+    plain = round_of(9, {})
+    wavering = Round(plain.base, (*plain.head[:-1], run_of(dict.fromkeys(MS, 1.0), launches=12)))
+    found = compared([wavering])
+    assert found.unsteady == (LAUNCHES,)
+    assert found.counters == ()
+    assert not found.is_worse
+
+
+def test_few_pairs_are_open_and_none_is_a_mistake() -> None:
+    found = compared([round_of(10, {HEAVY: 2.0}, pairs=5)])
+    assert all(one.finding is None for one in found.kernels.values())
+    assert found.is_open
+    with pytest.raises(ValueError, match="no pair"):
+        compared([Round((), ())])
+
+
+def test_a_kernel_that_one_side_lacks_is_told() -> None:
+    plain = round_of(11, {})
+    without = tuple(run_of({HEAVY: 1.0}) for _ in plain.head)
+    found = compared([Round(plain.base, without)])
+    assert found.kernels[LIGHT].head_ns is None
+    assert found.kernels[LIGHT].finding is None
+    assert not found.is_open
+
+
+def test_other_devices_are_named() -> None:
+    other = DeviceIdentity("board", "platform", "2.0", "OpenCL 3.0")
+    plain = round_of(12, {})
+    moved = tuple(run_of(dict.fromkeys(MS, 1.0), device=other) for _ in plain.head)
+    assert compared([plain]).other_devices == ()
+    assert compared([Round(plain.base, moved)]).other_devices == (DEVICE, other)

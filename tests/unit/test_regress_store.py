@@ -1,0 +1,70 @@
+"""Samples are read as they were written, and nothing else is."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cltrace
+from cltrace.errors import SampleFileError
+from cltrace.regress.comparison import Round
+from cltrace.regress.samples import sample_of
+from cltrace.regress.store import SampleFile, Side, read_samples, write_samples
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
+
+
+@pytest.fixture(scope="module")
+def samples() -> SampleFile:
+    with cltrace.load(GOLDEN) as trace:
+        run = sample_of(trace)
+    side = Side(("python", "app.py"), "/work", "abc123", is_dirty=False)
+    return SampleFile(
+        "2026-11-22", "here", "some processor", "0.1.0", 5, side, replace(side, is_dirty=True),
+        (Round((run, run), (run, run)), Round((run,), (run,))),
+    )  # fmt: skip
+
+
+def test_samples_are_read_as_they_were_written(samples: SampleFile, tmp_path: Path) -> None:
+    path = tmp_path / "samples.json"
+    write_samples(samples, path)
+    assert read_samples(path) == samples
+    alone = replace(samples, base=None, rounds=())
+    write_samples(alone, path)
+    assert read_samples(path) == alone
+
+
+def test_what_is_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "samples.json"
+    for text in (b"", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"cltrace_samples": 1}'):
+        path.write_bytes(text)
+        with pytest.raises(SampleFileError):
+            read_samples(path)
+    path.write_text('{"cltrace_samples": 2}')
+    with pytest.raises(SampleFileError, match="another version"):
+        read_samples(path)
+    with pytest.raises(SampleFileError, match="No such file"):
+        read_samples(tmp_path / "none.json")
+    with pytest.raises(SampleFileError, match="is it a trace"):
+        read_samples(GOLDEN)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("median_ns", float("1e30")), ("median_ns", 0), ("median_ns", "5"), ("launches", -1),
+        ("launches", True), ("counted", 1.5), ("kernel", 5), ("device", None),
+    ],
+)  # fmt: skip
+def test_impossible_values_are_refused(
+    samples: SampleFile, tmp_path: Path, key: str, value: object
+) -> None:
+    path = tmp_path / "samples.json"
+    write_samples(samples, path)
+    stored: dict[str, Any] = json.loads(path.read_text())
+    stored["rounds"][0]["head"][0]["kernels"][0][key] = value
+    path.write_text(json.dumps(stored))
+    with pytest.raises(SampleFileError, match="holds no samples"):
+        read_samples(path)
