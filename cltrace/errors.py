@@ -22,6 +22,7 @@
     │   └── WorkloadError        a kernel or transfer cannot be built or run on it
     ├── PowerError               a power reader, a log or an attribution cannot do what is asked
     ├── ProfileError             a device's profile cannot be read, or none is there
+    ├── BenchmarkFailedError     a command of which samples were wanted failed, or gave none
     ├── SampleFileError          a file of samples cannot be read, or is something else
     ├── QueryError               the SQL of `query` is wrong, forbidden or over a limit
     └── TracingError             tracing cannot start in this process
@@ -157,6 +158,12 @@ class CompilerMissingError(KernelError):
 
 class CompilerFailedError(KernelError):
     """The compiler died, or went over its limits of time, memory or size."""
+
+
+class BenchmarkFailedError(CltraceError):
+    """A command of which samples were wanted failed, or did nothing to make samples of."""
+
+    exit_status = ExitStatus.BENCHMARK_FAILED
 
 
 class SampleFileError(CltraceError):

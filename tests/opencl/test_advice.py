@@ -59,10 +59,11 @@ for _ in range(20):
     "unoverlapped-transfers": (
         """
 large = np.zeros(1 << 22, np.float32); there = buffer(large.nbytes)
+timed = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
 def took(call):
-    begin = time.perf_counter(); call(); queue.finish(); return time.perf_counter() - begin
-rounds, copy = 100, min(took(lambda: cl.enqueue_copy(queue, there, large)) for _ in range(3))
-while min(took(lambda: run(rounds, 16384)) for _ in range(3)) < copy: rounds *= 2
+    event = call(); event.wait(); return event.profile.end - event.profile.start
+rounds, copy = 100, min(took(lambda: cl.enqueue_copy(timed, there, large)) for _ in range(3))
+while min(took(lambda: run(rounds, 16384, None, timed)) for _ in range(3)) < copy: rounds *= 2
 for _ in range(30):
     cl.enqueue_copy(queue, there, large, is_blocking=False); run(rounds, 16384)
 queue.finish()

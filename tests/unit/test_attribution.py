@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import cltrace
-from cltrace.events.power import PowerChannel, Quantity, SampleFlag, Scope
+from cltrace.events.power import PowerChannel, Quantity, Scope
 from cltrace.power.attribution import attributed
 from cltrace.power.busy import Busy, Response
 from cltrace.power.channels import Device, ReadChannel, outermost
 from cltrace.power.design import Situation
 from cltrace.power.energy import Source, TraceEnergy, energy_of, with_calibrated
 from cltrace.power.loads import Load, LoadKind, shared_seconds, together
-from cltrace.power.observations import NOTHING, observations, unwrapped
+from cltrace.power.observations import NOTHING, observations
 from cltrace.power.readers.sim import Plan, Truth, readings_of
 from cltrace.power.results import Attribution, EnergyLine, Tier
 from cltrace.power.solving import non_negative, solved, student
@@ -207,18 +207,6 @@ def test_what_ran_for_no_time_to_speak_of_explains_nothing() -> None:
     assert found.balance.unresolved_j == 0.0
 
 
-def test_a_meter_out_of_order_is_not_believed() -> None:
-    channel = PowerChannel(
-        1, "h", "k", "r", "l", "power", "psu", "", "", 1.0, None, None, None, None, None, None, None,
-        False, "",
-    )  # fmt: skip
-    times = np.arange(6, dtype=np.int64) * 10**8
-    raw = np.array([50, 51, -20, 10**11, 52, 50], np.int64)
-    zeros = np.zeros(6, np.int64)
-    seen = observations(channel, times, raw, zeros, zeros)
-    assert seen.power_w.tolist() == [50, 51, 52, 50]
-
-
 def test_long_stretches_are_measured_directly() -> None:
     start = np.arange(0.0, 20.0, 2.0)
     found, truth = told((Load(LoadKind.KERNEL, "k0", "", 1, start, start + 1.0),), Plan(spread=0.2))
@@ -238,43 +226,6 @@ def test_few_readings_tell_nothing() -> None:
         channel, times, np.full(4, 50), np.zeros(4, np.int64), np.zeros(4, np.int64)
     )
     assert attributed(Situation(seen, work(1, 0.1), Response(), False, None)) is None
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.lists(st.integers(0, 999), min_size=1, max_size=50),
-    st.integers(0, 999),
-    st.integers(1000, 5000),
-)
-def test_unwrapping_is_exact(steps: list[int], begin: int, modulus: int) -> None:
-    raw = (begin + np.concatenate([[0], np.cumsum(steps)])) % modulus
-    found, unknown = unwrapped(raw, modulus, np.zeros(len(raw), np.bool_))
-    assert found.tolist() == steps
-    assert not unknown.any()
-
-
-@given(st.lists(st.integers(0, 10**9), min_size=2, max_size=20))
-def test_a_counter_that_goes_back_without_a_modulus_is_a_gap(raw: list[int]) -> None:
-    found, unknown = unwrapped(np.array(raw, np.int64), None, np.zeros(len(raw), np.bool_))
-    assert (found >= 0).all()
-    assert unknown.tolist() == [later < earlier for earlier, later in itertools.pairwise(raw)]
-
-
-def test_energy_of_a_counter_has_no_gaps_filled() -> None:
-    """A counter that was restarted tells nothing of the time around that."""
-    channel = PowerChannel(
-        1, "h", "k", "r", "l", "energy", "cpu", "", "", 1.0, None, None, None, None, None, None, None,
-        False, "",
-    )  # fmt: skip
-    times = np.arange(10) * 10**9
-    raw = np.array([0, 10, 20, 30, 40, 5, 15, 25, 35, 45])
-    zeros = np.zeros(10, np.int64)
-    seen = observations(channel, times, raw, zeros, zeros)
-    assert (seen.power_w == 10).all()
-    assert seen.span_s.sum() == pytest.approx(7.0)
-    flags = zeros.copy()
-    flags[3] = int(SampleFlag.RESTARTED)
-    assert observations(channel, times, raw, zeros, flags).span_s.sum() == pytest.approx(6.0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -420,20 +371,3 @@ def test_unresolved_kernels_are_taken_from_where_they_ran_alone() -> None:
     assert found["b"].tier is Tier.REGRESSED
     elsewhere = replace(other, device_names={1: "another board"})
     assert with_calibrated(here, [elsewhere]).lines[1].tier is Tier.UNRESOLVED
-
-
-def test_a_counter_that_was_reset_did_not_turn_round() -> None:
-    """A package at 40 W, whose counter of 65.5 kJ is set to 0: no 65 kJ were drawn."""
-    channel = PowerChannel(
-        1, "h", "k", "r", "l", "energy", "cpu", "", "", 1e-6, 65_532_610_987, 1e-6, 0.001, None, None,
-        None, None, False, "",
-    )  # fmt: skip
-    times = np.arange(40) * 50_000_000
-    raw = 1_000_000_000 + np.arange(40) * 2_000_000
-    raw[20:] -= raw[20]
-    zeros = np.zeros(40, np.int64)
-    seen = observations(channel, times, raw, zeros, zeros)
-    assert seen.power_w == pytest.approx(40.0)
-    assert len(seen) == 37
-    wrapped = (65_532_610_987 - 40_000_000 + np.arange(40) * 2_000_000) % 65_532_610_987
-    assert len(observations(channel, times, wrapped, zeros, zeros)) == 38

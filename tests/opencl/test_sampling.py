@@ -1,0 +1,115 @@
+"""Samples of real runs: each a process of its own, in turns, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from cltrace.commands.sampling import Place, Sampling
+from cltrace.errors import BenchmarkFailedError, CommandNotFoundError, ExitStatus
+from cltrace.regress.comparison import compared
+from cltrace.regress.counters import CounterKey, CounterKind
+
+pytestmark = pytest.mark.opencl
+
+PROGRAM = """
+import sys
+import numpy as np
+import pyopencl as cl
+from pathlib import Path
+print("hello from the program")
+context = cl.Context(cl.get_platforms()[0].get_devices()[:1])
+queue = cl.CommandQueue(context)
+source = "kernel void k(global float *x, int n)"
+source += "{ float a = x[0]; for (int i = 0; i < n; ++i) a = a * 0.5f + 1; x[get_global_id(0)] = a; }"
+kernel = cl.Program(context, source).build().k
+x = cl.Buffer(context, cl.mem_flags.READ_WRITE, 256)
+for _ in range(int(sys.argv[1])):
+    kernel(queue, (64,), None, x, np.int32(100))
+queue.finish()
+with Path("order.txt").open("a") as stream:
+    stream.write(Path.cwd().name + " ")
+"""
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[Place, Place]:
+    """The same program in two directories; the second launches once more."""
+    found = []
+    for name, launches in (("base", "12"), ("head", "13")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "app.py").write_text(PROGRAM)
+        found.append(Place(("app.py", launches), tmp_path / name))
+    return found[0], found[1]
+
+
+def test_runs_take_turns_and_count_the_same_each_time(
+    places: tuple[Place, Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    base, head = places
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    told: list[str] = []
+    found = Sampling(drop=2, tell=told.append).pairs(base, head, 3)
+    assert [one.rpartition(" ")[2] for one in told] == [
+        "base",
+        "head",
+        "head",
+        "base",
+        "base",
+        "head",
+    ]
+    (kernel,) = found.base[0].kernels.values()
+    assert (kernel.launches, kernel.counted) == (12, 10)
+    (one,) = compared([found]).counters
+    assert one.key == CounterKey(CounterKind.LAUNCHES, "k [64]")
+    assert (one.base, one.head, one.is_worse) == (12, 13, True)
+    # Each ran where it belongs, nothing is left, and nothing of theirs was printed.
+    assert (base.directory / "order.txt").read_text() == "base base base "
+    assert (head.directory / "order.txt").read_text() == "head head head "
+    assert not list(scratch.iterdir())
+    assert capfd.readouterr().out == ""
+
+
+def test_a_command_that_fails_is_no_sample(places: tuple[Place, Place]) -> None:
+    base, _ = places
+    bad = Place(("app.py", "many"), base.directory)
+    with pytest.raises(
+        BenchmarkFailedError, match=r"app.py many exited with 1: .*ValueError"
+    ) as error:
+        Sampling().run(bad)
+    assert error.value.exit_status is ExitStatus.BENCHMARK_FAILED
+    with pytest.raises(BenchmarkFailedError, match="launched no kernel"):
+        Sampling().run(Place(("app.py", "0"), base.directory))
+    with pytest.raises(BenchmarkFailedError, match="killed by SIGABRT, and said nothing"):
+        Sampling().run(Place(("-c", "import os; os.abort()"), base.directory))
+    with pytest.raises(CommandNotFoundError):
+        Sampling().run(Place(("no-such-program",), base.directory))
+
+
+def test_an_interrupt_ends_the_command_too(tmp_path: Path) -> None:
+    inner = (
+        "import os, time; from pathlib import Path; "
+        f"Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid())); time.sleep(60)"
+    )
+    code = (
+        "from pathlib import Path; from cltrace.commands.sampling import Place, Sampling; "
+        f"Sampling().run(Place(('-c', {inner!r}), Path({str(tmp_path)!r})))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    until = time.monotonic() + 30
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
