@@ -1,0 +1,89 @@
+"""What a command is compared with: another command, another directory, or a revision of this one."""
+
+import contextlib
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from cltrace.commands.sampling import Place
+from cltrace.errors import UsageError
+from cltrace.regress.store import Side
+
+
+@contextlib.contextmanager
+def other_place(text: str, head: Place) -> Iterator[tuple[Place, str]]:
+    """The place that `text` names, as long as the block lasts, and the revision there, "" if it is none.
+
+    A directory is one in which the same command runs. A revision is checked out into a directory of its
+    own, by a clone that shares the repository's objects: neither the repository nor its files change.
+    Anything else is a command. Raises: `UsageError`.
+    """
+    if text.strip() and Path(text).is_dir():
+        yield replace(head, directory=Path(text).absolute()), ""
+        return
+    revision = _commit(head.directory, text)
+    if not revision:
+        yield Place(_words(text), head.directory), ""
+        return
+    with tempfile.TemporaryDirectory(prefix="cltrace-base-") as there:
+        checkout = Path(there) / "checkout"
+        top = Path(_git(head.directory, "rev-parse", "--show-toplevel"))
+        _git(top, "clone", "--quiet", "--shared", "--no-checkout", str(top), str(checkout))
+        _git(checkout, "checkout", "--quiet", "--detach", revision)
+        directory = checkout / head.directory.resolve().relative_to(top.resolve())
+        if not directory.is_dir():
+            raise UsageError(f"{text} has no directory {head.directory.name}")
+        yield replace(head, directory=directory), revision
+
+
+def side_of(place: Place, revision: str = "") -> Side:
+    """What is known of a place, for whoever reads its samples later. Without git nothing is."""
+    if revision:
+        return Side(place.words, str(place.directory), revision, is_dirty=False)
+    revision = _commit(place.directory, "HEAD")
+    changed = _tried(place.directory, "status", "--porcelain", "--untracked-files=no")
+    return Side(place.words, str(place.directory), revision, bool(revision and changed))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no command: {error}") from error
+    if not words:
+        raise UsageError("name a command, a directory or a revision to compare with")
+    return words
+
+
+def _commit(directory: Path, text: str) -> str:
+    """The commit that a text names in the repository of a directory; "" where it names none."""
+    if text.startswith("-") or not text.strip():
+        return ""
+    return _tried(directory, "rev-parse", "--verify", "--quiet", f"{text}^{{commit}}") or ""
+
+
+def _tried(directory: Path, *words: str) -> str | None:
+    """What git says, None where it fails or is not there."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(directory), *words], capture_output=True, text=True, check=False,
+            errors="replace",
+        )  # fmt: skip
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _git(directory: Path, *words: str) -> str:
+    """What git says. Raises: `UsageError` with what it said instead."""
+    done = subprocess.run(
+        ["git", "-C", str(directory), *words], capture_output=True, text=True, check=False,
+        errors="replace",
+    )  # fmt: skip
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["it failed"]
+        raise UsageError(f"git {words[0]}: {said[-1]}")
+    return done.stdout.strip()

@@ -1,0 +1,98 @@
+"""What `--vs` names: a directory, a revision, a command; and nothing of the repository changes."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cltrace.commands.revisions import other_place, side_of
+from cltrace.commands.sampling import Place
+from cltrace.errors import UsageError
+
+
+def git(directory: Path, *words: str) -> str:
+    plain = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    done = subprocess.run(
+        ["git", "-C", str(directory), *plain, *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def everything(directory: Path) -> dict[str, bytes]:
+    return {
+        str(one.relative_to(directory)): one.read_bytes()
+        for one in sorted(directory.rglob("*"))
+        if one.is_file()
+    }
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Two commits of `sub/app.py`, and a change that is not committed."""
+    there = tmp_path / "repository"
+    (there / "sub").mkdir(parents=True)
+    git(there, "init", "--quiet", "-b", "main")
+    for text in ("old", "new"):
+        (there / "sub" / "app.py").write_text(text)
+        git(there, "add", ".")
+        git(there, "commit", "--quiet", "-m", text)
+    (there / "sub" / "app.py").write_text("newer")
+    return there
+
+
+def test_a_revision_is_a_directory_of_its_own(repository: Path) -> None:
+    head = Place(("app.py", "7"), repository / "sub")
+    git(repository, "status")  # it refreshes the index, once
+    before = everything(repository)
+    with other_place("HEAD~1", head) as (place, revision):
+        assert revision == git(repository, "rev-parse", "HEAD~1")
+        assert place.words == head.words
+        assert (place.directory / "app.py").read_text() == "old"
+        assert repository not in place.directory.parents
+        assert side_of(place, revision).revision == revision
+    assert not place.directory.exists()
+    assert everything(repository) == before
+    with other_place("main", head) as (place, _):
+        assert (place.directory / "app.py").read_text() == "new"
+
+
+def test_a_directory_comes_before_a_revision_of_its_name(repository: Path, tmp_path: Path) -> None:
+    head = Place(("app.py",), repository / "sub")
+    other = tmp_path / "main"
+    other.mkdir()
+    with other_place(str(other), head) as (place, revision):
+        assert place == Place(("app.py",), other)
+        assert revision == ""
+
+
+def test_anything_else_is_a_command(repository: Path, tmp_path: Path) -> None:
+    head = Place(("app.py",), repository / "sub")
+    with other_place("python 'my app.py' --fast", head) as (place, _):
+        assert place == Place(("python", "my app.py", "--fast"), head.directory)
+    outside = Place(("app.py",), tmp_path)
+    with other_place("HEAD", outside) as (place, revision):
+        assert (place.words, revision) == (("HEAD",), "")
+    for wrong in ("", "  ", "'"):
+        with pytest.raises(UsageError), other_place(wrong, head):
+            pass
+    with other_place("--help", head) as (place, _):
+        assert place.words == ("--help",)
+
+
+def test_a_directory_that_a_revision_does_not_have(repository: Path) -> None:
+    (repository / "later").mkdir()
+    with (
+        pytest.raises(UsageError, match="HEAD has no directory later"),
+        other_place("HEAD", Place(("app.py",), repository / "later")),
+    ):
+        pass
+
+
+def test_what_is_known_of_a_place(repository: Path, tmp_path: Path) -> None:
+    here = side_of(Place(("app.py",), repository / "sub"))
+    assert here.revision == git(repository, "rev-parse", "HEAD")
+    assert here.is_dirty
+    git(repository, "checkout", "--quiet", "--", ".")
+    assert not side_of(Place(("app.py",), repository / "sub")).is_dirty
+    nowhere = side_of(Place(("app.py",), tmp_path))
+    assert (nowhere.revision, nowhere.is_dirty) == ("", False)
