@@ -58,7 +58,7 @@ for _ in range(20):
     ),
     "unoverlapped-transfers": (
         """
-large = np.zeros(1 << 22, np.float32); there = buffer(large.nbytes)
+large = np.zeros(1 << 24, np.float32); there = buffer(large.nbytes)
 timed = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
 def took(call):
     event = call(); event.wait(); return event.profile.end - event.profile.start
