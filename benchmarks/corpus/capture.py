@@ -81,7 +81,9 @@ class Workplace:
             self._pip("download", *words, f"{library.name}=={library.version}")
             (archive,) = archives.glob("*.tar.gz")
             with tarfile.open(archive) as opened:
-                opened.extractall(place, filter="data")
+                # Pythons before 3.11.4 have no filters.
+                opened.extraction_filter = getattr(tarfile, "data_filter", None)
+                opened.extractall(place)
         (root,) = place.iterdir()
         return root
 

@@ -41,5 +41,7 @@ def _fetched(package: str, directory: Path) -> Path:
     archives = list(directory.glob("*.tar.gz"))
     needs(bool(archives), f"the source distribution of {package}: {done.stderr.decode()[-300:]}")
     with tarfile.open(archives[0]) as archive:
-        archive.extractall(directory, filter="data")
+        # Pythons before 3.11.4 have no filters.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(directory)
     return next(one for one in directory.iterdir() if one.is_dir())
