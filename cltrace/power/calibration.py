@@ -110,7 +110,7 @@ class PowerCalibration:
 
     def points(self, metered: Sequence[Metered], without_ns: tuple[int, int] | None) -> PowerPoints:
         """The powers of all probes. Raises: `PowerError` when a channel that serves is missing."""
-        channels = _Channels.of(metered, self._bench.facts.kind)
+        channels = Channels.of(metered, self._bench.facts.kind)
         return PowerPoints(
             device=self._bench.facts,
             date=datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -152,7 +152,7 @@ class PowerCalibration:
 
 
 @dataclass(frozen=True, slots=True)
-class _Channels:
+class Channels:
     """The channels of one device: the main one, another of the same, and that of its memory."""
 
     main: Observations
@@ -160,7 +160,7 @@ class _Channels:
     memory: Observations | None
 
     @classmethod
-    def of(cls, metered: Sequence[Metered], kind: str) -> "_Channels":
+    def of(cls, metered: Sequence[Metered], kind: str) -> "Channels":
         """The channel of a device of this kind that is read most often, no part of another one.
 
         Raises: `PowerError` where none is, or several devices are read.
@@ -175,6 +175,12 @@ class _Channels:
         whole = [one for one in metered if one.channel.inside not in keys and len(one.seen) > 1]
         if not whole:
             raise PowerError(f"no sensor of a {kind} had readings: nothing could be measured")
+        packages = [one for one in whole if one.channel.scope == Scope.CPU]
+        if len(packages) > 1:
+            raise PowerError(
+                f"sensors of {len(packages)} processors were read, and none of all: name that of the one "
+                "that the device runs on, or read what contains them"
+            )
         ordered = sorted(whole, key=lambda one: float(np.median(np.diff(one.seen.end_s))))
         memory = [one for one in metered if one.channel.scope == Scope.GPU_MEMORY]
         return cls(

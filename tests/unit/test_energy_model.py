@@ -15,8 +15,6 @@ import cltrace
 from cltrace.errors import ProfileError, UsageError
 from cltrace.events.workloads import Workload
 from cltrace.kernels.workload_counts import WorkloadCounts
-from cltrace.measure.clocks import NoClocks
-from cltrace.power.calibration import Pace, Warming
 from cltrace.power.energy import energy_of
 from cltrace.power.model import (
     Caches,
@@ -357,34 +355,3 @@ def test_the_verb_fits_and_predicts(run: Runner, tmp_path: Path) -> None:
     both = run("power", "predict", "x.cltrace", "--points", application)
     assert both.status == 2
     assert "not both" in both.stderr
-
-
-class _Heating:
-    """A device that is a degree warmer every half second, for five seconds."""
-
-    def __init__(self) -> None:
-        self.spent_s = 0.0
-
-    def read(self) -> tuple[int, int]:
-        return 1980, 40 + min(int(2 * self.spent_s), 10)
-
-
-def test_what_is_measured_is_as_warm_as_it_gets() -> None:
-    clocks = _Heating()
-    warming = Warming(clocks, Pace(warm_s=0.5, warm_most_s=20.0))
-    while not warming(clocks.spent_s):
-        clocks.spent_s += 0.02
-    assert warming.temperature_c == 50
-    assert clocks.spent_s < 7.6
-
-
-def test_warming_ends() -> None:
-    clocks = _Heating()
-    warming = Warming(clocks, Pace(warm_s=0.5, warm_most_s=2.0))
-    while not warming(clocks.spent_s):
-        clocks.spent_s += 0.02
-    assert clocks.spent_s == pytest.approx(2.0, abs=0.05)
-    unknown = Warming(NoClocks(), Pace(warm_s=0.5))
-    assert not unknown(0.4)
-    assert unknown(0.5)
-    assert unknown.temperature_c is None
