@@ -178,7 +178,7 @@ class Channels:
         packages = [one for one in whole if one.channel.scope == Scope.CPU]
         if len(packages) > 1:
             raise PowerError(
-                f"sensors of {len(packages)} processors were read, and none of all: name that of the one "
+                f"sensors of {len(packages)} processors were read, and none of them all: name the one "
                 "that the device runs on, or read what contains them"
             )
         ordered = sorted(whole, key=lambda one: float(np.median(np.diff(one.seen.end_s))))
