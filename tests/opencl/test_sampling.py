@@ -100,6 +100,7 @@ def test_an_interrupt_ends_the_command_too(tmp_path: Path) -> None:
         f"Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid())); time.sleep(60)"
     )
     code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from pathlib import Path; from cltrace.commands.sampling import Place, Sampling; "
         f"Sampling().run(Place(('-c', {inner!r}), Path({str(tmp_path)!r})))"
     )

@@ -268,6 +268,7 @@ def test_the_energy_of_a_run_is_the_sum_of_its_terms() -> None:
         assert (cpu.measured_j, cpu.predicted_j, cpu.why) == (500.0, None, "no model of it")
         assert total.measured_j == pytest.approx(found.total_j + 500.0)
         assert (total.predicted_j, total.quotient, total.why) == (None, None, "")
+        assert total.within_j is None
 
         blind = replace(found, sources=())
         assert {one.measured_j for one in terms_of(trace, blind, H200, 1.0)} == {None}

@@ -192,11 +192,12 @@ def _total(terms: Sequence[Term]) -> Term:
     """The sum of the terms that are known; of the same ones in both, or there is no prediction."""
     measured = [one for one in terms if one.measured_j is not None]
     both = [one for one in measured if one.predicted_j is not None]
+    within = [one.within_j for one in measured if one.within_j is not None]
     without = ", ".join(one.name for one in terms if one not in measured)
     return Term(
         TOTAL,
         sum(one.measured_j or 0.0 for one in measured) if measured else None,
         sum(one.predicted_j or 0.0 for one in both) if both and both == measured else None,
         f"without {without}" if without else "",
-        math.hypot(*(one.within_j or 0.0 for one in measured)),
+        math.hypot(*within) if measured and len(within) == len(measured) else None,
     )
