@@ -68,13 +68,9 @@ def _commit(directory: Path, text: str) -> str:
 def _tried(directory: Path, *words: str) -> str | None:
     """What git says, None where it fails or is not there."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(directory), *words], capture_output=True, text=True, check=False,
-            errors="replace",
-        )  # fmt: skip
-    except OSError:
+        return _git(directory, *words)
+    except (OSError, UsageError):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _git(directory: Path, *words: str) -> str:

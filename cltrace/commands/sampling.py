@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -107,12 +107,8 @@ class Sampling:
 
 def _command(place: Place) -> list[str]:
     """The command as it is found from its directory. Raises: `RefusedError`."""
-    before = Path.cwd()
-    os.chdir(place.directory)
-    try:
+    with chdir(place.directory):
         return resolved(place.words)
-    finally:
-        os.chdir(before)
 
 
 def _run_to_end(
@@ -126,7 +122,7 @@ def _run_to_end(
         )  # fmt: skip
         try:
             return process.wait()
-        except BaseException:
+        except BaseException:  # an interrupt, which goes on when the command has ended
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, number)

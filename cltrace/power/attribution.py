@@ -49,13 +49,11 @@ def attributed(situation: Situation) -> Attribution | None:
     alignment = _alignment(situation, [load.busy for load in situation.loads])
     design, solution = _explained(situation, alignment, (0.0, *_tails(situation)))
     slight = negligible(situation, design, solution)
+    left_out = [situation.loads[place] for place in sorted(slight)]
     if slight:
         rest = tuple(one for place, one in enumerate(situation.loads) if place not in slight)
-        left_out = [one for place, one in enumerate(situation.loads) if place in slight]
         situation, design = replace(situation, loads=rest), design.without(slight)
         solution = design.solved(situation.seen, situation.block)
-    else:
-        left_out = []
     while (pair := not_told_apart(situation.loads, solution, design.first_load)) is not None:
         situation = replace(situation, loads=merged(situation.loads, *pair))
         design = design.merged(*pair)

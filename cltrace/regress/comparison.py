@@ -50,6 +50,15 @@ class KernelComparison:
         slow = self.finding is not None and self.finding.verdict is Verdict.SLOW
         return slow and self.is_gated and self.is_confirmed
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it counts and could be slower, for all that is known."""
+        if not self.is_gated or self.is_slower:
+            return False
+        if self.finding is None:
+            return self.base_ns is not None and self.head_ns is not None
+        return self.finding.verdict in {Verdict.AMBIGUOUS, Verdict.SLOW}
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -73,9 +82,7 @@ class Comparison:
     @property
     def is_open(self) -> bool:
         """Whether a kernel that counts could be slower, for all that is known."""
-        return any(
-            one.is_gated and not one.is_slower and _is_open(one) for one in self.kernels.values()
-        )
+        return any(one.is_open for one in self.kernels.values())
 
 
 def compared(
@@ -109,12 +116,6 @@ def compared(
     )
 
 
-def _is_open(one: KernelComparison) -> bool:
-    if one.finding is None:
-        return one.base_ns is not None and one.head_ns is not None
-    return one.finding.verdict in {Verdict.AMBIGUOUS, Verdict.SLOW}
-
-
 def _verdicts(one: Round, floor: float, limits: Mapping[str, float]) -> dict[KernelKey, Finding]:
     """Verdicts of the kernels that all runs of a round have."""
     if one.pairs < FEWEST_PAIRS:
@@ -126,10 +127,8 @@ def _verdicts(one: Round, floor: float, limits: Mapping[str, float]) -> dict[Ker
     found: dict[KernelKey, Finding] = {}
     for is_gated in (True, False):
         mine = [key for key in common if (shares[key] >= _SHARE) is is_gated]
-        ratios = {f"{place}": _log_ratios(one, key) for place, key in enumerate(mine)}
-        floors = {f"{place}": limits.get(key.kernel, floor) for place, key in enumerate(mine)}
-        told = findings(ratios, floors)
-        found.update({key: told[f"{place}"] for place, key in enumerate(mine)})
+        ratios = {key: _log_ratios(one, key) for key in mine}
+        found.update(findings(ratios, {key: limits.get(key.kernel, floor) for key in mine}))
     return found
 
 

@@ -1,9 +1,9 @@
 """What paired samples of kernels say: slower, the same, faster, or not yet to be told."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cltrace.regress.statistics import (
     sign_flip_p,
 )
 
+K = TypeVar("K", bound=Hashable)
 LEVEL: Final = 0.05
 _MOST_PAIRS: Final = 4096
 
@@ -48,7 +49,7 @@ class Finding:
     more_pairs: int | None
 
 
-def findings(log_ratios: Mapping[str, Floats], floors: Mapping[str, float]) -> dict[str, Finding]:
+def findings(log_ratios: Mapping[K, Floats], floors: Mapping[K, float]) -> dict[K, Finding]:
     """A finding for each kernel, by its log ratios of head by base, a value for each pair.
 
     Raises: `ValueError` for fewer than six pairs.

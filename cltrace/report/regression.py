@@ -26,7 +26,7 @@ def sentence(found: Comparison) -> str:
     """What is known, in one sentence."""
     slow = [(key, one) for key, one in found.kernels.items() if one.is_slower]
     fast = [one for one in found.kernels.values() if _verdict(one) is Verdict.FAST]
-    unclear = [one for one in found.kernels.values() if one.is_gated and _is_unclear(one)]
+    unclear = [one for one in found.kernels.values() if one.is_open]
     worse = [one for one in found.counters if one.is_worse]
     parts = []
     if worse:
@@ -134,14 +134,6 @@ def _change(one: KernelComparison) -> float | None:
 
 def _is_plain(one: KernelComparison) -> bool:
     return _verdict(one) is Verdict.SAME
-
-
-def _is_unclear(one: KernelComparison) -> bool:
-    if one.finding is None:
-        return one.base_ns is not None and one.head_ns is not None
-    return _verdict(one) is Verdict.AMBIGUOUS or (
-        _verdict(one) is Verdict.SLOW and not one.is_confirmed
-    )
 
 
 def _notes(found: Comparison) -> Iterator[str]:
