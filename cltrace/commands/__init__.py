@@ -46,6 +46,9 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "profile": VerbEntry("profile", "profiles of devices: list, show, plot, compare"),
     "predict": VerbEntry("predict", "what a trace should take, here or on another device"),
     "accuracy": VerbEntry("accuracy", "predictions held against measurements of whole sets"),
+    "bench": VerbEntry("bench", "samples of a command in turns with another one or a revision"),
+    "check": VerbEntry("check", "fail where kernels became slower, or do more than before"),
+    "baseline": VerbEntry("baseline", "samples kept under a name, for each machine apart"),
     "power": VerbEntry("power", "readers of power, logs of meters, and the energy of work"),
     "export": VerbEntry(
         "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"

@@ -57,6 +57,26 @@ def period(text: str) -> float:
     return number
 
 
+def share(text: str) -> float:
+    """A part, as `10%`, `2.5 %` or `0.1`."""
+    number, is_percent = text.strip(), text.strip().endswith("%")
+    try:
+        value = float(number.removesuffix("%")) / (100 if is_percent else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 10:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share: write 10% or 0.1")
+    return value
+
+
+def limit(text: str) -> tuple[str, float]:
+    """A share for kernels of which the name fits, as `GLOB=5%`."""
+    glob, sign, number = text.rpartition("=")
+    if not sign or not glob:
+        raise argparse.ArgumentTypeError(f"{text!r} is not GLOB=5%")
+    return glob, share(number)
+
+
 def add_stretch_arguments(parser: argparse.ArgumentParser, *, from_help: str, to_help: str) -> None:
     """Declare a stretch of time. `from_help` ends where T is told of."""
     parser.add_argument(

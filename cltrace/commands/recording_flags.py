@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_what(parser)
     _add_when(parser)
     _add_how(parser)
-    _add_power(parser)
+    add_power_arguments(parser)
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
@@ -142,7 +142,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_power(parser: argparse.ArgumentParser) -> None:
+def add_power_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare which readers of power read beside the command."""
     power = parser.add_argument_group("power")
     power.add_argument(
         "--power",

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from cltrace.commands.child import resolved
 from cltrace.commands.sampling import Place
-from cltrace.errors import UsageError
+from cltrace.errors import RefusedError, UsageError
 from cltrace.regress.store import Side
 
 
@@ -26,7 +27,7 @@ def other_place(text: str, head: Place) -> Iterator[tuple[Place, str]]:
         return
     revision = _commit(head.directory, text)
     if not revision:
-        yield Place(_words(text), head.directory), ""
+        yield Place(_words(text, head.directory), head.directory), ""
         return
     with tempfile.TemporaryDirectory(prefix="cltrace-base-") as there:
         checkout = Path(there) / "checkout"
@@ -48,13 +49,18 @@ def side_of(place: Place, revision: str = "") -> Side:
     return Side(place.words, str(place.directory), revision, bool(revision and changed))
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _words(text: str, directory: Path) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise UsageError(f"{text!r} is no command: {error}") from error
     if not words:
         raise UsageError("name a command, a directory or a revision to compare with")
+    try:
+        with contextlib.chdir(directory):
+            resolved(words)
+    except RefusedError as error:
+        raise UsageError(f"{text!r} is no directory, no revision and no command") from error
     return words
 
 

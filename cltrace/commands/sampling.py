@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.commands.child import resolved, traced_environment
-from cltrace.errors import BenchmarkFailedError
-from cltrace.regress.comparison import Round
-from cltrace.regress.samples import DROPPED, RunSample, sample_of
+from cltrace.commands.deep_sample import sampled
+from cltrace.commands.power_beside import PowerBeside
+from cltrace.errors import BenchmarkFailedError, RefusedError
+from cltrace.power.sampler import ChosenReader
+from cltrace.regress.runs import Round, RunSample
+from cltrace.regress.samples import DROPPED, Depth
 from cltrace.report.text import plain
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace import recording
@@ -25,6 +28,8 @@ from cltrace.trace.spool.settings import Settings
 _SAID_LINES: Final = 5
 _MOST_SAID: Final = 64 << 10
 _END_S: Final = 5.0
+_TAIL_S: Final = 0.2
+"""Power is read so long after a run: sensors are late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +42,22 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How samples are made: `drop` first launches of each kernel do not count, `tell` hears of runs."""
+    """How samples are made: `drop` first launches of each kernel do not count.
+
+    `tell` hears of runs, `warn` of readers that did not read; `readers` read power beside each run. Of
+    the first `deep` runs of a side it is counted what kernels had to do: the others do the same.
+    """
 
     drop: int = DROPPED
     tell: Callable[[str], None] = lambda _: None
+    warn: Callable[[str], None] = lambda _: None
+    readers: Sequence[ChosenReader] = ()
+    deep: int = 2
 
     def pairs(self, base: Place, head: Place, count: int) -> Round:
         """So many pairs of runs, in turns: base, head, head, base, and so on; what drifts hits both.
 
-        Raises: `BenchmarkFailedError`, `RefusedError`.
+        Raises: `BenchmarkFailedError`.
         """
         bases: list[RunSample] = []
         heads: list[RunSample] = []
@@ -54,30 +66,32 @@ class Sampling:
             for place, runs in turn if number % 2 == 0 else reversed(turn):
                 side = "base" if runs is bases else "head"
                 self.tell(f"pair {number + 1} of {count}: {side}")
-                runs.append(self.run(place))
+                runs.append(self.run(place, self._depth(number)))
         return Round(tuple(bases), tuple(heads))
 
     def runs(self, place: Place, count: int) -> tuple[RunSample, ...]:
-        """So many runs. Raises: `BenchmarkFailedError`, `RefusedError`."""
+        """So many runs. Raises: `BenchmarkFailedError`."""
         found = []
         for number in range(count):
             self.tell(f"run {number + 1} of {count}")
-            found.append(self.run(place))
+            found.append(self.run(place, self._depth(number)))
         return tuple(found)
 
-    def run(self, place: Place) -> RunSample:
+    def run(self, place: Place, depth: Depth = Depth.TIMES) -> RunSample:
         """One run. Its output is kept for the case that it fails.
 
-        Raises: `BenchmarkFailedError` when the command fails or does no OpenCL, `RefusedError` when it
-        cannot be started.
+        Raises: `BenchmarkFailedError` when the command fails, does no OpenCL or cannot be started.
         """
         directory = Path(tempfile.mkdtemp(prefix="cltrace-bench-"))
         try:
-            return self._run(place, directory)
+            return self._run(place, directory, depth)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    def _run(self, place: Place, directory: Path) -> RunSample:
+    def _depth(self, number: int) -> Depth:
+        return Depth.WORK if number < self.deep else Depth.TIMES
+
+    def _run(self, place: Place, directory: Path, depth: Depth) -> RunSample:
         command = _command(place)
         begun = recording.begin(
             directory / "run.cltrace",
@@ -88,14 +102,20 @@ class Sampling:
         )
         environment = traced_environment(os.environ, begun.parts, follow_children=True)
         output = directory / "output"
-        status = _run_to_end(command, environment, place.directory, output)
+        power = PowerBeside(begun.parts, self.readers, environment)
+        try:
+            status = _run_to_end(command, environment, place.directory, output, power.start)
+        finally:
+            said = power.stop(_TAIL_S)
         if status:
             raise BenchmarkFailedError(f"{_named(place)} {_ended(status)}{_said(output)}")
         reasons = untraced_reasons(begun.parts)
         recording.end(begun, status, None)
         finalise(begun.parts, begun.path)
         with Trace(begun.path) as trace:
-            found = sample_of(trace, self.drop)
+            found = sampled(trace, self.drop, depth)
+        for text in said:
+            self.warn(text)
         if not found.kernels:
             why = (
                 "; ".join(next(iter(reasons.values()), []))
@@ -106,21 +126,29 @@ class Sampling:
 
 
 def _command(place: Place) -> list[str]:
-    """The command as it is found from its directory. Raises: `RefusedError`."""
-    with chdir(place.directory):
-        return resolved(place.words)
+    """The command as it is found from its directory. Raises: `BenchmarkFailedError`."""
+    try:
+        with chdir(place.directory):
+            return resolved(place.words)
+    except RefusedError as error:
+        raise BenchmarkFailedError(str(error)) from error
 
 
 def _run_to_end(
-    command: Sequence[str], environment: dict[str, str], directory: Path, output: Path
-) -> int:
-    """Run without a terminal, and end all that it started when we are interrupted."""
+    command: Sequence[str], environment: dict[str, str], directory: Path, output: Path,
+    begun: Callable[[], None],
+) -> int:  # fmt: skip
+    """Run without a terminal, and end all that it started when we are interrupted.
+
+    `begun` is called when it runs.
+    """
     with output.open("wb") as stream:
         process = subprocess.Popen(
             command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=stream,
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
+            begun()
             return process.wait()
         except BaseException:  # an interrupt, which goes on when the command has ended
             for number in (signal.SIGTERM, signal.SIGKILL):

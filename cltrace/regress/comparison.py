@@ -1,33 +1,21 @@
 """Runs of head held against runs of base: counters exactly, kernels by what pairs of runs say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from cltrace.regress.counters import CounterKey, Difference, differences, steady
-from cltrace.regress.samples import DeviceIdentity, KernelKey, RunSample
+from cltrace.regress.floors import Floors
+from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
 from cltrace.regress.statistics import FEWEST_PAIRS, Floats
 from cltrace.regress.verdicts import Finding, Verdict, confirmed, findings
+from cltrace.regress.work import WorkDifference, WorkKey, steady_work, work_differences
 
-FLOOR: Final = 0.10
-"""The smallest relative change that matters, unless another is asked for."""
+K = TypeVar("K", KernelKey, WorkKey)
 _SHARE: Final = 0.01
 """Kernels with less of the time of all are listed, and fail nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """Runs of both sides: those at the same place ran one after the other."""
-
-    base: tuple[RunSample, ...]
-    head: tuple[RunSample, ...]
-
-    @property
-    def pairs(self) -> int:
-        """How many there are of both."""
-        return min(len(self.base), len(self.head))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +49,46 @@ class KernelComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class EnergyComparison:
+    """The energy of a run, or of a launch of a kernel: medians over runs in J, and what pairs say."""
+
+    base_j: float
+    head_j: float
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Head by base. `unsteady` are counters that differ among the runs of one side: they tell nothing.
 
-    `other_devices` are those that only one side ran on: with any, times are not comparable.
+    `other_devices` are those that only one side ran on: with any, times are not comparable. `not_counted`
+    are kernels of which the work is not known, and why.
     """
 
     counters: tuple[Difference, ...]
     unsteady: tuple[CounterKey, ...]
+    work: tuple[WorkDifference, ...]
+    not_counted: Mapping[WorkKey, str]
     kernels: Mapping[KernelKey, KernelComparison]
+    energy: Mapping[WorkKey, EnergyComparison]
     other_devices: tuple[DeviceIdentity, ...]
     pairs: int
 
     @property
+    def has_more(self) -> bool:
+        """Whether there is more of what has no noise."""
+        counted = any(one.is_worse for one in self.counters)
+        return counted or any(one.is_worse for one in self.work)
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether a kernel is slower beyond doubt, on the same device."""
+        return not self.other_devices and any(one.is_slower for one in self.kernels.values())
+
+    @property
     def is_worse(self) -> bool:
         """Whether there is more of what has no noise, or a kernel is slower beyond doubt."""
-        counted = any(one.is_worse for one in self.counters)
-        return counted or any(one.is_slower for one in self.kernels.values())
+        return self.has_more or self.is_slower
 
     @property
     def is_open(self) -> bool:
@@ -85,58 +96,119 @@ class Comparison:
         return any(one.is_open for one in self.kernels.values())
 
 
-def compared(
-    rounds: Sequence[Round], floor: float = FLOOR, limits: Mapping[str, float] | None = None
-) -> Comparison:
+def compared(rounds: Sequence[Round], floors: Floors | None = None) -> Comparison:
     """The first round's verdicts, confirmed by the second where there is one.
 
-    `limits` are floors of kernels by name. Raises: `ValueError` without a run of each side.
+    Raises: `ValueError` without a run of each side.
     """
+    floors = floors if floors is not None else Floors()
     first, *later = rounds
     if not first.pairs:
         raise ValueError("there is no pair of runs")
-    runs = [*first.base, *first.head]
     base, unsteady_base = steady([one.counters for each in rounds for one in each.base])
     head, unsteady_head = steady([one.counters for each in rounds for one in each.head])
     unsteady = tuple(sorted({*unsteady_base, *unsteady_head}))
-    found = _verdicts(first, floor, limits or {})
-    if later:
-        second = _verdicts(later[0], floor, limits or {})
-        found = {
-            key: confirmed(one, second[key]) if key in second else one for key, one in found.items()
-        }
-    counted = differences(base, head)
+    work, not_counted = _work(rounds)
     sides = [{one for run in side for one in run.devices} for side in (first.base, first.head)]
     return Comparison(
-        tuple(one for one in counted if one.key not in unsteady),
-        unsteady,
-        _kernels(first, found, _shares(runs), has_second=bool(later)),
-        tuple(sorted(sides[0] ^ sides[1])),
-        first.pairs,
+        counters=tuple(one for one in differences(base, head) if one.key not in unsteady),
+        unsteady=unsteady,
+        work=work,
+        not_counted=not_counted,
+        kernels=_kernels(first, later, floors),
+        energy=dict(_energies(first, later, floors)),
+        other_devices=tuple(sorted(sides[0] ^ sides[1])),
+        pairs=first.pairs,
     )
 
 
-def _verdicts(one: Round, floor: float, limits: Mapping[str, float]) -> dict[KernelKey, Finding]:
-    """Verdicts of the kernels that all runs of a round have."""
+def _work(
+    rounds: Sequence[Round],
+) -> tuple[tuple[WorkDifference, ...], Mapping[WorkKey, str]]:
+    base, head = (
+        steady_work([run.work for run in side if run.work is not None])
+        for side in (
+            [run for one in rounds for run in one.base],
+            [run for one in rounds for run in one.head],
+        )
+    )
+    if base is None or head is None:
+        return (), {}
+    return work_differences(base, head), {**base.refused, **head.refused}
+
+
+def _kernels(
+    first: Round, later: Sequence[Round], floors: Floors
+) -> dict[KernelKey, KernelComparison]:
+    """What is known of each kernel that any run has."""
+    shares = _shares([*first.base, *first.head])
+    found = _confirmed(first, later, _times, floors, lambda key: shares.get(key, 0.0) >= _SHARE)
+    return {
+        key: KernelComparison(
+            _median(first.base, _times, key),
+            _median(first.head, _times, key),
+            found.get(key),
+            share >= _SHARE,
+            bool(later),
+        )
+        for key, share in shares.items()
+    }
+
+
+def _energies(
+    first: Round, later: Sequence[Round], floors: Floors
+) -> Iterator[tuple[WorkKey, EnergyComparison]]:
+    for key, one in _confirmed(first, later, _joules, floors, lambda _: True).items():
+        base, head = _median(first.base, _joules, key), _median(first.head, _joules, key)
+        if base is not None and head is not None:
+            yield key, EnergyComparison(base, head, one)
+
+
+def _times(run: RunSample) -> Mapping[KernelKey, float]:
+    return {key: one.median_ns for key, one in run.kernels.items()}
+
+
+def _joules(run: RunSample) -> Mapping[WorkKey, float]:
+    return run.energy_j
+
+
+Measure = Callable[[RunSample], Mapping[K, float]]
+
+
+def _confirmed(
+    first: Round, later: Sequence[Round], measure: Measure[K], floors: Floors,
+    is_gated: Callable[[K], bool],
+) -> dict[K, Finding]:  # fmt: skip
+    found = _verdicts(first, measure, floors, is_gated)
+    if not later:
+        return found
+    second = _verdicts(later[0], measure, floors, is_gated)
+    return {
+        key: confirmed(one, second[key]) if key in second else one for key, one in found.items()
+    }
+
+
+def _verdicts(
+    one: Round, measure: Measure[K], floors: Floors, is_gated: Callable[[K], bool]
+) -> dict[K, Finding]:
+    """Verdicts of what all runs of a round have."""
     if one.pairs < FEWEST_PAIRS:
         return {}
-    runs = [*one.base[: one.pairs], *one.head[: one.pairs]]
-    shares = _shares(runs)
-    common = [key for key in shares if all(key in run.kernels for run in runs)]
+    bases = [measure(run) for run in one.base[: one.pairs]]
+    heads = [measure(run) for run in one.head[: one.pairs]]
+    common = sorted(set(bases[0]).intersection(*bases[1:], *heads))
     # What fails nothing is not tested with what does: every test makes the others weaker.
-    found: dict[KernelKey, Finding] = {}
-    for is_gated in (True, False):
-        mine = [key for key in common if (shares[key] >= _SHARE) is is_gated]
-        ratios = {key: _log_ratios(one, key) for key in mine}
-        found.update(findings(ratios, {key: limits.get(key.kernel, floor) for key in mine}))
+    found: dict[K, Finding] = {}
+    for side in (True, False):
+        ratios = {key: _log_ratios(bases, heads, key) for key in common if is_gated(key) is side}
+        found.update(findings(ratios, {key: floors.of(key.kernel) for key in ratios}))
     return found
 
 
-def _log_ratios(one: Round, key: KernelKey) -> Floats:
-    base, head = (
-        np.array([run.kernels[key].median_ns for run in side[: one.pairs]])
-        for side in (one.base, one.head)
-    )
+def _log_ratios(
+    bases: Sequence[Mapping[K, float]], heads: Sequence[Mapping[K, float]], key: K
+) -> Floats:
+    base, head = (np.array([one[key] for one in side]) for side in (bases, heads))
     ratios: Floats = np.log(head / base)
     return ratios
 
@@ -151,22 +223,6 @@ def _shares(runs: Sequence[RunSample]) -> dict[KernelKey, float]:
     return dict(sorted(found.items()))
 
 
-def _kernels(
-    first: Round, found: Mapping[KernelKey, Finding], shares: Mapping[KernelKey, float], *,
-    has_second: bool,
-) -> dict[KernelKey, KernelComparison]:  # fmt: skip
-    return {
-        key: KernelComparison(
-            _median_ns(first.base, key),
-            _median_ns(first.head, key),
-            found.get(key),
-            share >= _SHARE,
-            has_second,
-        )
-        for key, share in shares.items()
-    }
-
-
-def _median_ns(runs: Sequence[RunSample], key: KernelKey) -> float | None:
-    times = [run.kernels[key].median_ns for run in runs if key in run.kernels]
-    return float(np.median(times)) if times else None
+def _median(runs: Sequence[RunSample], measure: Measure[K], key: K) -> float | None:
+    values = [mine[key] for mine in map(measure, runs) if key in mine]
+    return float(np.median(values)) if values else None

@@ -1,20 +1,24 @@
-"""One run of a program as a sample: how long each kernel took in it, and on what machine.
+"""A trace as a sample: how long each kernel took in the run, what it had to do, and on what machine.
 
-Launches of one process hang together, so a run is one value a kernel: the median of its launches, without
-the first few, in which caches, clocks and drivers settle.
+The first few launches of a kernel do not count: caches, clocks and drivers settle in them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from cltrace.regress.counters import Counters, counters_of
+from cltrace.power.energy import energy_of, has_power
+from cltrace.regress.counters import counters_of
+from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, RunSample
+from cltrace.regress.work import WorkKey, work_of
 from cltrace.trace.reader import Trace
 
 DROPPED: Final = 5
 """So many first launches of a kernel count only where there are no others."""
+WHOLE_RUN: Final = WorkKey("", "")
+"""The key of the energy of a run."""
 _LAUNCHES: Final = """
     SELECT coalesce(d.name, ''), coalesce(c.kernel, ''), coalesce(l.global_size, ''), c.duration_ns
     FROM v_command c LEFT JOIN v_launch l ON l.launch_id = c.launch_id
@@ -28,56 +32,48 @@ _DEVICES: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class DeviceIdentity:
-    """What has to be the same for times to be compared."""
+class Depth(StrEnum):
+    """How much of a trace becomes a sample."""
 
-    name: str
-    platform: str
-    driver: str
-    platform_version: str
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class KernelKey:
-    """A kernel with the global size of its launches, as a JSON array, on a device."""
-
-    kernel: str
-    global_size: str
-    device: str
+    TIMES = "times"
+    """Times, counters and energy."""
+    WORK = "work"
+    """What kernels had to do, too, counted from their sources: seconds more."""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelTime:
-    """How long a kernel took in a run: the median of `counted` of its launches, the sum of all, in ns."""
-
-    launches: int
-    counted: int
-    median_ns: float
-    total_ns: float
-
-
-@dataclass(frozen=True, slots=True)
-class RunSample:
-    """A run of a program."""
-
-    devices: tuple[DeviceIdentity, ...]
-    kernels: Mapping[KernelKey, KernelTime]
-    counters: Counters
-
-
-def sample_of(trace: Trace, drop: int = DROPPED) -> RunSample:
-    """What a trace says of its run. Raises: `DamagedTraceError`."""
+def sample_of(trace: Trace, drop: int = DROPPED, depth: Depth = Depth.TIMES) -> RunSample:
+    """What a trace says of its run. Raises: `TraceError`."""
     taken: dict[KernelKey, list[int]] = {}
     for device, kernel, size, duration_ns in trace.iterate(_LAUNCHES):
         key = KernelKey(str(kernel), str(size), str(device))
         taken.setdefault(key, []).append(int(duration_ns))
     devices = tuple(DeviceIdentity(*map(str, row)) for row in trace.rows(_DEVICES))
     kernels = {key: _time(all_ns, drop) for key, all_ns in sorted(taken.items())}
-    return RunSample(devices, kernels, counters_of(trace))
+    return RunSample(
+        devices,
+        kernels,
+        counters_of(trace),
+        work=work_of(trace) if depth is Depth.WORK else None,
+        energy_j=_energy(trace) if has_power(trace) else {},
+    )
 
 
 def _time(all_ns: Sequence[int], drop: int) -> KernelTime:
     """A kernel that was launched seldom has half of its launches at least."""
     counted = all_ns[min(drop, len(all_ns) // 2) :]
     return KernelTime(len(all_ns), len(counted), float(np.median(counted)), float(sum(all_ns)))
+
+
+def _energy(trace: Trace) -> Mapping[WorkKey, float]:
+    """The energy of the run, and of a launch of each kernel for which sensors tell it, in J."""
+    found = energy_of(trace)
+    energy = {WHOLE_RUN: found.total_j}
+    sums: dict[WorkKey, tuple[float, int]] = {}
+    for line in found.lines:
+        load = line.load
+        if line.energy_j is not None and load.size and len(load):
+            key = WorkKey(load.name, load.size)
+            before, launches = sums.get(key, (0.0, 0))
+            sums[key] = before + line.energy_j, launches + len(load)
+    energy.update({key: joules / launches for key, (joules, launches) in sorted(sums.items())})
+    return {key: joules for key, joules in energy.items() if joules > 0}

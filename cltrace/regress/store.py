@@ -11,14 +11,23 @@ from typing import Any, Final
 
 from cltrace.errors import SampleFileError
 from cltrace.profile import write_whole
-from cltrace.regress.comparison import Round
 from cltrace.regress.counters import CounterKey, CounterKind
-from cltrace.regress.samples import DeviceIdentity, KernelKey, KernelTime, RunSample
+from cltrace.regress.runs import (
+    DeviceIdentity,
+    KernelKey,
+    KernelTime,
+    Modelled,
+    Round,
+    RunSample,
+)
+from cltrace.regress.work import Amount, KernelWork, RunWork, WorkKey, WorkKind
 
 SCHEMA: Final = 1
 _MARK: Final = "cltrace_samples"
 _MOST_BYTES: Final = 256 << 20
 _MOST_NS: Final = 1e18
+_MOST: Final = 1e300
+_MODELLED: Final = ("duration_ns", "low_ns", "high_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +71,23 @@ def write_samples(found: SampleFile, path: Path) -> None:
         "dropped": found.dropped,
         "head": asdict(found.head),
         "base": asdict(found.base) if found.base is not None else None,
-        "rounds": [
-            {"base": [*map(_plain, one.base)], "head": [*map(_plain, one.head)]}
-            for one in found.rounds
-        ],
+        "rounds": stored_rounds(found.rounds),
     }
     write_whole(json.dumps(stored, indent=1, allow_nan=False) + "\n", path)
+
+
+def stored_rounds(rounds: Sequence[Round]) -> list[dict[str, object]]:
+    """Rounds as JSON has them, every run with all that was measured."""
+    return [{"base": [*map(_plain, one.base)], "head": [*map(_plain, one.head)]} for one in rounds]
+
+
+def is_samples(path: Path) -> bool:
+    """Whether a file looks like samples rather than a trace: it is text. Raises: `SampleFileError`."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(1) == b"{"
+    except OSError as error:
+        raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def read_samples(path: Path) -> SampleFile:
@@ -113,6 +133,25 @@ def _plain(run: RunSample) -> dict[str, object]:
         "devices": [asdict(one) for one in run.devices],
         "kernels": [{**asdict(key), **asdict(one)} for key, one in run.kernels.items()],
         "counters": [[key.kind, key.subject, value] for key, value in run.counters.items()],
+        "work": _plain_work(run.work) if run.work is not None else None,
+        "modelled": [{**asdict(key), **asdict(one)} for key, one in run.modelled.items()],
+        "energy_j": [{**asdict(key), "energy_j": value} for key, value in run.energy_j.items()],
+    }
+
+
+def _plain_work(work: RunWork) -> dict[str, object]:
+    return {
+        "compiler": work.compiler,
+        "kernels": [
+            {
+                **asdict(key),
+                "launches": one.launches,
+                "doubt": one.doubt,
+                "amounts": {kind: [a.total, a.standard_error] for kind, a in one.amounts.items()},
+            }
+            for key, one in work.kernels.items()
+        ],
+        "refused": [{**asdict(key), "why": why} for key, why in work.refused.items()],
     }
 
 
@@ -123,8 +162,7 @@ def _runs(stored: Sequence[Mapping[str, Any]]) -> tuple[RunSample, ...]:
 def _run(stored: Mapping[str, Any]) -> RunSample:
     kernels = {}
     for one in stored["kernels"]:
-        key = KernelKey(_text(one["kernel"]), _text(one["global_size"]), _text(one["device"]))
-        kernels[key] = KernelTime(
+        kernels[_kernel_key(one)] = KernelTime(
             _count(one["launches"]),
             _count(one["counted"]),
             _ns(one["median_ns"]),
@@ -136,7 +174,39 @@ def _run(stored: Mapping[str, Any]) -> RunSample:
         CounterKey(CounterKind(kind), _text(subject)): _count(value)
         for kind, subject, value in stored["counters"]
     }
-    return RunSample(tuple(devices), kernels, counters)
+    modelled = {
+        _kernel_key(one): Modelled(*(_ns(one[name]) for name in _MODELLED))
+        for one in stored["modelled"]
+    }
+    energy = {_work_key(one): _amount(one["energy_j"]) for one in stored["energy_j"]}
+    work = stored["work"]
+    return RunSample(
+        tuple(devices), kernels, counters, None if work is None else _work(work), modelled, energy
+    )
+
+
+def _kernel_key(stored: Mapping[str, Any]) -> KernelKey:
+    return KernelKey(_text(stored["kernel"]), _text(stored["global_size"]), _text(stored["device"]))
+
+
+def _work_key(stored: Mapping[str, Any]) -> WorkKey:
+    return WorkKey(_text(stored["kernel"]), _text(stored["global_size"]))
+
+
+def _work(stored: Mapping[str, Any]) -> RunWork:
+    kernels = {
+        _work_key(one): KernelWork(
+            _count(one["launches"]),
+            {
+                WorkKind(kind): Amount(_amount(total), _amount(error))
+                for kind, (total, error) in one["amounts"].items()
+            },
+            _text(one["doubt"]),
+        )
+        for one in stored["kernels"]
+    }
+    refused = {_work_key(one): _text(one["why"]) for one in stored["refused"]}
+    return RunWork(_text(stored["compiler"]), kernels, refused)
 
 
 def _text(value: object) -> str:
@@ -149,6 +219,12 @@ def _count(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f"{value!r} is no count")
     return value
+
+
+def _amount(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MOST:
+        raise ValueError(f"{value!r} is no amount")
+    return float(value)
 
 
 def _ns(value: object) -> float:

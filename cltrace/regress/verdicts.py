@@ -49,6 +49,11 @@ class Finding:
     more_pairs: int | None
 
 
+def fewest_pairs(tests: int) -> int:
+    """With fewer pairs no change can be told among so many tests: the smallest p is too large."""
+    return max(FEWEST_PAIRS, int(np.ceil(np.log2(2 * max(tests, 1) / LEVEL))))
+
+
 def findings(log_ratios: Mapping[K, Floats], floors: Mapping[K, float]) -> dict[K, Finding]:
     """A finding for each kernel, by its log ratios of head by base, a value for each pair.
 
@@ -120,7 +125,6 @@ def _more(d: Floats, estimate: float, edge: float, tests: int) -> int | None:
     distance = abs(estimate) if abs(estimate) > edge else edge - abs(estimate)
     if distance <= 0:
         return None
-    # The smallest p that so many pairs can have, among so many tests.
-    fewest = int(np.ceil(np.log2(2 * tests / LEVEL))) if abs(estimate) > edge else 0
+    fewest = fewest_pairs(tests) if abs(estimate) > edge else 0
     wanted = max((2.2 * spread / distance) ** 2, fewest, n + 1)
     return int(np.ceil(wanted)) - n if wanted <= _MOST_PAIRS else None

@@ -1,36 +1,68 @@
 """A comparison of runs as a document: what is worse beyond doubt, what is open, and what changed."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from cltrace.regress.comparison import Comparison, KernelComparison
 from cltrace.regress.counters import Difference
-from cltrace.regress.samples import KernelKey
+from cltrace.regress.gate import Basis, Judgement
+from cltrace.regress.rounds import resolution
+from cltrace.regress.runs import KernelKey
 from cltrace.regress.verdicts import Verdict
+from cltrace.regress.work import WorkDifference
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.quantities import counted
 
+_ENERGY_WORDS: Final = {
+    Verdict.SLOW: "MORE", Verdict.FAST: "LESS", Verdict.SAME: "SAME",
+    Verdict.AMBIGUOUS: "AMBIGUOUS",
+}  # fmt: skip
 
-def regression_report(found: Comparison, *, is_all: bool) -> Document:
-    """Head by base: one sentence first, then what changed; with `is_all` every kernel."""
-    facts = [
-        Fact("verdict", "verdict", sentence(found)),
-        Fact("pairs", "pairs", f"{found.pairs} of runs, each a process", found.pairs),
-    ]
+
+def regression_report(
+    found: Comparison, basis: Basis = Basis.TURNS, judgement: Judgement | None = None, *,
+    is_all: bool = False,
+) -> Document:  # fmt: skip
+    """Head by base: one sentence first, then what changed; with `is_all` every kernel.
+
+    `judgement` is what a check comes to, None where nothing was asked.
+    """
+    is_timed = basis is not Basis.TRACES
+    facts = [Fact("verdict", "verdict", sentence(found, basis))]
+    if judgement is not None:
+        facts.append(Fact("outcome", "outcome", _outcome(judgement), judgement.outcome.value))
+    facts.append(Fact("basis", "basis", _basis(found, basis), basis.value))
+    seen = resolution(found) if is_timed else None
+    if seen is not None:
+        text = f"changes from {seen:.1%} on would be told from none"
+        facts.append(Fact("resolution", "resolution", text, seen))
     shown = {key: one for key, one in found.kernels.items() if is_all or not _is_plain(one)}
     same = len(found.kernels) - len(shown)
-    tables = [_counter_table(found), _kernel_table(shown, same)]
-    return Document("head by base", facts, tables, list(_notes(found)))
+    tables = [_counter_table(found), _work_table(found)]
+    if is_timed:
+        tables += [_kernel_table(shown, same), _energy_table(found)]
+    return Document("head by base", facts, tables, list(_notes(found, basis)))
 
 
-def sentence(found: Comparison) -> str:
+def _outcome(judgement: Judgement) -> str:
+    return ": ".join(filter(None, (judgement.outcome.value, judgement.why)))
+
+
+def _basis(found: Comparison, basis: Basis) -> str:
+    if basis is Basis.TRACES:
+        return "counters only: a single run says nothing certain about times"
+    turns = "in turns" if basis is Basis.TURNS else "made at different times, not in turns"
+    return f"{found.pairs} pairs of runs {turns}, each a process"
+
+
+def sentence(found: Comparison, basis: Basis = Basis.TURNS) -> str:
     """What is known, in one sentence."""
+    parts = list(_counted_parts(found))
+    if basis is Basis.TRACES:
+        return "; ".join(parts) or "no counter changed"
     slow = [(key, one) for key, one in found.kernels.items() if one.is_slower]
     fast = [one for one in found.kernels.values() if _verdict(one) is Verdict.FAST]
     unclear = [one for one in found.kernels.values() if one.is_open]
-    worse = [one for one in found.counters if one.is_worse]
-    parts = []
-    if worse:
-        parts.append(f"{counted(len(worse), 'counter is', 'counters are')} higher")
     if slow:
         worst, one = max(slow, key=lambda item: _change(item[1]) or 0.0)
         others = " and others" if len(slow) > 1 else ""
@@ -43,6 +75,15 @@ def sentence(found: Comparison) -> str:
     if unclear:
         parts.append(f"{counted(len(unclear), 'kernel is', 'kernels are')} not decided")
     return "; ".join(parts) or "nothing changed"
+
+
+def _counted_parts(found: Comparison) -> Iterator[str]:
+    worse = [one for one in found.counters if one.is_worse]
+    more = {one.key for one in found.work if one.is_worse}
+    if worse:
+        yield f"{counted(len(worse), 'counter is', 'counters are')} higher"
+    if more:
+        yield f"{counted(len(more), 'kernel has', 'kernels have')} more to do"
 
 
 def _counter_table(found: Comparison) -> Table:
@@ -64,6 +105,61 @@ def _counter_table(found: Comparison) -> Table:
 def _counter_row(one: Difference) -> tuple[Value, ...]:
     verdict = "MORE" if one.is_worse else "LESS"
     return str(one.key.kind), one.key.subject or None, one.base, one.head, verdict
+
+
+def _work_table(found: Comparison) -> Table:
+    return Table(
+        "work",
+        "What a launch has to do, counted from its source",
+        (
+            Column("kernel", "kernel"),
+            Column("global_size", "global size", keep=50),
+            Column("kind", "what", Unit.PROSE, 95),
+            Column("base", "base", Unit.COUNT),
+            Column("head", "head", Unit.COUNT),
+            Column("change", "change", Unit.SHARE, 90),
+            Column("verdict", "verdict", Unit.PROSE),
+        ),
+        [_work_row(one) for one in found.work],
+    )
+
+
+def _work_row(one: WorkDifference) -> tuple[Value, ...]:
+    word = "MORE" if one.head > one.base else "LESS"
+    change = one.head / one.base - 1 if one.base else None
+    verdict = f"{word}, {one.doubt}" if one.doubt else word
+    size = size_text(one.key.global_size)
+    return one.key.kernel, size, str(one.kind), one.base, one.head, change, verdict
+
+
+def _energy_table(found: Comparison) -> Table:
+    return Table(
+        "energy",
+        "Energy, of a launch and of the whole run",
+        (
+            Column("of", "of"),
+            Column("global_size", "global size", keep=50),
+            Column("base_j", "base", Unit.JOULES, 90),
+            Column("head_j", "head", Unit.JOULES, 91),
+            Column("change", "change", Unit.SHARE),
+            Column("low", "from", Unit.SHARE, 80),
+            Column("high", "to", Unit.SHARE, 81),
+            Column("verdict", "verdict", Unit.PROSE),
+        ),
+        [
+            (
+                key.kernel or "the whole run",
+                size_text(key.global_size),
+                one.base_j,
+                one.head_j,
+                one.finding.ratio - 1,
+                one.finding.interval.low - 1,
+                one.finding.interval.high - 1,
+                _ENERGY_WORDS[one.finding.verdict],
+            )
+            for key, one in found.energy.items()
+        ],
+    )
 
 
 def _kernel_table(shown: Mapping[KernelKey, KernelComparison], same: int) -> Table:
@@ -90,7 +186,7 @@ def _kernel_table(shown: Mapping[KernelKey, KernelComparison], same: int) -> Tab
 
 def _kernel_row(key: KernelKey, one: KernelComparison) -> tuple[Value, ...]:
     found = one.finding
-    size = key.global_size.strip("[]").replace(", ", "×") or None
+    size = size_text(key.global_size)
     if found is None:
         nothing = (None,) * 4
         return (key.kernel, size, one.base_ns, one.head_ns, *nothing, _lacking(one), None)
@@ -106,6 +202,11 @@ def _kernel_row(key: KernelKey, one: KernelComparison) -> tuple[Value, ...]:
         _word(one),
         found.more_pairs,
     )
+
+
+def size_text(global_size: str) -> str | None:
+    """A size as people write it; None without one."""
+    return global_size.strip("[]").replace(", ", "×") or None
 
 
 def _word(one: KernelComparison) -> str:
@@ -136,12 +237,19 @@ def _is_plain(one: KernelComparison) -> bool:
     return _verdict(one) is Verdict.SAME
 
 
-def _notes(found: Comparison) -> Iterator[str]:
+def _notes(found: Comparison, basis: Basis) -> Iterator[str]:
     for key in found.unsteady:
         yield (
             f"note: {key.kind} {key.subject}".rstrip()
             + " differ from run to run: they tell nothing"
         )
-    if found.other_devices:
+    for work, why in found.not_counted.items():
+        yield f"note: what {work} has to do is not counted: {why}"
+    if basis is Basis.APART:
+        yield (
+            "note: base and head did not take turns: what drifted between them counts as a change; "
+            "`cltrace bench --vs` takes turns"
+        )
+    if found.other_devices and basis is not Basis.TRACES:
         names = ", ".join(f"{one.name} (driver {one.driver})" for one in found.other_devices)
         yield f"warning: only one side ran on {names}: times do not compare"

@@ -1,6 +1,7 @@
 """Programs of others do under cltrace what they do without it, and every launch is seen."""
 
 import re
+import signal
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -61,6 +62,10 @@ LAUNCHES = "clEnqueueNDRangeKernel"
 SELF_TIMED = {"find-centers.py"}
 """What launches until a time has passed: no two runs launch alike."""
 
+POCL_ABORTS = 3
+"""Runs of a test module until one is not aborted: PoCL's linker sometimes finds its environment gone
+("posix_spawn failed: Bad address") and aborts the process, in 2 of 120 runs without cltrace."""
+
 VARYING = re.compile(r"0x[0-9a-f]+|[-+]?\d[\d.]*(e[-+]?\d+)?|\bnan\b|\s+")
 """What differs from run to run of one program: times, random numbers, and how they are aligned."""
 
@@ -116,10 +121,14 @@ def test_tests_of_others_end_as_they_end_untraced(
     outcomes = []
 
     def runner(*words: str | Path, **how: object) -> Finished:
-        report.unlink(missing_ok=True)
-        done = run(*words, seconds=900, **how)
-        outcomes.append(outcomes_in(report))
-        return done
+        for _ in range(POCL_ABORTS):
+            report.unlink(missing_ok=True)
+            layer.restart()
+            done = run(*words, seconds=900, **how)
+            if done.status != -signal.SIGABRT:
+                outcomes.append(outcomes_in(report))
+                return done
+        pytest.fail("it was aborted each time")
 
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", path.name)
     run_both(runner, layer, path.parent, *words)

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from cltrace.regress.comparison import Round, compared
+from cltrace.regress.comparison import compared
 from cltrace.regress.counters import CounterKey, CounterKind
-from cltrace.regress.samples import DeviceIdentity, KernelKey, KernelTime, RunSample
+from cltrace.regress.floors import Floors
+from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Round, RunSample
 from cltrace.regress.verdicts import Verdict
 
 DEVICE = DeviceIdentity("board", "platform", "1.0", "OpenCL 3.0")
@@ -80,9 +81,9 @@ def test_a_kernel_without_weight_is_told_and_fails_nothing() -> None:
 
 def test_a_floor_is_each_kernels_own() -> None:
     rounds = [round_of(6, {LIGHT: 1.3}), round_of(7, {LIGHT: 1.3})]
-    assert not compared(rounds, floor=0.5).is_worse
-    assert compared(rounds, floor=0.5, limits={"light": 0.1}).is_worse
-    assert not compared(rounds, limits={"light": 0.5}).is_worse
+    assert not compared(rounds, Floors(0.5)).is_worse
+    assert compared(rounds, Floors(0.5, {"l*": 0.1})).is_worse
+    assert not compared(rounds, Floors(limits={"light": 0.5})).is_worse
 
 
 def test_a_launch_more_is_worse_however_noisy_the_time_is() -> None:

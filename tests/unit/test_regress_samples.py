@@ -12,7 +12,8 @@ from cltrace.regress.counters import (
     differences,
     steady,
 )
-from cltrace.regress.samples import DeviceIdentity, KernelKey, sample_of
+from cltrace.regress.runs import DeviceIdentity, KernelKey
+from cltrace.regress.samples import sample_of
 
 DATA = Path(__file__).parents[1] / "data"
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -9,7 +9,7 @@ import pytest
 
 import cltrace
 from cltrace.errors import SampleFileError
-from cltrace.regress.comparison import Round
+from cltrace.regress.runs import Round
 from cltrace.regress.samples import sample_of
 from cltrace.regress.store import SampleFile, Side, read_samples, write_samples
 

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from cltrace.regress.comparison import Comparison, Round, compared
+from cltrace.regress.comparison import Comparison, compared
+from cltrace.regress.runs import Round
 from cltrace.report.formats import to_json, to_markdown
 from cltrace.report.regression import regression_report, sentence
 from cltrace.report.terminal import console_for, renderable

@@ -1,14 +1,14 @@
 """`cltrace power calibrate`: measure what a device's work draws, and fit the energy model to it."""
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from cltrace.commands.measured import add_measured_arguments, check_targets
-from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers, report
+from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers
+from cltrace.commands.saying import progress, say
 from cltrace.errors import UsageError
 from cltrace.power.calibration import QUICK, Pace, PowerCalibration
 from cltrace.power.model import Caches
@@ -63,12 +63,12 @@ def execute(arguments: argparse.Namespace) -> int:
         found = [_measured(arguments)]
     if arguments.measure_only is not None:
         write_points(found[0], arguments.measure_only)
-        _say(f"wrote {arguments.measure_only}: {len(found[0].points)} points")
+        say(f"wrote {arguments.measure_only}: {len(found[0].points)} points")
         return 0
     profile = chosen_profile(arguments.profile, found[0].device)
     target: Path = arguments.output or own_path(profile.device)
     write_profile(_with_energies(profile, found), target)
-    _say(f"wrote {target}; next: cltrace power predict TRACE --profile {target}")
+    say(f"wrote {target}; next: cltrace power predict TRACE --profile {target}")
     return 0
 
 
@@ -81,7 +81,7 @@ def _with_energies(profile: DeviceProfile, found: Sequence[PowerPoints]) -> Devi
         some, refused = examples_of(points, name, profile)
         examples += some
         for text in refused:
-            _say(f"left out: {text}")
+            say(f"left out: {text}")
         if name is PowerSet.CALIBRATION:
             idle_w = points.idle_w
             for key, energy in transfers_of(points).items():
@@ -112,12 +112,8 @@ def _measured(arguments: argparse.Namespace) -> PowerPoints:
                 Caches.of(chosen_profile(arguments.profile, bench.facts))
             probes = probes_of(PowerSet(arguments.set_name), bench.facts)
             run = PowerCalibration(bench, clocks_of(bench.device), pace)
-            run.run(probes, lambda name, done, total: report(f"{done}/{total} {name}"))
-    report("")
+            run.run(probes, lambda name, done, total: progress(f"{done}/{total} {name}"))
+    progress("")
     for note in run.notes:
-        _say(note)
+        say(note)
     return run.points(meter.channels(), without_ns)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"cltrace: {text}\n")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from cltrace.commands.argument_types import seconds
 from cltrace.commands.measured import add_measured_arguments, check_targets
-from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers, report
+from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers
 from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.saying import progress
 from cltrace.errors import UsageError
 from cltrace.power.characterise import (
     SENSORS,
@@ -66,9 +67,9 @@ def execute(arguments: argparse.Namespace) -> int:
                 with switched(bench, known_load(device)) as on:
                     phases = phases_of(
                         on, time.sleep, time.perf_counter_ns, square_s=arguments.seconds,
-                        load_s=min(_LOAD_S, 2 * arguments.seconds), report=report,
+                        load_s=min(_LOAD_S, 2 * arguments.seconds), report=progress,
                     )  # fmt: skip
-        report("")
+        progress("")
         channels = meter.channels()
     if arguments.measure_only is not None:
         write_readings(device, channels, phases, arguments.measure_only)

@@ -1,17 +1,16 @@
 """`cltrace power import`: add the log of a meter to a trace."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Final
 
 from cltrace.commands.argument_types import seconds, shift
+from cltrace.commands.saying import say
 from cltrace.errors import UsageError
 from cltrace.events.power import PowerProbe
 from cltrace.power.logs import aligned_log
 from cltrace.power.protocol import LogRequest
 from cltrace.power.registry import log_reader
-from cltrace.report.text import plain
 from cltrace.trace.amend import with_power_log
 from cltrace.trace.reader import Trace
 
@@ -72,7 +71,7 @@ def execute(arguments: argparse.Namespace) -> int:
             trace=trace,
             time_zone=arguments.tz,
             columns=tuple(_column(word) for word in arguments.column),
-            warn=lambda text: _say(f"warning: {text}"),
+            warn=lambda text: say(f"warning: {text}"),
         )
         log = reader.read_log(request)
         added = aligned_log(
@@ -87,11 +86,11 @@ def execute(arguments: argparse.Namespace) -> int:
     probe = PowerProbe(host, name, "ok", f"{len(log.samples)} readings", "", "", "")
     with_power_log(path, target, added.channels, added.samples, probe)
     labels = ", ".join(one.label for one in log.channels)
-    _say(f"added {labels}: {len(log.samples)} readings")
+    say(f"added {labels}: {len(log.samples)} readings")
     if added.alignment is not None:
         late = added.alignment.response.delay_s
-        _say(f"the log is {late:+.3f} s late, ±{added.alignment.within_s:.3f} s")
-    _say(f"wrote {target}; next: cltrace summary {target}")
+        say(f"the log is {late:+.3f} s late, ±{added.alignment.within_s:.3f} s")
+    say(f"wrote {target}; next: cltrace summary {target}")
     return 0
 
 
@@ -100,7 +99,3 @@ def _column(word: str) -> tuple[str, str]:
     if not mark:
         raise UsageError(f"--column {word}: write NAME=SCOPE")
     return name, scope
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"cltrace: {plain(text)}\n")

@@ -1,18 +1,14 @@
 """What the actions of `power` that measure have in common: a device, its readers, a line on stderr."""
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
 
 from cltrace.commands.argument_types import period
 from cltrace.errors import MissingExtraError, PowerError
 from cltrace.power.metering import Meter
 from cltrace.power.recording import AUTO, chosen_readers
 from cltrace.power.sampler import ChosenReader
-
-_CLEAR: Final = "\r\x1b[K"
 
 
 def add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,10 +46,3 @@ def metered(chosen: Sequence[ChosenReader], what: str) -> Iterator[Meter]:
         raise MissingExtraError(what, "pocl", error) from error
     with Meter(chosen) as meter:
         yield meter
-
-
-def report(text: str) -> None:
-    """A line that the next one replaces, on a terminal; else nothing."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"{_CLEAR}{text}" if text else _CLEAR)
-        sys.stderr.flush()

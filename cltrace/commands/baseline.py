@@ -1,0 +1,73 @@
+"""`cltrace baseline`: samples kept under a name, to be compared with by later ones."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.saying import say
+from cltrace.errors import UsageError
+from cltrace.regress.baselines import DIRECTORY, Baseline, Baselines
+from cltrace.regress.store import read_samples
+from cltrace.report.baselines import baselines_report, samples_report
+
+_ACTIONS = ("save", "list", "show", "rm")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `baseline`."""
+    parser.add_argument("action", choices=_ACTIONS, help="what to do")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="of the baseline")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", type=Path, help="samples of `cltrace bench`, to save"
+    )
+    parser.add_argument(
+        "--baselines",
+        metavar="DIR",
+        type=Path,
+        default=DIRECTORY,
+        help=f"where baselines are (default {DIRECTORY})",
+    )
+    parser.add_argument("-f", "--force", action="store_true", help="save over what has the name")
+    add_format_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Keep, list, show or remove."""
+    known = Baselines(arguments.baselines)
+    match arguments.action:
+        case "save":
+            _save(known, arguments)
+        case "list":
+            if arguments.name is not None:
+                raise UsageError("baseline list takes no name: show tells of one")
+            document = baselines_report([(one, one.read()) for one in known.all()])
+            print_document(document, color=arguments.color, form=arguments.format)
+        case "show":
+            for one in _named(known, arguments):
+                document = samples_report(one.name, one.read())
+                print_document(document, color=arguments.color, form=arguments.format)
+        case _:
+            for one in _named(known, arguments):
+                known.remove(one)
+                sys.stdout.write(f"{one.path}\n")
+    return 0
+
+
+def _save(known: Baselines, arguments: argparse.Namespace) -> None:
+    if arguments.name is None or arguments.file is None:
+        raise UsageError("say what to keep and how to call it: baseline save NAME FILE")
+    samples = read_samples(arguments.file)
+    path = known.save(arguments.name, samples, overwrite=arguments.force)
+    say(f"wrote {path}; next: cltrace check HEAD --baseline {arguments.name}")
+
+
+def _named(known: Baselines, arguments: argparse.Namespace) -> list[Baseline]:
+    """The baselines of a name. Raises: `UsageError` where there is none."""
+    if arguments.name is None or arguments.file is not None:
+        raise UsageError(f"baseline {arguments.action} takes the name of one")
+    found = list(known.named(arguments.name))
+    if not found:
+        names = ", ".join(dict.fromkeys(one.name for one in known.all())) or "none"
+        raise UsageError(f"there is no baseline {arguments.name}; there are: {names}")
+    return found

@@ -1,0 +1,103 @@
+"""`cltrace bench` and `check` on real runs: a revision beside its successor, and what fails."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cltrace.regress.store import read_samples
+from cltrace.regress.work import WorkKey, WorkKind
+from tests.conftest import Runner
+
+pytestmark = pytest.mark.opencl
+
+PROGRAM = """
+import numpy as np
+import pyopencl as cl
+context = cl.Context(cl.get_platforms()[0].get_devices()[:1])
+queue = cl.CommandQueue(context)
+kernel = cl.Program(context, '''
+kernel void gather(global float *to, global const float *from)
+{ int i = get_global_id(0); to[i] = from[(i * STRIDE) % 65536]; }
+''').build(options="-DSTRIDE=1").gather
+to, source = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 << 16) for _ in range(2))
+for _ in range(12):
+    kernel(queue, (1 << 16,), None, to, source)
+queue.finish()
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A program in a repository, whose working tree touches twice the memory."""
+    there = tmp_path / "repository"
+    there.mkdir()
+    (there / "app.py").write_text(PROGRAM)
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+    for words in (("init", "-q"), ("add", "."), (*identity, "commit", "-q", "-m", "first")):
+        subprocess.run(["git", *words], cwd=there, check=True)
+    (there / "app.py").write_text(PROGRAM.replace("STRIDE=1", "STRIDE=2"))
+    return there
+
+
+def test_a_change_of_the_source_fails_by_its_transactions(repository: Path, run: Runner) -> None:
+    words = ("--pairs", "6", "--max-pairs", "6", "--floor", "900%", "-o", "s.json", "--vs", "HEAD")
+    done = run("bench", *words, "--", "app.py", cwd=repository)
+    assert done.status == 0, done.stderr
+    samples = read_samples(repository / "s.json")
+    (only,) = samples.rounds
+    assert (len(only.base), len(only.head)) == (6, 6)
+    assert samples.base is not None
+    assert samples.base.revision == samples.head.revision != ""
+    assert samples.head.is_dirty
+    key = WorkKey("gather", "[65536]")
+    for side, sectors in ((only.base, 16384), (only.head, 24576)):
+        works = [one.work for one in side]
+        assert [work is not None for work in works] == [True] * 2 + [False] * 4
+        assert works[0] is not None
+        amount = works[0].kernels[key].amounts[WorkKind.TRANSACTIONS]
+        assert amount.total == 12 * sectors
+    done = run("check", "s.json", "--floor", "900%", "--format", "json", cwd=repository)
+    assert done.status == 1, done.stdout
+    report = json.loads(done.stdout)
+    (row,) = [one for one in report["work"] if one["kind"] == "memory transactions"]
+    assert (row["base"], row["head"], row["verdict"]) == (16384, 24576, "MORE")
+    assert (
+        run("check", "s.json", "--floor", "900%", "--counters", "off", cwd=repository).status == 0
+    )
+    assert not (repository / ".git" / "index.lock").exists()
+
+
+def test_samples_alone_and_power_beside(repository: Path, run: Runner) -> None:
+    words = ("bench", "--pairs", "2", "--power", "exec:echo", "-o", "s.json", "--", "app.py")
+    done = run(*words, cwd=repository)
+    assert done.status == 0, done.stderr
+    (only,) = read_samples(repository / "s.json").rounds
+    assert (len(only.base), len(only.head)) == (0, 2)
+    assert "no power from exec" in done.stderr or "exec" in done.stderr
+    again = run(*words, cwd=repository)
+    assert (again.status, "exists already" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["--vs", "HEAD", "--", "python", "-c", "raise SystemExit(3)"], 4),
+        (["--vs", "HEAD", "--", "true"], 4),
+        (["--vs", "HEAD", "--", "no-such-command"], 4),
+        (["--vs", "no-such-revision", "--", "app.py"], 2),
+        (["--vs", "HEAD", "--pairs", "5", "--", "app.py"], 2),
+        (["--", "app.py"], 2),
+        (["--vs", "HEAD"], 2),
+        (["--vs", "HEAD", "--aa", "--", "app.py"], 2),
+        (["-o", ".", "--", "app.py"], 2),
+    ],
+)
+def test_what_cannot_be_sampled_says_so(
+    words: list[str], status: int, repository: Path, run: Runner
+) -> None:
+    done = run("bench", *words, cwd=repository)
+    assert done.status == status, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,174 @@
+"""What a comparison comes to: only what is beyond doubt fails, and doubt is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from cltrace.regress.comparison import compared
+from cltrace.regress.floors import Floors
+from cltrace.regress.gate import Basis, OnAmbiguous, Outcome, Policy, judged
+from cltrace.regress.modelled import through_model
+from cltrace.regress.rounds import Budget, parted, resolution, taken
+from cltrace.regress.runs import DeviceIdentity, KernelKey, Modelled, Round
+from cltrace.regress.samples import WHOLE_RUN
+from tests.unit.test_regress_comparison import DEVICE, HEAVY, LIGHT, MS, round_of, run_of
+
+OTHER = DeviceIdentity("other board", "platform", "1.0", "OpenCL 3.0")
+
+
+def test_the_same_passes_and_slower_twice_fails() -> None:
+    assert judged(compared([round_of(1, {})]), Basis.TURNS).outcome is Outcome.PASSED
+    rounds = [round_of(2, {LIGHT: 1.3}), round_of(3, {LIGHT: 1.3})]
+    assert judged(compared(rounds), Basis.TURNS).outcome is Outcome.REGRESSION
+    once = judged(compared(rounds[:1]), Basis.TURNS)
+    assert (once.outcome, "second round" in once.why) == (Outcome.UNDECIDED, True)
+
+
+def test_a_counter_fails_on_any_basis_and_device() -> None:
+    more = round_of(8, {}, pairs=2, launches=11)
+    for basis in Basis:
+        assert judged(compared([more]), basis).outcome is Outcome.REGRESSION
+    moved = Round(more.base, tuple(replace(one, devices=(OTHER,)) for one in more.head))
+    assert judged(compared([moved]), Basis.APART).outcome is Outcome.REGRESSION
+
+
+def test_single_runs_say_nothing_of_time() -> None:
+    one = round_of(2, {LIGHT: 5.0}, pairs=1)
+    assert judged(compared([one]), Basis.TRACES).outcome is Outcome.PASSED
+    few = judged(compared([one]), Basis.TURNS)
+    assert (few.outcome, few.why) == (
+        Outcome.UNDECIDED, "1 runs of each side are too few: 6 at least",
+    )  # fmt: skip
+
+
+def test_another_device_is_refused() -> None:
+    rounds = [round_of(2, {LIGHT: 1.3}), round_of(3, {LIGHT: 1.3})]
+    moved = [
+        Round(one.base, tuple(replace(run, devices=(OTHER,)) for run in one.head)) for one in rounds
+    ]
+    found = judged(compared(moved), Basis.TURNS)
+    assert found.outcome is Outcome.UNDECIDED
+    assert "different devices" in found.why
+
+
+def test_what_may_be_slower_passes_unless_asked() -> None:
+    found = compared([round_of(2, {LIGHT: 1.09})])
+    assert found.is_open
+    assert judged(found, Basis.TURNS).outcome is Outcome.PASSED
+    strict = Policy(OnAmbiguous.FAIL)
+    assert judged(found, Basis.TURNS, strict).outcome is Outcome.UNDECIDED
+
+
+def test_energy_informs_and_with_a_floor_fails() -> None:
+    def powered(one: Round, factor: float) -> Round:
+        return Round(
+            tuple(replace(run, energy_j={WHOLE_RUN: 10.0}) for run in one.base),
+            tuple(replace(run, energy_j={WHOLE_RUN: 10.0 * factor}) for run in one.head),
+        )
+
+    found = compared([powered(round_of(1, {}), 1.4), powered(round_of(13, {}), 1.4)])
+    assert found.energy[WHOLE_RUN].finding.ratio == pytest.approx(1.4)
+    assert judged(found, Basis.TURNS).outcome is Outcome.PASSED
+    assert judged(found, Basis.TURNS, Policy(energy_floor=0.2)).outcome is Outcome.REGRESSION
+    assert judged(found, Basis.TURNS, Policy(energy_floor=0.5)).outcome is Outcome.PASSED
+
+
+def test_rounds_go_on_while_open_and_confirm_what_is_slower() -> None:
+    asked: list[int] = []
+
+    def source(change: float) -> object:
+        asked.clear()
+
+        def take(count: int) -> Round:
+            asked.append(count)
+            return round_of(20 + len(asked), {LIGHT: change}, pairs=count)
+
+        return take
+
+    budget = Budget(8, 32)
+    assert len(taken(source(1.0), budget)) == 1  # type: ignore[arg-type]
+    assert asked == [8]
+    assert len(taken(source(1.5), budget)) == 2  # type: ignore[arg-type]
+    assert asked == [8, 8]
+    edge = taken(source(1.10), budget)  # type: ignore[arg-type]
+    assert asked[:3] == [8, 8, 16]
+    assert edge[0].pairs == 32
+    assert edge[0].head[:8] != edge[0].head[8:16]
+
+
+def test_runs_apart_become_two_rounds_where_there_are_enough() -> None:
+    one = round_of(1, {}, pairs=20)
+    first, second = parted(one.base, one.head)
+    assert (first.base, second.head) == (one.base[:10], one.head[10:])
+    # Among two kernels that count, a change needs seven pairs to be told.
+    assert [each.pairs for each in parted(one.base[:13], one.head)] == [7, 6]
+    assert [each.pairs for each in parted(one.base[:12], one.head)] == [12]
+    assert [each.pairs for each in parted((), one.head)] == [0]
+
+
+def test_the_resolution_is_what_the_widest_interval_leaves() -> None:
+    fine, coarse = (resolution(compared([round_of(1, {}, pairs=n)])) for n in (40, 7))
+    assert fine is not None
+    assert coarse is not None
+    assert 0 < fine < coarse < 0.2
+    assert resolution(compared([round_of(1, {}, pairs=3)])) is None
+
+
+def modelled_round(seed: int, change: float, predicted: dict[KernelKey, float]) -> Round:
+    """Head on another device that is twice as fast, as the model says of the kernels it knows."""
+    one = round_of(seed, dict.fromkeys(MS, 0.5 * change))
+
+    def on(key: KernelKey) -> KernelKey:
+        return replace(key, device=OTHER.name)
+
+    before = {key: Modelled(ns, 0.9 * ns, 1.1 * ns) for key, ns in predicted.items()}
+    after = {on(key): Modelled(ns / 2, 0.45 * ns, 0.55 * ns) for key, ns in predicted.items()}
+    return Round(
+        tuple(replace(run, modelled=before) for run in one.base),
+        tuple(
+            replace(
+                run,
+                devices=(OTHER,),
+                kernels={on(key): time for key, time in run.kernels.items()},
+                modelled=after,
+            )
+            for run in one.head
+        ),
+    )
+
+
+def test_through_the_model_another_device_is_compared() -> None:
+    known = {HEAVY: 4e6, LIGHT: 2e6}
+    rounds, doubts = through_model([modelled_round(1, 1.0, known), modelled_round(2, 1.0, known)])
+    assert doubts == {
+        "heavy": pytest.approx(1.1 / 0.9, rel=0.02),
+        "light": pytest.approx(1.23, 0.01),
+    }
+    found = compared(rounds, Floors(doubts=doubts))
+    assert found.other_devices == ()
+    assert {key.kernel for key in found.kernels} == {"heavy", "light"}
+    assert judged(found, Basis.APART).outcome is Outcome.PASSED
+    slow = [modelled_round(3, 1.2, known), modelled_round(4, 1.2, known)]
+    rounds, doubts = through_model(slow)
+    # +20 % is within what the model leaves open, and a double is not.
+    assert judged(compared(rounds, Floors(doubts=doubts)), Basis.APART).outcome is Outcome.PASSED
+    rounds, doubts = through_model([modelled_round(n, 2.0, known) for n in (5, 6)])
+    found = compared(rounds, Floors(doubts=doubts))
+    assert judged(found, Basis.APART).outcome is Outcome.REGRESSION
+
+
+def test_without_a_model_nothing_is_compared() -> None:
+    rounds, doubts = through_model([modelled_round(1, 1.0, {})])
+    assert doubts == {}
+    assert compared(rounds).kernels == {}
+
+
+def test_floors_are_by_name_and_what_is_not_known_widens_them() -> None:
+    floors = Floors(0.1, {"l*": 0.05, "light": 0.2}, {"light": 1.5})
+    assert floors.of("heavy") == pytest.approx(0.1)
+    assert floors.of("long") == pytest.approx(0.05)
+    assert floors.of("light") == pytest.approx(1.2 * 1.5 - 1)
+
+
+def test_records_that_the_tests_rely_on() -> None:
+    assert run_of({HEAVY: 1.0}).devices == (DEVICE,)

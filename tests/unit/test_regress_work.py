@@ -1,0 +1,128 @@
+"""What kernels had to do: a launch of twice the work shows, a guess fails nothing."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from cltrace.kernels import Argument, BufferArgument, Machine, count, parse
+from cltrace.regress.work import (
+    Amount,
+    KernelWork,
+    RunWork,
+    WorkKey,
+    WorkKind,
+    amounts_of,
+    doubt_of,
+    steady_work,
+    work_differences,
+    work_of,
+)
+
+DATA = Path(__file__).parents[1] / "data"
+KEY = WorkKey("k", "[64]")
+CERTAIN = KernelWork(
+    10, {WorkKind.OPERATIONS: Amount(1000.0, 0.0), WorkKind.TRANSACTIONS: Amount(80.0, 1.0)}, ""
+)
+
+
+def run_with(work: KernelWork, compiler: str = "clang 22") -> RunWork:
+    return RunWork(compiler, {KEY: work}, {})
+
+
+def more(factor: float, kind: WorkKind = WorkKind.TRANSACTIONS) -> KernelWork:
+    old = CERTAIN.amounts[kind]
+    changed = Amount(old.total * factor, old.standard_error)
+    return replace(CERTAIN, amounts={**CERTAIN.amounts, kind: changed})
+
+
+def test_twice_the_transactions_are_a_difference_of_a_launch() -> None:
+    (found,) = work_differences(run_with(CERTAIN), run_with(more(2.0)))
+    assert (found.kind, found.base, found.head) == (WorkKind.TRANSACTIONS, 8.0, 16.0)
+    assert found.is_worse
+    (found,) = work_differences(run_with(more(2.0)), run_with(CERTAIN))
+    assert not found.is_worse
+    assert work_differences(run_with(CERTAIN), run_with(CERTAIN)) == ()
+
+
+def test_another_number_of_launches_is_no_other_work() -> None:
+    amounts = {kind: Amount(2 * a.total, a.standard_error) for kind, a in CERTAIN.amounts.items()}
+    assert work_differences(run_with(CERTAIN), run_with(KernelWork(20, amounts, ""))) == ()
+
+
+@pytest.mark.parametrize(
+    ("head", "compiler", "doubt"),
+    [
+        (more(2.0), "clang 23", "base was counted with clang 22, head with clang 23"),
+        (replace(more(2.0), doubt="assumed: a trip"), "clang 22", "assumed: a trip"),
+        (more(1.02), "clang 22", "within what sampling work-groups leaves open"),
+    ],
+)
+def test_what_is_in_doubt_is_told_and_fails_nothing(
+    head: KernelWork, compiler: str, doubt: str
+) -> None:
+    (found,) = work_differences(run_with(CERTAIN), run_with(head, compiler))
+    assert found.doubt == doubt
+    assert not found.is_worse
+
+
+def test_work_that_differs_from_run_to_run_is_in_doubt() -> None:
+    assert steady_work([]) is None
+    same = steady_work([run_with(CERTAIN), run_with(CERTAIN)])
+    assert same is not None
+    assert same.kernels[KEY].doubt == ""
+    other = steady_work([run_with(CERTAIN), run_with(more(1.5))])
+    assert other is not None
+    assert other.kernels[KEY].doubt == "it differs from run to run"
+    gone = steady_work([run_with(CERTAIN), RunWork("clang 22", {}, {})])
+    assert gone is not None
+    assert gone.kernels[KEY].doubt == "it differs from run to run"
+
+
+def test_amounts_are_those_of_the_source() -> None:
+    source = """
+    kernel void copy(global float *to, global const float *from, int stride)
+    { int i = get_global_id(0); to[i] = from[i * stride]; }
+    kernel void banks(global float *to, int stride) {
+        local float held[2048];
+        int i = get_local_id(0);
+        held[i * stride] = i;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        to[i] = held[i * stride];
+    }
+    """
+    program = parse(source)
+    buffers = [BufferArgument(1 << 20), BufferArgument(1 << 20)]
+
+    def amounts(kernel: str, *arguments: Argument) -> dict[WorkKind, float]:
+        counts = count(program, kernel, (4096,), (64,), list(arguments), machine=Machine())
+        assert doubt_of(counts) == ""
+        return {kind: one.total for kind, one in amounts_of(counts).items()}
+
+    one, two = (amounts("copy", *buffers, stride) for stride in (1, 2))
+    # 4096 floats are 512 sectors: those written, and those read at the stride.
+    assert one[WorkKind.TRANSACTIONS] == 512 + 512
+    assert two[WorkKind.TRANSACTIONS] == 512 + 1024
+    one, two = (amounts("banks", buffers[0], stride) for stride in (1, 2))
+    assert one[WorkKind.LOCAL_ROUNDS] == 2 * 4096 / 32
+    assert two[WorkKind.LOCAL_ROUNDS] == 2 * one[WorkKind.LOCAL_ROUNDS]
+
+
+def test_what_depends_on_contents_is_in_doubt() -> None:
+    program = parse(
+        "kernel void k(global float *a, global int *at) { a[at[get_global_id(0)]] = 1; }"
+    )
+    buffers = [BufferArgument(1 << 20), BufferArgument(1 << 20)]
+    assert "assumed" in doubt_of(count(program, "k", (4096,), (64,), buffers, machine=Machine()))
+
+
+def test_the_work_of_a_real_run() -> None:
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        found = work_of(trace)
+    assert found is not None
+    assert found.compiler.startswith("clang ")
+    chain = found.kernels[WorkKey("chain", "[4194304]")]
+    assert chain.launches == 1031
+    assert chain.amounts[WorkKind.OPERATIONS].total > 1031 * 4194304
+    assert work_differences(found, found) == ()
