@@ -78,7 +78,10 @@ def write_samples(found: SampleFile, path: Path) -> None:
 
 def stored_rounds(rounds: Sequence[Round]) -> list[dict[str, object]]:
     """Rounds as JSON has them, every run with all that was measured."""
-    return [{"base": [*map(_plain, one.base)], "head": [*map(_plain, one.head)]} for one in rounds]
+    return [
+        {"base": [*map(run_to_json, one.base)], "head": [*map(run_to_json, one.head)]}
+        for one in rounds
+    ]
 
 
 def is_samples(path: Path) -> bool:
@@ -128,7 +131,8 @@ def _side(stored: Mapping[str, Any]) -> Side:
     )
 
 
-def _plain(run: RunSample) -> dict[str, object]:
+def run_to_json(run: RunSample) -> dict[str, object]:
+    """A run as JSON has it."""
     return {
         "devices": [asdict(one) for one in run.devices],
         "kernels": [{**asdict(key), **asdict(one)} for key, one in run.kernels.items()],
@@ -146,8 +150,9 @@ def _plain_work(work: RunWork) -> dict[str, object]:
             {
                 **asdict(key),
                 "launches": one.launches,
-                "doubt": one.doubt,
-                "amounts": {kind: [a.total, a.standard_error] for kind, a in one.amounts.items()},
+                "amounts": {
+                    kind: [a.total, a.standard_error, a.doubt] for kind, a in one.amounts.items()
+                },
             }
             for key, one in work.kernels.items()
         ],
@@ -156,10 +161,11 @@ def _plain_work(work: RunWork) -> dict[str, object]:
 
 
 def _runs(stored: Sequence[Mapping[str, Any]]) -> tuple[RunSample, ...]:
-    return tuple(map(_run, stored))
+    return tuple(map(run_from_json, stored))
 
 
-def _run(stored: Mapping[str, Any]) -> RunSample:
+def run_from_json(stored: Mapping[str, Any]) -> RunSample:
+    """Raises: `ValueError`, `KeyError`, `TypeError` for what is not such a run."""
     kernels = {}
     for one in stored["kernels"]:
         kernels[_kernel_key(one)] = KernelTime(
@@ -198,10 +204,9 @@ def _work(stored: Mapping[str, Any]) -> RunWork:
         _work_key(one): KernelWork(
             _count(one["launches"]),
             {
-                WorkKind(kind): Amount(_amount(total), _amount(error))
-                for kind, (total, error) in one["amounts"].items()
+                WorkKind(kind): Amount(_amount(total), _amount(error), _text(doubt))
+                for kind, (total, error, doubt) in one["amounts"].items()
             },
-            _text(one["doubt"]),
         )
         for one in stored["kernels"]
     }

@@ -4,7 +4,7 @@ Counted for a warp of 32 lanes, whatever device ran: counts of a laptop, of a ru
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -12,6 +12,7 @@ from cltrace.errors import KernelError
 from cltrace.kernels import KernelCounts, Machine
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.clang import find_clang
+from cltrace.kernels.counts.records import AccessSite
 from cltrace.kernels.traced import TracedCounts, TracedLaunch, traced_launches
 from cltrace.trace.reader import Trace
 
@@ -44,22 +45,23 @@ class WorkKey:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much launches of a kernel had to do, with the standard error of sampling work-groups."""
+    """How much launches of a kernel had to do, with the standard error of sampling work-groups.
+
+    `doubt` says why it is not certain, "" where it is: work that depends on contents which are not known
+    is assumed, and fails nothing.
+    """
 
     total: float
     standard_error: float
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
-    """What a kernel had to do in a run. `doubt` says why it is not certain, "" where it is.
-
-    Work that depends on contents which are not known is assumed, and fails nothing.
-    """
+    """What a kernel had to do in so many launches of a run."""
 
     launches: int
     amounts: Mapping[WorkKind, Amount]
-    doubt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def work_differences(base: RunWork, head: RunWork) -> tuple[WorkDifference, ...]
     for key, one in base.kernels.items():
         other = head.kernels.get(key)
         if other is not None:
-            found += list(_differences(key, one, other, doubt or one.doubt or other.doubt))
+            found += list(_differences(key, one, other, doubt))
     return tuple(found)
 
 
@@ -135,33 +137,19 @@ def steady_work(runs: Sequence[RunWork]) -> RunWork | None:
     first, *others = runs
     kernels = {}
     for key, one in first.kernels.items():
-        same = all(_is_same(one, other.kernels.get(key)) for other in others)
-        doubt = one.doubt if same else "it differs from run to run"
-        kernels[key] = KernelWork(one.launches, one.amounts, doubt)
+        if not all(_is_same(one, other.kernels.get(key)) for other in others):
+            doubt = "it differs from run to run"
+            amounts = {kind: replace(amount, doubt=doubt) for kind, amount in one.amounts.items()}
+            one = replace(one, amounts=amounts)
+        kernels[key] = one
     return RunWork(first.compiler, kernels, first.refused)
-
-
-def doubt_of(counts: KernelCounts) -> str:
-    """Why counts are not what the launch does for certain; "" where they are."""
-    if counts.assumptions:
-        one = counts.assumptions[0]
-        return f"assumed: {one.what} (line {one.place.line})"
-    assumed = (
-        any(one.is_assumed for one in counts.sites),
-        any(one.is_assumed for one in counts.branches),
-        any(one.is_assumed for one in counts.loops),
-    )
-    if any(assumed):
-        return "assumed: what it does depends on contents that are not known"
-    if any(one.extrapolated and not one.is_exact for one in counts.loops):
-        return "assumed: a long loop is counted from a part of it"
-    return ""
 
 
 def amounts_of(counts: KernelCounts) -> Mapping[WorkKind, Amount]:
     """How much one launch has to do."""
     outside = [one for one in counts.sites if one.space in {"global", "constant"}]
     inside = [one for one in counts.sites if one.space == "local"]
+    sites = {WorkKind.TRANSACTIONS: outside, WorkKind.LOCAL_ROUNDS: inside}
     parts = {
         WorkKind.OPERATIONS: [one.total for one in counts.operations],
         WorkKind.TRANSACTIONS: [one.sectors for one in outside],
@@ -169,27 +157,45 @@ def amounts_of(counts: KernelCounts) -> Mapping[WorkKind, Amount]:
     }
     # Errors of one sample of groups go the same way: they add up.
     return {
-        kind: Amount(sum(one.value for one in mine), sum(one.standard_error for one in mine))
+        kind: Amount(
+            sum(one.value for one in mine),
+            sum(one.standard_error for one in mine),
+            _doubt(counts, sites.get(kind, ())),
+        )
         for kind, mine in parts.items()
     }
 
 
+def _doubt(counts: KernelCounts, sites: Sequence[AccessSite]) -> str:
+    """Why what is done, and at some sites, is not certain; "" where it is."""
+    known = [one.place for one in counts.sites if one.is_assumed]
+    here = [one.place for one in sites if one.is_assumed]
+    for one in counts.assumptions:
+        # An address that is not known leaves all else as it is.
+        if one.place not in known or one.place in here:
+            return f"assumed: {one.what} (line {one.place.line})"
+    if any(one.is_assumed for one in counts.branches):
+        return "assumed: a branch depends on contents that are not known"
+    if any(one.is_assumed or (one.extrapolated and not one.is_exact) for one in counts.loops):
+        return "assumed: a loop is counted from a part of it"
+    return ""
+
+
 def _summed(counted: Sequence[tuple[TracedLaunch, KernelCounts]]) -> KernelWork:
-    totals = dict.fromkeys(WorkKind, 0.0)
-    errors = dict.fromkeys(WorkKind, 0.0)
-    doubts = []
+    found = dict.fromkeys(WorkKind, Amount(0.0, 0.0))
     for launch, counts in counted:
-        for kind, amount in amounts_of(counts).items():
-            totals[kind] += launch.calls * amount.total
-            errors[kind] += launch.calls * amount.standard_error
-        doubts.append(doubt_of(counts))
-    amounts = {kind: Amount(totals[kind], errors[kind]) for kind in WorkKind}
-    launches = sum(launch.calls for launch, _ in counted)
-    return KernelWork(launches, amounts, next(filter(None, doubts), ""))
+        for kind, one in amounts_of(counts).items():
+            sofar = found[kind]
+            found[kind] = Amount(
+                sofar.total + launch.calls * one.total,
+                sofar.standard_error + launch.calls * one.standard_error,
+                sofar.doubt or one.doubt,
+            )
+    return KernelWork(sum(launch.calls for launch, _ in counted), found)
 
 
 def _differences(
-    key: WorkKey, base: KernelWork, head: KernelWork, doubt: str
+    key: WorkKey, base: KernelWork, head: KernelWork, doubt: str = ""
 ) -> Sequence[WorkDifference]:
     found = []
     for kind in WorkKind:
@@ -198,16 +204,18 @@ def _differences(
         if apart <= _ROUNDING * max(one.total, other.total):
             continue
         error = _STANDARD_ERRORS * (one.standard_error + other.standard_error)
-        why = doubt or ("" if apart > error else "within what sampling work-groups leaves open")
+        why = doubt or one.doubt or other.doubt
+        if not why and apart <= error:
+            why = "within what sampling work-groups leaves open"
         found.append(WorkDifference(key, kind, one.total, other.total, why))
     return found
 
 
 def _is_same(one: KernelWork, other: KernelWork | None) -> bool:
-    return other is not None and not _differences(WorkKey("", ""), one, other, "")
+    return other is not None and not _differences(WorkKey("", ""), one, other)
 
 
 def _per_launch(work: KernelWork, kind: WorkKind) -> Amount:
     amount = work.amounts.get(kind, Amount(0.0, 0.0))
     launches = max(work.launches, 1)
-    return Amount(amount.total / launches, amount.standard_error / launches)
+    return Amount(amount.total / launches, amount.standard_error / launches, amount.doubt)
