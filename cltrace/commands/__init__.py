@@ -49,6 +49,8 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "bench": VerbEntry("bench", "samples of a command in turns with another one or a revision"),
     "check": VerbEntry("check", "fail where kernels became slower, or do more than before"),
     "baseline": VerbEntry("baseline", "samples kept under a name, for each machine apart"),
+    "compare": VerbEntry("compare", "traces, samples or scores side by side"),
+    "score": VerbEntry("score", "how fast a device does a suite, as one number and by class"),
     "power": VerbEntry("power", "readers of power, logs of meters, and the energy of work"),
     "export": VerbEntry(
         "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"

@@ -1,0 +1,164 @@
+"""Running the score's benchmarks on a device: times, results held against references, limits."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.errors import DeviceError
+from cltrace.events.benchmarks import Arrays, Benchmark, Limit, LimitProbe
+from cltrace.regress.host import host_facts
+from cltrace.regress.score import BenchmarkResult, ScoreFile, Sequential
+from cltrace.suite.score import SUITE
+from cltrace.version import __version__
+
+if TYPE_CHECKING:
+    from cltrace.measure.bench import Bench
+    from cltrace.measure.sequential import CCompiler
+    from cltrace.measure.whole_runs import HowMany
+
+_PACKAGES: Final = ("numpy", "pyopencl")
+_LIMIT_RUNS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The score's benchmarks on a device. `compiler` is None where nothing is compiled."""
+
+    bench: "Bench"
+    how_many: "HowMany"
+    compiler: "CCompiler | None"
+    tell: Callable[[str], None]
+
+    def score(self, benchmarks: Sequence[Benchmark], probes: Sequence[LimitProbe]) -> ScoreFile:
+        """All of it. A benchmark that cannot run is a result that says why."""
+        limits = self._limits(probes)
+        results = tuple(self._result(one, limits) for one in benchmarks)
+        versions = {"cltrace": __version__, **_versions()}
+        if self.compiler is not None:
+            versions["C compiler"] = self.compiler.version
+        return ScoreFile(
+            suite=SUITE,
+            date=datetime.now(UTC).strftime("%Y-%m-%d"),
+            host=host_facts(),
+            device=self.bench.facts,
+            versions=versions,
+            limits=limits,
+            results=results,
+        )
+
+    def _limits(self, probes: Sequence[LimitProbe]) -> Mapping[Limit, float]:
+        from cltrace.measure.whole_runs import HowMany, whole_runs  # noqa: PLC0415 - pyopencl
+
+        found = {}
+        for one in probes:
+            self.tell(f"limit: {one.limit}")
+            try:
+                runs = whole_runs(
+                    self.bench, one.source, one.memories, one.steps, HowMany(1, _LIMIT_RUNS)
+                )
+            except DeviceError:
+                continue  # a device without so much memory has no such limit to be held against
+            found[one.limit] = one.amount / min(runs.counted_s)
+        return found
+
+    def _result(self, one: Benchmark, limits: Mapping[Limit, float]) -> BenchmarkResult:
+        from cltrace.measure.whole_runs import whole_runs  # noqa: PLC0415 - pyopencl
+
+        self.tell(one.name)
+        nothing = Sequential(None, 1.0, None)
+        try:
+            runs = whole_runs(self.bench, one.source, one.memories, one.steps, self.how_many)
+        except DeviceError as error:
+            return BenchmarkResult(one.name, one.kind, (), str(error), nothing, None, None)
+        before = [np.ascontiguousarray(memory.contents()) for memory in one.memories]
+        items = one.checked_items
+        began = perf_counter()
+        expected = one.reference(before, items)
+        took_s = perf_counter() - began
+        share = len(items) / one.items
+        wrong = wrong_in(one, runs.after, expected)
+        c_s, wrong_by_c = self._by_c(one, before, runs.after)
+        limit, limit_share = _nearest(one, min(runs.counted_s), limits)
+        return BenchmarkResult(
+            one.name,
+            one.kind,
+            runs.counted_s,
+            wrong or wrong_by_c,
+            Sequential(took_s / share, share, c_s),
+            limit,
+            limit_share,
+        )
+
+    def _by_c(
+        self, one: Benchmark, before: Arrays, after: Mapping[int, NDArray[np.generic]]
+    ) -> tuple[float | None, str]:
+        """How long C takes, and what of the results is not as it has them: it checks every item."""
+        from cltrace.measure.sequential import sequential_run  # noqa: PLC0415 - beside pyopencl
+
+        if self.compiler is None:
+            return None, ""
+        run = sequential_run(self.compiler, one.c_source, before, one.items)
+        if run is None:
+            return None, ""
+        for number, found in after.items():
+            wrong = _wrong(found, run.after[number].view(found.dtype), one)
+            if wrong:
+                return run.seconds, f"{wrong}, by C"
+        return run.seconds, ""
+
+
+def wrong_in(
+    one: Benchmark,
+    after: Mapping[int, NDArray[np.generic]],
+    expected: Mapping[int, NDArray[np.generic]],
+) -> str:
+    """What of results is not as the reference has it, "" for nothing."""
+    for number, wanted in expected.items():
+        found = after[number]
+        if number in one.by_item:
+            found = found[one.checked_items]
+        wrong = _wrong(found.view(wanted.dtype), wanted, one)
+        if wrong:
+            return wrong
+    return ""
+
+
+def _wrong(found: NDArray[np.generic], wanted: NDArray[np.generic], one: Benchmark) -> str:
+    if not one.tolerance:
+        differ = int((found.view(np.uint32) != wanted.view(np.uint32)).sum())
+        return f"{differ:,} of {found.size:,} results are wrong" if differ else ""
+    scale = float(np.abs(wanted.astype(np.float64)).max()) or 1.0
+    off = np.abs(found.astype(np.float64) - wanted.astype(np.float64)) / scale
+    worst = float(off.max()) if np.isfinite(off).all() else float("inf")
+    return f"a result is off by {worst:.2g} of the largest" if worst > one.tolerance else ""
+
+
+def _nearest(
+    one: Benchmark, best_s: float, limits: Mapping[Limit, float]
+) -> tuple[Limit | None, float | None]:
+    """The limit that a benchmark comes nearest to, and how near."""
+    shares = {
+        limit: amount / limits[limit] / best_s
+        for limit, amount in one.amounts.items()
+        if limit in limits
+    }
+    if not shares:
+        return None, None
+    limit = max(shares, key=lambda known: shares[known])
+    return limit, shares[limit]
+
+
+def _versions() -> Mapping[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

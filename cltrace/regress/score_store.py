@@ -1,0 +1,139 @@
+"""Scores in files: every run's time, what it ran on, and no score: that is made of them anew."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from cltrace.errors import SampleFileError
+from cltrace.events.benchmarks import Kind, Limit
+from cltrace.profile import DeviceFacts, write_whole
+from cltrace.regress.host import HostFacts
+from cltrace.regress.score import BenchmarkResult, ScoreFile, Sequential
+
+SCHEMA: Final = 1
+MARK: Final = "cltrace_score"
+_MOST_BYTES: Final = 16 << 20
+_REFERENCE: Final = "score-reference.json"
+
+
+def write_score(found: ScoreFile, path: Path) -> None:
+    """Raises: `OutputError`."""
+    write_whole(score_text(found), path)
+
+
+def score_text(found: ScoreFile) -> str:
+    """A score as the text of its file."""
+    return json.dumps({MARK: SCHEMA, **asdict(found)}, indent=1, allow_nan=False) + "\n"
+
+
+def read_score(path: Path) -> ScoreFile:
+    """Raises: `SampleFileError` for what is not such a file."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise SampleFileError(f"{path} is too large to hold a score")
+        return _read(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SampleFileError(f"{path} holds no score of cltrace") from error
+
+
+def is_score(path: Path) -> bool:
+    """Whether a file says that it holds a score. Raises: `SampleFileError`."""
+    try:
+        with path.open("rb") as stream:
+            return f'"{MARK}"'.encode() in stream.read(64)
+    except OSError as error:
+        raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
+
+
+@cache
+def shipped_reference() -> ScoreFile:
+    """The score that ratios are by, unless another is named."""
+    text = resources.files("cltrace.regress").joinpath(_REFERENCE).read_text(encoding="utf-8")
+    return _read(text, _REFERENCE)
+
+
+def _read(text: str, name: str) -> ScoreFile:
+    try:
+        stored: dict[str, Any] = json.loads(text)
+        if stored[MARK] != SCHEMA:
+            raise SampleFileError(f"{name} was written by another version of cltrace: make it anew")
+        return _file(stored)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SampleFileError(f"{name} holds no score of cltrace") from error
+
+
+def _file(stored: Mapping[str, Any]) -> ScoreFile:
+    return ScoreFile(
+        suite=_count(stored["suite"]),
+        date=_text(stored["date"]),
+        host=HostFacts(**_checked(stored["host"], HostFacts)),
+        device=DeviceFacts(**_checked(stored["device"], DeviceFacts)),
+        versions={_text(name): _text(one) for name, one in stored["versions"].items()},
+        limits={Limit(name): _amount(one) for name, one in stored["limits"].items()},
+        results=tuple(_result(one) for one in stored["results"]),
+    )
+
+
+def _checked(
+    stored: Mapping[str, Any], kind: type[HostFacts] | type[DeviceFacts]
+) -> dict[str, Any]:
+    """The fields of a record, each of its type. Raises: `TypeError`."""
+    types = {"str": str, "int": int, "bool": bool}
+    found = {}
+    for one in fields(kind):
+        wanted = types[getattr(one.type, "__name__", str(one.type))]
+        value = stored[one.name]
+        if type(value) is not wanted:
+            raise TypeError(f"{one.name} is {value!r}")
+        found[one.name] = value
+    return found
+
+
+def _result(stored: Mapping[str, Any]) -> BenchmarkResult:
+    sequential = stored["sequential"]
+    share = stored["limit_share"]
+    return BenchmarkResult(
+        name=_text(stored["name"]),
+        kind=Kind(stored["kind"]),
+        seconds=_times(stored["seconds"]),
+        wrong=_text(stored["wrong"]),
+        sequential=Sequential(
+            _perhaps(sequential["numpy_s"]),
+            _amount(sequential["numpy_share"]),
+            _perhaps(sequential["c_s"]),
+        ),
+        limit=None if stored["limit"] is None else Limit(stored["limit"]),
+        limit_share=None if share is None else _amount(share),
+    )
+
+
+def _times(stored: Sequence[object]) -> tuple[float, ...]:
+    return tuple(_amount(one) for one in stored)
+
+
+def _perhaps(value: object) -> float | None:
+    return None if value is None else _amount(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{value!r} is no number")
+    return value
+
+
+def _amount(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e300:
+        raise ValueError(f"{value!r} is no amount")
+    return float(value)

@@ -1,0 +1,48 @@
+"""Figures of scores: classes of several devices beside each other."""
+
+import io
+from collections.abc import Sequence
+from typing import Final
+
+from cltrace.regress.score import ScoreFile, score
+from cltrace.report.plain_page import Picture
+from cltrace.report.score import labels_of
+
+_BAR: Final = 0.26
+"""Inches of a bar."""
+
+
+def score_picture(files: Sequence[ScoreFile], reference: ScoreFile) -> Picture:
+    """Bars of the scores of classes by the means of runs, and over all, on a logarithmic axis."""
+    from matplotlib import rc_context  # noqa: PLC0415 - slow to load
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load
+
+    found = [score(one, reference) for one in files]
+    kinds = list(dict.fromkeys(kind for one in found for kind in one.kinds))
+    rows = [
+        [one.overall for one in found],
+        *([one.kinds.get(kind) for one in found] for kind in kinds),
+    ]
+    height = 1.1 + _BAR * len(rows) * (len(files) + 1)
+    figure = Figure(figsize=(8.5, height), layout="constrained")
+    axis = figure.subplots()
+    for at, label in enumerate(labels_of(files)):
+        places = [row * (len(files) + 1) + at for row in range(len(rows))]
+        values = [one[at].average if (one[at] is not None) else float("nan") for one in rows]  # type: ignore[union-attr]
+        bars = axis.barh(places, values, height=0.86, label=label)
+        texts = [f"{value:.3g}" if value == value else "none" for value in values]
+        axis.bar_label(bars, texts, padding=3, fontsize=8)
+    axis.set_xscale("log")
+    axis.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+    middles = [row * (len(files) + 1) + (len(files) - 1) / 2 for row in range(len(rows))]
+    axis.set_yticks(middles, ["over all", *map(str, kinds)])
+    axis.invert_yaxis()
+    axis.margins(x=0.12)
+    axis.set_xlabel("times as fast as the reference")
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=9)
+    out = io.BytesIO()
+    with rc_context({"svg.fonttype": "path", "svg.hashsalt": "cltrace"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    return Picture("Scores by class", out.getvalue())

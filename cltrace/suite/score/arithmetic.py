@@ -1,0 +1,147 @@
+"""Arithmetic: chains of multiply-adds, and pi by points that a linear recurrence throws."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
+from cltrace.suite.score.fills import numbers, zeros
+
+_CHAINS: Final = 1 << 22
+_STEPS: Final = 1024
+_FACTOR: Final = np.float32(0.999)
+_ADDEND: Final = np.float32(0.001)
+_MULTIPLY_ADDS: Final = """
+__kernel void chains(__global float *x) {
+    size_t i = get_global_id(0);
+    float a = x[i], b = a + 0.25f, c = a + 0.5f, d = a + 0.75f;
+    for (int n = 0; n < 256; ++n) {
+        a = fma(a, 0.999f, 0.001f);
+        b = fma(b, 0.999f, 0.001f);
+        c = fma(c, 0.999f, 0.001f);
+        d = fma(d, 0.999f, 0.001f);
+    }
+    x[i] = (a + b) + (c + d);
+}
+"""
+_MULTIPLY_ADDS_C: Final = """
+void run(void **buffers, long items) {
+    float *x = buffers[0];
+    for (long i = 0; i < items; ++i) {
+        float a = x[i], b = a + 0.25f, c = a + 0.5f, d = a + 0.75f;
+        for (int n = 0; n < 256; ++n) {
+            a = a * 0.999f + 0.001f;
+            b = b * 0.999f + 0.001f;
+            c = c * 0.999f + 0.001f;
+            d = d * 0.999f + 0.001f;
+        }
+        x[i] = (a + b) + (c + d);
+    }
+}
+"""
+
+_THROWERS: Final = 1 << 19
+_THROWN: Final = 128
+_SEED: Final = 1987
+_DRAW: Final = """
+#define NEXT(s) ((s) * 1103515245u + 12345u)
+#define BITS(s, n) (((s) >> 16) & ((1u << (n)) - 1u))
+"""
+_PI: Final = f"""{_DRAW}
+uint draw(uint *s) {{
+    uint found = BITS(*s = NEXT(*s), 11);
+    found = found << 10 ^ BITS(*s = NEXT(*s), 10);
+    return found << 10 ^ BITS(*s = NEXT(*s), 10);
+}}
+__kernel void throw_points(__global uint *inside) {{
+    size_t i = get_global_id(0);
+    uint state = {_SEED}u ^ (uint)(27 * i), hits = 0;
+    for (int n = 0; n < {_THROWN}; ++n) {{
+        uint x = draw(&state) >> 16, y = draw(&state) >> 16;
+        hits += x * x + y * y < (1u << 30);
+    }}
+    inside[i] = hits;
+}}
+"""
+_PI_C: Final = f"""{_DRAW}
+typedef unsigned int uint;
+static inline uint draw(uint *s) {{
+    *s = NEXT(*s); uint found = BITS(*s, 11);
+    *s = NEXT(*s); found = found << 10 ^ BITS(*s, 10);
+    *s = NEXT(*s); return found << 10 ^ BITS(*s, 10);
+}}
+void run(void **buffers, long items) {{
+    uint *inside = buffers[0];
+    for (long i = 0; i < items; ++i) {{
+        uint state = {_SEED}u ^ (uint)(27 * i), hits = 0;
+        for (int n = 0; n < {_THROWN}; ++n) {{
+            uint x = draw(&state) >> 16, y = draw(&state) >> 16;
+            hits += x * x + y * y < (1u << 30);
+        }}
+        inside[i] = hits;
+    }}
+}}
+"""
+_OPERATIONS_A_POINT: Final = 6 * 5 + 8
+"""Of a point: six steps of the recurrence, each of about five operations, and the test."""
+
+
+def _chained(before: Arrays, items: Items) -> Mapping[int, NDArray[np.generic]]:
+    x = before[0].astype(np.float32)[items]
+    chains = np.stack([x, x + np.float32(0.25), x + np.float32(0.5), x + np.float32(0.75)])
+    for _ in range(_STEPS // 4):
+        chains *= _FACTOR
+        chains += _ADDEND
+    return {0: chains.sum(axis=0)}
+
+
+def _thrown(_: Arrays, items: Items) -> Mapping[int, NDArray[np.generic]]:
+    state = np.uint32(_SEED) ^ (np.uint32(27) * items.astype(np.uint32))
+    hits = np.zeros(len(items), np.uint32)
+
+    def draw() -> NDArray[np.uint32]:
+        nonlocal state
+        found = np.zeros(len(items), np.uint32)
+        for bits in (11, 10, 10):
+            state = state * np.uint32(1103515245) + np.uint32(12345)
+            found = found << np.uint32(10) ^ (state >> np.uint32(16)) & np.uint32((1 << bits) - 1)
+        return found
+
+    for _n in range(_THROWN):
+        x, y = draw() >> np.uint32(16), draw() >> np.uint32(16)
+        hits += x * x + y * y < np.uint32(1 << 30)
+    return {0: hits}
+
+
+MULTIPLY_ADDS: Final = Benchmark(
+    name="multiply-adds",
+    kind=Kind.COMPUTE,
+    about="4 million work-items, four chains of 256 multiply-adds each",
+    source=_MULTIPLY_ADDS,
+    memories=(Memory(numbers(_CHAINS, 1), is_output=True),),
+    steps=(Launch("chains", (_CHAINS,), (64,), (0,)),),
+    items=_CHAINS,
+    reference=_chained,
+    c_source=_MULTIPLY_ADDS_C,
+    checked=1 << 16,
+    by_item=frozenset({0}),
+    tolerance=1e-5,
+    amounts={Limit.FLOPS: 2.0 * _CHAINS * _STEPS, Limit.MEMORY_BYTES: 8.0 * _CHAINS},
+)
+
+MONTE_CARLO_PI: Final = Benchmark(
+    name="MonteCarloPi",
+    kind=Kind.COMPUTE,
+    about="67 million points by a recurrence of 32 bits, counted in the quarter of a circle",
+    source=_PI,
+    memories=(Memory(zeros(_THROWERS), is_output=True),),
+    steps=(Launch("throw_points", (_THROWERS,), (64,), (0,)),),
+    items=_THROWERS,
+    reference=_thrown,
+    c_source=_PI_C,
+    checked=1 << 14,
+    by_item=frozenset({0}),
+    amounts={Limit.INTEGER_OPS: float(_OPERATIONS_A_POINT * _THROWERS * _THROWN)},
+)

@@ -1,0 +1,113 @@
+"""Work-groups that work together in local memory: a product of matrices by tiles, and sums."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
+from cltrace.suite.score.fills import numbers, zeros
+
+_SIDE: Final = 1024
+_TILE: Final = 16
+_PRODUCT: Final = f"""
+__kernel void product(__global const float *a, __global const float *b, __global float *c) {{
+    __local float ta[{_TILE}][{_TILE}], tb[{_TILE}][{_TILE}];
+    int x = get_global_id(0), y = get_global_id(1), lx = get_local_id(0), ly = get_local_id(1);
+    float sum = 0;
+    for (int base = 0; base < {_SIDE}; base += {_TILE}) {{
+        ta[ly][lx] = a[y * {_SIDE} + base + lx];
+        tb[ly][lx] = b[(base + ly) * {_SIDE} + x];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = 0; k < {_TILE}; ++k) sum += ta[ly][k] * tb[k][lx];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }}
+    c[y * {_SIDE} + x] = sum;
+}}
+"""
+_PRODUCT_C: Final = f"""
+void run(void **buffers, long items) {{
+    const float *a = buffers[0], *b = buffers[1];
+    float *c = buffers[2];
+    for (long y = 0; y < {_SIDE}; ++y) {{
+        for (long x = 0; x < {_SIDE}; ++x) c[y * {_SIDE} + x] = 0;
+        for (long k = 0; k < {_SIDE}; ++k) {{
+            float left = a[y * {_SIDE} + k];
+            for (long x = 0; x < {_SIDE}; ++x) c[y * {_SIDE} + x] += left * b[k * {_SIDE} + x];
+        }}
+    }}
+}}
+"""
+_VALUES: Final = 1 << 24
+_GROUP: Final = 64
+_SUMS: Final = f"""
+__kernel void sums(__global const uint *values, __global uint *sums) {{
+    __local uint part[{_GROUP}];
+    size_t i = get_local_id(0);
+    part[i] = values[get_global_id(0)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint half_of = {_GROUP // 2}; half_of > 0; half_of >>= 1) {{
+        if (i < half_of) part[i] += part[i + half_of];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }}
+    if (i == 0) sums[get_group_id(0)] = part[0];
+}}
+"""
+_SUMS_C: Final = f"""
+void run(void **buffers, long items) {{
+    const unsigned *values = buffers[0];
+    unsigned *sums = buffers[1];
+    for (long g = 0; g < items / {_GROUP}; ++g) {{
+        unsigned sum = 0;
+        for (int i = 0; i < {_GROUP}; ++i) sum += values[g * {_GROUP} + i];
+        sums[g] = sum;
+    }}
+}}
+"""
+
+
+def _multiplied(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+    left, right = (one.astype(np.float32).reshape(_SIDE, _SIDE) for one in before[:2])
+    return {2: (left @ right).ravel()}
+
+
+def _summed(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+    return {1: before[0].reshape(-1, _GROUP).sum(axis=1, dtype=np.uint32)}
+
+
+MATRIX_PRODUCT: Final = Benchmark(
+    name="matrix product",
+    kind=Kind.LOCAL,
+    about="1024 by 1024 floats, by tiles of 16 by 16 in local memory",
+    source=_PRODUCT,
+    memories=(
+        Memory(numbers(_SIDE * _SIDE, 11)),
+        Memory(numbers(_SIDE * _SIDE, 12)),
+        Memory(zeros(_SIDE * _SIDE), is_output=True),
+    ),
+    steps=(Launch("product", (_SIDE, _SIDE), (_TILE, _TILE), (0, 1, 2)),),
+    items=_SIDE * _SIDE,
+    reference=_multiplied,
+    c_source=_PRODUCT_C,
+    checked=_SIDE * _SIDE,
+    tolerance=1e-5,
+    amounts={Limit.FLOPS: 2.0 * _SIDE**3},
+)
+
+SUMS: Final = Benchmark(
+    name="sums of groups",
+    kind=Kind.LOCAL,
+    about="16 million integers summed by work-groups of 64, with a barrier after each halving",
+    source=_SUMS,
+    memories=(
+        Memory(lambda: np.random.default_rng(13).integers(0, 1 << 24, _VALUES, dtype=np.uint32)),
+        Memory(zeros(_VALUES // _GROUP), is_output=True),
+    ),
+    steps=(Launch("sums", (_VALUES,), (_GROUP,), (0, 1)),),
+    items=_VALUES,
+    reference=_summed,
+    c_source=_SUMS_C,
+    checked=_VALUES,
+    amounts={Limit.MEMORY_BYTES: 4.0 * _VALUES},
+)

@@ -1,0 +1,76 @@
+"""What a device can do at most: launches that do one thing, as much of it as there is."""
+
+from typing import Final
+
+import numpy as np
+
+from cltrace.events.benchmarks import Copy, Launch, Limit, LimitProbe, Memory
+from cltrace.suite.score.fills import numbers, zeros
+
+_ITEMS: Final = 1 << 20
+_TRIPS: Final = 256
+_ARITHMETIC: Final = f"""
+#define FOUR(f) f(a) f(b) f(c) f(d)
+#define FLOATS(x) x = fma(x, 0.999f, 0.001f);
+#define INTEGERS(x) x = x * 1103515245u + 12345u;
+__kernel void floats(__global float8 *out) {{
+    size_t i = get_global_id(0);
+    float8 a = out[i], b = a + 1, c = a + 2, d = a + 3;
+    for (int n = 0; n < {_TRIPS}; ++n) {{ FOUR(FLOATS) }}
+    out[i] = (a + b) + (c + d);
+}}
+__kernel void integers(__global uint8 *out) {{
+    size_t i = get_global_id(0);
+    uint8 a = out[i], b = a + 1, c = a + 2, d = a + 3;
+    for (int n = 0; n < {_TRIPS}; ++n) {{ FOUR(INTEGERS) }}
+    out[i] = (a + b) + (c + d);
+}}
+__kernel void copy(__global const float4 *in, __global float4 *out) {{
+    size_t i = get_global_id(0);
+    out[i] = in[i];
+}}
+__kernel void nothing(__global uint *x) {{ if (get_global_size(0) == 0) x[0] = 0; }}
+"""
+_WORDS: Final = 1 << 26
+_EMPTY: Final = 1024
+_MOVED: Final = 1 << 24
+
+
+PROBES: Final = (
+    LimitProbe(
+        Limit.FLOPS,
+        _ARITHMETIC,
+        (Memory(numbers(8 * _ITEMS, 1)),),
+        (Launch("floats", (_ITEMS,), (64,), (0,)),),
+        8.0 * 4 * 2 * _TRIPS * _ITEMS,
+    ),
+    LimitProbe(
+        Limit.INTEGER_OPS,
+        _ARITHMETIC,
+        (Memory(zeros(8 * _ITEMS)),),
+        (Launch("integers", (_ITEMS,), (64,), (0,)),),
+        8.0 * 4 * 2 * _TRIPS * _ITEMS,
+    ),
+    LimitProbe(
+        Limit.MEMORY_BYTES,
+        _ARITHMETIC,
+        (Memory(lambda: np.ones(_WORDS, np.float32)), Memory(zeros(_WORDS))),
+        (Launch("copy", (_WORDS // 4,), (64,), (0, 1), times=2),),
+        8.0 * _WORDS * 2,
+    ),
+    LimitProbe(
+        Limit.LAUNCHES,
+        _ARITHMETIC,
+        (Memory(zeros(64)),),
+        (Launch("nothing", (64,), (64,), (0,), times=_EMPTY),),
+        float(_EMPTY),
+    ),
+    LimitProbe(
+        Limit.TRANSFERRED_BYTES,
+        _ARITHMETIC,
+        (Memory(lambda: np.ones(_MOVED, np.float32)),),
+        (Copy(0, to_host=False), Copy(0, to_host=True)),
+        8.0 * _MOVED,
+    ),
+)
+"""Of memory it is copying 256 MiB, more than caches hold; of transfers the host's ordinary memory."""

@@ -1,0 +1,153 @@
+"""Memory: streams, rows and columns, one address after the other, and addresses at random."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
+from cltrace.suite.score.fills import numbers, zeros
+
+_N: Final = 1 << 24
+_TIMES: Final = 8
+_TRIAD: Final = """
+__kernel void triad(__global const float *b, __global const float *c, __global float *a) {
+    size_t i = get_global_id(0);
+    a[i] = b[i] + 3.0f * c[i];
+}
+"""
+_TRIAD_C: Final = f"""
+void run(void **buffers, long items) {{
+    const float *b = buffers[0], *c = buffers[1];
+    volatile float *a = buffers[2];
+    for (int n = 0; n < {_TIMES}; ++n)
+        for (long i = 0; i < items; ++i) a[i] = b[i] + 3.0f * c[i];
+}}
+"""
+_SIDE: Final = 4096
+_TRANSPOSED: Final = 4
+_TRANSPOSE: Final = """
+__kernel void transpose(__global const float *in, __global float *out) {
+    size_t x = get_global_id(0), y = get_global_id(1);
+    out[x * get_global_size(1) + y] = in[y * get_global_size(0) + x];
+}
+"""
+_TRANSPOSE_C: Final = f"""
+void run(void **buffers, long items) {{
+    const float *in = buffers[0];
+    volatile float *out = buffers[1];
+    for (int n = 0; n < {_TRANSPOSED}; ++n)
+        for (long y = 0; y < {_SIDE}; ++y)
+            for (long x = 0; x < {_SIDE}; ++x) out[x * {_SIDE} + y] = in[y * {_SIDE} + x];
+}}
+"""
+_LINKS: Final = 1 << 24
+_HOPS: Final = 1 << 17
+_CHASE: Final = f"""
+__kernel void chase(__global const uint *next, __global uint *last) {{
+    uint at = get_global_id(0);
+    for (int n = 0; n < {_HOPS}; ++n) at = next[at];
+    last[get_global_id(0)] = at;
+}}
+"""
+_CHASE_C: Final = f"""
+void run(void **buffers, long items) {{
+    const unsigned *next = buffers[0];
+    unsigned *last = buffers[1];
+    unsigned at = 0;
+    for (int n = 0; n < {_HOPS}; ++n) at = next[at];
+    last[0] = at;
+}}
+"""
+_GATHER: Final = """
+__kernel void gather(__global const uint *at, __global const float *in, __global float *out) {
+    size_t i = get_global_id(0);
+    out[i] = in[at[i]];
+}
+"""
+_GATHER_C: Final = """
+void run(void **buffers, long items) {
+    const unsigned *at = buffers[0];
+    const float *in = buffers[1];
+    float *out = buffers[2];
+    for (long i = 0; i < items; ++i) out[i] = in[at[i]];
+}
+"""
+
+
+def _links() -> NDArray[np.uint32]:
+    """One cycle through all elements in a random order."""
+    order = np.random.default_rng(5).permutation(_LINKS).astype(np.uint32)
+    order = np.roll(order, -int(np.flatnonzero(order == 0)[0]))
+    found = np.empty(_LINKS, np.uint32)
+    found[order] = np.roll(order, -1)
+    return found
+
+
+def _chased(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+    following, at = before[0], 0
+    for _n in range(_HOPS):
+        at = int(following[at])
+    return {1: np.array([at], np.uint32)}
+
+
+TRIAD: Final = Benchmark(
+    name="triad",
+    kind=Kind.BANDWIDTH,
+    about="a = b + 3 c with 16 million floats, eight times",
+    source=_TRIAD,
+    memories=(Memory(numbers(_N, 2)), Memory(numbers(_N, 3)), Memory(zeros(_N), is_output=True)),
+    steps=(Launch("triad", (_N,), (64,), (0, 1, 2), times=_TIMES),),
+    items=_N,
+    reference=lambda b, _: {2: b[0].astype(np.float32) + np.float32(3) * b[1].astype(np.float32)},
+    c_source=_TRIAD_C,
+    checked=_N,
+    tolerance=1e-6,
+    amounts={Limit.MEMORY_BYTES: 12.0 * _N * _TIMES},
+)
+
+TRANSPOSITION: Final = Benchmark(
+    name="transposition",
+    kind=Kind.BANDWIDTH,
+    about="a matrix of 4096 by 4096 floats, rows read and columns written, four times",
+    source=_TRANSPOSE,
+    memories=(Memory(numbers(_SIDE * _SIDE, 4)), Memory(zeros(_SIDE * _SIDE), is_output=True)),
+    steps=(Launch("transpose", (_SIDE, _SIDE), (16, 16), (0, 1), times=_TRANSPOSED),),
+    items=_SIDE * _SIDE,
+    reference=lambda b, _: {1: np.ascontiguousarray(b[0].reshape(_SIDE, _SIDE).T).ravel()},
+    c_source=_TRANSPOSE_C,
+    checked=_SIDE * _SIDE,
+    amounts={Limit.MEMORY_BYTES: 8.0 * _SIDE * _SIDE * _TRANSPOSED},
+)
+
+CHASE: Final = Benchmark(
+    name="pointer chase",
+    kind=Kind.LATENCY,
+    about="one work-item follows 131 thousand links through 64 MiB",
+    source=_CHASE,
+    memories=(Memory(_links), Memory(zeros(1), is_output=True)),
+    steps=(Launch("chase", (1,), (1,), (0, 1)),),
+    items=1,
+    reference=_chased,
+    c_source=_CHASE_C,
+    checked=1,
+)
+
+GATHER: Final = Benchmark(
+    name="gather",
+    kind=Kind.LATENCY,
+    about="16 million floats read at random addresses of 64 MiB",
+    source=_GATHER,
+    memories=(
+        Memory(lambda: np.random.default_rng(6).integers(0, _N, _N, dtype=np.uint32)),
+        Memory(numbers(_N, 7)),
+        Memory(zeros(_N), is_output=True),
+    ),
+    steps=(Launch("gather", (_N,), (64,), (0, 1, 2)),),
+    items=_N,
+    reference=lambda b, _: {2: b[1][b[0]]},
+    c_source=_GATHER_C,
+    checked=_N,
+    amounts={Limit.MEMORY_BYTES: 12.0 * _N},
+)

@@ -1,0 +1,62 @@
+"""What a host sends: bytes there and back, and launches with next to nothing to do."""
+
+from typing import Final
+
+import numpy as np
+
+from cltrace.events.benchmarks import Benchmark, Copy, Kind, Launch, Limit, Memory
+from cltrace.suite.score.fills import numbers, zeros
+
+_FLOATS: Final = 1 << 24
+_INVERT: Final = """
+__kernel void invert(__global uint *x) { x[get_global_id(0)] ^= 0xffffffffu; }
+"""
+_INVERT_C: Final = """
+void run(void **buffers, long items) {
+    unsigned *x = buffers[0];
+    for (long i = 0; i < items; ++i) x[i] ^= 0xffffffffu;
+}
+"""
+_LAUNCHES: Final = 2048
+_COUNT: Final = """
+__kernel void count_one(__global uint *x) { x[get_global_id(0)] += 1; }
+"""
+_COUNT_C: Final = f"""
+void run(void **buffers, long items) {{
+    volatile unsigned *x = buffers[0];
+    for (int n = 0; n < {_LAUNCHES}; ++n)
+        for (long i = 0; i < items; ++i) x[i] += 1;
+}}
+"""
+
+THERE_AND_BACK: Final = Benchmark(
+    name="there and back",
+    kind=Kind.TRANSFERS,
+    about="64 MiB written, each word inverted, 64 MiB read",
+    source=_INVERT,
+    memories=(Memory(numbers(_FLOATS, 14), is_output=True),),
+    steps=(
+        Copy(0, to_host=False),
+        Launch("invert", (_FLOATS,), (64,), (0,)),
+        Copy(0, to_host=True),
+    ),
+    items=_FLOATS,
+    reference=lambda b, _: {0: b[0].view(np.uint32) ^ np.uint32(0xFFFFFFFF)},
+    c_source=_INVERT_C,
+    checked=_FLOATS,
+    amounts={Limit.TRANSFERRED_BYTES: 8.0 * _FLOATS},
+)
+
+SMALL_LAUNCHES: Final = Benchmark(
+    name="small launches",
+    kind=Kind.LAUNCHES,
+    about="2,048 launches of 64 work-items, one after the other",
+    source=_COUNT,
+    memories=(Memory(zeros(64), is_output=True),),
+    steps=(Launch("count_one", (64,), (64,), (0,), times=_LAUNCHES),),
+    items=64,
+    reference=lambda b, _: {0: b[0].view(np.uint32) + np.uint32(_LAUNCHES)},
+    c_source=_COUNT_C,
+    checked=64,
+    amounts={Limit.LAUNCHES: float(_LAUNCHES)},
+)
