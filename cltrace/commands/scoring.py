@@ -55,7 +55,7 @@ class Scoring:
     def _limits(self, probes: Sequence[LimitProbe]) -> Mapping[Limit, float]:
         from cltrace.measure.whole_runs import HowMany, whole_runs  # noqa: PLC0415 - pyopencl
 
-        found = {}
+        found: dict[Limit, float] = {}
         for one in probes:
             self.tell(f"limit: {one.limit}")
             try:
@@ -64,7 +64,8 @@ class Scoring:
                 )
             except DeviceError:
                 continue  # a device without so much memory has no such limit to be held against
-            found[one.limit] = one.amount / min(runs.counted_s)
+            rate = one.amount / min(runs.counted_s)
+            found[one.limit] = max(rate, found.get(one.limit, 0.0))
         return found
 
     def _result(self, one: Benchmark, limits: Mapping[Limit, float]) -> BenchmarkResult:

@@ -64,10 +64,10 @@ def scores_report(files: Sequence[ScoreFile], reference: ScoreFile) -> Document:
 
 
 def labels_of(files: Sequence[ScoreFile]) -> list[str]:
-    """A name for each that tells them apart: the device's, and the platform's or host's where needed."""
-    names = [plain(one.device.name) for one in files]
+    """A name for each that tells them apart: of device and platform, and what else is needed."""
+    names = [plain(one.label) for one in files]
     for further in (
-        [one.device.platform for one in files],
+        [one.host.processor for one in files],
         [one.host.name for one in files],
         [one.date for one in files],
     ):

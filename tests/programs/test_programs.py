@@ -64,7 +64,8 @@ SELF_TIMED = {"find-centers.py"}
 
 POCL_ABORTS = 3
 """Runs of a test module until one is not aborted: PoCL's linker sometimes finds its environment gone
-("posix_spawn failed: Bad address") and aborts the process, in 3 of 120 runs without cltrace and 0 of 120 with it."""
+("posix_spawn failed: Bad address") and aborts the process: in 3 of 120 runs without cltrace, in 0 of 120
+with it."""
 
 VARYING = re.compile(r"0x[0-9a-f]+|[-+]?\d[\d.]*(e[-+]?\d+)?|\bnan\b|\s+")
 """What differs from run to run of one program: times, random numbers, and how they are aligned."""

@@ -58,6 +58,7 @@ READING = {
         ["timeline", "--kernel", "*", "--from", "0", "--to", "99"],
     ],
     "kernel": [["kernel", "{}"], ["kernel", "{}", "--kernel", "*", "--format", "json"]],
+    "compare": [["compare", "{}", "{copy}"], ["compare", "-f", "--html", "x.html", "{}", "{copy}"]],
     "check": [["check", "{}", "{copy}"], ["check", "{}", "{copy}", "--all", "--format", "md"]],
     "predict": [["predict", "{}", "--profile", "nvidia-h200"]],
     "view": [["view", "-f", "-o", "x.html"]],
@@ -75,7 +76,17 @@ READING = {
 }
 """How each verb that reads traces is tried; a verb that reads none is in `READ_NOTHING`."""
 
-READ_NOTHING = {"baseline", "bench", "accuracy", "calibrate", "profile", "run", "demo", "doctor"}
+READ_NOTHING = {
+    "score",
+    "baseline",
+    "bench",
+    "accuracy",
+    "calibrate",
+    "profile",
+    "run",
+    "demo",
+    "doctor",
+}
 
 
 def test_every_verb_is_tried_or_reads_nothing() -> None:

@@ -5,26 +5,25 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.benchmarks import Copy, Launch, Limit, LimitProbe, Memory
-from cltrace.suite.score.fills import numbers, zeros
+from cltrace.suite.score.fills import zeros
 
 _ITEMS: Final = 1 << 20
 _TRIPS: Final = 256
 _ARITHMETIC: Final = f"""
 #define FOUR(f) f(a) f(b) f(c) f(d)
 #define FLOATS(x) x = fma(x, 0.999f, 0.001f);
-#define INTEGERS(x) x = x * 1103515245u + 12345u;
-__kernel void floats(__global float8 *out) {{
-    size_t i = get_global_id(0);
-    float8 a = out[i], b = a + 1, c = a + 2, d = a + 3;
-    for (int n = 0; n < {_TRIPS}; ++n) {{ FOUR(FLOATS) }}
-    out[i] = (a + b) + (c + d);
+#define INTEGERS(x) x = x * x + 12345u;  // squares: a compiler cannot do several steps as one
+#define CHAINS(name, type, step) \\
+__kernel void name(__global type *out) {{ \\
+    size_t i = get_global_id(0); \\
+    type a = out[i], b = a + 1, c = a + 2, d = a + 3; \\
+    for (int n = 0; n < {_TRIPS}; ++n) {{ FOUR(step) }} \\
+    out[i] = (a + b) + (c + d); \\
 }}
-__kernel void integers(__global uint8 *out) {{
-    size_t i = get_global_id(0);
-    uint8 a = out[i], b = a + 1, c = a + 2, d = a + 3;
-    for (int n = 0; n < {_TRIPS}; ++n) {{ FOUR(INTEGERS) }}
-    out[i] = (a + b) + (c + d);
-}}
+CHAINS(floats, float, FLOATS)
+CHAINS(floats8, float8, FLOATS)
+CHAINS(integers, uint, INTEGERS)
+CHAINS(integers8, uint8, INTEGERS)
 __kernel void copy(__global const float4 *in, __global float4 *out) {{
     size_t i = get_global_id(0);
     out[i] = in[i];
@@ -36,21 +35,22 @@ _EMPTY: Final = 1024
 _MOVED: Final = 1 << 24
 
 
-PROBES: Final = (
-    LimitProbe(
-        Limit.FLOPS,
-        _ARITHMETIC,
-        (Memory(numbers(8 * _ITEMS, 1)),),
-        (Launch("floats", (_ITEMS,), (64,), (0,)),),
-        8.0 * 4 * 2 * _TRIPS * _ITEMS,
-    ),
-    LimitProbe(
-        Limit.INTEGER_OPS,
+def _chains(limit: Limit, kernel: str, width: int) -> LimitProbe:
+    """Four chains of a multiplication and an addition in each work-item, of vectors of `width`."""
+    return LimitProbe(
+        limit,
         _ARITHMETIC,
         (Memory(zeros(8 * _ITEMS)),),
-        (Launch("integers", (_ITEMS,), (64,), (0,)),),
-        8.0 * 4 * 2 * _TRIPS * _ITEMS,
-    ),
+        (Launch(kernel, (8 * _ITEMS // width,), (64,), (0,)),),
+        4.0 * 2 * _TRIPS * 8 * _ITEMS,
+    )
+
+
+PROBES: Final = (
+    _chains(Limit.FLOPS, "floats", 1),
+    _chains(Limit.FLOPS, "floats8", 8),
+    _chains(Limit.INTEGER_OPS, "integers", 1),
+    _chains(Limit.INTEGER_OPS, "integers8", 8),
     LimitProbe(
         Limit.MEMORY_BYTES,
         _ARITHMETIC,

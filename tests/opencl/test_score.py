@@ -1,0 +1,121 @@
+"""The score's benchmarks on a device: right results, and a wrong one that is found."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cltrace.commands.scoring import Scoring
+from cltrace.events.benchmarks import Copy, Launch
+from cltrace.measure import Bench, find_device
+from cltrace.measure.sequential import CCompiler, find_c_compiler, sequential_run
+from cltrace.measure.whole_runs import HowMany, whole_runs
+from cltrace.regress.score_store import read_score
+from cltrace.suite.score import BENCHMARKS
+from tests.conftest import Runner
+
+pytestmark = pytest.mark.opencl
+
+BY_NAME = {one.name: one for one in BENCHMARKS}
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench(find_device("Portable"))
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_benchmark_is_right_by_numpy_and_by_c(name: str, bench: Bench) -> None:
+    scoring = Scoring(bench, HowMany(0, 1), find_c_compiler(), lambda _: None)
+    (found,) = scoring.score([BY_NAME[name]], ()).results
+    assert found.wrong == ""
+    assert found.is_right
+    assert len(found.seconds) == 1
+    assert found.sequential.c_s is not None
+
+
+@pytest.mark.parametrize("name", ["MonteCarloPi", "StringMatch", "matrix product", "triad"])
+def test_a_wrong_kernel_fails_its_benchmark(name: str, bench: Bench) -> None:
+    wrong = {
+        "MonteCarloPi": ("12345u", "12346u"), "StringMatch": ("atomic_min", "atomic_max"),
+        "matrix product": ("k < 16", "k < 15"), "triad": ("3.0f", "3.001f"),
+    }[name]  # fmt: skip
+    one = BY_NAME[name]
+    assert wrong[0] in one.source
+    broken = replace(one, source=one.source.replace(*wrong))
+    scoring = Scoring(bench, HowMany(0, 1), None, lambda _: None)
+    (found,) = scoring.score([broken], ()).results
+    assert found.wrong
+    assert not found.is_right
+
+
+def test_c_finds_what_the_sample_of_numpy_does_not(bench: Bench) -> None:
+    one = BY_NAME["MonteCarloPi"]
+    item = next(n for n in range(one.items) if n not in set(one.checked_items.tolist()))
+    broken = replace(one, source=one.source.replace("hits;\n}", f"hits + (i == {item});\n}}"))
+    assert broken.source != one.source
+    compiler = find_c_compiler()
+    for given, text in ((None, ""), (compiler, "1 of 524,288 results are wrong, by C")):
+        scoring = Scoring(bench, HowMany(0, 1), given, lambda _: None)
+        assert scoring.score([broken], ()).results[0].wrong == text
+
+
+def test_a_kernel_that_cannot_be_built_is_a_result(bench: Bench) -> None:
+    broken = replace(BY_NAME["triad"], source="no OpenCL C")
+    (found,) = Scoring(bench, HowMany(0, 1), None, lambda _: None).score([broken], ()).results
+    assert found.seconds == ()
+    assert "cannot be built" in found.wrong
+
+
+def test_runs_begin_with_the_same_and_are_counted_apart(bench: Bench) -> None:
+    one = BY_NAME["small launches"]
+    found = whole_runs(bench, one.source, one.memories, one.steps, HowMany(2, 3))
+    assert (len(found.discarded_s), len(found.counted_s)) == (2, 3)
+    assert set(found.after[0].tolist()) == {2048}
+    assert all(0 < seconds < 60 for seconds in found.counted_s)
+
+
+def test_steps_are_done_in_order(bench: Bench) -> None:
+    one = BY_NAME["there and back"]
+    kinds = [type(step) for step in one.steps]
+    assert kinds == [Copy, Launch, Copy]
+    backwards = whole_runs(bench, one.source, one.memories, one.steps[::-1], HowMany(0, 1))
+    # The last copy puts back what was there: nothing is inverted.
+    assert np.array_equal(backwards.after[0], one.memories[0].contents())
+
+
+def test_c_that_does_not_compile_is_left_out(tmp_path: Path) -> None:
+    compiler = find_c_compiler()
+    assert compiler is not None
+    assert sequential_run(compiler, "no C", [np.zeros(4)], 4) is None
+    gone = CCompiler(str(tmp_path / "cc"), "gone")
+    assert sequential_run(gone, "void run(void **b, long n) {}", [np.zeros(4)], 4) is None
+
+
+def test_the_verb_writes_a_file_and_a_page(tmp_path: Path, run: Runner) -> None:
+    words = (
+        "score",
+        "--device",
+        "Portable",
+        "--only",
+        "launches",
+        "--only",
+        "Monte*",
+        "--runs",
+        "2",
+    )
+    done = run(*words, "--no-c", "-o", "s.json", "--html", "s.html", cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    assert "Peak score" in done.stdout
+    found = read_score(tmp_path / "s.json")
+    assert [one.name for one in found.results] == ["MonteCarloPi", "small launches"]
+    assert [len(one.seconds) for one in found.results] == [2, 2]
+    assert "<h1>" in (tmp_path / "s.html").read_text()
+    assert run(*words, "-o", "s.json", cwd=tmp_path).status == 2
+    done = run(*words, "--reference", "s.json", "--no-c", "--format", "json", cwd=tmp_path)
+    assert json.loads(done.stdout)["benchmarks"][0]["result"] == "right"
+    for wrong in (("--only", "nothing"), ("--device", "no such"), ("--reference", "none.json")):
+        done = run("score", *wrong, cwd=tmp_path)
+        assert (done.status, "Traceback" in done.stderr) == (2, False), done.stderr

@@ -1,0 +1,221 @@
+"""Scores: ratios, harmonic means, what a wrong result does to them, files and pages."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cltrace.commands.scoring import wrong_in
+from cltrace.errors import SampleFileError
+from cltrace.events.benchmarks import Benchmark, Kind
+from cltrace.regress.score import (
+    BenchmarkResult,
+    Ratio,
+    ScoreFile,
+    Sequential,
+    check_suites,
+    harmonic,
+    ratios,
+    score,
+    speed_ups,
+)
+from cltrace.regress.score_store import read_score, score_text, shipped_reference, write_score
+from cltrace.report.score import labels_of, score_report, scores_report
+from cltrace.suite import calibration, evaluation
+from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
+from tests.conftest import Runner
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
+
+
+def result(name: str, kind: Kind, *seconds: float, wrong: str = "") -> BenchmarkResult:
+    return BenchmarkResult(name, kind, seconds, wrong, Sequential(4.0, 0.5, 2.0), None, None)
+
+
+def file_of(*results: BenchmarkResult) -> ScoreFile:
+    return replace(shipped_reference(), results=results)
+
+
+REFERENCE = file_of(
+    result("a", Kind.COMPUTE, 1.0, 3.0), result("b", Kind.COMPUTE, 4.0, 4.0),
+    result("c", Kind.LATENCY, 1.0, 1.0),
+)  # fmt: skip
+
+
+def test_ratios_are_the_references_time_by_the_own() -> None:
+    own = file_of(result("a", Kind.COMPUTE, 0.5, 0.5), result("b", Kind.COMPUTE, 8.0, 8.0))
+    assert ratios(own, REFERENCE) == {"a": Ratio(2.0, 4.0), "b": Ratio(0.5, 0.5)}
+    found = score(own, REFERENCE)
+    assert found.overall is not None
+    assert found.overall.peak == pytest.approx(0.8)
+    assert found.overall.average == pytest.approx(2 / (1 / 4 + 1 / 0.5))
+    assert found.kinds == {Kind.COMPUTE: found.overall}
+
+
+def test_a_device_is_one_by_itself() -> None:
+    found = score(REFERENCE, REFERENCE)
+    assert found.overall == Ratio(1.0, 1.0)
+    assert set(found.kinds.values()) == {Ratio(1.0, 1.0)}
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=1, max_size=8), st.floats(0.1, 10))
+def test_a_score_is_inversely_proportional_to_time(seconds: list[float], factor: float) -> None:
+    reference = file_of(*(result(str(n), Kind.COMPUTE, 1.0) for n in range(len(seconds))))
+    one, other = (
+        score(
+            file_of(*(result(str(n), Kind.COMPUTE, s * by) for n, s in enumerate(seconds))),
+            reference,
+        ).overall
+        for by in (1.0, factor)
+    )
+    assert one is not None
+    assert other is not None
+    assert other.peak == pytest.approx(one.peak / factor)
+    assert one.peak == pytest.approx(len(seconds) / sum(seconds))
+
+
+def test_no_score_hides_a_wrong_result() -> None:
+    own = file_of(
+        result("a", Kind.COMPUTE, 0.5, wrong="5 of 9 results are wrong"),
+        result("b", Kind.COMPUTE, 4.0),
+        result("c", Kind.LATENCY, 0.5),
+    )
+    found = score(own, REFERENCE)
+    assert found.overall is None
+    assert found.failed == ("a",)
+    assert found.kinds == {Kind.COMPUTE: None, Kind.LATENCY: Ratio(2.0, 2.0)}
+    document = score_report(own, REFERENCE)
+    assert document.facts[0].text == "none: a failed"
+    assert any("5 of 9 results are wrong" in note for note in document.notes)
+    assert harmonic([]) is None
+    could_not_run = file_of(result("a", Kind.COMPUTE, wrong="it cannot run"))
+    assert score(could_not_run, REFERENCE).overall is None
+    assert speed_ups(could_not_run.results[0]) == (None, None)
+    new = file_of(result("a", Kind.COMPUTE, 1.0), result("new", Kind.LOCAL, 1.0, wrong="bad"))
+    assert score(new, REFERENCE).overall is None
+
+
+def test_speed_ups_are_by_the_mean_of_runs() -> None:
+    assert speed_ups(result("a", Kind.COMPUTE, 1.0, 3.0)) == (2.0, 1.0)
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "score.json"
+    write_score(shipped_reference(), path)
+    assert read_score(path) == shipped_reference()
+    stored = json.loads(path.read_text())
+    changes: list[dict[str, object]] = [
+        {"cltrace_score": 2}, {"host": {}}, {"date": 5}, {"results": [{}]}, {"suite": "1"},
+        {"limits": {"x": 1}}, {"limits": {"launches": -1}}, {"device": None},
+    ]  # fmt: skip
+    for change in changes:
+        path.write_text(json.dumps({**stored, **change}))
+        with pytest.raises(SampleFileError):
+            read_score(path)
+    for text in ("", "[]", "\x00", "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(SampleFileError):
+            read_score(path)
+
+
+def test_scores_of_different_suites_do_not_compare() -> None:
+    with pytest.raises(SampleFileError, match="different suites"):
+        check_suites([REFERENCE, replace(REFERENCE, suite=SUITE + 1)])
+
+
+def test_the_shipped_reference_has_every_benchmark_and_is_right() -> None:
+    reference = shipped_reference()
+    assert reference.suite == SUITE
+    assert [one.name for one in reference.results] == [one.name for one in BENCHMARKS]
+    assert all(one.is_right and len(one.seconds) == 10 for one in reference.results)
+    assert all(one.sequential.c_s for one in reference.results)
+    assert set(reference.limits) == {one.limit for one in PROBES}
+
+
+def test_the_suite_has_every_class_and_is_of_no_other_role() -> None:
+    assert {one.kind for one in BENCHMARKS} == set(Kind)
+    assert {"MonteCarloPi", "StringMatch"} <= {one.name for one in BENCHMARKS}
+    others = {
+        re.sub(r"\s+", "", path.read_text())
+        for package in (calibration, evaluation)
+        for path in Path(package.__file__ or "").parent.glob("*.py")
+    }
+    for one in BENCHMARKS:
+        bodies = re.findall(r"__kernel[^{]*\{.*?\n\}", one.source, re.DOTALL) or [one.source]
+        assert bodies
+        for body in bodies:
+            assert not any(re.sub(r"\s+", "", body) in text for text in others), one.name
+
+
+@pytest.mark.parametrize("one", BENCHMARKS, ids=lambda one: one.name)
+def test_what_is_checked_is_spread_over_all(one: Benchmark) -> None:
+    items = one.checked_items
+    assert items[-1] == one.items - 1
+    assert len(items) <= one.checked
+    assert len(items) == one.items or one.by_item
+
+
+def test_results_are_compared_bit_by_bit_or_within_a_tolerance() -> None:
+    exact = next(one for one in BENCHMARKS if one.name == "histogram")
+    counts = np.arange(256, dtype=np.uint32)
+    assert wrong_in(exact, {1: counts}, {1: counts}) == ""
+    changed = counts.copy()
+    changed[7] += 1
+    assert wrong_in(exact, {1: changed}, {1: counts}) == "1 of 256 results are wrong"
+    close = next(one for one in BENCHMARKS if one.name == "matrix product")
+    product = np.linspace(1, 2, 1 << 20, dtype=np.float32)
+    assert wrong_in(close, {2: product * np.float32(1 + 2e-6)}, {2: product}) == ""
+    product_off = product.copy()
+    product_off[5] += np.float32(0.01)
+    assert "off by 0.005" in wrong_in(close, {2: product_off}, {2: product})
+    product_off[5] = np.nan
+    assert "off by inf" in wrong_in(close, {2: product_off}, {2: product})
+
+
+def test_names_tell_scores_apart() -> None:
+    other = replace(REFERENCE, device=replace(REFERENCE.device, platform="Other"))
+    assert len(set(labels_of([REFERENCE, other, REFERENCE, REFERENCE]))) == 4
+
+
+def test_side_by_side_has_what_all_have() -> None:
+    few = file_of(result("a", Kind.COMPUTE, 1.0))
+    document = scores_report([few, REFERENCE], REFERENCE)
+    tables = {table.key: table for table in document.tables}
+    assert [row[0] for row in tables["times"].rows] == ["a"]
+    assert "2 results not all have are left out" in document.notes[0]
+
+
+def test_compare_puts_scores_beside_each_other(tmp_path: Path, run: Runner) -> None:
+    for name, hostile in (("a", "<script>alert(1)</script>"), ("b", "plain")):
+        found = replace(
+            shipped_reference(), device=replace(shipped_reference().device, name=hostile)
+        )
+        (tmp_path / f"{name}.json").write_text(score_text(found))
+    done = run("compare", "a.json", "b.json", "--html", "page.html", cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    assert "Peak, over all" in done.stdout
+    page = (tmp_path / "page.html").read_text()
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert "http" not in re.sub(r"base64,[A-Za-z0-9+/=]*|http-equiv", "", page)
+    for words, text in (
+        (("a.json",), "two files or more"),
+        (("a.json", str(GOLDEN)), "scores compare with scores"),
+        (("a.json", "none.json"), "cannot be read"),
+        (("a.json", "b.json", "--html", "page.html"), "exists already"),
+    ):
+        done = run("compare", *words, cwd=tmp_path)
+        assert (done.status, text in done.stderr) == (2, True), done.stderr
+
+
+def test_compare_puts_traces_beside_each_other(tmp_path: Path, run: Runner) -> None:
+    data = Path(__file__).parents[1] / "data" / "h200-mixture.cltrace"
+    done = run("compare", GOLDEN, data, GOLDEN, "--html", tmp_path / "page.html")
+    assert done.status == 0, done.stderr
+    assert "times of a single run decide nothing" in done.stdout
+    assert "chain" in (tmp_path / "page.html").read_text()
