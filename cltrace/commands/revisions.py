@@ -2,6 +2,7 @@
 
 import contextlib
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -32,12 +33,26 @@ def other_place(text: str, head: Place) -> Iterator[tuple[Place, str]]:
     with tempfile.TemporaryDirectory(prefix="cltrace-base-") as there:
         checkout = Path(there) / "checkout"
         top = Path(_git(head.directory, "rev-parse", "--show-toplevel"))
-        _git(top, "clone", "--quiet", "--shared", "--no-checkout", str(top), str(checkout))
+        _share(top, checkout)
         _git(checkout, "checkout", "--quiet", "--detach", revision)
         directory = checkout / head.directory.resolve().relative_to(top.resolve())
         if not directory.is_dir():
             raise UsageError(f"{text} has no directory {head.directory.name}")
         yield replace(head, directory=directory), revision
+
+
+def _share(top: Path, checkout: Path) -> None:
+    """A repository with the objects of another one, and nothing checked out. Raises: `UsageError`."""
+    if _git(top, "rev-parse", "--is-shallow-repository") == "false":
+        _git(top, "clone", "--quiet", "--shared", "--no-checkout", str(top), str(checkout))
+        return
+    # A shallow one, as CI has it, is cloned through its references alone, which may lack the revision.
+    checkout.mkdir()
+    _git(checkout, "init", "--quiet")
+    objects = top / _git(top, "rev-parse", "--git-path", "objects")
+    shallow = top / _git(top, "rev-parse", "--git-path", "shallow")
+    (checkout / ".git" / "objects" / "info" / "alternates").write_text(f"{objects.resolve()}\n")
+    shutil.copy(shallow, checkout / ".git" / "shallow")
 
 
 def side_of(place: Place, revision: str = "") -> Side:

@@ -21,8 +21,8 @@ from cltrace.suite.score import BENCHMARKS, PROBES
 
 _RUNS = 10
 _EPILOG = """\
-A run that does not count, then ten that do, each timed by the host from the first
-command to the end of the last; results are held against numpy's, and against C's
+A run that does not count, then ten that do, each timed by the host from the
+first command to the end of the last; results are held against numpy's, and C's
 where there is a compiler. Exit status 4 when a result is wrong.
 """
 

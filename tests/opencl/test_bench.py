@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from cltrace.regress.samples import WHOLE_RUN
 from cltrace.regress.store import read_samples
 from cltrace.regress.work import WorkKey, WorkKind
 from tests.conftest import Runner
@@ -67,6 +69,46 @@ def test_a_change_of_the_source_fails_by_its_transactions(repository: Path, run:
         run("check", "s.json", "--floor", "900%", "--counters", "off", cwd=repository).status == 0
     )
     assert not (repository / ".git" / "index.lock").exists()
+
+
+METER = """\
+#!{python}
+import sys, time
+if "-c" in sys.argv:
+    sys.exit(0)
+print("# channel cpu unit=W scope=cpu period_s=0.01", flush=True)
+while True:
+    print(int(time.time() * 1e6), {watts}, "cpu", flush=True)
+    time.sleep(0.01)
+"""
+
+
+def test_energy_is_compared_where_it_is_measured(
+    repository: Path, run: Runner, tmp_path: Path
+) -> None:
+    long = PROGRAM.replace("range(12)", "range(3000)")
+    (repository / "app.py").write_text(long)
+    meter = tmp_path / "meter"
+    meter.write_text(METER.format(python=sys.executable, watts=40.5))
+    meter.chmod(0o755)
+    words = (
+        "bench",
+        "--pairs",
+        "6",
+        "--max-pairs",
+        "6",
+        "--power",
+        f"exec:{meter}",
+        "-o",
+        "s.json",
+    )
+    done = run(*words, "--aa", "--format", "json", "--", "app.py", cwd=repository)
+    assert done.status == 0, done.stderr
+    (only,) = read_samples(repository / "s.json").rounds
+    for one in (*only.base, *only.head):
+        assert one.energy_j[WHOLE_RUN] > 1.0
+    (row,) = [one for one in json.loads(done.stdout)["energy"] if one["of"] == "the whole run"]
+    assert row["low"] < row["change"] < row["high"]
 
 
 def test_samples_alone_and_power_beside(repository: Path, run: Runner) -> None:

@@ -56,6 +56,20 @@ def test_a_revision_is_a_directory_of_its_own(repository: Path) -> None:
         assert (place.directory / "app.py").read_text() == "new"
 
 
+def test_a_revision_of_a_shallow_repository(repository: Path, tmp_path: Path) -> None:
+    base = git(repository, "rev-parse", "HEAD~1")
+    git(repository, "config", "uploadpack.allowAnySHA1InWant", "true")
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "--quiet", "--depth=1", repository.as_uri(), str(shallow))
+    git(shallow, "fetch", "--quiet", "--depth=1", "origin", base)
+    git(shallow, "status")
+    before = everything(shallow)
+    with other_place(base, Place(("app.py",), shallow / "sub")) as (place, revision):
+        assert (revision, (place.directory / "app.py").read_text()) == (base, "old")
+        assert git(place.directory, "status", "--porcelain") == ""
+    assert everything(shallow) == before
+
+
 def test_a_directory_comes_before_a_revision_of_its_name(repository: Path, tmp_path: Path) -> None:
     head = Place(("app.py",), repository / "sub")
     other = tmp_path / "main"

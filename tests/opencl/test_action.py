@@ -1,0 +1,114 @@
+"""The action for GitHub: its scripts, run as a runner runs them, on a shallow checkout."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.opencl
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import numpy as np
+import pyopencl as cl
+context = cl.Context(cl.get_platforms()[0].get_devices()[:1])
+queue = cl.CommandQueue(context)
+kernel = cl.Program(context, "kernel void add(global float *x) { x[get_global_id(0)] += 1; }").build().add
+x = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096)
+for _ in range(8):
+    kernel(queue, (1024,), None, x)
+queue.finish()
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> tuple[Path, str]:
+    """A shallow checkout of a repository whose last commit launches once more, and the commit before."""
+    origin, there = tmp_path / "origin", tmp_path / "checkout"
+    origin.mkdir()
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+
+    def git(directory: Path, *words: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(directory), *identity, *words],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    git(origin, "init", "-q")
+    git(origin, "config", "uploadpack.allowAnySHA1InWant", "true")
+    for text in (PROGRAM, PROGRAM.replace("range(8)", "range(9)")):
+        (origin / "app.py").write_text(text)
+        git(origin, "add", ".")
+        git(origin, "commit", "-q", "-m", "one")
+    git(tmp_path, "clone", "-q", "--depth=1", origin.as_uri(), str(there))
+    return there, git(origin, "rev-parse", "HEAD~1")
+
+
+def action() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+    return found
+
+
+def run_steps(directory: Path, temporary: Path, given: dict[str, str]) -> tuple[int, str]:
+    """The steps behind the installation, as a runner has them; the last one's status, and outputs."""
+    found = action()
+    values = {name: str(one.get("default", "")) for name, one in found["inputs"].items()} | given
+    outputs = temporary / "outputs"
+    status = 0
+    for step in found["runs"]["steps"][1:]:
+        environment = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "RUNNER_TEMP": str(temporary),
+            "GITHUB_OUTPUT": str(outputs),
+            "GITHUB_STEP_SUMMARY": str(temporary / "summary.md"),
+        }
+        for name, text in step["env"].items():
+            (key,) = re.findall(r"\$\{\{ inputs\.([\w-]+) \}\}", text)
+            environment[name] = values[key]
+        script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        done = subprocess.run(
+            script, cwd=directory, env=environment, capture_output=True, text=True, check=False
+        )
+        status = done.returncode
+        if status:
+            break
+    return status, outputs.read_text() if outputs.exists() else ""
+
+
+def test_it_fails_a_launch_more_and_says_so_in_the_summary(
+    checkout: tuple[Path, str], tmp_path: Path
+) -> None:
+    there, base = checkout
+    given = {
+        "command": "python app.py && echo 'done'", "base": base, "pairs": "6", "max-pairs": "6",
+        "limits": "add=900%\nother*=5%",
+    }  # fmt: skip
+    status, outputs = run_steps(there, tmp_path, given)
+    assert status == 1
+    assert "status=1" in outputs
+    summary = (tmp_path / "summary.md").read_text()
+    assert "1 counter is higher" in summary
+    assert (tmp_path / "cltrace-junit.xml").exists()
+    assert (tmp_path / "cltrace-samples.json").exists()
+
+
+def test_inputs_never_become_script() -> None:
+    for step in action()["runs"]["steps"]:
+        assert "${{" not in step["run"]
+
+
+def test_every_input_is_used_and_told() -> None:
+    found = action()
+    text = (ROOT / "action.yml").read_text()
+    for name, one in found["inputs"].items():
+        assert one["description"]
+        assert f"inputs.{name}" in text
