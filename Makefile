@@ -39,6 +39,7 @@ bench:
 	$(PYTHON) benchmarks/clocks.py
 	$(PYTHON) benchmarks/kernels.py
 	$(PYTHON) benchmarks/predict.py
+	$(PYTHON) benchmarks/verdicts.py live
 
 # A tenth of each, for continuous integration: that they run, and what they say there.
 bench-tenth:
@@ -47,3 +48,4 @@ bench-tenth:
 	$(PYTHON) benchmarks/cluster.py --launches 125000 --rounds 2
 	$(PYTHON) benchmarks/clocks.py --seconds 4
 	$(PYTHON) benchmarks/kernels.py --programs 60
+	$(PYTHON) benchmarks/verdicts.py live --checks 1 --counted 1 --quick

@@ -36,6 +36,7 @@ PROGRAM: Final = Path(__file__).with_name("programs") / "twenty.py"
 DROP: Final = 2
 CHECKS: Final = 200
 USUAL: Final = Budget(8, 32)
+FEW: Final = Budget(6, 6)
 LONG: Final = Budget(8, 64)
 Z: Final = 1.96
 
@@ -61,7 +62,8 @@ def main() -> None:
     live = actions.add_parser("live")
     live.add_argument("--checks", type=int, default=20)
     live.add_argument("--counted", type=int, default=10, help="checks of each change of a counter")
-    live.add_argument("-o", "--output", type=Path, required=True)
+    live.add_argument("--quick", action="store_true", help="six pairs for each check, no more")
+    live.add_argument("-o", "--output", type=Path)
     table = actions.add_parser("table")
     table.add_argument("series", type=Path)
     table.add_argument("live", type=Path, nargs="?")
@@ -70,8 +72,11 @@ def main() -> None:
         case "record":
             write(arguments.output, recorded(arguments.runs))
         case "live":
-            found = live_checks(arguments.checks, arguments.counted)
-            write(arguments.output, {"checks": [asdict(one) for one in found]})
+            usual = FEW if arguments.quick else USUAL
+            found = live_checks(arguments.checks, arguments.counted, usual)
+            print_rows(found)
+            if arguments.output is not None:
+                write(arguments.output, {"checks": [asdict(one) for one in found]})
         case _:
             told(arguments.series, arguments.live)
 
@@ -95,14 +100,13 @@ def recorded(runs: int) -> Mapping[str, object]:
     return {"kernels": names, "ended_s": ended, "median_ns": rows}
 
 
-def live_checks(checks: int, counted: int) -> Sequence[Tried]:
+def live_checks(checks: int, counted: int, usual: Budget) -> Sequence[Tried]:
     """Whole checks of real runs: with no change, with one that counters see, with a slower kernel."""
-    few = Budget(6, 6)
     return [
-        live("live: no change", (), checks, USUAL),
-        live("live: a kernel launched once more", ("--again", "chain_1"), counted, few),
-        live("live: a kernel's transactions doubled", ("--scattered", "walk_2"), counted, few),
-        live("live: +25 % trips, floor 10 %", ("--slower", "mixed_2=1.25"), counted, USUAL),
+        live("live: no change", (), checks, usual),
+        live("live: a kernel launched once more", ("--again", "chain_1"), counted, FEW),
+        live("live: a kernel's transactions doubled", ("--scattered", "walk_2"), counted, FEW),
+        live("live: +25 % trips, floor 10 %", ("--slower", "mixed_2=1.25"), counted, usual),
     ]
 
 
@@ -243,6 +247,11 @@ def told(series_path: Path, live_path: Path | None) -> None:
     print(
         f"spread of a kernel's time from process to process: {spread.min():.0%} to {spread.max():.0%}\n"
     )
+    print_rows(rows)
+
+
+def print_rows(rows: Sequence[Tried]) -> None:
+    """A table in Markdown."""
     print("| checks of 20 kernels | checks | failed | 95 % interval | ambiguous | pairs (median) |")
     print("| --- | --: | --: | --: | --: | --: |")
     for one in rows:

@@ -16,7 +16,7 @@ from cltrace.commands.saying import say
 from cltrace.errors import ExitStatus, OutputError, SampleFileError, UsageError
 from cltrace.profile import write_whole
 from cltrace.regress.baselines import DIRECTORY, Baselines, devices_of
-from cltrace.regress.comparison import Comparison, compared
+from cltrace.regress.comparison import Comparison, compared, pardoned
 from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, Policy, judged
 from cltrace.regress.modelled import through_model
 from cltrace.regress.rounds import parted
@@ -102,6 +102,13 @@ def _add_policy(parser: argparse.ArgumentParser) -> None:
         help="whether more launches, bytes, builds, operations fail (default exact)",
     )
     parser.add_argument(
+        "--allow",
+        metavar="GLOB",
+        action="append",
+        default=[],
+        help="more of such counters is meant: 'launches*', 'operations saxpy*' (repeatable)",
+    )
+    parser.add_argument(
         "--on-ambiguous",
         choices=[one.value for one in OnAmbiguous],
         default=OnAmbiguous.PASS.value,
@@ -147,6 +154,7 @@ def execute(arguments: argparse.Namespace) -> int:
     found = compared(rounds, floors)
     if arguments.counters == "off":
         found = replace(found, counters=(), work=(), unsteady=())
+    found = pardoned(found, arguments.allow)
     policy = Policy(OnAmbiguous(arguments.on_ambiguous), arguments.energy_floor)
     judgement = judged(found, basis, policy)
     document = regression_report(found, basis, judgement, is_all=arguments.all)

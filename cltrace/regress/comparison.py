@@ -1,12 +1,13 @@
 """Runs of head held against runs of base: counters exactly, kernels by what pairs of runs say."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Final, TypeVar
 
 import numpy as np
 
-from cltrace.regress.counters import CounterKey, Difference, differences, steady
+from cltrace.regress.counters import CounterKey, Difference, compared_counters
 from cltrace.regress.floors import Floors
 from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
 from cltrace.regress.statistics import FEWEST_PAIRS, Floats
@@ -105,13 +106,14 @@ def compared(rounds: Sequence[Round], floors: Floors | None = None) -> Compariso
     first, *later = rounds
     if not first.pairs:
         raise ValueError("there is no pair of runs")
-    base, unsteady_base = steady([one.counters for each in rounds for one in each.base])
-    head, unsteady_head = steady([one.counters for each in rounds for one in each.head])
-    unsteady = tuple(sorted({*unsteady_base, *unsteady_head}))
+    counters, unsteady = compared_counters(
+        [one.counters for each in rounds for one in each.base],
+        [one.counters for each in rounds for one in each.head],
+    )
     work, not_counted = _work(rounds)
     sides = [{one for run in side for one in run.devices} for side in (first.base, first.head)]
     return Comparison(
-        counters=tuple(one for one in differences(base, head) if one.key not in unsteady),
+        counters=counters,
         unsteady=unsteady,
         work=work,
         not_counted=not_counted,
@@ -120,6 +122,22 @@ def compared(rounds: Sequence[Round], floors: Floors | None = None) -> Compariso
         other_devices=tuple(sorted(sides[0] ^ sides[1])),
         pairs=first.pairs,
     )
+
+
+def pardoned(found: Comparison, globs: Sequence[str]) -> Comparison:
+    """The same, but more of what fits one of `globs` fails nothing: `launches*`, `operations saxpy*`."""
+
+    def fits(kind: str, subject: object) -> bool:
+        return any(fnmatchcase(f"{kind} {subject}".strip(), glob) for glob in globs)
+
+    counters = tuple(
+        replace(one, pardon="allowed") if fits(one.key.kind, one.key.subject) else one
+        for one in found.counters
+    )
+    work = tuple(
+        replace(one, doubt="allowed") if fits(one.kind, one.key) else one for one in found.work
+    )
+    return replace(found, counters=counters, work=work)
 
 
 def _work(

@@ -1,12 +1,13 @@
 """Counters of a run that have no noise: a launch more or a build in a loop shows on any machine."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from cltrace.trace.reader import Trace
 
+_ALL_LAUNCHES: Final = "SELECT count(*) FROM v_command WHERE kind = 'kernel'"
 _LAUNCHES: Final = """
     SELECT coalesce(c.kernel, ''), coalesce(l.global_size, ''), count(*)
     FROM v_command c LEFT JOIN v_launch l ON l.launch_id = c.launch_id
@@ -21,6 +22,7 @@ _FAILED: Final = "SELECT coalesce(sum(failed), 0) FROM v_api_rollup"
 _ENDED_BADLY: Final = "SELECT count(*) FROM v_command WHERE execution_status < 0"
 _UNTIMED: Final = "SELECT count(*) FROM v_command WHERE duration_ns IS NULL"
 _BLOCKING: Final = "SELECT count(*) FROM v_command WHERE blocking = 1"
+_MANY_RUNS: Final = 6
 _MOVES: Final = {
     "write": "to device", "read": "from device", "copy": "within device", "fill": "filled",
 }  # fmt: skip
@@ -47,6 +49,7 @@ class CounterKey:
 
 
 _PLAIN: Final = {
+    CounterKey(CounterKind.LAUNCHES, ""): _ALL_LAUNCHES,
     CounterKey(CounterKind.BUILDS, ""): _BUILDS,
     CounterKey(CounterKind.FAILURES, "calls"): _FAILED,
     CounterKey(CounterKind.FAILURES, "commands"): _ENDED_BADLY,
@@ -58,16 +61,20 @@ Counters = Mapping[CounterKey, int]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A counter that is another one in `head` than in `base`; what one of them does not have is 0."""
+    """A counter that is another one in `head` than in `base`; what one of them does not have is 0.
+
+    `pardon` says why more of it fails nothing, "" where it does.
+    """
 
     key: CounterKey
     base: int
     head: int
+    pardon: str = ""
 
     @property
     def is_worse(self) -> bool:
-        """Whether there is more of it."""
-        return self.head > self.base
+        """Whether there is more of it, and that counts."""
+        return self.head > self.base and not self.pardon
 
 
 def counters_of(trace: Trace) -> Counters:
@@ -75,23 +82,43 @@ def counters_of(trace: Trace) -> Counters:
     return {key: value for key, value in sorted(_counted(trace)) if value}
 
 
-def differences(base: Counters, head: Counters) -> tuple[Difference, ...]:
-    """The counters that differ, by kind and subject."""
-    both = sorted({*base, *head})
-    pairs = (Difference(key, base.get(key, 0), head.get(key, 0)) for key in both)
-    return tuple(one for one in pairs if one.base != one.head)
+def compared_counters(
+    base: Sequence[Counters], head: Sequence[Counters]
+) -> tuple[tuple[Difference, ...], tuple[CounterKey, ...]]:
+    """The counters that differ between runs of two sides, and those that tell nothing.
 
-
-def steady(runs: list[Counters]) -> tuple[Counters, tuple[CounterKey, ...]]:
-    """The counters that are the same in all runs, and those that are not: these say nothing of a change.
-
-    Raises: `ValueError` without runs.
+    A counter that differs among the runs of a side tells of a change only where all of many runs of head
+    have more than any of base. A kernel that base does not launch fails nothing by itself: another name
+    for a kernel is no regression, and there is a counter of all launches.
     """
+    keys = sorted({key for run in (*base, *head) for key in run})
+    found, unsteady = [], []
+    for key in keys:
+        before, after = ([run.get(key, 0) for run in side] for side in (base, head))
+        one = Difference(key, max(before), min(after), _pardon(key, before))
+        is_steady = len(set(before)) == len(set(after)) == 1
+        if is_steady:
+            found += [one] if one.base != one.head else []
+        elif min(len(before), len(after)) >= _MANY_RUNS and one.head > one.base:
+            found.append(one)
+        else:
+            unsteady.append(key)
+    return tuple(found), tuple(unsteady)
+
+
+def steady(runs: Sequence[Counters]) -> Counters:
+    """The counters that are the same in all runs."""
     first, *others = runs
-    keys = {key for run in runs for key in run}
-    unsteady = {key for key in keys if any(one.get(key, 0) != first.get(key, 0) for one in others)}
-    same = {key: value for key, value in first.items() if key not in unsteady}
-    return same, tuple(sorted(unsteady))
+    return {
+        key: value
+        for key, value in first.items()
+        if all(one.get(key, 0) == value for one in others)
+    }
+
+
+def _pardon(key: CounterKey, before: Sequence[int]) -> str:
+    is_of_kernel = key.kind is CounterKind.LAUNCHES and bool(key.subject)
+    return "new" if is_of_kernel and not any(before) else ""
 
 
 def _counted(trace: Trace) -> Iterator[tuple[CounterKey, int]]:

@@ -33,7 +33,7 @@ class RecordedWork:
         """How often each kernel was launched with each global size."""
         return {
             _key(key): count for key, count in self.sample.counters.items()
-            if key.kind is CounterKind.LAUNCHES
+            if key.kind is CounterKind.LAUNCHES and key.subject
         }  # fmt: skip
 
     @property

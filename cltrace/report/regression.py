@@ -95,7 +95,7 @@ def _counter_table(found: Comparison) -> Table:
             Column("subject", "of"),
             Column("base", "base", Unit.COUNT),
             Column("head", "head", Unit.COUNT),
-            Column("verdict", "verdict"),
+            Column("verdict", "verdict", Unit.PROSE),
         ),
         [_counter_row(one) for one in found.counters],
         why_empty="all are the same",
@@ -103,8 +103,10 @@ def _counter_table(found: Comparison) -> Table:
 
 
 def _counter_row(one: Difference) -> tuple[Value, ...]:
-    verdict = "MORE" if one.is_worse else "LESS"
-    return str(one.key.kind), one.key.subject or None, one.base, one.head, verdict
+    verdict = "MORE" if one.head > one.base else "LESS"
+    if one.head > one.base and one.pardon:
+        verdict = f"{verdict}, {one.pardon}"
+    return str(one.key.kind), one.key.subject or "all", one.base, one.head, verdict
 
 
 def _work_table(found: Comparison) -> Table:

@@ -141,7 +141,7 @@ def _per_launch(work: RunWork | None, key: WorkKey, kind: WorkKind) -> float | N
 
 
 def _counters(labels: Sequence[str], found: Sequence[Compared]) -> Table:
-    sides = [steady([run.counters for run in one.runs])[0] for one in found]
+    sides = [steady([run.counters for run in one.runs]) for one in found]
     keys = sorted({key for side in sides for key in side})
     rows = [
         (str(key.kind), key.subject or None, *(side.get(key, 0) for side in sides)) for key in keys

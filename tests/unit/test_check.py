@@ -58,6 +58,8 @@ def test_counters_fail_unless_they_are_off(tmp_path: Path, run: Runner) -> None:
     more = written(tmp_path / "more.json", round_of(1, {}, launches=11))
     assert run("check", more).status == 1
     assert run("check", more, "--counters", "off").status == 0
+    for glob, status in (("launches*", 0), ("launches heavy*", 0), ("builds", 1), ("launches", 1)):
+        assert run("check", more, "--allow", "builds", "--allow", glob).status == status
     fewer = written(tmp_path / "fewer.json", round_of(1, {}, launches=9))
     assert run("check", fewer).status == 0
 

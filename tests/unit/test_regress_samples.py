@@ -8,8 +8,8 @@ import cltrace
 from cltrace.regress.counters import (
     CounterKey,
     CounterKind,
+    compared_counters,
     counters_of,
-    differences,
     steady,
 )
 from cltrace.regress.runs import DeviceIdentity, KernelKey
@@ -59,20 +59,38 @@ def test_counters_of_a_real_run() -> None:
     assert CounterKey(CounterKind.FAILURES, "calls") not in found
 
 
+BUILDS = CounterKey(CounterKind.BUILDS, "")
+
+
 def test_differences_are_told_both_ways() -> None:
-    builds = CounterKey(CounterKind.BUILDS, "")
     other = CounterKey(CounterKind.LAUNCHES, "other [1]")
-    base, head = {LAUNCHES: 10, builds: 1}, {LAUNCHES: 11, other: 2}
-    found = {one.key: (one.base, one.head, one.is_worse) for one in differences(base, head)}
-    assert found == {LAUNCHES: (10, 11, True), builds: (1, 0, False), other: (0, 2, True)}
-    assert differences(base, base) == ()
+    base, head = {LAUNCHES: 10, BUILDS: 1}, {LAUNCHES: 11, other: 2}
+    differences, unsteady = compared_counters([base], [head])
+    found = {one.key: (one.base, one.head, one.is_worse) for one in differences}
+    # Another name for a kernel is no regression; all launches together have a counter of their own.
+    assert found == {LAUNCHES: (10, 11, True), BUILDS: (1, 0, False), other: (0, 2, False)}
+    assert unsteady == ()
+    assert compared_counters([base], [base]) == ((), ())
 
 
 def test_what_differs_from_run_to_run_says_nothing() -> None:
-    builds = CounterKey(CounterKind.BUILDS, "")
-    same, unsteady = steady([{LAUNCHES: 10, builds: 1}, {LAUNCHES: 10}, {LAUNCHES: 10, builds: 1}])
-    assert same == {LAUNCHES: 10}
-    assert unsteady == (builds,)
+    wavering = [{LAUNCHES: 10, BUILDS: 1}, {LAUNCHES: 10}, {LAUNCHES: 10, BUILDS: 1}]
+    assert steady(wavering) == {LAUNCHES: 10}
+    differences, unsteady = compared_counters(wavering, [{LAUNCHES: 10, BUILDS: 9}])
+    assert differences == ()
+    assert unsteady == (BUILDS,)
+
+
+def test_all_of_many_runs_above_all_others_says_something_all_the_same() -> None:
+    base = [{BUILDS: 10 + n % 3} for n in range(6)]
+    for least, worse in ((13, True), (12, False)):
+        head = [{BUILDS: least + n % 2} for n in range(6)]
+        differences, unsteady = compared_counters(base, head)
+        assert [(one.base, one.head, one.is_worse) for one in differences] == [
+            (12, 13, True)
+        ] * worse
+        assert unsteady == () if worse else (BUILDS,)
+    assert compared_counters(base[:5], [{BUILDS: 99}] * 6)[0] == ()
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
