@@ -1,7 +1,9 @@
 """`cltrace bench`: samples of a command, beside those of another one or of another revision."""
 
 import argparse
-from collections.abc import Sequence
+import contextlib
+import signal
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -88,7 +90,8 @@ def execute(arguments: argparse.Namespace) -> int:
     readers = chosen(arguments)
     head = Place(tuple(arguments.command), Path.cwd())
     sampling = Sampling(arguments.drop, progress, say, readers)
-    base, rounds = _sampled(sampling, head, arguments)
+    with _orderly_ends():
+        base, rounds = _sampled(sampling, head, arguments)
     progress("")
     if output is not None:
         write_samples(_file(arguments.drop, side_of(head), base, rounds), output)
@@ -98,6 +101,21 @@ def execute(arguments: argparse.Namespace) -> int:
         document = regression_report(found, is_all=arguments.all)
         print_document(document, color=arguments.color, form=arguments.format)
     return 0
+
+
+@contextlib.contextmanager
+def _orderly_ends() -> Iterator[None]:
+    """Within it what ends us ends the command too, which is in a session of its own, and cleans up."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -1,8 +1,11 @@
 """`cltrace bench` and `check` on real runs: a revision beside its successor, and what fails."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -143,3 +146,28 @@ def test_what_cannot_be_sampled_says_so(
     assert done.status == status, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_bench_ends_the_command_and_leaves_nothing(
+    number: signal.Signals, repository: Path, tmp_path: Path
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    pid = tmp_path / "pid"
+    script = f"echo $$ > {pid}; exec sleep 60"
+    words = (sys.executable, "-m", "cltrace", "bench", "--vs", "HEAD", "--", "bash", "-c", script)
+    process = subprocess.Popen(
+        words, cwd=repository, env={**os.environ, "TMPDIR": str(scratch)}, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 30
+    while not pid.exists() or not pid.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert b"Traceback" not in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    assert list(scratch.iterdir()) == []
