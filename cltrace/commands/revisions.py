@@ -1,6 +1,7 @@
 """What a command is compared with: another command, another directory, or a revision of this one."""
 
 import contextlib
+import os
 import shlex
 import shutil
 import subprocess
@@ -8,11 +9,22 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from cltrace.commands.child import resolved
 from cltrace.commands.sampling import Place
 from cltrace.errors import RefusedError, UsageError
 from cltrace.regress.store import Side
+
+_QUIETLY: Final = ("--no-optional-locks", "-c", f"core.hooksPath={os.devnull}")
+"""Nothing of the repository is written, and no hook of the user's runs."""
+_LOCAL: Final = frozenset(
+    {
+        "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_SHALLOW_FILE",
+    }
+)  # fmt: skip
+"""Variables that name a repository: within a hook of git's they are of another one than a directory's."""
 
 
 @contextlib.contextmanager
@@ -96,9 +108,10 @@ def _tried(directory: Path, *words: str) -> str | None:
 
 def _git(directory: Path, *words: str) -> str:
     """What git says. Raises: `UsageError` with what it said instead."""
+    environment = {name: one for name, one in os.environ.items() if name not in _LOCAL}
     done = subprocess.run(
-        ["git", "-C", str(directory), *words], capture_output=True, text=True, check=False,
-        errors="replace",
+        ["git", *_QUIETLY, "-C", str(directory), *words], capture_output=True, text=True,
+        check=False, errors="replace", env=environment,
     )  # fmt: skip
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["it failed"]

@@ -70,6 +70,23 @@ def test_a_revision_of_a_shallow_repository(repository: Path, tmp_path: Path) ->
     assert everything(shallow) == before
 
 
+def test_hooks_do_not_run_and_variables_of_git_name_no_other_repository(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "post-checkout").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (hooks / "post-checkout").chmod(0o755)
+    (tmp_path / "config").write_text(f"[core]\n\thooksPath = {hooks}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+    with other_place("HEAD~1", Place(("app.py",), repository / "sub")) as (place, _):
+        assert (place.directory / "app.py").read_text() == "old"
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / "index").exists()
+
+
 def test_a_directory_comes_before_a_revision_of_its_name(repository: Path, tmp_path: Path) -> None:
     head = Place(("app.py",), repository / "sub")
     other = tmp_path / "main"
