@@ -23,6 +23,7 @@
     ├── PowerError               a power reader, a log or an attribution cannot do what is asked
     ├── ProfileError             a device's profile cannot be read, or none is there
     ├── BenchmarkFailedError     a command of which samples were wanted failed, or gave none
+    ├── IncomparableError        samples or traces say nothing of each other: `check` cannot decide
     ├── SampleFileError          a file of samples cannot be read, or is something else
     ├── QueryError               the SQL of `query` is wrong, forbidden or over a limit
     └── TracingError             tracing cannot start in this process
@@ -164,6 +165,12 @@ class BenchmarkFailedError(CltraceError):
     """A command of which samples were wanted failed, or did nothing to make samples of."""
 
     exit_status = ExitStatus.BENCHMARK_FAILED
+
+
+class IncomparableError(CltraceError):
+    """Samples or traces say nothing of each other."""
+
+    exit_status = ExitStatus.UNDECIDED
 
 
 class SampleFileError(CltraceError):

@@ -244,6 +244,14 @@ def write_profile(profile: DeviceProfile, path: Path) -> None:
     write_whole(pretty + "\n", path)
 
 
+def make_directory(path: Path) -> None:
+    """Make the directory that a file is to be in. Raises: `OutputError`."""
+    try:
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+
+
 def write_whole(text: str, path: Path) -> None:
     """Write a file, whole or not at all. Raises: `OutputError`."""
     partial = path.with_name(f".{path.name}.partial")

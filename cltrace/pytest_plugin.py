@@ -10,7 +10,7 @@ It does nothing until a test asks: by the fixture `cltrace`, or by the marker of
 import json
 import shutil
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from cltrace.regress.runs import RunSample
 
 _DIRECTORY: Final = ".cltrace/tests"
+_PROPERTIES: Final = {
+    "cltrace_launches", "cltrace_bytes_to_device", "cltrace_builds", "cltrace_failures",
+}  # fmt: skip
 _MARKER: Final = (
     "cltrace(kernel='*', max_launches=, max_bytes_to_device=, max_builds=, max_failures=, "
     "max_operations=, max_transactions=, max_over_model=): what the OpenCL work of a test may be at most"
@@ -41,30 +44,43 @@ class Recorder:
         self.limits = tuple(limits)
         self.base: RunSample | None = None
         """What an earlier run of the test did, where it is to be compared with."""
+        self.why_not = "another recording is under way"
         self._is_counted = is_counted
-        self._directory: Path | None = None
         self._tracing: Tracing | None = None
         self._work: RecordedWork | None = None
 
     def start(self) -> None:
-        """Begin to record. Raises: `CltraceError`."""
+        """Begin to record; where that cannot be, `why_not` says why."""
         from cltrace.inside import trace  # noqa: PLC0415 - a session that does not ask loads nothing
         from cltrace.intercept import session  # noqa: PLC0415 - as above
 
-        if session.is_recording_here():  # by `cltrace run`, or by the test's own hands
+        if session.is_recording_here():  # `cltrace run` records
             return
-        self._directory = Path(tempfile.mkdtemp(prefix="cltrace-test-"))
-        self._tracing = trace(self._directory / "test.cltrace")
-        self._tracing.__enter__()
+        directory = Path(tempfile.mkdtemp(prefix="cltrace-test-"))
+        tracing = trace(directory / "test.cltrace")
+        try:
+            tracing.__enter__()
+        except (
+            CltraceError
+        ) as error:  # without pyopencl a test launches nothing, and may skip itself
+            shutil.rmtree(directory, ignore_errors=True)
+            self.why_not = str(error)
+            return
+        self._tracing = tracing
 
     def stop(self) -> "RecordedWork | None":
         """End the recording, and what it tells; None where another recording is under way."""
         tracing, self._tracing = self._tracing, None
         if tracing is None:
             return self._work
+        from cltrace.intercept import session  # noqa: PLC0415 - loaded by `start`
+
         try:
             tracing.__exit__(None, None, None)
             self._work = self._read(tracing.path)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test goes on, and tracing has ended
+            session.leave("failed")
+            self.why_not = f"the recording failed: {error}"
         finally:
             shutil.rmtree(tracing.path.parent, ignore_errors=True)
         return self._work
@@ -142,10 +158,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def cltrace(request: pytest.FixtureRequest) -> Recorder:
+def cltrace(request: pytest.FixtureRequest) -> Iterator[Recorder]:
     """Record the OpenCL work of the test: `cltrace.stop()` tells what it was."""
-    recorder: Recorder = request.node.stash[_RECORDER]
-    return recorder
+    found: Recorder | None = request.node.stash.get(_RECORDER, None)
+    if found is None:  # asked for while the test runs: it begins here
+        found = request.node.stash[_RECORDER] = Recorder((), is_counted=False)
+        found.start()
+    yield found
+    found.stop()
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
@@ -175,10 +195,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report = yield
     recorder = item.stash.get(_RECORDER, None)
     kept = item.config.pluginmanager.getplugin("cltrace-kept")
-    if recorder is not None and recorder.work is not None and kept and report.when == "call":
+    work = recorder.work if recorder is not None else None
+    if work is not None and kept and report.when == "call" and report.passed:
         from cltrace.regress.store import run_to_json  # noqa: PLC0415 - imports numpy
 
-        report.cltrace = json.dumps(run_to_json(recorder.work.sample))
+        report.cltrace = json.dumps(run_to_json(work.sample))
     return report
 
 
@@ -273,8 +294,9 @@ def _tell(item: pytest.Item, recorder: Recorder) -> None:
     """End the recording, and put what was counted into the test's report."""
     found = recorder.stop()
     if found is None:
-        item.add_report_section("call", "cltrace", "not recorded: another recording is under way")
+        item.add_report_section("call", "cltrace", f"not recorded: {recorder.why_not}")
         return
+    item.user_properties[:] = [one for one in item.user_properties if one[0] not in _PROPERTIES]
     item.user_properties += [
         ("cltrace_launches", found.launches),
         ("cltrace_bytes_to_device", found.bytes_to_device),

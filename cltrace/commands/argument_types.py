@@ -58,13 +58,13 @@ def period(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """A part, as `10%`, `2.5 %` or `0.1`."""
+    """A part, as `10%`, `2.5 %` or `0.1`. A number from 1 on without its sign is taken for neither."""
     number, is_percent = text.strip(), text.strip().endswith("%")
     try:
         value = float(number.removesuffix("%")) / (100 if is_percent else 1)
     except ValueError:
         value = math.nan
-    if not 0 < value <= 10:
+    if not 0 < value <= 10 or (value >= 1 and not is_percent):
         raise argparse.ArgumentTypeError(f"{text!r} is no share: write 10% or 0.1")
     return value
 

@@ -2,13 +2,14 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.saying import say
-from cltrace.errors import UsageError
-from cltrace.regress.baselines import DIRECTORY, Baseline, Baselines
-from cltrace.regress.store import read_samples
+from cltrace.errors import SampleFileError, UsageError
+from cltrace.regress.baselines import DIRECTORY, Baseline, Baselines, devices_of
+from cltrace.regress.store import SampleFile, read_samples
 from cltrace.report.baselines import baselines_report, samples_report
 
 _ACTIONS = ("save", "list", "show", "rm")
@@ -28,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DIRECTORY,
         help=f"where baselines are (default {DIRECTORY})",
     )
+    parser.add_argument(
+        "--machine",
+        metavar="NAME",
+        default="",
+        help="the beginning of a machine's name, for show and rm",
+    )
     parser.add_argument("-f", "--force", action="store_true", help="save over what has the name")
     add_format_argument(parser)
 
@@ -41,16 +48,16 @@ def execute(arguments: argparse.Namespace) -> int:
         case "list":
             if arguments.name is not None:
                 raise UsageError("baseline list takes no name: show tells of one")
-            document = baselines_report([(one, one.read()) for one in known.all()])
+            document = baselines_report(list(_readable(known)))
             print_document(document, color=arguments.color, form=arguments.format)
         case "show":
-            for one in _named(known, arguments):
-                document = samples_report(one.name, one.read())
-                print_document(document, color=arguments.color, form=arguments.format)
+            one = _named(known, arguments)
+            document = samples_report(one.name, one.read())
+            print_document(document, color=arguments.color, form=arguments.format)
         case _:
-            for one in _named(known, arguments):
-                known.remove(one)
-                sys.stdout.write(f"{one.path}\n")
+            one = _named(known, arguments)
+            known.remove(one)
+            sys.stdout.write(f"{one.path}\n")
     return 0
 
 
@@ -62,12 +69,30 @@ def _save(known: Baselines, arguments: argparse.Namespace) -> None:
     say(f"wrote {path}; next: cltrace check HEAD --baseline {arguments.name}")
 
 
-def _named(known: Baselines, arguments: argparse.Namespace) -> list[Baseline]:
-    """The baselines of a name. Raises: `UsageError` where there is none."""
+def _readable(known: Baselines) -> Iterator[tuple[Baseline, SampleFile]]:
+    """The baselines that can be read; of others it is said why not."""
+    for one in known.all():
+        try:
+            samples = one.read()
+            devices_of(samples)
+        except SampleFileError as error:
+            say(str(error))
+        else:
+            yield one, samples
+
+
+def _named(known: Baselines, arguments: argparse.Namespace) -> Baseline:
+    """The baseline of a name. Raises: `UsageError` where there is none, or several."""
     if arguments.name is None or arguments.file is not None:
         raise UsageError(f"baseline {arguments.action} takes the name of one")
-    found = list(known.named(arguments.name))
+    named = known.named(arguments.name)
+    found = [one for one in named if one.machine.startswith(arguments.machine)]
     if not found:
         names = ", ".join(dict.fromkeys(one.name for one in known.all())) or "none"
         raise UsageError(f"there is no baseline {arguments.name}; there are: {names}")
-    return found
+    if len(found) > 1:
+        machines = ", ".join(one.machine for one in found)
+        raise UsageError(
+            f"{arguments.name} is of several machines, --machine names one: {machines}"
+        )
+    return found[0]

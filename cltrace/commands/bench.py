@@ -17,6 +17,7 @@ from cltrace.commands.run import split_command as split_command
 from cltrace.commands.sampling import Place, Sampling
 from cltrace.commands.saying import progress, say
 from cltrace.errors import UsageError
+from cltrace.profile import make_directory
 from cltrace.regress.comparison import compared
 from cltrace.regress.host import host_facts
 from cltrace.regress.rounds import Budget, taken
@@ -110,7 +111,11 @@ def _orderly_ends() -> Iterator[None]:
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    ours = [
+        number for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN  # as under nohup
+    ]  # fmt: skip
+    before = {number: signal.signal(number, end) for number in ours}
     try:
         yield
     finally:
@@ -126,6 +131,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("say what to run: `cltrace bench -- python app.py`")
     if output is not None and output.is_dir():
         raise UsageError(f"{output} is a directory: name a file")
+    if output is not None:
+        make_directory(output)
     if output is not None and output.exists() and not arguments.force:
         raise UsageError(f"{output} exists already: -f overwrites it, or name another file")
     if arguments.pairs is None:

@@ -2,22 +2,28 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from cltrace.commands.argument_types import share
 from cltrace.commands.deep_sample import sampled
-from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.printing import add_format_argument, print_document, to_nowhere
 from cltrace.commands.regression_flags import add_floor_arguments, floors_of
 from cltrace.commands.saying import say
-from cltrace.errors import ExitStatus, OutputError, SampleFileError, UsageError
+from cltrace.errors import (
+    ExitStatus,
+    IncomparableError,
+    OutputError,
+    SampleFileError,
+    UsageError,
+)
 from cltrace.profile import write_whole
 from cltrace.regress.baselines import DIRECTORY, Baselines, devices_of
 from cltrace.regress.comparison import Comparison, compared, pardoned
-from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, Policy, judged
+from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, judged
 from cltrace.regress.modelled import through_model
 from cltrace.regress.rounds import parted
 from cltrace.regress.runs import Round, RunSample
@@ -115,12 +121,6 @@ def _add_policy(parser: argparse.ArgumentParser) -> None:
         help="what may be slower: pass, or fail with 3 (default pass)",
     )
     parser.add_argument(
-        "--energy-floor",
-        metavar="PERCENT",
-        type=share,
-        help="more energy than this fails, too (default: energy only informs)",
-    )
-    parser.add_argument(
         "--through-model",
         action="store_true",
         help="compare different devices by what the model says of both",
@@ -139,39 +139,56 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Compare, say it, write it, and exit with what it comes to."""
+    """Compare, write it, say it, and exit with what it comes to."""
     head = _measured(arguments.head)
     base = _base(arguments, head)
-    if base is None and (head.samples is None or head.samples.base is None):
+    basis, measured = _rounds(head, base)
+    if not measured or not any(one.pairs for one in measured):
         return _nothing_to_compare(arguments)
-    basis, rounds = _rounds(head, base)
-    floors = floors_of(arguments)
-    notes = []
+    rounds, floors, notes = measured, floors_of(arguments), []
     if arguments.through_model and basis is not Basis.TRACES:
-        rounds, doubts = through_model(rounds)
+        rounds, doubts = through_model(measured)
         floors = replace(floors, doubts=doubts)
-        notes.append(_modelled_note(rounds))
+        notes = list(_modelled_notes(measured, rounds))
     found = compared(rounds, floors)
     if arguments.counters == "off":
         found = replace(found, counters=(), work=(), unsteady=())
-    found = pardoned(found, arguments.allow)
-    policy = Policy(OnAmbiguous(arguments.on_ambiguous), arguments.energy_floor)
-    judgement = judged(found, basis, policy)
+    found = pardoned(found, ["*"] if arguments.through_model else arguments.allow)
+    judgement = _judged(arguments, found, basis)
     document = regression_report(found, basis, judgement, is_all=arguments.all)
     document = replace(document, notes=[*notes, *document.notes])
-    print_document(document, color=arguments.color, form=arguments.format)
-    _write(arguments, found, judgement, document, rounds)
-    return int(_STATUS[judgement.outcome])
+    _write(arguments, found, judgement, document, measured)
+    status = int(_STATUS[judgement.outcome])
+    try:
+        print_document(document, color=arguments.color, form=arguments.format)
+    except BrokenPipeError:  # who has seen enough gets the same status
+        to_nowhere(sys.stdout)
+    return status
+
+
+def _judged(arguments: argparse.Namespace, found: Comparison, basis: Basis) -> Judgement:
+    if arguments.through_model and not found.kernels:
+        return Judgement(Outcome.UNDECIDED, "the model knows no kernel on both devices")
+    return judged(
+        found,
+        basis,
+        OnAmbiguous(arguments.on_ambiguous),
+        has_energy_floor=arguments.energy_floor is not None,
+    )
 
 
 def _measured(path: Path) -> _Measured:
-    """Raises: `SampleFileError`, `TraceError`."""
+    """Raises: `SampleFileError`, `TraceError`, `IncomparableError`."""
     if is_samples(path):
         samples = read_samples(path)
         if not any(one.head for one in samples.rounds):
             raise SampleFileError(f"{path} holds no run")
         return _Measured(path, None, samples)
     with Trace(path) as trace:
+        if trace.meta.get("state") != "complete":
+            raise IncomparableError(
+                f"{path} is not whole: its program did not end by itself, and a part counts for nothing"
+            )
         return _Measured(path, sampled(trace), None)
 
 
@@ -188,9 +205,10 @@ def _base(arguments: argparse.Namespace, head: _Measured) -> _Measured | None:
     devices = head.runs[0].devices if head.samples is None else devices_of(head.samples)
     found = known.of(name, devices)
     others = known.named(name)
-    if found is None and others:  # of another machine: it is told in which way
-        found = others[0]
-        say(f"baseline {name} is of another machine, {found.machine}")
+    if found is None and others:
+        say(f"baseline {name} is of another machine, {others[0].machine}")
+        if arguments.through_model or arguments.missing_baseline == "fail":
+            found = others[0]  # it is told in which way it is another
     return _measured(found.path) if found is not None else None
 
 
@@ -206,25 +224,36 @@ def _nothing_to_compare(arguments: argparse.Namespace) -> int:
 
 
 def _rounds(head: _Measured, base: _Measured | None) -> tuple[Basis, Sequence[Round]]:
+    """What is compared with what; no round where there is nothing. Raises: `IncomparableError`."""
     if base is None:
-        assert head.samples is not None
-        return Basis.TURNS, head.samples.rounds
+        is_paired = head.samples is not None and head.samples.base is not None
+        return Basis.TURNS, head.samples.rounds if head.samples is not None and is_paired else ()
     if head.samples is None or base.samples is None:
-        return Basis.TRACES, (Round(tuple(base.runs[:1]), tuple(head.runs[:1])),)
+        return Basis.TRACES, (Round(tuple(base.runs), tuple(head.runs)),)
+    dropped = head.samples.dropped, base.samples.dropped
+    if dropped[0] != dropped[1]:
+        raise IncomparableError(
+            f"{head.path} was made with --drop {dropped[0]}, {base.path} with --drop {dropped[1]}: "
+            "their times are of other launches; make one anew"
+        )
     return Basis.APART, parted(base.runs, head.runs)
 
 
-def _modelled_note(rounds: Sequence[Round]) -> str:
-    kernels = {key for one in rounds for run in one.head for key in run.kernels}
-    if not kernels:
-        return (
-            "warning: the model knows no kernel on both devices: `cltrace calibrate` makes profiles "
-            "there, then bench once more"
-        )
-    return (
+def _modelled_notes(measured: Sequence[Round], rounds: Sequence[Round]) -> Iterator[str]:
+    """That a model was asked, and what it does not know."""
+    yield (
         "note: base's times are those of its own device by the ratio that the model predicts; floors are "
-        "wider by what the model leaves open"
+        "wider by what the model leaves open; counters of another device fail nothing"
     )
+    before, after = (
+        {key.kernel for one in each for run in (*one.base, *one.head) for key in run.kernels}
+        for each in (measured, rounds)
+    )
+    if before - after:
+        yield (
+            f"warning: not compared, as the model does not know them on both devices: "
+            f"{', '.join(sorted(before - after))}; `cltrace calibrate` makes profiles, then bench anew"
+        )
 
 
 def _write(
@@ -235,7 +264,10 @@ def _write(
     if arguments.json is not None:
         write_whole(to_whole_json(document, judgement, rounds), arguments.json)
     if arguments.junit is not None:
-        write_whole(to_junit(found, judgement), arguments.junit)
+        write_whole(
+            to_junit(found, judgement, has_energy_floor=arguments.energy_floor is not None),
+            arguments.junit,
+        )
     if arguments.gab_json is not None:
         write_whole(to_chart_entries(found, rounds), arguments.gab_json)
     if arguments.markdown is not None:

@@ -7,7 +7,7 @@ from cltrace.regress.floors import FLOOR, Floors
 
 
 def add_floor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `--floor` and `--limit`."""
+    """Declare `--floor`, `--limit` and `--energy-floor`."""
     parser.add_argument(
         "--floor",
         metavar="PERCENT",
@@ -23,8 +23,18 @@ def add_floor_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="another floor for kernels of such names (repeatable; the last that fits decides)",
     )
+    _add_energy(parser)
+
+
+def _add_energy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--energy-floor",
+        metavar="PERCENT",
+        type=share,
+        help="more energy than this fails, too (default: energy only informs)",
+    )
 
 
 def floors_of(arguments: argparse.Namespace) -> Floors:
     """The floors that the flags ask for."""
-    return Floors(arguments.floor, dict(arguments.limit))
+    return Floors(arguments.floor, tuple(arguments.limit), arguments.energy_floor)

@@ -36,6 +36,8 @@ def other_place(text: str, head: Place) -> Iterator[tuple[Place, str]]:
     Anything else is a command. Raises: `UsageError`.
     """
     if text.strip() and Path(text).is_dir():
+        if os.sep not in text and _commit(head.directory, text):
+            raise UsageError(f"{text} is a directory and a revision: write ./{text} or a full name")
         yield replace(head, directory=Path(text).absolute()), ""
         return
     revision = _commit(head.directory, text)

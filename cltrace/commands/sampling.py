@@ -105,6 +105,10 @@ class Sampling:
         power = PowerBeside(begun.parts, self.readers, environment)
         try:
             status = _run_to_end(command, environment, place.directory, output, power.start)
+        except OSError as error:
+            raise BenchmarkFailedError(
+                f"{_named(place)} cannot be run: {error.strerror}"
+            ) from error
         finally:
             said = power.stop(_TAIL_S)
         if status:

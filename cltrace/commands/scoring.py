@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cltrace.measure.whole_runs import HowMany
 
 _PACKAGES: Final = ("numpy", "pyopencl")
-_LIMIT_RUNS: Final = 5
+_LIMIT_RUNS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

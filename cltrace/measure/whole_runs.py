@@ -41,43 +41,65 @@ def whole_runs(
     """
     how_many = how_many if how_many is not None else HowMany()
     hosts = [np.ascontiguousarray(one.contents()) for one in memories]
-    with _prepared(bench, source, hosts, steps) as (buffers, run):
+    sent = {one.buffer for one in steps if isinstance(one, Copy) and not one.to_host}
+    read = {one.buffer for one in steps if isinstance(one, Copy) and one.to_host}
+    # What a run sends is not there before, and what it reads is taken from where it reads it to.
+    resets = [~host.view(np.uint8) if at in sent else host for at, host in enumerate(hosts)]
+    outputs = [at for at, one in enumerate(memories) if one.is_output]
+    with _prepared(bench, source, hosts, steps) as ready:
         times = []
         for _ in range(how_many.discarded + how_many.counted):
-            for memory, host, buffer in zip(memories, hosts, buffers, strict=True):
-                if memory.is_output:
-                    cl.enqueue_copy(bench.queue, buffer, host)
-            bench.queue.finish()
-            times.append(run())
-        after = {}
-        for number, memory in enumerate(memories):
-            if memory.is_output:
-                after[number] = np.empty_like(hosts[number])
-                cl.enqueue_copy(bench.queue, after[number], buffers[number], is_blocking=True)
+            for at in outputs:
+                cl.enqueue_copy(ready.queue, ready.buffers[at], resets[at])
+            ready.queue.finish()
+            times.append(ready.run())
+        after = dict(ready.read)
+        for at in outputs:
+            if at not in read:
+                after[at] = np.empty_like(hosts[at])
+                cl.enqueue_copy(ready.queue, after[at], ready.buffers[at], is_blocking=True)
     return WholeRuns(tuple(times[: how_many.discarded]), tuple(times[how_many.discarded :]), after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """Buffers with what is in them before, and a run, which returns how long it took in s.
+
+    The queue records no times: programs' queues do not. `read` is where runs read buffers to.
+    """
+
+    queue: cl.CommandQueue
+    buffers: list[cl.Buffer]
+    read: Mapping[int, NDArray[np.generic]]
+    run: Callable[[], float]
 
 
 @contextmanager
 def _prepared(
     bench: Bench, source: str, hosts: Sequence[NDArray[np.generic]], steps: Sequence[Step]
-) -> Iterator[tuple[list[cl.Buffer], Callable[[], float]]]:
-    """Buffers with what is in them before, and a run, which returns how long it took in s."""
+) -> Iterator[_Ready]:
     buffers: list[cl.Buffer] = []
+    read: dict[int, NDArray[np.generic]] = {}
     try:
+        queue = cl.CommandQueue(bench.context, bench.device)
         for host in hosts:
             buffers.append(cl.Buffer(bench.context, cl.mem_flags.READ_WRITE, host.nbytes))
-            cl.enqueue_copy(bench.queue, buffers[-1], host, is_blocking=True)
-        scratch = [np.empty_like(host) for host in hosts]
-        actions = [_action(bench, source, one, buffers, hosts, scratch) for one in steps]
+            cl.enqueue_copy(queue, buffers[-1], host, is_blocking=True)
+        actions = [
+            _launches(queue, bench.program(source), one, buffers)
+            if isinstance(one, Launch)
+            else _copy(queue, one, buffers[one.buffer], hosts[one.buffer], read)
+            for one in steps
+        ]
 
         def run() -> float:
             began = perf_counter()
             for action in actions:
                 action()
-            bench.queue.finish()
+            queue.finish()
             return perf_counter() - began
 
-        yield buffers, run
+        yield _Ready(queue, buffers, read, run)
     except cl.Error as error:
         raise WorkloadError(f"it cannot run: {str(error).splitlines()[0]}") from error
     finally:
@@ -85,32 +107,30 @@ def _prepared(
             buffer.release()
 
 
-def _action(
-    bench: Bench, source: str, step: Step, buffers: Sequence[cl.Buffer],
-    hosts: Sequence[NDArray[np.generic]], scratch: Sequence[NDArray[np.generic]],
+def _copy(
+    queue: cl.CommandQueue, step: Copy, buffer: cl.Buffer, host: NDArray[np.generic],
+    read: dict[int, NDArray[np.generic]],
 ) -> Callable[[], None]:  # fmt: skip
-    match step:
-        case Launch():
-            return _launches(bench, source, step, buffers)
-        case Copy(number, to_host):
-            host = scratch[number] if to_host else hosts[number]
-            buffer = buffers[number]
-            ends = (host, buffer) if to_host else (buffer, host)
+    if step.to_host:
+        read[step.buffer] = np.empty_like(host)
 
-            def copy() -> None:
-                cl.enqueue_copy(bench.queue, *ends, is_blocking=True)
+    def copy() -> None:
+        if step.to_host:
+            cl.enqueue_copy(queue, read[step.buffer], buffer, is_blocking=True)
+        else:
+            cl.enqueue_copy(queue, buffer, host, is_blocking=True)
 
-            return copy
+    return copy
 
 
 def _launches(
-    bench: Bench, source: str, step: Launch, buffers: Sequence[cl.Buffer]
+    queue: cl.CommandQueue, program: cl.Program, step: Launch, buffers: Sequence[cl.Buffer]
 ) -> Callable[[], None]:
-    kernel = cl.Kernel(bench.program(source), step.kernel)
+    kernel = cl.Kernel(program, step.kernel)
     kernel.set_args(*(buffers[one] for one in step.buffers), *step.scalars)
 
     def launch() -> None:
         for _ in range(step.times):
-            cl.enqueue_nd_range_kernel(bench.queue, kernel, step.global_size, step.local_size)
+            cl.enqueue_nd_range_kernel(queue, kernel, step.global_size, step.local_size)
 
     return launch

@@ -7,7 +7,13 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from cltrace.regress.counters import CounterKey, Difference, compared_counters
+from cltrace.regress.counters import (
+    ALL_LAUNCHES,
+    CounterKey,
+    CounterKind,
+    Difference,
+    compared_counters,
+)
 from cltrace.regress.floors import Floors
 from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
 from cltrace.regress.statistics import FEWEST_PAIRS, Floats
@@ -17,6 +23,8 @@ from cltrace.regress.work import WorkDifference, WorkKey, steady_work, work_diff
 K = TypeVar("K", KernelKey, WorkKey)
 _SHARE: Final = 0.01
 """Kernels with less of the time of all are listed, and fail nothing."""
+ALL_KERNELS: Final = KernelKey("", "", "")
+"""The key of the time of all kernels of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +59,15 @@ class KernelComparison:
 
 @dataclass(frozen=True, slots=True)
 class EnergyComparison:
-    """The energy of a run, or of a launch of a kernel: medians over runs in J, and what pairs say."""
+    """The energy of a run, or of a launch of a kernel: medians over runs in J, and what pairs say.
+
+    `is_confirmed` says that a second round of pairs was there to contradict.
+    """
 
     base_j: float
     head_j: float
     finding: Finding
+    is_confirmed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,11 @@ class Comparison:
     def is_worse(self) -> bool:
         """Whether there is more of what has no noise, or a kernel is slower beyond doubt."""
         return self.has_more or self.is_slower
+
+    @property
+    def draws_more(self) -> tuple[EnergyComparison, ...]:
+        """What draws more energy in the first round of pairs, and was not contradicted."""
+        return tuple(one for one in self.energy.values() if one.finding.verdict is Verdict.SLOW)
 
     @property
     def is_open(self) -> bool:
@@ -130,14 +147,25 @@ def pardoned(found: Comparison, globs: Sequence[str]) -> Comparison:
     def fits(kind: str, subject: object) -> bool:
         return any(fnmatchcase(f"{kind} {subject}".strip(), glob) for glob in globs)
 
-    counters = tuple(
+    counters = [
         replace(one, pardon="allowed") if fits(one.key.kind, one.key.subject) else one
         for one in found.counters
+    ]
+    meant = sum(
+        one.head - one.base
+        for one in counters
+        if one.pardon == "allowed" and one.key.kind is CounterKind.LAUNCHES and one.key.subject
     )
+    counters = [
+        replace(one, pardon="allowed")
+        if one.key == ALL_LAUNCHES and one.head - meant <= one.base
+        else one
+        for one in counters
+    ]
     work = tuple(
         replace(one, doubt="allowed") if fits(one.kind, one.key) else one for one in found.work
     )
-    return replace(found, counters=counters, work=work)
+    return replace(found, counters=tuple(counters), work=work)
 
 
 def _work(
@@ -158,28 +186,45 @@ def _work(
 def _kernels(
     first: Round, later: Sequence[Round], floors: Floors
 ) -> dict[KernelKey, KernelComparison]:
-    """What is known of each kernel that any run has."""
+    """What is known of each kernel that any run has; where sides have others, of all together, too."""
     shares = _shares([*first.base, *first.head])
-    found = _confirmed(first, later, _times, floors, lambda key: shares.get(key, 0.0) >= _SHARE)
-    return {
+    found = _tested(first, later, _times, floors.of, lambda key: shares.get(key, 1.0) >= _SHARE)
+    compared = {
         key: KernelComparison(
             _median(first.base, _times, key),
             _median(first.head, _times, key),
-            found.get(key),
+            found[key].finding if key in found else None,
             share >= _SHARE,
-            bool(later),
+            key in found and found[key].is_confirmed,
         )
         for key, share in shares.items()
     }
+    lacking = [one for one in compared.values() if None in {one.base_ns, one.head_ns}]
+    if any(one.is_gated for one in lacking):
+        compared.update(_all_kernels(first, later, floors))
+    return compared
+
+
+def _all_kernels(
+    first: Round, later: Sequence[Round], floors: Floors
+) -> Iterator[tuple[KernelKey, KernelComparison]]:
+    """The time of all kernels of a run: what tells where a kernel has another name or size."""
+    for key, one in _tested(first, later, _total, floors.of, lambda _: True).items():
+        base, head = _median(first.base, _total, key), _median(first.head, _total, key)
+        yield (
+            key,
+            KernelComparison(base, head, one.finding, is_gated=True, is_confirmed=one.is_confirmed),
+        )
 
 
 def _energies(
     first: Round, later: Sequence[Round], floors: Floors
 ) -> Iterator[tuple[WorkKey, EnergyComparison]]:
-    for key, one in _confirmed(first, later, _joules, floors, lambda _: True).items():
+    floor = floors.usual if floors.energy is None else floors.energy
+    for key, one in _tested(first, later, _joules, lambda _: floor, lambda _: True).items():
         base, head = _median(first.base, _joules, key), _median(first.head, _joules, key)
         if base is not None and head is not None:
-            yield key, EnergyComparison(base, head, one)
+            yield key, EnergyComparison(base, head, one.finding, one.is_confirmed)
 
 
 def _times(run: RunSample) -> Mapping[KernelKey, float]:
@@ -190,43 +235,56 @@ def _joules(run: RunSample) -> Mapping[WorkKey, float]:
     return run.energy_j
 
 
+def _total(run: RunSample) -> Mapping[KernelKey, float]:
+    whole = sum(one.total_ns for one in run.kernels.values())
+    return {ALL_KERNELS: whole} if whole else {}
+
+
 Measure = Callable[[RunSample], Mapping[K, float]]
 
 
-def _confirmed(
-    first: Round, later: Sequence[Round], measure: Measure[K], floors: Floors,
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """What pairs of the first round say, and whether those of a second were asked, too."""
+
+    finding: Finding
+    is_confirmed: bool
+
+
+def _tested(
+    first: Round, later: Sequence[Round], measure: Measure[K], floor_of: Callable[[str], float],
     is_gated: Callable[[K], bool],
-) -> dict[K, Finding]:  # fmt: skip
-    found = _verdicts(first, measure, floors, is_gated)
-    if not later:
-        return found
-    second = _verdicts(later[0], measure, floors, is_gated)
+) -> dict[K, _Tested]:  # fmt: skip
+    found = _verdicts(first, measure, floor_of, is_gated)
+    second = _verdicts(later[0], measure, floor_of, is_gated) if later else {}
     return {
-        key: confirmed(one, second[key]) if key in second else one for key, one in found.items()
+        key: _Tested(confirmed(one, second[key]) if key in second else one, key in second)
+        for key, one in found.items()
     }
 
 
 def _verdicts(
-    one: Round, measure: Measure[K], floors: Floors, is_gated: Callable[[K], bool]
-) -> dict[K, Finding]:
-    """Verdicts of what all runs of a round have."""
-    if one.pairs < FEWEST_PAIRS:
-        return {}
-    bases = [measure(run) for run in one.base[: one.pairs]]
-    heads = [measure(run) for run in one.head[: one.pairs]]
-    common = sorted(set(bases[0]).intersection(*bases[1:], *heads))
+    one: Round, measure: Measure[K], floor_of: Callable[[str], float],
+    is_gated: Callable[[K], bool],
+) -> dict[K, Finding]:  # fmt: skip
+    """Verdicts of what enough pairs of a round have."""
+    pairs = [(measure(base), measure(head)) for base, head in zip(one.base, one.head, strict=False)]
+    keys = sorted({key for before, after in pairs for key in before if key in after})
+    ratios = {key: _log_ratios(pairs, key) for key in keys}
     # What fails nothing is not tested with what does: every test makes the others weaker.
     found: dict[K, Finding] = {}
     for side in (True, False):
-        ratios = {key: _log_ratios(bases, heads, key) for key in common if is_gated(key) is side}
-        found.update(findings(ratios, {key: floors.of(key.kernel) for key in ratios}))
+        mine = {
+            key: d for key, d in ratios.items() if len(d) >= FEWEST_PAIRS and is_gated(key) is side
+        }
+        found.update(findings(mine, {key: floor_of(key.kernel) for key in mine}))
     return found
 
 
-def _log_ratios(
-    bases: Sequence[Mapping[K, float]], heads: Sequence[Mapping[K, float]], key: K
-) -> Floats:
-    base, head = (np.array([one[key] for one in side]) for side in (bases, heads))
+def _log_ratios(pairs: Sequence[tuple[Mapping[K, float], Mapping[K, float]]], key: K) -> Floats:
+    """The log ratios of the pairs that have the key on both sides."""
+    both = [(before[key], after[key]) for before, after in pairs if key in before and key in after]
+    base, head = np.array(both).T
     ratios: Floats = np.log(head / base)
     return ratios
 

@@ -1,5 +1,6 @@
 """Counters of a run that have no noise: a launch more or a build in a loop shows on any machine."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +8,7 @@ from typing import Final
 
 from cltrace.trace.reader import Trace
 
-_ALL_LAUNCHES: Final = "SELECT count(*) FROM v_command WHERE kind = 'kernel'"
+_ALL: Final = "SELECT count(*) FROM v_command WHERE kind = 'kernel'"
 _LAUNCHES: Final = """
     SELECT coalesce(c.kernel, ''), coalesce(l.global_size, ''), count(*)
     FROM v_command c LEFT JOIN v_launch l ON l.launch_id = c.launch_id
@@ -48,8 +49,10 @@ class CounterKey:
     subject: str
 
 
+ALL_LAUNCHES: Final = CounterKey(CounterKind.LAUNCHES, "")
+"""The counter of the launches of all kernels."""
 _PLAIN: Final = {
-    CounterKey(CounterKind.LAUNCHES, ""): _ALL_LAUNCHES,
+    ALL_LAUNCHES: _ALL,
     CounterKey(CounterKind.BUILDS, ""): _BUILDS,
     CounterKey(CounterKind.FAILURES, "calls"): _FAILED,
     CounterKey(CounterKind.FAILURES, "commands"): _ENDED_BADLY,
@@ -87,22 +90,18 @@ def compared_counters(
 ) -> tuple[tuple[Difference, ...], tuple[CounterKey, ...]]:
     """The counters that differ between runs of two sides, and those that tell nothing.
 
-    A counter that differs among the runs of a side tells of a change only where all of many runs of head
-    have more than any of base. A kernel that base does not launch fails nothing by itself: another name
-    for a kernel is no regression, and there is a counter of all launches.
+    A counter that wavers among the runs of a side tells nothing; one run of many that is not like the
+    others, as the first with a cold cache, is passed over. A kernel that base does not launch fails
+    nothing by itself: another name is no regression, and there is a counter of all launches.
     """
     keys = sorted({key for run in (*base, *head) for key in run})
     found, unsteady = [], []
     for key in keys:
-        before, after = ([run.get(key, 0) for run in side] for side in (base, head))
-        one = Difference(key, max(before), min(after), _pardon(key, before))
-        is_steady = len(set(before)) == len(set(after)) == 1
-        if is_steady:
-            found += [one] if one.base != one.head else []
-        elif min(len(before), len(after)) >= _MANY_RUNS and one.head > one.base:
-            found.append(one)
-        else:
+        before, after = (_usual([run.get(key, 0) for run in side]) for side in (base, head))
+        if before is None or after is None:
             unsteady.append(key)
+        elif before != after:
+            found.append(Difference(key, before, after, _pardon(key, before)))
     return tuple(found), tuple(unsteady)
 
 
@@ -116,9 +115,16 @@ def steady(runs: Sequence[Counters]) -> Counters:
     }
 
 
-def _pardon(key: CounterKey, before: Sequence[int]) -> str:
+def _usual(values: Sequence[int]) -> int | None:
+    """The value of all runs, or of all but one of many; None where there is none."""
+    ((value, count),) = Counter(values).most_common(1)
+    others = len(values) - count
+    return value if others == 0 or (others == 1 and len(values) >= _MANY_RUNS) else None
+
+
+def _pardon(key: CounterKey, before: int) -> str:
     is_of_kernel = key.kind is CounterKind.LAUNCHES and bool(key.subject)
-    return "new" if is_of_kernel and not any(before) else ""
+    return "new" if is_of_kernel and not before else ""
 
 
 def _counted(trace: Trace) -> Iterator[tuple[CounterKey, int]]:

@@ -1,6 +1,6 @@
 """The smallest changes that matter: one for all kernels, and others for some of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
@@ -13,14 +13,16 @@ class Floors:
     """`usual` for kernels that no pattern of `limits` fits; the last that fits decides.
 
     `doubts` are factors from 1 on, by kernel, of what is not known for certain: they come on top.
+    `energy` is that of joules, None where they only inform.
     """
 
     usual: float = FLOOR
-    limits: Mapping[str, float] = field(default_factory=dict)
+    limits: Sequence[tuple[str, float]] = ()
+    energy: float | None = None
     doubts: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, kernel: str) -> float:
         """The smallest relative change of a kernel that matters."""
-        fitting = [limit for glob, limit in self.limits.items() if fnmatchcase(kernel, glob)]
+        fitting = [limit for glob, limit in self.limits if fnmatchcase(kernel, glob)]
         floor = fitting[-1] if fitting else self.usual
         return (1 + floor) * self.doubts.get(kernel, 1.0) - 1

@@ -34,14 +34,6 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What is asked of a comparison. `energy_floor` is None where energy only informs."""
-
-    on_ambiguous: OnAmbiguous = OnAmbiguous.PASS
-    energy_floor: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Judgement:
     """An outcome, and why it is not `PASSED`."""
 
@@ -49,31 +41,30 @@ class Judgement:
     why: str
 
 
-def judged(found: Comparison, basis: Basis, policy: Policy | None = None) -> Judgement:
-    """What a comparison comes to."""
-    policy = policy if policy is not None else Policy()
-    regression = _regression(found, basis, policy)
-    if regression:
-        return Judgement(Outcome.REGRESSION, regression)
-    undecided = _undecided(found, policy) if basis is not Basis.TRACES else ""
+def judged(
+    found: Comparison, basis: Basis, on_ambiguous: OnAmbiguous = OnAmbiguous.PASS, *,
+    has_energy_floor: bool = False,
+) -> Judgement:  # fmt: skip
+    """What a comparison comes to. With a floor for energy more of it counts."""
+    if found.other_devices:
+        return Judgement(Outcome.UNDECIDED, "base and head ran on different devices or drivers")
+    draws_more = found.draws_more if has_energy_floor else ()
+    if found.has_more:
+        return Judgement(Outcome.REGRESSION, "there is more of what has no noise")
+    if basis is Basis.TRACES:
+        return Judgement(Outcome.PASSED, "")
+    if found.is_slower:
+        return Judgement(Outcome.REGRESSION, "a kernel is slower, and was again in a second round")
+    if any(one.is_confirmed for one in draws_more):
+        return Judgement(Outcome.REGRESSION, "more energy is drawn, and was in a second round")
+    undecided = _undecided(found, on_ambiguous)
+    if draws_more and not undecided:
+        undecided = "more energy is drawn, and there is no second round to confirm it"
     return Judgement(Outcome.UNDECIDED if undecided else Outcome.PASSED, undecided)
 
 
-def _regression(found: Comparison, basis: Basis, policy: Policy) -> str:
-    """What is worse beyond doubt; "" where nothing is."""
-    if found.has_more:
-        return "there is more of what has no noise"
-    if basis is Basis.TRACES or found.other_devices:
-        return ""
-    if found.is_slower:
-        return "a kernel is slower, and was again in a second round"
-    return "more energy is drawn" if _draws_more(found, policy) else ""
-
-
-def _undecided(found: Comparison, policy: Policy) -> str:
+def _undecided(found: Comparison, on_ambiguous: OnAmbiguous) -> str:
     """Why nothing can be said of times; "" where it can."""
-    if found.other_devices:
-        return "base and head ran on different devices or drivers"
     if found.pairs < FEWEST_PAIRS:
         return f"{found.pairs} runs of each side are too few: {FEWEST_PAIRS} at least"
     slow = [
@@ -82,15 +73,6 @@ def _undecided(found: Comparison, policy: Policy) -> str:
     ]  # fmt: skip
     if slow:  # a confirmed one was told before
         return "a kernel is slower, and there is no second round to confirm it"
-    if found.is_open and policy.on_ambiguous is OnAmbiguous.FAIL:
+    if found.is_open and on_ambiguous is OnAmbiguous.FAIL:
         return "a kernel may be slower: more pairs would tell"
     return ""
-
-
-def _draws_more(found: Comparison, policy: Policy) -> bool:
-    if policy.energy_floor is None:
-        return False
-    return any(
-        one.finding.verdict is Verdict.SLOW and one.finding.ratio > 1 + policy.energy_floor
-        for one in found.energy.values()
-    )

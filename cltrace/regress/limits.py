@@ -59,6 +59,8 @@ def exceeded(limits: Limits, found: RecordedWork) -> Iterator[str]:
     ):
         if most is not None and value > most:
             yield f"{value:,} {what}, at most {most:,} are allowed"
+    if limits.is_of_kernels and limits.kernel != "*" and not launches:
+        yield f"no kernel is called {limits.kernel}: its limits hold nothing"
     yield from _too_much(found, limits, WorkKind.OPERATIONS, limits.max_operations)
     yield from _too_much(found, limits, WorkKind.TRANSACTIONS, limits.max_transactions)
     if limits.max_over_model is not None:
@@ -89,6 +91,10 @@ def _too_much(
 
 
 def _too_slow(found: RecordedWork, kernel: str, most: float) -> Iterator[str]:
+    timed = {key.kernel for key in found.sample.kernels}
+    for name in found.kernels:
+        if fnmatchcase(name, kernel) and name not in timed:
+            yield f"how long {name} takes is not known: its queue was made without profiling"
     for key, time in found.sample.kernels.items():
         if not fnmatchcase(key.kernel, kernel):
             continue

@@ -32,7 +32,9 @@ def taken(
             break
         more = take(min(first.pairs, budget.most_pairs - first.pairs))
         first = Round(first.base + more.base, first.head + more.head)
-    if Verdict.SLOW not in _gated(compared([first], floors)):
+    found = compared([first], floors)
+    has_energy = floors is not None and floors.energy is not None
+    if Verdict.SLOW not in _gated(found) and not (has_energy and found.draws_more):
         return (first,)
     return first, take(first.pairs)
 

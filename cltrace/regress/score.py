@@ -134,25 +134,31 @@ def harmonic(found: Iterable[Ratio | None]) -> Ratio | None:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The scores of a device: over all, and of each class; None where a result is wrong."""
+    """The scores of a device: over all, and of each class; None where a result is wrong or missing."""
 
     overall: Ratio | None
     kinds: Mapping[Kind, Ratio | None]
     failed: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
 def score(own: ScoreFile, reference: ScoreFile) -> Score:
-    """Scores by a reference. Of benchmarks that only one of both has, nothing is told."""
+    """Scores by a reference: of a class, and over all, where each of its benchmarks was run."""
     found = ratios(own, reference)
-    mine = [one for one in own.results if one.name in found]
+    names = {
+        kind: [one.name for one in reference.results if one.kind is kind]
+        for kind in dict.fromkeys(one.kind for one in reference.results)
+    }
     kinds = {
-        kind: harmonic(found[one.name] for one in mine if one.kind is kind)
-        for kind in dict.fromkeys(one.kind for one in mine)
+        kind: harmonic(found.get(name) for name in mine)
+        for kind, mine in names.items()
+        if any(name in found for name in mine)
     }
     failed = tuple(one.name for one in own.results if not one.is_right)
+    missing = tuple(one.name for one in reference.results if one.name not in found)
     # What failed and is not in the reference fails the whole, too: no score hides a wrong result.
-    overall = None if failed else harmonic(found.values())
-    return Score(overall, kinds, failed)
+    overall = None if failed or missing else harmonic(found.values())
+    return Score(overall, kinds, failed, missing)
 
 
 def speed_ups(one: BenchmarkResult) -> tuple[float | None, float | None]:

@@ -91,11 +91,10 @@ def holm(p: Sequence[float]) -> list[float]:
 
 def _lowest_rank(n: int, tail: float) -> int:
     """The largest rank of which the probability of a signed-rank sum below it is at most `tail`."""
-    counts = np.ones(1)
+    shares = np.ones(1)
     for value in range(1, n + 1):
-        longer = np.zeros(len(counts) + value)
-        longer[: len(counts)] += counts
-        longer[value:] += counts
-        counts = longer
-    below = np.cumsum(counts) / 2.0**n
-    return int((below <= tail).sum())
+        longer = np.zeros(len(shares) + value)
+        longer[: len(shares)] += shares / 2
+        longer[value:] += shares / 2
+        shares = longer
+    return int((np.cumsum(shares) <= tail).sum())

@@ -22,7 +22,9 @@ from cltrace.regress.runs import (
 )
 from cltrace.regress.work import Amount, KernelWork, RunWork, WorkKey, WorkKind
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
+_MOST_COUNT: Final = 1 << 62
+_LEAST_NS: Final = 1e-3
 _MARK: Final = "cltrace_samples"
 _MOST_BYTES: Final = 256 << 20
 _MOST_NS: Final = 1e18
@@ -203,7 +205,8 @@ def _work(stored: Mapping[str, Any]) -> RunWork:
     kernels = {
         _work_key(one): KernelWork(
             _count(one["launches"]),
-            {
+            dict.fromkeys(WorkKind, Amount(0.0, 0.0))
+            | {
                 WorkKind(kind): Amount(_amount(total), _amount(error), _text(doubt))
                 for kind, (total, error, doubt) in one["amounts"].items()
             },
@@ -217,12 +220,13 @@ def _work(stored: Mapping[str, Any]) -> RunWork:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
+    value.encode()  # half of a surrogate pair is none
     return value
 
 
 def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{value!r} is no count")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST_COUNT:
+        raise ValueError("a count is no such number")
     return value
 
 
@@ -233,6 +237,6 @@ def _amount(value: object) -> float:
 
 
 def _ns(value: object) -> float:
-    if not isinstance(value, (int, float)) or not 0 < value < _MOST_NS:
+    if not isinstance(value, (int, float)) or not _LEAST_NS <= value < _MOST_NS:
         raise ValueError(f"{value!r} is no time")
     return float(value)

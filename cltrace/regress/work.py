@@ -15,6 +15,7 @@ from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.records import AccessSite
 from cltrace.kernels.traced import TracedCounts, TracedLaunch, traced_launches
 from cltrace.trace.reader import Trace
+from cltrace.version import __version__
 
 _MOST_CONFIGURATIONS: Final = 512
 """So many configurations of launches are counted at most, those launched most often first."""
@@ -95,7 +96,7 @@ class WorkDifference:
 def work_of(trace: Trace) -> RunWork | None:
     """What the launches of a trace had to do; None without a compiler. Raises: `TraceError`."""
     try:
-        compiler = f"clang {find_clang().version}"
+        compiler = f"clang {find_clang().version}, cltrace {__version__}"
     except KernelError:
         return None
     counting = TracedCounts(Machine(), Compiler())
@@ -207,8 +208,15 @@ def _differences(
         why = doubt or one.doubt or other.doubt
         if not why and apart <= error:
             why = "within what sampling work-groups leaves open"
+        if not why and other.total > one.total and not _has_more_in_all(base, head, kind):
+            why = "a run has no more of it in all"
         found.append(WorkDifference(key, kind, one.total, other.total, why))
     return found
+
+
+def _has_more_in_all(base: KernelWork, head: KernelWork, kind: WorkKind) -> bool:
+    """Whether a run of head does more of it, all launches together."""
+    return head.amounts[kind].total > base.amounts[kind].total * (1 + _ROUNDING)
 
 
 def _is_same(one: KernelWork, other: KernelWork | None) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cltrace.regress.comparison import Comparison, KernelComparison
+from cltrace.regress.comparison import ALL_KERNELS, Comparison, KernelComparison
 from cltrace.regress.counters import Difference
 from cltrace.regress.gate import Basis, Judgement
 from cltrace.regress.rounds import resolution
@@ -27,7 +27,7 @@ def regression_report(
 
     `judgement` is what a check comes to, None where nothing was asked.
     """
-    is_timed = basis is not Basis.TRACES
+    is_timed = basis is not Basis.TRACES and not found.other_devices
     facts = [Fact("verdict", "verdict", sentence(found, basis))]
     if judgement is not None:
         facts.append(Fact("outcome", "outcome", _outcome(judgement), judgement.outcome.value))
@@ -60,6 +60,8 @@ def sentence(found: Comparison, basis: Basis = Basis.TURNS) -> str:
     parts = list(_counted_parts(found))
     if basis is Basis.TRACES:
         return "; ".join(parts) or "no counter changed"
+    if found.other_devices:
+        return "; ".join([*(parts or ["no counter changed"]), "times do not compare"])
     slow = [(key, one) for key, one in found.kernels.items() if one.is_slower]
     fast = [one for one in found.kernels.values() if _verdict(one) is Verdict.FAST]
     unclear = [one for one in found.kernels.values() if one.is_open]
@@ -68,12 +70,17 @@ def sentence(found: Comparison, basis: Basis = Basis.TURNS) -> str:
         others = " and others" if len(slow) > 1 else ""
         parts.append(
             f"{len(slow)} of {counted(len(found.kernels), 'kernel', 'kernels')} slower: "
-            f"{worst.kernel} {_change(one) or 0.0:+.1%}{others}"
+            f"{_kernel_name(worst, 1)} {_change(one) or 0.0:+.1%}{others}"
         )
     if fast:
         parts.append(f"{counted(len(fast), 'kernel is', 'kernels are')} faster")
     if unclear:
         parts.append(f"{counted(len(unclear), 'kernel is', 'kernels are')} not decided")
+    if found.draws_more:
+        parts.append(f"{counted(len(found.draws_more), 'energy is', 'energies are')} higher")
+    lacking = [one for one in found.kernels.values() if None in {one.base_ns, one.head_ns}]
+    if lacking:
+        parts.append(f"{counted(len(lacking), 'kernel is', 'kernels are')} of one side alone")
     return "; ".join(parts) or "nothing changed"
 
 
@@ -84,6 +91,9 @@ def _counted_parts(found: Comparison) -> Iterator[str]:
         yield f"{counted(len(worse), 'counter is', 'counters are')} higher"
     if more:
         yield f"{counted(len(more), 'kernel has', 'kernels have')} more to do"
+    less = [one for one in found.counters if one.head < one.base]
+    if less:
+        yield f"{counted(len(less), 'counter is', 'counters are')} lower"
 
 
 def _counter_table(found: Comparison) -> Table:
@@ -164,7 +174,15 @@ def _energy_table(found: Comparison) -> Table:
     )
 
 
+def _kernel_name(key: KernelKey, devices: int) -> str:
+    """A kernel, with its device where there are several."""
+    if key == ALL_KERNELS:
+        return "all kernels of a run"
+    return f"{key.kernel} on {key.device}" if devices > 1 else key.kernel
+
+
 def _kernel_table(shown: Mapping[KernelKey, KernelComparison], same: int) -> Table:
+    devices = len({key.device for key in shown if key != ALL_KERNELS})
     return Table(
         "kernels",
         "Time of kernels",
@@ -180,20 +198,21 @@ def _kernel_table(shown: Mapping[KernelKey, KernelComparison], same: int) -> Tab
             Column("verdict", "verdict", Unit.PROSE, 99),
             Column("more_pairs", "pairs to decide", Unit.COUNT, 70),
         ),
-        [_kernel_row(key, one) for key, one in shown.items()],
+        [_kernel_row(key, one, devices) for key, one in shown.items()],
         note=f"{counted(same, 'other is', 'others are')} the same" if same else "",
         why_empty="all are the same",
     )
 
 
-def _kernel_row(key: KernelKey, one: KernelComparison) -> tuple[Value, ...]:
+def _kernel_row(key: KernelKey, one: KernelComparison, devices: int) -> tuple[Value, ...]:
     found = one.finding
     size = size_text(key.global_size)
+    name = _kernel_name(key, devices)
     if found is None:
         nothing = (None,) * 4
-        return (key.kernel, size, one.base_ns, one.head_ns, *nothing, _lacking(one), None)
+        return (name, size, one.base_ns, one.head_ns, *nothing, _lacking(one), None)
     return (
-        key.kernel,
+        name,
         size,
         one.base_ns,
         one.head_ns,

@@ -33,12 +33,16 @@ def to_whole_json(document: Document, judgement: Judgement, rounds: Sequence[Rou
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
 
-def to_junit(found: Comparison, judgement: Judgement) -> str:
+def to_junit(found: Comparison, judgement: Judgement, *, has_energy_floor: bool = False) -> str:
     """A test case for each kernel and each counter that changed; the judgement is one, too.
 
     A regression is a failure, what is not decided is skipped with the reason.
     """
-    cases = [_judged_case(judgement), *_counter_cases(found), *_kernel_cases(found)]
+    cases = [
+        _judged_case(judgement),
+        *_counter_cases(found, has_energy_floor=has_energy_floor),
+        *_kernel_cases(found),
+    ]
     suite = ET.Element(
         "testsuite",
         name="cltrace check",
@@ -76,7 +80,7 @@ def _judged_case(judgement: Judgement) -> ET.Element:
     return case
 
 
-def _counter_cases(found: Comparison) -> Iterator[ET.Element]:
+def _counter_cases(found: Comparison, *, has_energy_floor: bool) -> Iterator[ET.Element]:
     for one in found.counters:
         case = _case("counters", f"{one.key.kind} {one.key.subject}".strip())
         if one.is_worse:
@@ -88,6 +92,11 @@ def _counter_cases(found: Comparison) -> Iterator[ET.Element]:
             _fail(case, f"{work.head:g} instead of {work.base:g} a launch")
         elif work.doubt:
             ET.SubElement(case, "skipped", message=_clean(work.doubt))
+        yield case
+    for key, joules in found.energy.items():
+        case = _case("energy", str(key) or "the whole run")
+        if joules.finding.verdict is Verdict.SLOW and has_energy_floor:
+            _fail(case, f"{joules.finding.ratio - 1:+.1%}")
         yield case
 
 
@@ -122,7 +131,11 @@ def _half_range_ns(key: KernelKey, rounds: Sequence[Round]) -> float:
 
 
 def _named(key: KernelKey) -> str:
-    parts = (key.kernel, size_text(key.global_size), f"on {key.device}" if key.device else None)
+    parts = (
+        key.kernel or "all kernels",
+        size_text(key.global_size),
+        f"on {key.device}" if key.device else None,
+    )
     return plain(" ".join(part for part in parts if part))
 
 

@@ -55,11 +55,9 @@ def scores_report(files: Sequence[ScoreFile], reference: ScoreFile) -> Document:
         else []
     )
     for label, one in zip(labels, found, strict=True):
-        notes += (
-            [f"warning: {label} has no overall score: {', '.join(one.failed)} failed"]
-            if one.failed
-            else []
-        )
+        if one.overall is None:
+            why = f"{', '.join(one.failed)} failed" if one.failed else _missing(one)
+            notes.append(f"warning: {label} has no overall score: {why}")
     return Document("scores", facts, tables, notes)
 
 
@@ -82,12 +80,16 @@ def labels_of(files: Sequence[ScoreFile]) -> list[str]:
 def _score_facts(found: Score, reference: ScoreFile) -> Iterator[Fact]:
     whole = found.overall
     if whole is None:
-        why = f"{', '.join(found.failed)} failed" if found.failed else "nothing to compare with"
+        why = f"{', '.join(found.failed)} failed" if found.failed else _missing(found)
         yield Fact("score", "score", f"none: {why}")
     else:
         yield Fact("peak_score", "Peak score", f"{whole.peak:.3g}", whole.peak)
         yield Fact("average_score", "Average score", f"{whole.average:.3g}", whole.average)
     yield Fact("reference", "1 is", _named(reference))
+
+
+def _missing(found: Score) -> str:
+    return f"{counted(len(found.missing), 'benchmark was', 'benchmarks were')} not run"
 
 
 def _system_facts(own: ScoreFile) -> Iterator[Fact]:

@@ -29,7 +29,7 @@ def score_picture(files: Sequence[ScoreFile], reference: ScoreFile) -> Picture:
     for at, label in enumerate(labels_of(files)):
         places = [row * (len(files) + 1) + at for row in range(len(rows))]
         values = [one[at].average if (one[at] is not None) else float("nan") for one in rows]  # type: ignore[union-attr]
-        bars = axis.barh(places, values, height=0.86, label=label)
+        bars = axis.barh(places, values, height=0.86, label=label.replace("$", r"\$"))
         texts = [f"{value:.3g}" if value == value else "none" for value in values]
         axis.bar_label(bars, texts, padding=3, fontsize=8)
     axis.set_xscale("log")

@@ -42,7 +42,7 @@ def checkout(tmp_path: Path) -> tuple[Path, str]:
         )
         return done.stdout.strip()
 
-    git(origin, "init", "-q")
+    git(origin, "init", "-q", "-b", "work")
     git(origin, "config", "uploadpack.allowAnySHA1InWant", "true")
     for text in (PROGRAM, PROGRAM.replace("range(8)", "range(9)")):
         (origin / "app.py").write_text(text)
@@ -71,7 +71,15 @@ def run_steps(directory: Path, temporary: Path, given: dict[str, str]) -> tuple[
             "GITHUB_OUTPUT": str(outputs),
             "GITHUB_STEP_SUMMARY": str(temporary / "summary.md"),
         }
+        said = dict(
+            line.split("=", 1) for line in (outputs.read_text().split() if outputs.exists() else ())
+        )
+        if "steps.base.outputs.revision" in step.get("if", "") and "revision" not in said:
+            break
         for name, text in step["env"].items():
+            if "steps.base.outputs.revision" in text:
+                environment[name] = said["revision"]
+                continue
             (key,) = re.findall(r"\$\{\{ inputs\.([\w-]+) \}\}", text)
             environment[name] = values[key]
         script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
@@ -96,9 +104,19 @@ def test_it_fails_a_launch_more_and_says_so_in_the_summary(
     assert status == 1
     assert "status=1" in outputs
     summary = (tmp_path / "summary.md").read_text()
-    assert "1 counter is higher" in summary
+    assert "2 counters are higher" in summary
     assert (tmp_path / "cltrace-junit.xml").exists()
     assert (tmp_path / "cltrace-samples.json").exists()
+
+
+@pytest.mark.parametrize("base", ["main", "origin/main", "0" * 40, ""])
+def test_bases_as_events_give_them(checkout: tuple[Path, str], tmp_path: Path, base: str) -> None:
+    there, before = checkout
+    subprocess.run(["git", "branch", "-f", "main", before], cwd=tmp_path / "origin", check=True)
+    given = {"command": "python app.py", "base": base, "pairs": "6", "max-pairs": "6"}
+    status, outputs = run_steps(there, tmp_path, given)
+    assert status == (1 if base.endswith("main") else 0)
+    assert (f"revision={before}" in outputs) == base.endswith("main")
 
 
 def test_inputs_never_become_script() -> None:

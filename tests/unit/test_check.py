@@ -1,16 +1,21 @@
 """The gate as a command: its exit statuses, its files, baselines, and what it says."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+import cltrace
+from cltrace.regress.counters import CounterKey, CounterKind
 from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
+from cltrace.regress.samples import sample_of
 from cltrace.regress.store import SampleFile, Side, read_samples, write_samples
 from tests.conftest import Runner
-from tests.unit.test_regress_comparison import HEAVY, LIGHT, round_of
+from tests.unit.test_regress_comparison import LIGHT, round_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
 DATA = Path(__file__).parents[1] / "data"
@@ -46,7 +51,7 @@ def test_exit_statuses(tmp_path: Path, run: Runner) -> None:
         ((slow, "--limit", "light=60%", "--limit", "he*=5%"), 0), ((once,), 3), ((few,), 3),
         ((single,), 3), ((single, "--missing-baseline", "ok"), 0), ((garbage,), 2),
         ((tmp_path / "none.json",), 2), ((same, same, "--baseline", "x"), 2),
-        ((same, "--floor", "nan"), 2), ((same, "--limit", "5%"), 2),
+        ((same, "--floor", "nan"), 2), ((same, "--floor", "5"), 2), ((same, "--limit", "5%"), 2),
     ]  # fmt: skip
     for words, status in expected:
         done = run("check", *words, cwd=tmp_path)
@@ -77,11 +82,40 @@ def test_single_traces_are_compared_by_counters_only(tmp_path: Path, run: Runner
     assert done.status == 0, done.stderr
     assert "counters only" in done.stdout
     assert "no counter changed" in done.stdout
-    done = run("check", DATA / "h200-mixture.cltrace", GOLDEN, cwd=tmp_path)
+    with cltrace.load(GOLDEN) as trace:
+        one = sample_of(trace)
+    fewer = replace(one, counters={**one.counters, CounterKey(CounterKind.BUILDS, ""): 0})
+    samples = alone(tmp_path / "samples.json", Round((), (fewer,) * 3))
+    done = run("check", GOLDEN, samples, cwd=tmp_path)
     assert done.status == 1
+    assert "counters only" in done.stdout
     assert "Time of kernels" not in done.stdout
-    samples = alone(tmp_path / "samples.json", round_of(5, {}))
-    assert "counters only" in run("check", GOLDEN, samples, cwd=tmp_path).stdout
+    # What wavers in the samples tells nothing, and neither does another device.
+    wavering = alone(tmp_path / "wavering.json", Round((), (fewer, one, one)))
+    assert run("check", GOLDEN, wavering, cwd=tmp_path).status == 0
+    assert run("check", DATA / "h200-mixture.cltrace", GOLDEN, cwd=tmp_path).status == 3
+
+
+def test_samples_that_say_nothing_of_each_other(tmp_path: Path, run: Runner) -> None:
+    one = alone(tmp_path / "one.json", round_of(1, {}))
+    other = alone(tmp_path / "other.json", round_of(2, {}))
+    stored = json.loads(other.read_text())
+    other.write_text(json.dumps({**stored, "dropped": 0}))
+    done = run("check", one, other)
+    assert (done.status, "--drop 5" in done.stderr) == (3, True)
+    stored["rounds"][0]["head"] = []
+    other.write_text(json.dumps(stored))
+    assert run("check", one, other).status == 2
+    paired = written(tmp_path / "paired.json", Round((), round_of(1, {}).head))
+    assert run("check", paired).status == 3
+
+
+def test_who_has_seen_enough_gets_the_same_status(tmp_path: Path) -> None:
+    slow = written(tmp_path / "slow.json", slower(2), slower(3))
+    command = f"{sys.executable} -m cltrace check {slow} --all --junit {tmp_path}/a.xml | true"
+    words = ["bash", "-c", f'{command}; exit "${{PIPESTATUS[0]}}"']
+    assert subprocess.run(words, check=False, capture_output=True).returncode == 1
+    assert (tmp_path / "a.xml").exists()
 
 
 def test_files_for_other_tools(tmp_path: Path, run: Runner) -> None:
@@ -156,6 +190,12 @@ def test_baselines_are_kept_listed_compared_and_removed(tmp_path: Path, run: Run
     assert "regression" in cltrace("check", slow, "--baseline", "main", status=1)
     for words in (["rm", "other"], ["show"], ["save", "../x", base], ["list", "x"], ["save", "x"]):
         cltrace("baseline", *words, status=2)
+    other = stored.parent.with_name("zzz")
+    other.mkdir()
+    (other / "main.json").write_text("{}")
+    assert "holds no samples" in cltrace("baseline", "list")
+    assert "--machine names one" in cltrace("baseline", "rm", "main", status=2)
+    cltrace("baseline", "rm", "main", "--machine", "zzz")
     cltrace("baseline", "rm", "main")
     assert not stored.exists()
 
@@ -173,4 +213,9 @@ def test_a_baseline_of_another_device_is_refused(tmp_path: Path, run: Runner) ->
     assert "only one side ran on board (driver 1.0), other board" in " ".join(done.stdout.split())
     done = run("check", head, "--baseline", "main", "--through-model", cwd=tmp_path)
     assert "the model knows no kernel on both devices" in " ".join(done.stdout.split())
-    assert HEAVY.kernel not in done.stdout
+    assert done.status == 3
+    assert "not compared, as the model does not know them" in " ".join(done.stdout.split())
+    assert (
+        run("check", head, "--baseline", "main", "--missing-baseline", "ok", cwd=tmp_path).status
+        == 0
+    )

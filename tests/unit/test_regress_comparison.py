@@ -82,8 +82,8 @@ def test_a_kernel_without_weight_is_told_and_fails_nothing() -> None:
 def test_a_floor_is_each_kernels_own() -> None:
     rounds = [round_of(6, {LIGHT: 1.3}), round_of(7, {LIGHT: 1.3})]
     assert not compared(rounds, Floors(0.5)).is_worse
-    assert compared(rounds, Floors(0.5, {"l*": 0.1})).is_worse
-    assert not compared(rounds, Floors(limits={"light": 0.5})).is_worse
+    assert compared(rounds, Floors(0.5, (("l*", 0.1),))).is_worse
+    assert not compared(rounds, Floors(limits=(("light", 0.5),))).is_worse
 
 
 def test_a_launch_more_is_worse_however_noisy_the_time_is() -> None:
@@ -98,7 +98,8 @@ def test_a_launch_more_is_worse_however_noisy_the_time_is() -> None:
 
 def test_a_counter_that_wavers_says_nothing() -> None:
     plain = round_of(9, {})
-    wavering = Round(plain.base, (*plain.head[:-1], run_of(dict.fromkeys(MS, 1.0), launches=12)))
+    odd = run_of(dict.fromkeys(MS, 1.0), launches=12)
+    wavering = Round(plain.base, (*plain.head[:-2], odd, odd))
     found = compared([wavering])
     assert found.unsteady == (LAUNCHES,)
     assert found.counters == ()

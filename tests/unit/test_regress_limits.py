@@ -79,7 +79,7 @@ def test_what_goes_over_a_limit_is_said(limits: dict[str, object], text: str) ->
         {"max_launches": 5}, {"max_launches": 3, "kernel": "h*"}, {"max_bytes_to_device": 1000},
         {"max_builds": 2}, {"max_failures": 2}, {"max_operations": 320}, {"max_over_model": 3.1},
         {"max_transactions": 30, "kernel": "heavy"}, {"max_over_model": 1, "kernel": "light"},
-        {"kernel": "none", "max_launches": 0, "max_operations": 0, "max_over_model": 0}, {},
+        {"kernel": "none", "max_launches": 0}, {},
     ],
 )  # fmt: skip
 def test_what_is_within_is_not(limits: dict[str, object]) -> None:
@@ -89,6 +89,10 @@ def test_what_is_within_is_not(limits: dict[str, object]) -> None:
 def test_a_limit_on_what_is_not_known_is_not_kept() -> None:
     assert "no compiler" in said(replace(RUN, work=None), max_operations=1e9)[0]
     assert "no model of board" in said(replace(RUN, modelled={}), max_over_model=9)[0]
+    assert said(kernel="none", max_operations=9) == [
+        "no kernel is called none: its limits hold nothing"
+    ]
+    assert "without profiling" in said(replace(RUN, kernels={}), max_over_model=9)[0]
     refused = RunWork("clang 22", {}, {WorkKey("heavy", "[64]"): "it uses what is not supported"})
     found = said(replace(RUN, work=refused), max_operations=1e9)
     assert found[0].endswith("are not known: it uses what is not supported")

@@ -87,10 +87,15 @@ def test_hooks_do_not_run_and_variables_of_git_name_no_other_repository(
     assert not (tmp_path / "index").exists()
 
 
-def test_a_directory_comes_before_a_revision_of_its_name(repository: Path, tmp_path: Path) -> None:
+def test_a_directory_comes_before_a_revision_of_its_name(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     head = Place(("app.py",), repository / "sub")
     other = tmp_path / "main"
     other.mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="a directory and a revision"), other_place("main", head):
+        pass
     with other_place(str(other), head) as (place, revision):
         assert place == Place(("app.py",), other)
         assert revision == ""

@@ -51,10 +51,18 @@ def test_ratios_are_the_references_time_by_the_own() -> None:
     own = file_of(result("a", Kind.COMPUTE, 0.5, 0.5), result("b", Kind.COMPUTE, 8.0, 8.0))
     assert ratios(own, REFERENCE) == {"a": Ratio(2.0, 4.0), "b": Ratio(0.5, 0.5)}
     found = score(own, REFERENCE)
-    assert found.overall is not None
-    assert found.overall.peak == pytest.approx(0.8)
-    assert found.overall.average == pytest.approx(2 / (1 / 4 + 1 / 0.5))
-    assert found.kinds == {Kind.COMPUTE: found.overall}
+    compute = found.kinds[Kind.COMPUTE]
+    assert compute is not None
+    assert compute.peak == pytest.approx(0.8)
+    assert compute.average == pytest.approx(2 / (1 / 4 + 1 / 0.5))
+    # A part of the benchmarks has no score over all, and a part of a class none of the class.
+    assert (found.overall, found.missing) == (None, ("c",))
+    part = score(file_of(result("a", Kind.COMPUTE, 1.0)), REFERENCE)
+    assert part.kinds == {Kind.COMPUTE: None}
+    assert (
+        "2 benchmarks were not run"
+        in score_report(file_of(own.results[0]), REFERENCE).facts[0].text
+    )
 
 
 def test_a_device_is_one_by_itself() -> None:

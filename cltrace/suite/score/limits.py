@@ -31,7 +31,7 @@ __kernel void copy(__global const float4 *in, __global float4 *out) {{
 __kernel void nothing(__global uint *x) {{ if (get_global_size(0) == 0) x[0] = 0; }}
 """
 _WORDS: Final = 1 << 26
-_EMPTY: Final = 1024
+_EMPTY: Final = 4096
 _MOVED: Final = 1 << 24
 
 

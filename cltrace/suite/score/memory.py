@@ -20,9 +20,11 @@ __kernel void triad(__global const float *b, __global const float *c, __global f
 _TRIAD_C: Final = f"""
 void run(void **buffers, long items) {{
     const float *b = buffers[0], *c = buffers[1];
-    volatile float *a = buffers[2];
-    for (int n = 0; n < {_TIMES}; ++n)
+    float *a = buffers[2];
+    for (int n = 0; n < {_TIMES}; ++n) {{
         for (long i = 0; i < items; ++i) a[i] = b[i] + 3.0f * c[i];
+        __asm__ volatile("" ::: "memory");
+    }}
 }}
 """
 _SIDE: Final = 4096
@@ -36,10 +38,12 @@ __kernel void transpose(__global const float *in, __global float *out) {
 _TRANSPOSE_C: Final = f"""
 void run(void **buffers, long items) {{
     const float *in = buffers[0];
-    volatile float *out = buffers[1];
-    for (int n = 0; n < {_TRANSPOSED}; ++n)
+    float *out = buffers[1];
+    for (int n = 0; n < {_TRANSPOSED}; ++n) {{
         for (long y = 0; y < {_SIDE}; ++y)
             for (long x = 0; x < {_SIDE}; ++x) out[x * {_SIDE} + y] = in[y * {_SIDE} + x];
+        __asm__ volatile("" ::: "memory");
+    }}
 }}
 """
 _LINKS: Final = 1 << 24

@@ -23,9 +23,11 @@ __kernel void count_one(__global uint *x) { x[get_global_id(0)] += 1; }
 """
 _COUNT_C: Final = f"""
 void run(void **buffers, long items) {{
-    volatile unsigned *x = buffers[0];
-    for (int n = 0; n < {_LAUNCHES}; ++n)
+    unsigned *x = buffers[0];
+    for (int n = 0; n < {_LAUNCHES}; ++n) {{
         for (long i = 0; i < items; ++i) x[i] += 1;
+        __asm__ volatile("" ::: "memory");
+    }}
 }}
 """
 
