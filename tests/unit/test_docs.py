@@ -82,6 +82,7 @@ def test_a_page_names_no_flag_that_there_is_not() -> None:
     }
     known |= {"--version", "--group", "--app-flag", "--only", "--rounds", "--json"}
     known |= {"--cltrace-save", "--cltrace-compare", "--cltrace-dir", "--lf"}  # of pytest
+    known |= {"--depth"}  # of git
     known |= {"--corpus", "--programs", "--seed", "--port"}  # of benchmarks and of meters
     for page in [*DOCS.glob("*.md"), ROOT / "README.md"]:
         named = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", page.read_text()))
