@@ -43,6 +43,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `bench`."""
     parser.usage = "cltrace bench [options] [--] COMMAND..."
     parser.epilog = _EPILOG
+    _add_sides(parser)
+    parser.add_argument(
+        "--drop",
+        metavar="N",
+        type=natural,
+        default=DROPPED,
+        help=f"first launches of a kernel that do not count (default {DROPPED})",
+    )
+    add_floor_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="keep all samples, for check and compare"
+    )
+    parser.add_argument("-f", "--force", action="store_true", help="overwrite what is at FILE")
+    parser.add_argument("--all", action="store_true", help="show kernels that are the same, too")
+    add_power_arguments(parser)
+    add_format_argument(parser)
+
+
+def _add_sides(parser: argparse.ArgumentParser) -> None:
+    """Declare what to compare with, and how many runs of both there are."""
     against = parser.add_mutually_exclusive_group()
     against.add_argument(
         "--vs",
@@ -67,21 +87,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=_MOST_PAIRS,
         help=f"go on until it is decided, up to so many pairs (default {_MOST_PAIRS})",
     )
-    parser.add_argument(
-        "--drop",
-        metavar="N",
-        type=natural,
-        default=DROPPED,
-        help=f"first launches of a kernel that do not count (default {DROPPED})",
-    )
-    add_floor_arguments(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="keep all samples, for check and compare"
-    )
-    parser.add_argument("-f", "--force", action="store_true", help="overwrite what is at FILE")
-    parser.add_argument("--all", action="store_true", help="show kernels that are the same, too")
-    add_power_arguments(parser)
-    add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
