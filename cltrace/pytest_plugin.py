@@ -60,9 +60,8 @@ class Recorder:
         tracing = trace(directory / "test.cltrace")
         try:
             tracing.__enter__()
-        except (
-            CltraceError
-        ) as error:  # without pyopencl a test launches nothing, and may skip itself
+        except CltraceError as error:
+            # Without pyopencl a test launches nothing, and may skip itself.
             shutil.rmtree(directory, ignore_errors=True)
             self.why_not = str(error)
             return
@@ -295,6 +294,9 @@ def _tell(item: pytest.Item, recorder: Recorder) -> None:
     found = recorder.stop()
     if found is None:
         item.add_report_section("call", "cltrace", f"not recorded: {recorder.why_not}")
+        if recorder.limits:
+            text = f"cltrace: the limits of {item.name} are not checked: {recorder.why_not}"
+            item.warn(pytest.PytestWarning(text))
         return
     item.user_properties[:] = [one for one in item.user_properties if one[0] not in _PROPERTIES]
     item.user_properties += [

@@ -251,3 +251,20 @@ def test_a_traced_session_goes_on_without_limits(tmp_path: Path, run: Runner) ->
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     done = run("run", "-q", "-o", "t.cltrace", "--", sys.executable, *words, cwd=tmp_path)
     assert done.status == 0, done.stdout
+    assert "limits of test_within are not checked: another recording" in done.stdout
+
+
+def test_without_pyopencl_tests_may_skip_themselves(session: Runner, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("")
+    (tmp_path / "pyopencl.py").write_text("raise ImportError('no OpenCL here')")
+    text = """
+import pytest
+@pytest.mark.cltrace(max_launches=1)
+def test_it():
+    pytest.importorskip("pyopencl", exc_type=ImportError)
+"""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    done = session(text, env={"PYTHONPATH": str(tmp_path), "TMPDIR": str(scratch)})
+    assert (done.status, "1 skipped" in done.stdout) == (0, True), done.stdout
+    assert not [one for one in scratch.iterdir() if one.name.startswith("cltrace")]
