@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.regression_flags import add_baselines_argument
 from cltrace.commands.saying import say
 from cltrace.errors import SampleFileError, UsageError
-from cltrace.regress.baselines import DIRECTORY, Baseline, Baselines, devices_of
+from cltrace.regress.baselines import Baseline, Baselines, devices_of
 from cltrace.regress.store import SampleFile, read_samples
 from cltrace.report.baselines import baselines_report, samples_report
 
@@ -22,13 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", nargs="?", type=Path, help="samples of `cltrace bench`, to save"
     )
-    parser.add_argument(
-        "--baselines",
-        metavar="DIR",
-        type=Path,
-        default=DIRECTORY,
-        help=f"where baselines are (default {DIRECTORY})",
-    )
+    add_baselines_argument(parser)
     parser.add_argument(
         "--machine",
         metavar="NAME",

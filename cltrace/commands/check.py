@@ -11,7 +11,11 @@ from typing import Final
 
 from cltrace.commands.deep_sample import sampled
 from cltrace.commands.printing import add_format_argument, print_document, to_nowhere
-from cltrace.commands.regression_flags import add_floor_arguments, floors_of
+from cltrace.commands.regression_flags import (
+    add_baselines_argument,
+    add_floor_arguments,
+    floors_of,
+)
 from cltrace.commands.saying import say
 from cltrace.errors import (
     ExitStatus,
@@ -21,7 +25,7 @@ from cltrace.errors import (
     UsageError,
 )
 from cltrace.profile import write_whole
-from cltrace.regress.baselines import DIRECTORY, Baselines, devices_of
+from cltrace.regress.baselines import Baselines, devices_of
 from cltrace.regress.comparison import Comparison, compared, pardoned
 from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, judged
 from cltrace.regress.modelled import through_model
@@ -85,13 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_baseline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", metavar="NAME", help="compare with this baseline")
-    parser.add_argument(
-        "--baselines",
-        metavar="DIR",
-        type=Path,
-        default=DIRECTORY,
-        help=f"where baselines are (default {DIRECTORY})",
-    )
+    add_baselines_argument(parser)
     parser.add_argument(
         "--missing-baseline",
         choices=("fail", "ok"),

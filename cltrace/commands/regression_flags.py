@@ -1,8 +1,10 @@
 """The flags that say which changes matter: those of every verb that compares runs."""
 
 import argparse
+from pathlib import Path
 
 from cltrace.commands.argument_types import limit, share
+from cltrace.regress.baselines import DIRECTORY
 from cltrace.regress.floors import FLOOR, Floors
 
 
@@ -24,6 +26,17 @@ def add_floor_arguments(parser: argparse.ArgumentParser) -> None:
         help="another floor for kernels of such names (repeatable; the last that fits decides)",
     )
     _add_energy(parser)
+
+
+def add_baselines_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare where baselines are."""
+    parser.add_argument(
+        "--baselines",
+        metavar="DIR",
+        type=Path,
+        default=DIRECTORY,
+        help=f"where baselines are (default {DIRECTORY})",
+    )
 
 
 def _add_energy(parser: argparse.ArgumentParser) -> None:

@@ -1,1 +1,1 @@
-"""Whether a program's kernels became slower: samples, baselines, statistics and verdicts."""
+"""Whether a program became slower or does more, and how fast a device is: samples, verdicts, scores."""
