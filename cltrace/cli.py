@@ -8,9 +8,10 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from cltrace.commands import VERBS
+from cltrace.commands.saying import to_nowhere
 from cltrace.errors import CltraceError, ExitStatus
 from cltrace.report.text import plain
 from cltrace.version import __version__
@@ -30,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         status = 130
     except BrokenPipeError:
         # The reader of our output has seen enough. What is still buffered has nowhere to go.
-        _to_nowhere(sys.stdout)
+        to_nowhere(sys.stdout)
         status = 0
     except Exception as error:
         logging.getLogger(__name__).debug("internal error", exc_info=True)
@@ -135,11 +136,7 @@ def _let_go_of_stderr() -> None:
         try:
             sys.stderr.flush()
         except OSError:
-            _to_nowhere(sys.stderr)
-
-
-def _to_nowhere(stream: TextIO) -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            to_nowhere(sys.stderr)
 
 
 def _say(message: str) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.commands.deep_sample import sampled
-from cltrace.commands.printing import add_format_argument, print_document, to_nowhere
+from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.regression_flags import (
     add_baselines_argument,
     add_floor_arguments,
     floors_of,
 )
-from cltrace.commands.saying import say
+from cltrace.commands.saying import say, to_nowhere
 from cltrace.errors import (
     ExitStatus,
     IncomparableError,

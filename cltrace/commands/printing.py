@@ -1,7 +1,6 @@
 """Putting documents and data on a stream, in whatever format was asked for."""
 
 import argparse
-import os
 import re
 import sys
 from typing import Final, TextIO
@@ -21,11 +20,6 @@ def add_format_argument(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="how to print (default table)",
     )
-
-
-def to_nowhere(stream: TextIO) -> None:
-    """Drop what a stream has not taken: its reader has gone, and Python would try again at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_document(

@@ -1,7 +1,8 @@
 """What is said beside a report, on stderr: a line of ours, and how far something is."""
 
+import os
 import sys
-from typing import Final
+from typing import Final, TextIO
 
 from cltrace.report.text import plain
 
@@ -19,3 +20,8 @@ def progress(text: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"{_CLEAR}{plain(text)[:_WIDTH]}" if text else _CLEAR)
         sys.stderr.flush()
+
+
+def to_nowhere(stream: TextIO) -> None:
+    """Drop what a stream has not taken: its reader has gone, and Python would try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

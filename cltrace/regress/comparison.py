@@ -189,7 +189,7 @@ def _kernels(
     """What is known of each kernel that any run has; where sides have others, of all together, too."""
     shares = _shares([*first.base, *first.head])
     found = _tested(first, later, _times, floors.of, lambda key: shares.get(key, 1.0) >= _SHARE)
-    compared = {
+    known = {
         key: KernelComparison(
             _median(first.base, _times, key),
             _median(first.head, _times, key),
@@ -199,10 +199,10 @@ def _kernels(
         )
         for key, share in shares.items()
     }
-    lacking = [one for one in compared.values() if None in {one.base_ns, one.head_ns}]
+    lacking = [one for one in known.values() if None in {one.base_ns, one.head_ns}]
     if any(one.is_gated for one in lacking):
-        compared.update(_all_kernels(first, later, floors))
-    return compared
+        known.update(_all_kernels(first, later, floors))
+    return known
 
 
 def _all_kernels(

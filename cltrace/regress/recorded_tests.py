@@ -3,17 +3,17 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from cltrace.errors import SampleFileError
 from cltrace.profile import write_whole
 from cltrace.regress.comparison import Comparison, compared
 from cltrace.regress.runs import Round, RunSample
 from cltrace.regress.store import run_from_json, run_to_json
+from cltrace.regress.stored import Form, text
 
 _MARK: Final = "cltrace_tests"
 _SCHEMA: Final = 1
-_MOST_BYTES: Final = 256 << 20
+_FORM: Final = Form(_MARK, _SCHEMA, 256 << 20, "tests")
 
 
 def write_tests(found: Mapping[str, RunSample], path: Path) -> None:
@@ -24,17 +24,11 @@ def write_tests(found: Mapping[str, RunSample], path: Path) -> None:
 
 def read_tests(path: Path) -> dict[str, RunSample]:
     """Raises: `SampleFileError` for what is not such a file."""
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise SampleFileError(f"{path} is too large to hold tests")
-        stored = json.loads(path.read_bytes())
-        if stored[_MARK] != _SCHEMA:
-            raise SampleFileError(f"{path} was written by another version of cltrace: make it anew")
-        return {str(name): run_from_json(run) for name, run in stored["tests"].items()}
-    except OSError as error:
-        raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SampleFileError(f"{path} holds no tests of cltrace") from error
+    return _FORM.read(path, _tests)
+
+
+def _tests(stored: Mapping[str, Any]) -> dict[str, RunSample]:
+    return {text(name): run_from_json(run) for name, run in stored["tests"].items()}
 
 
 def compared_test(base: RunSample, head: RunSample) -> Comparison:

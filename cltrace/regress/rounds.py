@@ -27,12 +27,11 @@ def taken(
     a second one of as many new pairs confirms or contradicts it.
     """
     first = take(budget.pairs)
-    while first.pairs < budget.most_pairs:
-        if Verdict.AMBIGUOUS not in _gated(compared([first], floors)):
-            break
+    found = compared([first], floors)
+    while first.pairs < budget.most_pairs and Verdict.AMBIGUOUS in _gated(found):
         more = take(min(first.pairs, budget.most_pairs - first.pairs))
         first = Round(first.base + more.base, first.head + more.head)
-    found = compared([first], floors)
+        found = compared([first], floors)
     has_energy = floors is not None and floors.energy is not None
     if Verdict.SLOW not in _gated(found) and not (has_energy and found.draws_more):
         return (first,)
@@ -60,9 +59,7 @@ def parted(base: Sequence[RunSample], head: Sequence[RunSample]) -> tuple[Round,
 def resolution(found: Comparison) -> float | None:
     """The smallest change that so many pairs tell from none, for every kernel that counts.
 
-    It is how far the widest interval reaches from its estimate.
-
-    None where no kernel that counts was tested.
+    It is how far the widest interval reaches from its estimate; None where no such kernel was tested.
     """
     edges = [
         max(

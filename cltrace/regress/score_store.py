@@ -13,10 +13,11 @@ from cltrace.events.benchmarks import Kind, Limit
 from cltrace.profile import DeviceFacts, write_whole
 from cltrace.regress.host import HostFacts
 from cltrace.regress.score import BenchmarkResult, ScoreFile, Sequential
+from cltrace.regress.stored import Form, amount, count, text
 
 SCHEMA: Final = 1
 MARK: Final = "cltrace_score"
-_MOST_BYTES: Final = 16 << 20
+_FORM: Final = Form(MARK, SCHEMA, 16 << 20, "score")
 _REFERENCE: Final = "score-reference.json"
 
 
@@ -32,14 +33,7 @@ def score_text(found: ScoreFile) -> str:
 
 def read_score(path: Path) -> ScoreFile:
     """Raises: `SampleFileError` for what is not such a file."""
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise SampleFileError(f"{path} is too large to hold a score")
-        return _read(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SampleFileError(f"{path} holds no score of cltrace") from error
+    return _FORM.read(path, _file)
 
 
 def is_score(path: Path) -> bool:
@@ -54,27 +48,17 @@ def is_score(path: Path) -> bool:
 @cache
 def shipped_reference() -> ScoreFile:
     """The score that ratios are by, unless another is named."""
-    text = resources.files("cltrace.regress").joinpath(_REFERENCE).read_text(encoding="utf-8")
-    return _read(text, _REFERENCE)
-
-
-def _read(text: str, name: str) -> ScoreFile:
-    try:
-        stored: dict[str, Any] = json.loads(text)
-        if stored[MARK] != SCHEMA:
-            raise SampleFileError(f"{name} was written by another version of cltrace: make it anew")
-        return _file(stored)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SampleFileError(f"{name} holds no score of cltrace") from error
+    data = resources.files("cltrace.regress").joinpath(_REFERENCE).read_bytes()
+    return _FORM.made(data, _REFERENCE, _file)
 
 
 def _file(stored: Mapping[str, Any]) -> ScoreFile:
     return ScoreFile(
-        suite=_count(stored["suite"]),
-        date=_text(stored["date"]),
+        suite=count(stored["suite"]),
+        date=text(stored["date"]),
         host=HostFacts(**_checked(stored["host"], HostFacts)),
         device=DeviceFacts(**_checked(stored["device"], DeviceFacts)),
-        versions={_text(name): _text(one) for name, one in stored["versions"].items()},
+        versions={text(name): text(one) for name, one in stored["versions"].items()},
         limits={Limit(name): _amount(one) for name, one in stored["limits"].items()},
         results=tuple(_result(one) for one in stored["results"]),
     )
@@ -99,10 +83,10 @@ def _result(stored: Mapping[str, Any]) -> BenchmarkResult:
     sequential = stored["sequential"]
     share = stored["limit_share"]
     return BenchmarkResult(
-        name=_text(stored["name"]),
+        name=text(stored["name"]),
         kind=Kind(stored["kind"]),
         seconds=_times(stored["seconds"]),
-        wrong=_text(stored["wrong"]),
+        wrong=text(stored["wrong"]),
         sequential=Sequential(
             _perhaps(sequential["numpy_s"]),
             _amount(sequential["numpy_share"]),
@@ -121,19 +105,9 @@ def _perhaps(value: object) -> float | None:
     return None if value is None else _amount(value)
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{value!r} is no number")
-    return value
-
-
 def _amount(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e300:
-        raise ValueError(f"{value!r} is no amount")
-    return float(value)
+    """A number above 0. Raises: `ValueError`."""
+    found = amount(value)
+    if not found:
+        raise ValueError("0 is no such number")
+    return found

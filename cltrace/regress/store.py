@@ -20,15 +20,14 @@ from cltrace.regress.runs import (
     Round,
     RunSample,
 )
+from cltrace.regress.stored import Form, amount, count, text
 from cltrace.regress.work import Amount, KernelWork, RunWork, WorkKey, WorkKind
 
 SCHEMA: Final = 2
-_MOST_COUNT: Final = 1 << 62
 _LEAST_NS: Final = 1e-3
 _MARK: Final = "cltrace_samples"
-_MOST_BYTES: Final = 256 << 20
+_FORM: Final = Form(_MARK, SCHEMA, 256 << 20, "samples", ": is it a trace?")
 _MOST_NS: Final = 1e18
-_MOST: Final = 1e300
 _MODELLED: Final = ("duration_ns", "low_ns", "high_ns")
 
 
@@ -97,27 +96,17 @@ def is_samples(path: Path) -> bool:
 
 def read_samples(path: Path) -> SampleFile:
     """Raises: `SampleFileError` for what is not such a file."""
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise SampleFileError(f"{path} is too large to hold samples")
-        stored: dict[str, Any] = json.loads(path.read_bytes())
-        if stored[_MARK] != SCHEMA:
-            raise SampleFileError(f"{path} was written by another version of cltrace: make it anew")
-        return _file(stored)
-    except OSError as error:
-        raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SampleFileError(f"{path} holds no samples of cltrace: is it a trace?") from error
+    return _FORM.read(path, _file)
 
 
 def _file(stored: Mapping[str, Any]) -> SampleFile:
     base = stored["base"]
     return SampleFile(
-        date=_text(stored["date"]),
-        host=_text(stored["host"]),
-        processor=_text(stored["processor"]),
-        cltrace=_text(stored["cltrace"]),
-        dropped=_count(stored["dropped"]),
+        date=text(stored["date"]),
+        host=text(stored["host"]),
+        processor=text(stored["processor"]),
+        cltrace=text(stored["cltrace"]),
+        dropped=count(stored["dropped"]),
         head=_side(stored["head"]),
         base=None if base is None else _side(base),
         rounds=tuple(Round(_runs(one["base"]), _runs(one["head"])) for one in stored["rounds"]),
@@ -126,9 +115,9 @@ def _file(stored: Mapping[str, Any]) -> SampleFile:
 
 def _side(stored: Mapping[str, Any]) -> Side:
     return Side(
-        tuple(map(_text, stored["command"])),
-        _text(stored["directory"]),
-        _text(stored["revision"]),
+        tuple(map(text, stored["command"])),
+        text(stored["directory"]),
+        text(stored["revision"]),
         stored["is_dirty"] is True,
     )
 
@@ -171,22 +160,22 @@ def run_from_json(stored: Mapping[str, Any]) -> RunSample:
     kernels = {}
     for one in stored["kernels"]:
         kernels[_kernel_key(one)] = KernelTime(
-            _count(one["launches"]),
-            _count(one["counted"]),
+            count(one["launches"]),
+            count(one["counted"]),
             _ns(one["median_ns"]),
             _ns(one["total_ns"]),
         )
     names = ("name", "platform", "driver", "platform_version")
-    devices = (DeviceIdentity(*(_text(one[name]) for name in names)) for one in stored["devices"])
+    devices = (DeviceIdentity(*(text(one[name]) for name in names)) for one in stored["devices"])
     counters = {
-        CounterKey(CounterKind(kind), _text(subject)): _count(value)
+        CounterKey(CounterKind(kind), text(subject)): count(value)
         for kind, subject, value in stored["counters"]
     }
     modelled = {
         _kernel_key(one): Modelled(*(_ns(one[name]) for name in _MODELLED))
         for one in stored["modelled"]
     }
-    energy = {_work_key(one): _amount(one["energy_j"]) for one in stored["energy_j"]}
+    energy = {_work_key(one): amount(one["energy_j"]) for one in stored["energy_j"]}
     work = stored["work"]
     return RunSample(
         tuple(devices), kernels, counters, None if work is None else _work(work), modelled, energy
@@ -194,46 +183,27 @@ def run_from_json(stored: Mapping[str, Any]) -> RunSample:
 
 
 def _kernel_key(stored: Mapping[str, Any]) -> KernelKey:
-    return KernelKey(_text(stored["kernel"]), _text(stored["global_size"]), _text(stored["device"]))
+    return KernelKey(text(stored["kernel"]), text(stored["global_size"]), text(stored["device"]))
 
 
 def _work_key(stored: Mapping[str, Any]) -> WorkKey:
-    return WorkKey(_text(stored["kernel"]), _text(stored["global_size"]))
+    return WorkKey(text(stored["kernel"]), text(stored["global_size"]))
 
 
 def _work(stored: Mapping[str, Any]) -> RunWork:
     kernels = {
         _work_key(one): KernelWork(
-            _count(one["launches"]),
+            count(one["launches"]),
             dict.fromkeys(WorkKind, Amount(0.0, 0.0))
             | {
-                WorkKind(kind): Amount(_amount(total), _amount(error), _text(doubt))
+                WorkKind(kind): Amount(amount(total), amount(error), text(doubt))
                 for kind, (total, error, doubt) in one["amounts"].items()
             },
         )
         for one in stored["kernels"]
     }
-    refused = {_work_key(one): _text(one["why"]) for one in stored["refused"]}
-    return RunWork(_text(stored["compiler"]), kernels, refused)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    value.encode()  # half of a surrogate pair is none
-    return value
-
-
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST_COUNT:
-        raise ValueError("a count is no such number")
-    return value
-
-
-def _amount(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MOST:
-        raise ValueError(f"{value!r} is no amount")
-    return float(value)
+    refused = {_work_key(one): text(one["why"]) for one in stored["refused"]}
+    return RunWork(text(stored["compiler"]), kernels, refused)
 
 
 def _ns(value: object) -> float:
