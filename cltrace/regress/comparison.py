@@ -18,7 +18,13 @@ from cltrace.regress.floors import Floors
 from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
 from cltrace.regress.statistics import FEWEST_PAIRS, Floats
 from cltrace.regress.verdicts import Finding, Verdict, confirmed, findings
-from cltrace.regress.work import WorkDifference, WorkKey, steady_work, work_differences
+from cltrace.regress.work import (
+    RunWork,
+    WorkDifference,
+    WorkKey,
+    steady_work,
+    work_differences,
+)
 
 K = TypeVar("K", KernelKey, WorkKey)
 _SHARE: Final = 0.01
@@ -75,13 +81,15 @@ class Comparison:
     """Head by base. `unsteady` are counters that differ among the runs of one side: they tell nothing.
 
     `other_devices` are those that only one side ran on: with any, times are not comparable. `not_counted`
-    are kernels of which the work is not known, and why.
+    are kernels of which the work is not known, and why; `sides_not_counted` those of which no run's is,
+    for want of a compiler.
     """
 
     counters: tuple[Difference, ...]
     unsteady: tuple[CounterKey, ...]
     work: tuple[WorkDifference, ...]
     not_counted: Mapping[WorkKey, str]
+    sides_not_counted: tuple[str, ...]
     kernels: Mapping[KernelKey, KernelComparison]
     energy: Mapping[WorkKey, EnergyComparison]
     other_devices: tuple[DeviceIdentity, ...]
@@ -97,11 +105,6 @@ class Comparison:
     def is_slower(self) -> bool:
         """Whether a kernel is slower beyond doubt, on the same device."""
         return not self.other_devices and any(one.is_slower for one in self.kernels.values())
-
-    @property
-    def is_worse(self) -> bool:
-        """Whether there is more of what has no noise, or a kernel is slower beyond doubt."""
-        return self.has_more or self.is_slower
 
     @property
     def draws_more(self) -> tuple[EnergyComparison, ...]:
@@ -127,13 +130,15 @@ def compared(rounds: Sequence[Round], floors: Floors | None = None) -> Compariso
         [one.counters for each in rounds for one in each.base],
         [one.counters for each in rounds for one in each.head],
     )
-    work, not_counted = _work(rounds)
+    works = _works(rounds)
+    base, head = works.values()
     sides = [{one for run in side for one in run.devices} for side in (first.base, first.head)]
     return Comparison(
         counters=counters,
         unsteady=unsteady,
-        work=work,
-        not_counted=not_counted,
+        work=work_differences(base, head) if base and head else (),
+        not_counted={**base.refused, **head.refused} if base and head else {},
+        sides_not_counted=tuple(side for side, one in works.items() if one is None),
         kernels=_kernels(first, later, floors),
         energy=dict(_energies(first, later, floors)),
         other_devices=tuple(sorted(sides[0] ^ sides[1])),
@@ -168,19 +173,16 @@ def pardoned(found: Comparison, globs: Sequence[str]) -> Comparison:
     return replace(found, counters=tuple(counters), work=work)
 
 
-def _work(
-    rounds: Sequence[Round],
-) -> tuple[tuple[WorkDifference, ...], Mapping[WorkKey, str]]:
-    base, head = (
-        steady_work([run.work for run in side if run.work is not None])
-        for side in (
-            [run for one in rounds for run in one.base],
-            [run for one in rounds for run in one.head],
-        )
-    )
-    if base is None or head is None:
-        return (), {}
-    return work_differences(base, head), {**base.refused, **head.refused}
+def _works(rounds: Sequence[Round]) -> dict[str, RunWork | None]:
+    """What kernels of base and of head had to do, None where it was counted of no run."""
+    sides = {
+        "base": [run for one in rounds for run in one.base],
+        "head": [run for one in rounds for run in one.head],
+    }
+    return {
+        side: steady_work([run.work for run in runs if run.work is not None])
+        for side, runs in sides.items()
+    }
 
 
 def _kernels(

@@ -266,6 +266,11 @@ def _notes(found: Comparison, basis: Basis) -> Iterator[str]:
         )
     for work, why in found.not_counted.items():
         yield f"note: what {work} has to do is not counted: {why}"
+    if found.sides_not_counted:
+        yield (
+            "warning: operations and memory transactions are not counted, as there was no clang for "
+            f"{' and '.join(found.sides_not_counted)}: `pip install 'cltrace[predict]'` brings one"
+        )
     if basis is Basis.APART:
         yield (
             "note: base and head did not take turns: what drifted between them counts as a change; "

@@ -1,15 +1,18 @@
 """Runs held against runs: what fails, what is open, and what is only told."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cltrace.regress.comparison import compared
+from cltrace.regress.comparison import Comparison, compared
 from cltrace.regress.counters import CounterKey, CounterKind
 from cltrace.regress.floors import Floors
 from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Round, RunSample
 from cltrace.regress.verdicts import Verdict
+from cltrace.regress.work import RunWork
+from cltrace.report.regression import regression_report
 
 DEVICE = DeviceIdentity("board", "platform", "1.0", "OpenCL 3.0")
 LAUNCHES = CounterKey(CounterKind.LAUNCHES, "heavy [64]")
@@ -44,9 +47,13 @@ def round_of(
     )
 
 
+def is_worse(found: Comparison) -> bool:
+    return found.has_more or found.is_slower
+
+
 def test_the_same_is_the_same() -> None:
     found = compared([round_of(1, {})])
-    assert not found.is_worse
+    assert not is_worse(found)
     assert not found.is_open
     assert found.counters == ()
     assert {one.finding.verdict for one in found.kernels.values() if one.finding} == {Verdict.SAME}
@@ -55,16 +62,16 @@ def test_the_same_is_the_same() -> None:
 def test_a_slower_kernel_fails_when_a_second_round_shows_it_too() -> None:
     first = round_of(2, {LIGHT: 1.3})
     alone = compared([first])
-    assert not alone.is_worse
+    assert not is_worse(alone)
     assert alone.is_open
     again = compared([first, round_of(3, {LIGHT: 1.3})])
-    assert again.is_worse
+    assert is_worse(again)
     assert again.kernels[LIGHT].is_slower
     assert again.kernels[LIGHT].base_ns == pytest.approx(1e6, rel=0.05)
     assert again.kernels[LIGHT].head_ns == pytest.approx(1.3e6, rel=0.05)
     assert not again.kernels[HEAVY].is_slower
     vanished = compared([first, round_of(3, {})])
-    assert not vanished.is_worse
+    assert not is_worse(vanished)
     assert vanished.is_open
 
 
@@ -75,25 +82,25 @@ def test_a_kernel_without_weight_is_told_and_fails_nothing() -> None:
     assert one.finding is not None
     assert one.finding.verdict is Verdict.SLOW
     assert not one.is_gated
-    assert not found.is_worse
+    assert not is_worse(found)
     assert not found.is_open
 
 
 def test_a_floor_is_each_kernels_own() -> None:
     rounds = [round_of(6, {LIGHT: 1.3}), round_of(7, {LIGHT: 1.3})]
-    assert not compared(rounds, Floors(0.5)).is_worse
-    assert compared(rounds, Floors(0.5, (("l*", 0.1),))).is_worse
-    assert not compared(rounds, Floors(limits=(("light", 0.5),))).is_worse
+    assert not is_worse(compared(rounds, Floors(0.5)))
+    assert is_worse(compared(rounds, Floors(0.5, (("l*", 0.1),))))
+    assert not is_worse(compared(rounds, Floors(limits=(("light", 0.5),))))
 
 
 def test_a_launch_more_is_worse_however_noisy_the_time_is() -> None:
     found = compared([round_of(8, {}, pairs=2, launches=11)])
     (one,) = found.counters
     assert (one.key, one.base, one.head, one.is_worse) == (LAUNCHES, 10, 11, True)
-    assert found.is_worse
+    assert is_worse(found)
     fewer = compared([round_of(8, {}, pairs=2, launches=9)])
     assert fewer.counters
-    assert not fewer.is_worse
+    assert not is_worse(fewer)
 
 
 def test_a_counter_that_wavers_says_nothing() -> None:
@@ -103,7 +110,7 @@ def test_a_counter_that_wavers_says_nothing() -> None:
     found = compared([wavering])
     assert found.unsteady == (LAUNCHES,)
     assert found.counters == ()
-    assert not found.is_worse
+    assert not is_worse(found)
 
 
 def test_few_pairs_are_open_and_none_is_a_mistake() -> None:
@@ -129,3 +136,20 @@ def test_other_devices_are_named() -> None:
     moved = tuple(run_of(dict.fromkeys(MS, 1.0), device=other) for _ in plain.head)
     assert compared([plain]).other_devices == ()
     assert compared([Round(plain.base, moved)]).other_devices == (DEVICE, other)
+
+
+def test_what_no_run_of_a_side_counted_is_told() -> None:
+    plain = run_of({HEAVY: 1.0})
+    counted = replace(plain, work=RunWork("clang", {}, {}))
+    cases = (
+        ((plain,), (plain,), "base and head"), ((counted, plain), (plain, plain), "head"),
+        ((plain,), (counted,), "base"),
+    )  # fmt: skip
+    for base, head, sides in cases:
+        found = compared([Round(base, head)])
+        assert " and ".join(found.sides_not_counted) == sides
+        notes = regression_report(found).notes
+        assert any(f"there was no clang for {sides}:" in one for one in notes)
+    found = compared([Round((counted, plain), (plain, counted))])
+    assert found.sides_not_counted == ()
+    assert not any("clang" in one for one in regression_report(found).notes)
