@@ -53,7 +53,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. `why_empty` says why it has no rows; a table that needs no words then is left out."""
+    """A table. `why_empty` says why it has no rows; a table that needs no words then is left out.
+
+    `has_equals` says that columns are of one kind, as sides of a comparison: those that there is no room
+    for are named then.
+    """
 
     key: str
     title: str
@@ -61,6 +65,7 @@ class Table:
     rows: Sequence[Sequence[Value]]
     note: str = ""
     why_empty: str = ""
+    has_equals: bool = False
 
 
 class RowKind(StrEnum):

@@ -33,6 +33,12 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{shown(number, Unit.COUNT)} {one if number == 1 else many}"
 
 
+def three_digits(value: float) -> str:
+    """A plain number with three significant digits, and never with an exponent for a large one."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}".replace(",", _THIN_SPACE) if abs(rounded) >= 1000 else f"{rounded:g}"
+
+
 def more_note(count: int, top: int | None) -> str:
     """What stands below a table that shows the first `top` of `count` rows; nothing if it shows all."""
     return f"{count - top} more: --top 0 shows all" if top is not None and count > top else ""

@@ -15,7 +15,7 @@ from cltrace.regress.score import (
 )
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.letters import legend, letters
-from cltrace.report.quantities import counted
+from cltrace.report.quantities import counted, three_digits
 from cltrace.report.text import plain
 
 _NS: Final = 1e9
@@ -83,8 +83,8 @@ def _score_facts(found: Score, reference: ScoreFile) -> Iterator[Fact]:
         why = f"{', '.join(found.failed)} failed" if found.failed else _missing(found)
         yield Fact("score", "score", f"none: {why}")
     else:
-        yield Fact("peak_score", "Peak score", f"{whole.peak:.3g}", whole.peak)
-        yield Fact("average_score", "Average score", f"{whole.average:.3g}", whole.average)
+        yield Fact("peak_score", "Peak score", three_digits(whole.peak), whole.peak)
+        yield Fact("average_score", "Average score", three_digits(whole.average), whole.average)
     yield Fact("reference", "1 is", _named(reference))
 
 
@@ -194,7 +194,9 @@ def _side_by_side_scores(labels: Sequence[str], found: Sequence[Score]) -> Table
         of_kind = [one.kinds.get(kind) for one in found]
         rows.append((str(kind), *(_short(one.average if one else None) for one in of_kind)))
     columns = _side_by_side(labels, Column("score", "score"), Unit.PLAIN)
-    return Table("scores", "Scores; of classes by the means of runs", columns, rows)
+    return Table(
+        "scores", "Scores; of classes by the means of runs", columns, rows, has_equals=True
+    )
 
 
 def _side_by_side_times(labels: Sequence[str], files: Sequence[ScoreFile]) -> Table:
@@ -203,7 +205,7 @@ def _side_by_side_times(labels: Sequence[str], files: Sequence[ScoreFile]) -> Ta
         mine = [next(one for one in file.results if one.name == name) for file in files]
         rows.append((name, *(_ns(one.average_s) for one in mine)))
     columns = _side_by_side(labels, Column("benchmark", "benchmark"), Unit.NS)
-    return Table("times", "Times: the mean of runs", columns, rows)
+    return Table("times", "Times: the mean of runs", columns, rows, has_equals=True)
 
 
 def _side_by_side_ratios(
@@ -215,7 +217,9 @@ def _side_by_side_ratios(
         of_all = [one.get(name) for one in found]
         rows.append((name, *(_short(one.average if one else None) for one in of_all)))
     columns = _side_by_side(labels, Column("benchmark", "benchmark"), Unit.PLAIN)
-    return Table("ratios", "Ratios: how many times as fast as the reference", columns, rows)
+    return Table(
+        "ratios", "Ratios: how many times as fast as the reference", columns, rows, has_equals=True
+    )
 
 
 def _systems(labels: Sequence[str], files: Sequence[ScoreFile]) -> Table:

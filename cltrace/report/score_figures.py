@@ -6,6 +6,7 @@ from typing import Final
 
 from cltrace.regress.score import ScoreFile, score
 from cltrace.report.plain_page import Picture
+from cltrace.report.quantities import three_digits
 from cltrace.report.score import labels_of
 
 _BAR: Final = 0.26
@@ -30,14 +31,14 @@ def score_picture(files: Sequence[ScoreFile], reference: ScoreFile) -> Picture:
         places = [row * (len(files) + 1) + at for row in range(len(rows))]
         values = [one[at].average if (one[at] is not None) else float("nan") for one in rows]  # type: ignore[union-attr]
         bars = axis.barh(places, values, height=0.86, label=label.replace("$", r"\$"))
-        texts = [f"{value:.3g}" if value == value else "none" for value in values]
+        texts = [three_digits(value) if value == value else "none" for value in values]
         axis.bar_label(bars, texts, padding=3, fontsize=8)
     axis.set_xscale("log")
     axis.axvline(1, color="0.6", linewidth=0.8, zorder=0)
     middles = [row * (len(files) + 1) + (len(files) - 1) / 2 for row in range(len(rows))]
     axis.set_yticks(middles, ["over all", *map(str, kinds)])
-    axis.invert_yaxis()
     axis.margins(x=0.12)
+    axis.set_ylim(len(rows) * (len(files) + 1) - 1, -1)
     axis.set_xlabel("times as fast as the reference")
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)

@@ -91,7 +91,7 @@ def _times(labels: Sequence[str], found: Sequence[Compared]) -> Table:
     )
     return Table(
         "kernels", "Kernels: the median launch of the median run", columns, rows,
-        why_empty="no kernel was timed",
+        why_empty="no kernel was timed", has_equals=True,
     )  # fmt: skip
 
 
@@ -130,7 +130,9 @@ def _work(labels: Sequence[str], found: Sequence[Compared]) -> Table:
         Column("kind", "what", Unit.PROSE, 95),
     )
     columns = _columns(labels, Unit.COUNT, *first, has_ratios=True)
-    return Table("work", "What a launch has to do, counted from its source", columns, rows)
+    return Table(
+        "work", "What a launch has to do, counted from its source", columns, rows, has_equals=True
+    )
 
 
 def _per_launch(work: RunWork | None, key: WorkKey, kind: WorkKind) -> float | None:
@@ -148,7 +150,9 @@ def _counters(labels: Sequence[str], found: Sequence[Compared]) -> Table:
     ]
     first = (Column("kind", "what"), Column("subject", "of"))
     columns = _columns(labels, Unit.COUNT, *first, has_ratios=False)
-    return Table("counters", "Counters that are the same in all runs", columns, rows)
+    return Table(
+        "counters", "Counters that are the same in all runs", columns, rows, has_equals=True
+    )
 
 
 def _energy(labels: Sequence[str], found: Sequence[Compared]) -> Table:
@@ -163,7 +167,9 @@ def _energy(labels: Sequence[str], found: Sequence[Compared]) -> Table:
     ]
     first = (Column("of", "of"), Column("global_size", "global size", keep=40))
     columns = _columns(labels, Unit.JOULES, *first, has_ratios=True)
-    return Table("energy", "Energy, of a launch and of the whole run", columns, rows)
+    return Table(
+        "energy", "Energy, of a launch and of the whole run", columns, rows, has_equals=True
+    )
 
 
 def _median_j(one: Compared) -> Mapping[WorkKey, float]:

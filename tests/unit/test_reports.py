@@ -16,7 +16,7 @@ import cltrace
 from cltrace.report.activity import stored_lines
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.formats import FORMATS, to_csv, to_json, to_markdown
-from cltrace.report.quantities import shown, time_text
+from cltrace.report.quantities import shown, three_digits, time_text
 from cltrace.report.selection import Selection, selected_lines
 from cltrace.report.terminal import console_for, renderable
 from cltrace.report.text import plain, short_place
@@ -43,7 +43,8 @@ def tables(draw: st.DrawFn) -> Table:
     ]
     cell = {True: TEXT | st.none(), False: NUMBER | st.none()}
     row = st.tuples(*(cell[unit.is_text] for unit in units))
-    return Table("key", draw(TEXT), columns, draw(st.lists(row, max_size=6)), draw(TEXT), "none")
+    rows = draw(st.lists(row, max_size=6))
+    return Table("key", draw(TEXT), columns, rows, draw(TEXT), "none", draw(st.booleans()))
 
 
 DOCUMENTS = st.builds(
@@ -217,3 +218,30 @@ def test_a_selection_of_everything_sums_as_the_stored_sums(by: str, make_trace: 
         chosen = selected_lines(trace, by, Selection(from_ns=0))
         assert sorted(map(repr, chosen)) == sorted(map(repr, stored_lines(trace, by)))
         assert sum(line.rollup.calls for line in chosen) > 60
+
+
+def test_sides_without_room_are_named_and_other_columns_are_not() -> None:
+    columns = [Column("name", "name"), *(Column(one, one, Unit.PLAIN, 50) for one in "ABCDEF")]
+    rows = [("a kernel", *(123456,) * 6)]
+    for has_equals in (True, False):
+        table = Table("key", "title", columns, rows, has_equals=has_equals)
+        narrow = printed(Document("", (), [table], ()), 40)
+        wide = printed(Document("", (), [table], ()), 100)
+        assert ("no room for" in narrow) == has_equals
+        assert "no room for" not in wide
+    assert "no room for A, B, C:" in printed(
+        Document("", (), [Table("key", "title", columns, rows, has_equals=True)], ()), 40
+    )
+
+
+def test_numbers_have_three_digits_and_no_exponent_however_large() -> None:
+    cases = {
+        0.0575: "0.0575",
+        1.0: "1",
+        2.005: "2",
+        61.23: "61.2",
+        999.6: "1\u202f000",
+        3234.0: "3\u202f230",
+    }
+    for value, text in cases.items():
+        assert three_digits(value) == text
