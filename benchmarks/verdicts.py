@@ -7,7 +7,8 @@
 `table` resamples: a check takes runs from the series as they came, base and head in turns, from a place
 in it that is drawn at random, so that what drifted in the series drifts in the check. A change of time is
 put in by a factor on one kernel's times of head. Live checks run `benchmarks/programs/twenty.py` with and
-without a real change.
+without a real change. Words after `--` are the program's, as `-- --items 1048576 --longer 8`, which
+makes its launches long enough for a GPU.
 """
 
 import argparse
@@ -68,13 +69,14 @@ def main() -> None:
     table = actions.add_parser("table")
     table.add_argument("series", type=Path)
     table.add_argument("live", type=Path, nargs="?")
-    arguments = parser.parse_args()
+    words, size = parted_words(sys.argv[1:])
+    arguments = parser.parse_args(words)
     match arguments.action:
         case "record":
-            write(arguments.output, recorded(arguments.runs))
+            write(arguments.output, recorded(arguments.runs, size))
         case "live":
             usual = FEW if arguments.quick else USUAL
-            found = live_checks(arguments.checks, arguments.counted, usual, arguments.only)
+            found = live_checks(arguments.checks, arguments.counted, usual, arguments.only, size)
             print_rows(found)
             if arguments.output is not None:
                 write(arguments.output, {"checks": [asdict(one) for one in found]})
@@ -87,12 +89,18 @@ def place(*words: str) -> Place:
     return Place((sys.executable, str(PROGRAM), *words), Path.cwd())
 
 
-def recorded(runs: int) -> Mapping[str, object]:
+def parted_words(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Our own words, and after `--` the program's."""
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
+
+
+def recorded(runs: int, size: Sequence[str]) -> Mapping[str, object]:
     """So many processes: the median of each kernel in ns, and when each ended in s from the start."""
     sampling = Sampling(DROP, deep=0)
     began, names, rows, ended = time.monotonic(), [], [], []
     for number in range(runs):
-        found = sampling.run(place())
+        found = sampling.run(place(*size))
         names = [key.kernel for key in found.kernels]
         rows.append([round(one.median_ns) for one in found.kernels.values()])
         ended.append(round(time.monotonic() - began, 2))
@@ -101,7 +109,9 @@ def recorded(runs: int) -> Mapping[str, object]:
     return {"kernels": names, "ended_s": ended, "median_ns": rows}
 
 
-def live_checks(checks: int, counted: int, usual: Budget, only: str) -> Sequence[Tried]:
+def live_checks(
+    checks: int, counted: int, usual: Budget, only: str, size: Sequence[str]
+) -> Sequence[Tried]:
     """Whole checks of real runs: with no change, with one that counters see, with a slower kernel."""
     kinds: Sequence[tuple[str, tuple[str, ...], int, Budget]] = (
         ("live: no change", (), checks, usual),
@@ -109,15 +119,19 @@ def live_checks(checks: int, counted: int, usual: Budget, only: str) -> Sequence
         ("live: a kernel's transactions doubled", ("--scattered", "walk_2"), counted, FEW),
         ("live: +25 % trips, by time alone", ("--slower", "mixed_2=1.25"), counted, usual),
     )
-    return [live(*one) for one in kinds if only in one[0]]
+    return [live(*one, size) for one in kinds if only in one[0]]
 
 
-def live(what: str, words: tuple[str, ...], checks: int, budget: Budget) -> Tried:
+def live(
+    what: str, words: tuple[str, ...], checks: int, budget: Budget, size: Sequence[str]
+) -> Tried:
     """Checks of the program beside itself with arguments."""
     sampling = Sampling(DROP)
     found = []
     for number in range(checks):
-        rounds = taken(lambda count: sampling.pairs(place(), place(*words), count), budget)
+        rounds = taken(
+            lambda count: sampling.pairs(place(*size), place(*size, *words), count), budget
+        )
         one = compared(rounds)
         # Counters see more trips, too: what is asked there is what time alone tells.
         found.append(replace(one, counters=(), work=()) if "time alone" in what else one)

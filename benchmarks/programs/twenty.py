@@ -1,9 +1,10 @@
 """Twenty kernels of several kinds, a few launches of each: what the gate is tried on.
 
-    python twenty.py [--slower NAME=FACTOR] [--scattered NAME] [--again NAME]
+    python twenty.py [--slower NAME=FACTOR] [--scattered NAME] [--again NAME] [--items N] [--longer N]
 
 `--slower` makes a kernel do FACTOR times the trips, `--scattered` makes it touch twice the memory,
-`--again` launches it once more.
+`--again` launches it once more. `--items` is the global size and `--longer` by how much all trips are
+multiplied: a GPU needs more of both than a CPU for a launch to be more than its overhead.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import pyopencl as cl
 
 LAUNCHES = 12
 ITEMS = 1 << 13
+TABLE = 1 << 16  # what "walk" reads
 SOURCE = """
 kernel void NAME(global float *out, global const float *in, int trips, int stride) {
     size_t i = get_global_id(0);
@@ -39,6 +41,8 @@ def main() -> None:
     parser.add_argument("--slower", default="", help="NAME=FACTOR")
     parser.add_argument("--scattered", default="", help="NAME")
     parser.add_argument("--again", default="", help="NAME")
+    parser.add_argument("--items", type=int, default=ITEMS, metavar="N")
+    parser.add_argument("--longer", type=int, default=1, metavar="N")
     arguments = parser.parse_args()
     slower, _, factor = arguments.slower.partition("=")
     context = cl.Context(cl.get_platforms()[0].get_devices()[:1])
@@ -48,15 +52,16 @@ def main() -> None:
         for name in NAMES
     )
     program = cl.Program(context, source).build()
-    out, values = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 << 16) for _ in range(2))
-    cl.enqueue_fill_buffer(queue, values, np.float32(0.5), 0, 4 << 16)
+    size = 4 * max(arguments.items, TABLE)
+    out, values = (cl.Buffer(context, cl.mem_flags.READ_WRITE, size) for _ in range(2))
+    cl.enqueue_fill_buffer(queue, values, np.float32(0.5), 0, size)
     for name, number in NAMES.items():
         kernel = cl.Kernel(program, name)
-        trips = TRIPS[name.partition("_")[0]] * GROWTH[number]
+        trips = TRIPS[name.partition("_")[0]] * GROWTH[number] * arguments.longer
         trips = round(trips * (float(factor) if name == slower else 1.0))
         stride = 2 if name == arguments.scattered else 1
         for _ in range(LAUNCHES + (name == arguments.again)):
-            kernel(queue, (ITEMS,), (64,), out, values, np.int32(trips), np.int32(stride))
+            kernel(queue, (arguments.items,), (64,), out, values, np.int32(trips), np.int32(stride))
     queue.finish()
 
 

@@ -17,7 +17,7 @@ from cltrace.regress.score_store import read_score, shipped_reference, write_sco
 from cltrace.report.plain_page import plain_page
 from cltrace.report.score import score_report, scores_report
 from cltrace.report.score_figures import score_picture
-from cltrace.suite.score import BENCHMARKS, PROBES
+from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
 
 _RUNS = 10
 _EPILOG = """\
@@ -76,9 +76,8 @@ def execute(arguments: argparse.Namespace) -> int:
     named: Path | None = arguments.reference
     reference = shipped_reference() if named is None else read_score(named)
     others = [read_score(path) for path in arguments.beside]
-    check_suites([reference, *others])
+    check_suites([reference, *others], SUITE)
     own = _scored(arguments, chosen)
-    check_suites([own, reference])
     if arguments.output is not None:
         write_score(own, arguments.output)
         say(f"wrote {arguments.output}; next: cltrace compare {arguments.output} OTHER.json")

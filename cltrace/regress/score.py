@@ -106,9 +106,14 @@ def ratio(own: BenchmarkResult, reference: BenchmarkResult) -> Ratio | None:
     return Ratio(reference_peak / peak, reference_average / average)
 
 
-def check_suites(files: Sequence[ScoreFile]) -> None:
-    """See that scores are of the same benchmarks. Raises: `SampleFileError`."""
-    suites = sorted({one.suite for one in files})
+def check_suites(files: Sequence[ScoreFile], suite: int | None = None) -> None:
+    """See that scores are of the same benchmarks, or of those of `suite`. Raises: `SampleFileError`."""
+    suites = {one.suite for one in files}
+    if suite is not None and suites - {suite}:
+        named = ", ".join(
+            f"{one.label} of suite {one.suite}" for one in files if one.suite != suite
+        )
+        raise SampleFileError(f"benchmarks are suite {suite} here, but {named}; make it anew")
     if len(suites) > 1:
         named = ", ".join(f"{one.label} of suite {one.suite}" for one in files)
         raise SampleFileError(f"these scores are of different suites: {named}; make them anew")

@@ -122,3 +122,14 @@ def test_the_verb_writes_a_file_and_a_page(tmp_path: Path, run: Runner) -> None:
     for wrong in (("--only", "nothing"), ("--device", "no such"), ("--reference", "none.json")):
         done = run("score", *wrong, cwd=tmp_path)
         assert (done.status, "Traceback" in done.stderr) == (2, False), done.stderr
+
+
+def test_a_reference_of_another_suite_is_refused_before_anything_runs(
+    tmp_path: Path, run: Runner
+) -> None:
+    stored = json.loads(Path("cltrace/regress/score-reference.json").read_text())
+    (tmp_path / "old.json").write_text(json.dumps({**stored, "suite": 1}))
+    for flag in ("--reference", "--beside"):
+        done = run("score", "--device", "no such device", flag, "old.json", cwd=tmp_path)
+        assert done.status != 0
+        assert "of suite 1; make it anew" in done.stderr

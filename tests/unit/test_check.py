@@ -17,6 +17,8 @@ from cltrace.regress.store import SampleFile, Side, read_samples, write_samples
 from tests.conftest import Runner
 from tests.unit.test_regress_comparison import LIGHT, round_of
 
+H200 = Path(__file__).parents[2] / "benchmarks/results/verdicts/h200-3-percent.json"
+"""Samples of an H200: one of twenty kernels makes 3 % more trips."""
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
 DATA = Path(__file__).parents[1] / "data"
 
@@ -219,3 +221,13 @@ def test_a_baseline_of_another_device_is_refused(tmp_path: Path, run: Runner) ->
         run("check", head, "--baseline", "main", "--missing-baseline", "ok", cwd=tmp_path).status
         == 0
     )
+
+
+@pytest.mark.parametrize(("floor", "status"), [("2%", 1), ("10%", 0)])
+def test_three_percent_on_an_h200_are_found_where_they_matter(
+    floor: str, status: int, run: Runner, tmp_path: Path
+) -> None:
+    done = run("check", str(H200), "--floor", floor, "--color", "never", cwd=tmp_path)
+    assert done.status == status
+    assert ("1 of 20 kernels slower: mixed_2 +2.9%" in done.stdout) == bool(status)
+    assert "no clang for base and head" in " ".join(done.stdout.split())

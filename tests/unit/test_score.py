@@ -1,18 +1,22 @@
 """Scores: ratios, harmonic means, what a wrong result does to them, files and pages."""
 
+import itertools
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cltrace.commands.scoring import wrong_in
-from cltrace.errors import SampleFileError
-from cltrace.events.benchmarks import Benchmark, Kind
+from cltrace.commands.scoring import Scoring, wrong_in
+from cltrace.errors import SampleFileError, WorkloadError
+from cltrace.events.benchmarks import Benchmark, Kind, Limit, LimitProbe
+from cltrace.measure.whole_runs import HowMany, WholeRuns
 from cltrace.regress.score import (
     BenchmarkResult,
     Ratio,
@@ -28,7 +32,11 @@ from cltrace.regress.score_store import read_score, score_text, shipped_referenc
 from cltrace.report.score import labels_of, score_report, scores_report
 from cltrace.suite import calibration, evaluation
 from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
+from cltrace.suite.score.fills import repeated
 from tests.conftest import Runner
+
+if TYPE_CHECKING:
+    from cltrace.measure import Bench
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
 
@@ -134,6 +142,11 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_scores_of_different_suites_do_not_compare() -> None:
     with pytest.raises(SampleFileError, match="different suites"):
         check_suites([REFERENCE, replace(REFERENCE, suite=SUITE + 1)])
+    with pytest.raises(
+        SampleFileError, match=f"suite {SUITE} here, but .* of suite {SUITE + 1}; make"
+    ):
+        check_suites([replace(REFERENCE, suite=SUITE), replace(REFERENCE, suite=SUITE + 1)], SUITE)
+    check_suites([replace(REFERENCE, suite=SUITE)], SUITE)
 
 
 def test_the_shipped_reference_has_every_benchmark_and_is_right() -> None:
@@ -227,3 +240,35 @@ def test_compare_puts_traces_beside_each_other(tmp_path: Path, run: Runner) -> N
     assert done.status == 0, done.stderr
     assert "times of a single run decide nothing" in done.stdout
     assert "chain" in (tmp_path / "page.html").read_text()
+
+
+def test_numpy_works_as_often_as_a_run_launches() -> None:
+    done = itertools.count(1)
+    assert repeated(3, lambda: next(done)) == 3
+    assert repeated(1, lambda: next(done)) == 4
+
+
+def test_a_probe_that_one_run_shows_to_be_slow_is_not_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[tuple[str, int]] = []
+    seconds = {"fast": 1.0, "slow": 5.0, "near": 1.5, "best": 0.5}
+
+    def whole_runs(_: object, source: str, __: object, ___: object, runs: HowMany) -> WholeRuns:
+        taken.append((source, runs.counted))
+        if source not in seconds:
+            raise WorkloadError("no room")
+        return WholeRuns((), (seconds[source],) * runs.counted, {})
+
+    monkeypatch.setattr("cltrace.measure.whole_runs.whole_runs", whole_runs)
+    probes = [
+        LimitProbe(Limit.FLOPS, name, (), (), 6.0)
+        for name in ("none", "fast", "slow", "near", "best")
+    ]
+    bench = cast("Bench", SimpleNamespace(facts=REFERENCE.device))
+    found = Scoring(bench, HowMany(), None, lambda _: None).score([], probes)
+    assert found.limits == {Limit.FLOPS: 12.0}
+    assert taken == [
+        ("none", 10), ("fast", 10), ("slow", 1), ("near", 1), ("near", 10), ("best", 1),
+        ("best", 10),
+    ]  # fmt: skip

@@ -9,7 +9,7 @@ from cltrace.suite.score.limits import PROBES as PROBES
 from cltrace.suite.score.memory import CHASE, GATHER, TRANSPOSITION, TRIAD
 from cltrace.suite.score.traffic import SMALL_LAUNCHES, THERE_AND_BACK
 
-SUITE: Final = 1
+SUITE: Final = 2
 """The version of the benchmarks: another one where any of them does other work."""
 BENCHMARKS: Final = (
     MULTIPLY_ADDS,

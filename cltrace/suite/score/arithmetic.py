@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
-from cltrace.suite.score.fills import numbers, zeros
+from cltrace.suite.score.fills import GROUP, numbers, zeros
 
 _CHAINS: Final = 1 << 22
 _STEPS: Final = 1024
@@ -43,7 +43,7 @@ void run(void **buffers, long items) {
 """
 
 _THROWERS: Final = 1 << 19
-_THROWN: Final = 128
+_THROWN: Final = 512
 _SEED: Final = 1987
 _DRAW: Final = """
 #define NEXT(s) ((s) * 1103515245u + 12345u)
@@ -84,8 +84,9 @@ void run(void **buffers, long items) {{
     }}
 }}
 """
-_OPERATIONS_A_POINT: Final = 6 * 5 + 8
-"""Of a point: six steps of the recurrence, each of about five operations, and the test."""
+_OPERATIONS_A_POINT: Final = 5 * 2 + 2 * 5 + 5
+"""Of a point at least: five states, each a multiplication and an addition from the point's first, as the
+last draw of a number is shifted out; five to put a number together; squares, sum, test and count."""
 
 
 def _chained(before: Arrays, items: Items) -> Mapping[int, NDArray[np.generic]]:
@@ -121,7 +122,7 @@ MULTIPLY_ADDS: Final = Benchmark(
     about="4 million work-items, four chains of 256 multiply-adds each",
     source=_MULTIPLY_ADDS,
     memories=(Memory(numbers(_CHAINS, 1), is_output=True),),
-    steps=(Launch("chains", (_CHAINS,), (64,), (0,)),),
+    steps=(Launch("chains", (_CHAINS,), (GROUP,), (0,)),),
     items=_CHAINS,
     reference=_chained,
     c_source=_MULTIPLY_ADDS_C,
@@ -134,10 +135,10 @@ MULTIPLY_ADDS: Final = Benchmark(
 MONTE_CARLO_PI: Final = Benchmark(
     name="MonteCarloPi",
     kind=Kind.COMPUTE,
-    about="67 million points by a recurrence of 32 bits, counted in the quarter of a circle",
+    about="268 million points by a recurrence of 32 bits, counted in the quarter of a circle",
     source=_PI,
     memories=(Memory(zeros(_THROWERS), is_output=True),),
-    steps=(Launch("throw_points", (_THROWERS,), (64,), (0,)),),
+    steps=(Launch("throw_points", (_THROWERS,), (GROUP,), (0,)),),
     items=_THROWERS,
     reference=_thrown,
     c_source=_PI_C,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
-from cltrace.suite.score.fills import zeros
+from cltrace.suite.score.fills import GROUP, repeated, zeros
 
 _NUMBERS: Final = 1 << 21
 _FIRST: Final = 1 << 27
@@ -43,6 +43,7 @@ void run(void **buffers, long items) {{
 _TEXT: Final = 10_000_000
 _NEEDLE: Final = 1_000
 _NEEDLES: Final = 4
+_SEARCHES: Final = 4
 _PLACES: Final = (1_234_567, 3_333_333, 7_654_321, _TEXT - _NEEDLE)
 _MATCH: Final = f"""
 __kernel void match(__global const uchar *text, __global const uchar *needles, __global uint *found) {{
@@ -60,12 +61,12 @@ _MATCH_C: Final = f"""
 void run(void **buffers, long items) {{
     const unsigned char *text = buffers[0], *needles = buffers[1];
     unsigned *found = buffers[2];
-    for (int w = 0; w < {_NEEDLES}; ++w) {{
-        const unsigned char *needle = needles + w * {_NEEDLE};
+    for (int w = 0; w < {_NEEDLES * _SEARCHES}; ++w) {{
+        const unsigned char *needle = needles + w % {_NEEDLES} * {_NEEDLE};
         for (unsigned at = 0; at <= {_TEXT - _NEEDLE}u; ++at) {{
             int n = 0;
             while (n < {_NEEDLE} && text[at + n] == needle[n]) ++n;
-            if (n == {_NEEDLE} && at < found[w]) found[w] = at;
+            if (n == {_NEEDLE} && at < found[w % {_NEEDLES}]) found[w % {_NEEDLES}] = at;
         }}
     }}
 }}
@@ -116,7 +117,8 @@ def _needles() -> NDArray[np.uint8]:
 def _found(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
     text = before[0].tobytes()
     needles = before[1].reshape(_NEEDLES, _NEEDLE)
-    return {2: np.array([text.find(one.tobytes()) for one in needles], np.uint32)}
+    places = repeated(_SEARCHES, lambda: [text.find(one.tobytes()) for one in needles])
+    return {2: np.array(places, np.uint32)}
 
 
 def _counted(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
@@ -130,7 +132,7 @@ COLLATZ: Final = Benchmark(
     about="steps to 1 of 2 million numbers: each lane another branch, another number of trips",
     source=_COLLATZ,
     memories=(Memory(zeros(_NUMBERS), is_output=True),),
-    steps=(Launch("steps_to_one", (_NUMBERS,), (64,), (0,)),),
+    steps=(Launch("steps_to_one", (_NUMBERS,), (GROUP,), (0,)),),
     items=_NUMBERS,
     reference=_stepped,
     c_source=_COLLATZ_C,
@@ -141,19 +143,19 @@ COLLATZ: Final = Benchmark(
 STRING_MATCH: Final = Benchmark(
     name="StringMatch",
     kind=Kind.DIVERGENCE,
-    about="the first places of four needles of 1,000 letters in 10 million, compared letter by letter",
+    about="the first places of four needles of 1,000 letters in 10 million, letter by letter, four times",
     source=_MATCH,
     memories=(
         Memory(_text),
         Memory(_needles),
         Memory(lambda: np.full(_NEEDLES, 0xFFFFFFFF, np.uint32), is_output=True),
     ),
-    steps=(Launch("match", (-(-_TEXT // 64) * 64,), (64,), (0, 1, 2)),),
+    steps=(Launch("match", (-(-_TEXT // GROUP) * GROUP,), (GROUP,), (0, 1, 2), times=_SEARCHES),),
     items=_TEXT,
     reference=_found,
     c_source=_MATCH_C,
     checked=_TEXT,
-    amounts={Limit.MEMORY_BYTES: float(_TEXT)},
+    amounts={Limit.MEMORY_BYTES: float(_TEXT * _SEARCHES)},
 )
 
 HISTOGRAM: Final = Benchmark(
@@ -165,7 +167,7 @@ HISTOGRAM: Final = Benchmark(
         Memory(lambda: np.random.default_rng(10).integers(0, 1 << 32, _VALUES, dtype=np.uint32)),
         Memory(zeros(_BINS), is_output=True),
     ),
-    steps=(Launch("histogram", (_VALUES,), (64,), (0, 1)),),
+    steps=(Launch("histogram", (_VALUES,), (GROUP,), (0, 1)),),
     items=_VALUES,
     reference=_counted,
     c_source=_HISTOGRAM_C,

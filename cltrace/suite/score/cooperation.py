@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
-from cltrace.suite.score.fills import numbers, zeros
+from cltrace.suite.score.fills import GROUP, numbers, repeated, zeros
 
 _SIDE: Final = 1024
 _TILE: Final = 16
@@ -40,14 +40,14 @@ void run(void **buffers, long items) {{
 }}
 """
 _VALUES: Final = 1 << 24
-_GROUP: Final = 64
+_SUMMED: Final = 8
 _SUMS: Final = f"""
 __kernel void sums(__global const uint *values, __global uint *sums) {{
-    __local uint part[{_GROUP}];
+    __local uint part[{GROUP}];
     size_t i = get_local_id(0);
     part[i] = values[get_global_id(0)];
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint half_of = {_GROUP // 2}; half_of > 0; half_of >>= 1) {{
+    for (uint half_of = {GROUP // 2}; half_of > 0; half_of >>= 1) {{
         if (i < half_of) part[i] += part[i + half_of];
         barrier(CLK_LOCAL_MEM_FENCE);
     }}
@@ -58,10 +58,13 @@ _SUMS_C: Final = f"""
 void run(void **buffers, long items) {{
     const unsigned *values = buffers[0];
     unsigned *sums = buffers[1];
-    for (long g = 0; g < items / {_GROUP}; ++g) {{
-        unsigned sum = 0;
-        for (int i = 0; i < {_GROUP}; ++i) sum += values[g * {_GROUP} + i];
-        sums[g] = sum;
+    for (int n = 0; n < {_SUMMED}; ++n) {{
+        for (long g = 0; g < items / {GROUP}; ++g) {{
+            unsigned sum = 0;
+            for (int i = 0; i < {GROUP}; ++i) sum += values[g * {GROUP} + i];
+            sums[g] = sum;
+        }}
+        __asm__ volatile("" ::: "memory");
     }}
 }}
 """
@@ -73,7 +76,8 @@ def _multiplied(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
 
 
 def _summed(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
-    return {1: before[0].reshape(-1, _GROUP).sum(axis=1, dtype=np.uint32)}
+    values = before[0].reshape(-1, GROUP)
+    return {1: repeated(_SUMMED, lambda: values.sum(axis=1, dtype=np.uint32))}
 
 
 MATRIX_PRODUCT: Final = Benchmark(
@@ -98,16 +102,16 @@ MATRIX_PRODUCT: Final = Benchmark(
 SUMS: Final = Benchmark(
     name="sums of groups",
     kind=Kind.LOCAL,
-    about="16 million integers summed by work-groups of 64, with a barrier after each halving",
+    about="16 million integers summed by work-groups of 256, a barrier after each halving, eight times",
     source=_SUMS,
     memories=(
         Memory(lambda: np.random.default_rng(13).integers(0, 1 << 24, _VALUES, dtype=np.uint32)),
-        Memory(zeros(_VALUES // _GROUP), is_output=True),
+        Memory(zeros(_VALUES // GROUP), is_output=True),
     ),
-    steps=(Launch("sums", (_VALUES,), (_GROUP,), (0, 1)),),
+    steps=(Launch("sums", (_VALUES,), (GROUP,), (0, 1), times=_SUMMED),),
     items=_VALUES,
     reference=_summed,
     c_source=_SUMS_C,
     checked=_VALUES,
-    amounts={Limit.MEMORY_BYTES: 4.0 * _VALUES},
+    amounts={Limit.MEMORY_BYTES: 4.0 * _VALUES * _SUMMED},
 )

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.benchmarks import Copy, Launch, Limit, LimitProbe, Memory
-from cltrace.suite.score.fills import zeros
+from cltrace.suite.score.fills import GROUP, zeros
 
 _ITEMS: Final = 1 << 20
 _TRIPS: Final = 256
@@ -13,6 +13,7 @@ _ARITHMETIC: Final = f"""
 #define FOUR(f) f(a) f(b) f(c) f(d)
 #define FLOATS(x) x = fma(x, 0.999f, 0.001f);
 #define INTEGERS(x) x = x * x + 12345u;  // squares: a compiler cannot do several steps as one
+#define MIXED(x) x = (x * x + 12345u) ^ 0x5a5au;  // a device may do both at once
 #define CHAINS(name, type, step) \\
 __kernel void name(__global type *out) {{ \\
     size_t i = get_global_id(0); \\
@@ -24,6 +25,8 @@ CHAINS(floats, float, FLOATS)
 CHAINS(floats8, float8, FLOATS)
 CHAINS(integers, uint, INTEGERS)
 CHAINS(integers8, uint8, INTEGERS)
+CHAINS(mixed, uint, MIXED)
+CHAINS(mixed8, uint8, MIXED)
 __kernel void copy(__global const float4 *in, __global float4 *out) {{
     size_t i = get_global_id(0);
     out[i] = in[i];
@@ -35,27 +38,29 @@ _EMPTY: Final = 4096
 _MOVED: Final = 1 << 24
 
 
-def _chains(limit: Limit, kernel: str, width: int) -> LimitProbe:
-    """Four chains of a multiplication and an addition in each work-item, of vectors of `width`."""
+def _chains(limit: Limit, kernel: str, width: int, operations: int = 2) -> LimitProbe:
+    """Four chains of steps of so many operations in each work-item, of vectors of `width`."""
     return LimitProbe(
         limit,
         _ARITHMETIC,
         (Memory(zeros(8 * _ITEMS)),),
-        (Launch(kernel, (8 * _ITEMS // width,), (64,), (0,)),),
-        4.0 * 2 * _TRIPS * 8 * _ITEMS,
+        (Launch(kernel, (8 * _ITEMS // width,), (GROUP,), (0,)),),
+        4.0 * operations * _TRIPS * 8 * _ITEMS,
     )
 
 
 PROBES: Final = (
-    _chains(Limit.FLOPS, "floats", 1),
     _chains(Limit.FLOPS, "floats8", 8),
-    _chains(Limit.INTEGER_OPS, "integers", 1),
+    _chains(Limit.FLOPS, "floats", 1),
     _chains(Limit.INTEGER_OPS, "integers8", 8),
+    _chains(Limit.INTEGER_OPS, "integers", 1),
+    _chains(Limit.INTEGER_OPS, "mixed8", 8, operations=3),
+    _chains(Limit.INTEGER_OPS, "mixed", 1, operations=3),
     LimitProbe(
         Limit.MEMORY_BYTES,
         _ARITHMETIC,
         (Memory(lambda: np.ones(_WORDS, np.float32)), Memory(zeros(_WORDS))),
-        (Launch("copy", (_WORDS // 4,), (64,), (0, 1), times=2),),
+        (Launch("copy", (_WORDS // 4,), (GROUP,), (0, 1), times=2),),
         8.0 * _WORDS * 2,
     ),
     LimitProbe(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
-from cltrace.suite.score.fills import numbers, zeros
+from cltrace.suite.score.fills import GROUP, numbers, repeated, zeros
 
 _N: Final = 1 << 24
 _TIMES: Final = 8
@@ -46,12 +46,13 @@ void run(void **buffers, long items) {{
     }}
 }}
 """
-_LINKS: Final = 1 << 24
-_HOPS: Final = 1 << 17
+_HOPS: Final = 1 << 20
+_APART: Final = 64
+"""Links are 256 B from each other, and each is followed once: no cache has one from before."""
 _CHASE: Final = f"""
 __kernel void chase(__global const uint *next, __global uint *last) {{
     uint at = get_global_id(0);
-    for (int n = 0; n < {_HOPS}; ++n) at = next[at];
+    for (int n = 1; n < {_HOPS}; ++n) at = next[at];
     last[get_global_id(0)] = at;
 }}
 """
@@ -60,7 +61,7 @@ void run(void **buffers, long items) {{
     const unsigned *next = buffers[0];
     unsigned *last = buffers[1];
     unsigned at = 0;
-    for (int n = 0; n < {_HOPS}; ++n) at = next[at];
+    for (int n = 1; n < {_HOPS}; ++n) at = next[at];
     last[0] = at;
 }}
 """
@@ -70,30 +71,49 @@ __kernel void gather(__global const uint *at, __global const float *in, __global
     out[i] = in[at[i]];
 }
 """
-_GATHER_C: Final = """
-void run(void **buffers, long items) {
+_GATHERED: Final = 4
+_GATHER_C: Final = f"""
+void run(void **buffers, long items) {{
     const unsigned *at = buffers[0];
     const float *in = buffers[1];
     float *out = buffers[2];
-    for (long i = 0; i < items; ++i) out[i] = in[at[i]];
-}
+    for (int n = 0; n < {_GATHERED}; ++n) {{
+        for (long i = 0; i < items; ++i) out[i] = in[at[i]];
+        __asm__ volatile("" ::: "memory");
+    }}
+}}
 """
 
 
 def _links() -> NDArray[np.uint32]:
-    """One cycle through all elements in a random order."""
-    order = np.random.default_rng(5).permutation(_LINKS).astype(np.uint32)
+    """One cycle through all links in a random order, from the first."""
+    order = np.random.default_rng(5).permutation(_HOPS).astype(np.uint32) * np.uint32(_APART)
     order = np.roll(order, -int(np.flatnonzero(order == 0)[0]))
-    found = np.empty(_LINKS, np.uint32)
+    found = np.zeros(_HOPS * _APART, np.uint32)
     found[order] = np.roll(order, -1)
     return found
 
 
 def _chased(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
     following, at = before[0], 0
-    for _n in range(_HOPS):
+    for _n in range(1, _HOPS):
         at = int(following[at])
     return {1: np.array([at], np.uint32)}
+
+
+def _added(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+    b, c = (one.astype(np.float32, copy=False) for one in before[:2])
+    return {2: repeated(_TIMES, lambda: b + np.float32(3) * c)}
+
+
+def _transposed(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+    rows = before[0].reshape(_SIDE, _SIDE)
+    return {1: repeated(_TRANSPOSED, lambda: np.ascontiguousarray(rows.T).ravel())}
+
+
+def _gathered(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+    at, values = before[:2]
+    return {2: repeated(_GATHERED, lambda: values[at])}
 
 
 TRIAD: Final = Benchmark(
@@ -102,9 +122,9 @@ TRIAD: Final = Benchmark(
     about="a = b + 3 c with 16 million floats, eight times",
     source=_TRIAD,
     memories=(Memory(numbers(_N, 2)), Memory(numbers(_N, 3)), Memory(zeros(_N), is_output=True)),
-    steps=(Launch("triad", (_N,), (64,), (0, 1, 2), times=_TIMES),),
+    steps=(Launch("triad", (_N,), (GROUP,), (0, 1, 2), times=_TIMES),),
     items=_N,
-    reference=lambda b, _: {2: b[0].astype(np.float32) + np.float32(3) * b[1].astype(np.float32)},
+    reference=_added,
     c_source=_TRIAD_C,
     checked=_N,
     tolerance=1e-6,
@@ -119,7 +139,7 @@ TRANSPOSITION: Final = Benchmark(
     memories=(Memory(numbers(_SIDE * _SIDE, 4)), Memory(zeros(_SIDE * _SIDE), is_output=True)),
     steps=(Launch("transpose", (_SIDE, _SIDE), (16, 16), (0, 1), times=_TRANSPOSED),),
     items=_SIDE * _SIDE,
-    reference=lambda b, _: {1: np.ascontiguousarray(b[0].reshape(_SIDE, _SIDE).T).ravel()},
+    reference=_transposed,
     c_source=_TRANSPOSE_C,
     checked=_SIDE * _SIDE,
     amounts={Limit.MEMORY_BYTES: 8.0 * _SIDE * _SIDE * _TRANSPOSED},
@@ -128,7 +148,7 @@ TRANSPOSITION: Final = Benchmark(
 CHASE: Final = Benchmark(
     name="pointer chase",
     kind=Kind.LATENCY,
-    about="one work-item follows 131 thousand links through 64 MiB",
+    about="one work-item follows a million links through 256 MiB, each once",
     source=_CHASE,
     memories=(Memory(_links), Memory(zeros(1), is_output=True)),
     steps=(Launch("chase", (1,), (1,), (0, 1)),),
@@ -141,17 +161,17 @@ CHASE: Final = Benchmark(
 GATHER: Final = Benchmark(
     name="gather",
     kind=Kind.LATENCY,
-    about="16 million floats read at random addresses of 64 MiB",
+    about="16 million floats read at random addresses of 64 MiB, four times",
     source=_GATHER,
     memories=(
         Memory(lambda: np.random.default_rng(6).integers(0, _N, _N, dtype=np.uint32)),
         Memory(numbers(_N, 7)),
         Memory(zeros(_N), is_output=True),
     ),
-    steps=(Launch("gather", (_N,), (64,), (0, 1, 2)),),
+    steps=(Launch("gather", (_N,), (GROUP,), (0, 1, 2), times=_GATHERED),),
     items=_N,
-    reference=lambda b, _: {2: b[1][b[0]]},
+    reference=_gathered,
     c_source=_GATHER_C,
     checked=_N,
-    amounts={Limit.MEMORY_BYTES: 12.0 * _N},
+    amounts={Limit.MEMORY_BYTES: 12.0 * _N * _GATHERED},
 )

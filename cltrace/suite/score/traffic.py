@@ -1,11 +1,22 @@
 """What a host sends: bytes there and back, and launches with next to nothing to do."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cltrace.events.benchmarks import Benchmark, Copy, Kind, Launch, Limit, Memory
-from cltrace.suite.score.fills import numbers, zeros
+from cltrace.events.benchmarks import (
+    Arrays,
+    Benchmark,
+    Copy,
+    Items,
+    Kind,
+    Launch,
+    Limit,
+    Memory,
+)  # fmt: skip
+from cltrace.suite.score.fills import GROUP, numbers, zeros
 
 _FLOATS: Final = 1 << 24
 _INVERT: Final = """
@@ -31,6 +42,14 @@ void run(void **buffers, long items) {{
 }}
 """
 
+
+def _counted(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+    counts = before[0].astype(np.uint32)
+    for _n in range(_LAUNCHES):
+        counts += np.uint32(1)
+    return {0: counts}
+
+
 THERE_AND_BACK: Final = Benchmark(
     name="there and back",
     kind=Kind.TRANSFERS,
@@ -39,7 +58,7 @@ THERE_AND_BACK: Final = Benchmark(
     memories=(Memory(numbers(_FLOATS, 14), is_output=True),),
     steps=(
         Copy(0, to_host=False),
-        Launch("invert", (_FLOATS,), (64,), (0,)),
+        Launch("invert", (_FLOATS,), (GROUP,), (0,)),
         Copy(0, to_host=True),
     ),
     items=_FLOATS,
@@ -57,7 +76,7 @@ SMALL_LAUNCHES: Final = Benchmark(
     memories=(Memory(zeros(64), is_output=True),),
     steps=(Launch("count_one", (64,), (64,), (0,), times=_LAUNCHES),),
     items=64,
-    reference=lambda b, _: {0: b[0].view(np.uint32) + np.uint32(_LAUNCHES)},
+    reference=_counted,
     c_source=_COUNT_C,
     checked=64,
     amounts={Limit.LAUNCHES: float(_LAUNCHES)},
