@@ -23,7 +23,8 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; 
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 div.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--soft); font-weight: 600; text-align: left; } .n { text-align: right; }
+th { color: var(--soft); font-weight: 600; text-align: left; }
+.n { text-align: right; } td.n { white-space: nowrap; }
 p.note, footer { color: var(--soft); } img { max-width: 100%; height: auto; background: #fff; }
 """
 
