@@ -107,11 +107,18 @@ class TraceEnergy:
     @property
     def total_j(self) -> float:
         """All energy that was measured, once: what contains other components stands for them."""
+        return sum(one.energy_j for one in self._outermost())
+
+    def during_j(self, begin_s: float, end_s: float) -> float:
+        """As much of it as was measured from one time of the trace's axis to another."""
+        return sum(one.seen.during_j(begin_s, end_s) for one in self._outermost())
+
+    def _outermost(self) -> Sequence[Source]:
         for scope in _OUTSIDE_IN:
-            mine = [one.energy_j for one in self.sources if one.channel.scope in scope]
-            if any(mine):
-                return sum(mine)
-        return 0.0
+            mine = [one for one in self.sources if one.channel.scope in scope]
+            if any(one.energy_j for one in mine):
+                return mine
+        return ()
 
     @property
     def lines(self) -> tuple[EnergyLine, ...]:

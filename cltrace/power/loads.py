@@ -20,6 +20,10 @@ _MOST_CLASSES: Final = 48
 """So many classes are told apart; the shortest of the others are one, by what they do."""
 
 
+TOGETHER: Final = " + "
+"""Between the names of classes that are told of together."""
+
+
 class LoadKind(StrEnum):
     """What a class of commands is."""
 
@@ -44,6 +48,11 @@ class Load:
 
     def __len__(self) -> int:
         return len(self.start_s)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The kernels that it stands for: several where sensors do not tell them apart."""
+        return tuple(self.name.split(TOGETHER))
 
     @property
     def busy(self) -> Busy:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.power.design import Design, Situation
-from cltrace.power.loads import Load, together
+from cltrace.power.loads import TOGETHER, Load, together
 from cltrace.power.observations import Floats
 from cltrace.power.solving import Solution, student
 
@@ -71,6 +71,6 @@ def _rival(loads: Sequence[Load], solution: Solution, first: int, place: int) ->
 
 def merged(loads: Sequence[Load], one: int, other: int) -> tuple[Load, ...]:
     """The classes with two as one, in the place of the first of them."""
-    names = [name for place in (one, other) for name in loads[place].name.split(" + ")]
-    made = together([loads[one], loads[other]], " + ".join(dict.fromkeys(names)))
+    names = [name for place in (one, other) for name in loads[place].names]
+    made = together([loads[one], loads[other]], TOGETHER.join(dict.fromkeys(names)))
     return (*loads[:one], made, *loads[one + 1 : other], *loads[other + 1 :])

@@ -48,6 +48,12 @@ class Observations:
         """The energy of all of them."""
         return float((self.power_w * self.span_s).sum())
 
+    def during_j(self, begin_s: float, end_s: float) -> float:
+        """The energy from one time to another, as far as it was observed."""
+        first = np.maximum(self.end_s - self.span_s, begin_s)
+        last = np.minimum(self.end_s, end_s)
+        return float((self.power_w * np.maximum(last - first, 0.0)).sum())
+
     def chosen(self, where: Bools) -> "Observations":
         """Some of them."""
         columns = (self.begin_s, self.end_s, self.power_w, self.sigma_w, self.span_s)

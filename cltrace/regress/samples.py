@@ -3,6 +3,7 @@
 The first few launches of a kernel do not count: caches, clocks and drivers settle in them.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
@@ -17,6 +18,7 @@ from cltrace.trace.reader import Trace
 
 DROPPED: Final = 5
 """So many first launches of a kernel count only where there are no others."""
+_S: Final = 1e-9
 WHOLE_RUN: Final = WorkKey("", "")
 """The key of the energy of a run."""
 _LAUNCHES: Final = """
@@ -65,13 +67,15 @@ def _time(all_ns: Sequence[int], drop: int) -> KernelTime:
 
 
 def _energy(trace: Trace) -> Mapping[WorkKey, float]:
-    """The energy of the run, and of a launch of each kernel for which sensors tell it, in J."""
+    """The energy while the command ran, and of a launch of each kernel that sensors tell, in J."""
     found = energy_of(trace)
-    energy = {WHOLE_RUN: found.total_j}
+    began, ended = trace.meta_int("origin_host_ns"), trace.meta_int("ended_host_ns")
+    lasted_s = math.inf if began is None or ended is None else (ended - began) * _S
+    energy = {WHOLE_RUN: found.during_j(0.0, lasted_s)}
     sums: dict[WorkKey, tuple[float, int]] = {}
     for line in found.lines:
         load = line.load
-        if line.energy_j is not None and load.size and len(load):
+        if line.energy_j is not None and load.size and len(load) and len(load.names) == 1:
             key = WorkKey(load.name, load.size)
             before, launches = sums.get(key, (0.0, 0))
             sums[key] = before + line.energy_j, launches + len(load)

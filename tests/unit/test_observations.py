@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cltrace.events.power import PowerChannel, SampleFlag
-from cltrace.power.observations import observations, unwrapped
+from cltrace.power.observations import NOTHING, Observations, observations, unwrapped
 
 
 def test_a_meter_out_of_order_is_not_believed() -> None:
@@ -75,3 +75,16 @@ def test_a_counter_that_was_reset_did_not_turn_round() -> None:
     assert len(seen) == 37
     wrapped = (65_532_610_987 - 40_000_000 + np.arange(40) * 2_000_000) % 65_532_610_987
     assert len(observations(channel, times, wrapped, zeros, zeros)) == 38
+
+
+def test_energy_of_a_time_is_what_was_observed_in_it() -> None:
+    """Ten watts for a second, nothing known for one, thirty for two."""
+    seen = Observations(
+        begin_s=np.array([0.0, 2.0]), end_s=np.array([1.0, 4.0]), power_w=np.array([10.0, 30.0]),
+        sigma_w=np.zeros(2), span_s=np.array([1.0, 2.0]),
+    )  # fmt: skip
+    assert seen.during_j(-9.0, 9.0) == seen.energy_j == 70.0
+    assert seen.during_j(0.5, 2.5) == pytest.approx(5.0 + 15.0)
+    assert seen.during_j(1.0, 2.0) == 0.0
+    assert seen.during_j(3.0, 2.0) == 0.0
+    assert NOTHING.during_j(0.0, 1.0) == 0.0

@@ -1,10 +1,12 @@
 """What a run's trace says as a sample: medians of kernels, the machine, and counters without noise."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import cltrace
+from cltrace.power.energy import TraceEnergy, energy_of
 from cltrace.regress.counters import (
     CounterKey,
     CounterKind,
@@ -13,7 +15,8 @@ from cltrace.regress.counters import (
     steady,
 )
 from cltrace.regress.runs import DeviceIdentity, KernelKey
-from cltrace.regress.samples import sample_of
+from cltrace.regress.samples import WHOLE_RUN, sample_of
+from cltrace.regress.work import WorkKey
 
 DATA = Path(__file__).parents[1] / "data"
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -98,3 +101,22 @@ def test_traces_of_every_schema_are_samples(version: int) -> None:
         found = sample_of(trace)
     assert found.kernels
     assert found.counters
+
+
+def test_energy_of_a_run_is_that_of_its_time_and_of_kernels_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Meters tell of seconds before and after a run, too: its energy is not how long they were read."""
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        whole = energy_of(trace)
+        energy = sample_of(trace).energy_j
+        assert energy[WHOLE_RUN] == pytest.approx(whole.during_j(0.0, 31.794944257), abs=1e-6)
+        assert energy[WHOLE_RUN] < 0.95 * whole.total_j
+        assert whole.during_j(-1e3, 1e3) == pytest.approx(whole.total_j)
+        assert WorkKey("chain", "[4194304]") in energy
+        together = [
+            replace(line, load=replace(line.load, name=f"{line.load.name} + other"))
+            for line in whole.lines
+        ]
+        monkeypatch.setattr(TraceEnergy, "lines", property(lambda _: together))
+        assert set(sample_of(trace).energy_j) == {WHOLE_RUN}

@@ -100,7 +100,7 @@ def _line(
 def _is_of(launch: TracedLaunch, load: Load) -> bool:
     size = f"[{', '.join(map(str, launch.global_size))}]"
     is_size = not load.size or load.size == size
-    return launch.kernel in load.name.split(" + ") and is_size
+    return launch.kernel in load.names and is_size
 
 
 def _ratio(predicted: float | None, measured: float | None) -> float | None:
