@@ -71,6 +71,8 @@ def main() -> None:
     table.add_argument("live", type=Path, nargs="?")
     words, size = parted_words(sys.argv[1:])
     arguments = parser.parse_args(words)
+    if size and arguments.action == "table":
+        parser.error("a table runs nothing: words after -- are for record and live")
     match arguments.action:
         case "record":
             write(arguments.output, recorded(arguments.runs, size))
@@ -79,7 +81,8 @@ def main() -> None:
             found = live_checks(arguments.checks, arguments.counted, usual, arguments.only, size)
             print_rows(found)
             if arguments.output is not None:
-                write(arguments.output, {"checks": [asdict(one) for one in found]})
+                checks = [asdict(one) for one in found]
+                write(arguments.output, {**ran_on(size), "checks": checks})
         case _:
             told(arguments.series, arguments.live)
 
@@ -106,7 +109,13 @@ def recorded(runs: int, size: Sequence[str]) -> Mapping[str, object]:
         ended.append(round(time.monotonic() - began, 2))
         if number % 50 == 49:
             sys.stderr.write(f"{number + 1} of {runs}\n")
-    return {"kernels": names, "ended_s": ended, "median_ns": rows}
+    return {**ran_on(size), "kernels": names, "ended_s": ended, "median_ns": rows}
+
+
+def ran_on(size: Sequence[str]) -> Mapping[str, object]:
+    """What the program is told, and the devices that it ran on."""
+    devices = Sampling(DROP, deep=0).run(place(*size)).devices
+    return {"program": ["twenty.py", *size], "devices": [asdict(one) for one in devices]}
 
 
 def live_checks(

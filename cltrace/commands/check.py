@@ -150,7 +150,7 @@ def execute(arguments: argparse.Namespace) -> int:
         notes = list(_modelled_notes(measured, rounds))
     found = compared(rounds, floors)
     if arguments.counters == "off":
-        found = replace(found, counters=(), work=(), unsteady=())
+        found = replace(found, counters=(), work=(), unsteady=(), sides_not_counted=())
     found = pardoned(found, ["*"] if arguments.through_model else arguments.allow)
     judgement = _judged(arguments, found, basis)
     document = regression_report(found, basis, judgement, is_all=arguments.all)

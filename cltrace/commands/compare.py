@@ -6,7 +6,7 @@ from pathlib import Path
 from cltrace.commands.deep_sample import sampled
 from cltrace.commands.printing import add_format_argument, print_document
 from cltrace.commands.saying import say
-from cltrace.commands.score import score_page
+from cltrace.commands.score import reference_name, score_page
 from cltrace.errors import UsageError
 from cltrace.profile import write_whole
 from cltrace.regress.score import check_suites
@@ -54,7 +54,8 @@ def execute(arguments: argparse.Namespace) -> int:
         found = [read_score(path) for path in files]
         named: Path | None = arguments.reference
         reference = shipped_reference() if named is None else read_score(named)
-        check_suites([*found, reference])
+        by_name = {str(path): one for path, one in zip(files, found, strict=True)}
+        check_suites({**by_name, reference_name(named): reference})
         document = scores_report(found, reference)
         page = score_page(found, reference) if html is not None else ""
     else:

@@ -23,7 +23,7 @@ _RUNS = 10
 _EPILOG = """\
 A run that does not count, then ten that do, each timed by the host from the
 first command to the end of the last; results are held against numpy's, and C's
-where there is a compiler. Exit status 4 when a result is wrong.
+where there is a compiler. Exit status 4 when one is wrong or missing.
 """
 
 
@@ -76,7 +76,8 @@ def execute(arguments: argparse.Namespace) -> int:
     named: Path | None = arguments.reference
     reference = shipped_reference() if named is None else read_score(named)
     others = [read_score(path) for path in arguments.beside]
-    check_suites([reference, *others], SUITE)
+    beside = {str(path): one for path, one in zip(arguments.beside, others, strict=True)}
+    check_suites({reference_name(named): reference, **beside}, SUITE)
     own = _scored(arguments, chosen)
     if arguments.output is not None:
         write_score(own, arguments.output)
@@ -88,6 +89,11 @@ def execute(arguments: argparse.Namespace) -> int:
         say(f"wrote {arguments.html}")
     is_right = all(one.is_right for one in own.results)
     return int(ExitStatus.OK if is_right else ExitStatus.BENCHMARK_FAILED)
+
+
+def reference_name(named: Path | None) -> str:
+    """What a reference is called in messages."""
+    return "the reference that comes along" if named is None else str(named)
 
 
 def score_page(files: Sequence[ScoreFile], reference: ScoreFile) -> str:

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -38,10 +37,11 @@ class Scoring:
 
     def score(self, benchmarks: Sequence[Benchmark], probes: Sequence[LimitProbe]) -> ScoreFile:
         """All of it. A benchmark that cannot run is a result that says why."""
-        limits = self._limits(probes)
+        asked = {limit for one in benchmarks for limit in one.amounts}
+        limits = self._limits([one for one in probes if one.limit in asked])
         results = tuple(self._result(one, limits) for one in benchmarks)
         versions = {"cltrace": __version__, **_versions()}
-        if self.compiler is not None:
+        if self.compiler is not None and any(one.sequential.c_s for one in results):
             versions["C compiler"] = self.compiler.version
         return ScoreFile(
             suite=SUITE,
@@ -72,49 +72,43 @@ class Scoring:
         return one.amount / min(found.counted_s)
 
     def _result(self, one: Benchmark, limits: Mapping[Limit, float]) -> BenchmarkResult:
+        self.tell(one.name)
+        try:
+            return self._measured(one, limits)
+        except DeviceError as error:
+            why = str(error)
+        except MemoryError:
+            why = "it cannot run: the host has not enough memory"
+        return BenchmarkResult(one.name, one.kind, (), why, Sequential(None, None), None, None)
+
+    def _measured(self, one: Benchmark, limits: Mapping[Limit, float]) -> BenchmarkResult:
+        """Raises: `DeviceError`, `MemoryError`."""
+        from cltrace.measure.sequential import shortest  # noqa: PLC0415 - beside pyopencl
         from cltrace.measure.whole_runs import whole_runs  # noqa: PLC0415 - pyopencl
 
-        self.tell(one.name)
-        nothing = Sequential(None, 1.0, None)
-        try:
-            runs = whole_runs(self.bench, one.source, one.memories, one.steps, self.how_many)
-        except DeviceError as error:
-            return BenchmarkResult(one.name, one.kind, (), str(error), nothing, None, None)
+        runs = whole_runs(self.bench, one.source, one.memories, one.run_steps, self.how_many)
         before = [np.ascontiguousarray(memory.contents()) for memory in one.memories]
-        items = one.checked_items
-        began = perf_counter()
-        expected = one.reference(before, items)
-        took_s = perf_counter() - began
-        share = len(items) / one.items
+        numpy_s, expected = shortest(lambda: lambda: one.reference(before), one.repeats)
+        c_s, by_c = self._by_c(one, before)
         wrong = wrong_in(one, runs.after, expected)
-        c_s, wrong_by_c = self._by_c(one, before, runs.after)
+        if not wrong and by_c:
+            # C has the bits of every buffer, and the reference says what they are.
+            theirs = {at: by_c[at].view(wanted.dtype) for at, wanted in expected.items()}
+            wrong = wrong_in(one, runs.after, theirs)
+            wrong = f"{wrong}, by C" if wrong else ""
         limit, limit_share = _nearest(one, min(runs.counted_s), limits)
         return BenchmarkResult(
-            one.name,
-            one.kind,
-            runs.counted_s,
-            wrong or wrong_by_c,
-            Sequential(took_s / share, share, c_s),
-            limit,
-            limit_share,
+            one.name, one.kind, runs.counted_s, wrong, Sequential(numpy_s, c_s), limit, limit_share
         )
 
-    def _by_c(
-        self, one: Benchmark, before: Arrays, after: Mapping[int, NDArray[np.generic]]
-    ) -> tuple[float | None, str]:
-        """How long C takes, and what of the results is not as it has them: it checks every item."""
+    def _by_c(self, one: Benchmark, before: Arrays) -> tuple[float | None, Arrays]:
+        """How long C takes, and the buffers after it; nothing where it is not compiled."""
         from cltrace.measure.sequential import sequential_run  # noqa: PLC0415 - beside pyopencl
 
         if self.compiler is None:
-            return None, ""
-        run = sequential_run(self.compiler, one.c_source, before, one.items)
-        if run is None:
-            return None, ""
-        for number, found in after.items():
-            wrong = _wrong(found, run.after[number].view(found.dtype), one)
-            if wrong:
-                return run.seconds, f"{wrong}, by C"
-        return run.seconds, ""
+            return None, ()
+        run = sequential_run(self.compiler, one.c_source, before, one.items, one.repeats)
+        return (None, ()) if run is None else (run.seconds, run.after)
 
 
 def wrong_in(
@@ -124,10 +118,7 @@ def wrong_in(
 ) -> str:
     """What of results is not as the reference has it, "" for nothing."""
     for number, wanted in expected.items():
-        found = after[number]
-        if number in one.by_item:
-            found = found[one.checked_items]
-        wrong = _wrong(found.view(wanted.dtype), wanted, one)
+        wrong = _wrong(after[number].view(wanted.dtype), wanted, one)
         if wrong:
             return wrong
     return ""
@@ -148,7 +139,7 @@ def _nearest(
 ) -> tuple[Limit | None, float | None]:
     """The limit that a benchmark comes nearest to, and how near."""
     shares = {
-        limit: amount / limits[limit] / best_s
+        limit: one.repeats * amount / limits[limit] / best_s
         for limit, amount in one.amounts.items()
         if limit in limits
     }

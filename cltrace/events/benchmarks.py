@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 
 Arrays: TypeAlias = Sequence[NDArray[np.generic]]
 """The contents of a benchmark's buffers before a run, in order."""
-Items: TypeAlias = NDArray[np.int64]
-Reference: TypeAlias = Callable[[Arrays, Items], Mapping[int, NDArray[np.generic]]]
-"""From the contents before a run to those after it, by the place of the buffer.
-
-Of outputs that have an element for each item only those of the given items are told, of others all.
-"""
+Reference: TypeAlias = Callable[[Arrays], Mapping[int, NDArray[np.generic]]]
+"""From the contents before a run to those after it, of each output by the place of its buffer."""
 
 
 class Kind(StrEnum):
@@ -80,11 +76,11 @@ Step: TypeAlias = Launch | Copy
 class Benchmark:
     """A benchmark of the score.
 
-    A run does `steps` in order, and is timed by the host from before the first to the end of the last.
-    `items` are what it is about, of which the reference is asked for at most `checked`, spread over all.
-    `by_item` are the outputs with an element for each item. `tolerance` is relative to the largest value;
-    0 asks for the same bits. `c_source` defines `void run(void **buffers, long items)`, which does the
-    same on one thread. `amounts` say how much a run needs at least of what a device's limits are about.
+    A run does `steps` in order, `repeats` times, which comes to the same as once; it is timed by the
+    host from before the first to the end of the last. `reference` does them once by numpy, and so does
+    `c_source` on one thread, which defines `void run(void **buffers, long items)`: who times them repeats
+    them as often. `tolerance` is relative to the largest value; 0 asks for the same bits. `amounts` say
+    how much it takes at least, done once, of what a device's limits are about.
     """
 
     name: str
@@ -96,17 +92,14 @@ class Benchmark:
     items: int
     reference: Reference
     c_source: str
-    checked: int
-    by_item: frozenset[int] = frozenset()
+    repeats: int = 1
     tolerance: float = 0.0
     amounts: Mapping[Limit, float] = field(default_factory=dict)
 
     @property
-    def checked_items(self) -> Items:
-        """The items that are checked: all, or so many, spread over all, the last among them."""
-        if self.checked >= self.items:
-            return np.arange(self.items)
-        return np.unique(np.linspace(0, self.items - 1, self.checked).astype(np.int64))
+    def run_steps(self) -> tuple[Step, ...]:
+        """All that a run does."""
+        return self.steps * self.repeats
 
 
 @dataclass(frozen=True, slots=True)

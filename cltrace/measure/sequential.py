@@ -1,15 +1,15 @@
-"""The same work on one thread of the host: compiled C, where there is a compiler."""
+"""The same work on one thread of the host: by numpy, and by compiled C where there is a compiler."""
 
 import ctypes
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 FLAGS: Final = ("-O3", "-march=native", "-shared", "-fPIC", "-w")
 _NAMES: Final = ("cc", "gcc", "clang")
 _BUILD_S: Final = 60.0
+_RUNS: Final = 3
+_MOST_S: Final = 3.0
+T = TypeVar("T")
+Buffers: TypeAlias = tuple[NDArray[np.generic], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class SequentialRun:
     """The shortest time of some runs in s, and the buffers after the last."""
 
     seconds: float
-    after: tuple[NDArray[np.generic], ...]
+    after: Buffers
 
 
 def find_c_compiler() -> CCompiler | None:
@@ -49,13 +53,31 @@ def find_c_compiler() -> CCompiler | None:
     return None
 
 
+def shortest(prepared: Callable[[], Callable[[], T]], repeats: int = 1) -> tuple[float, T]:
+    """The shortest time of three runs in s, and what the last came to.
+
+    A run is what `prepared` returns, called so many times; preparing it is not timed. No further one
+    begins after three seconds.
+    """
+    times: list[float] = []
+    while True:
+        work = prepared()
+        began = perf_counter()
+        for _ in range(repeats - 1):
+            work()
+        found = work()
+        times.append(perf_counter() - began)
+        if len(times) == _RUNS or sum(times) > _MOST_S:
+            return min(times), found
+
+
 def sequential_run(
-    compiler: CCompiler, source: str, buffers: Sequence[NDArray[np.generic]], items: int, *,
-    most_s: float = 3.0, runs: int = 3,
+    compiler: CCompiler, source: str, buffers: Sequence[NDArray[np.generic]], items: int,
+    repeats: int = 1,
 ) -> SequentialRun | None:  # fmt: skip
     """Compile `void run(void **buffers, long items)` and time it; None where it cannot be compiled.
 
-    Each run begins with the buffers as they are given; no further one begins after `most_s` seconds.
+    Each run begins with the buffers as they are given, and calls it so many times.
     """
     with tempfile.TemporaryDirectory(prefix="cltrace-c-") as directory:
         library = _compiled(compiler, source, Path(directory))
@@ -64,15 +86,18 @@ def sequential_run(
         function = library.run
         function.argtypes = (ctypes.POINTER(ctypes.c_void_p), ctypes.c_long)
         function.restype = None
-        times: list[float] = []
-        copies: list[NDArray[np.generic]] = []
-        while len(times) < runs and sum(times) < most_s:
-            copies = [one.copy() for one in buffers]
+
+        def prepared() -> Callable[[], Buffers]:
+            copies = tuple(one.copy() for one in buffers)
             pointers = (ctypes.c_void_p * len(copies))(*(one.ctypes.data for one in copies))
-            began = perf_counter()
-            function(pointers, items)
-            times.append(perf_counter() - began)
-        return SequentialRun(min(times), tuple(copies))
+
+            def work() -> Buffers:
+                function(pointers, items)
+                return copies
+
+            return work
+
+        return SequentialRun(*shortest(prepared, repeats))
 
 
 def _compiled(compiler: CCompiler, source: str, directory: Path) -> ctypes.CDLL | None:

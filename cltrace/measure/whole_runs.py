@@ -1,7 +1,7 @@
 """Whole runs as a program sees them: timed by the host, from the first command to the end of the last."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -104,7 +104,8 @@ def _prepared(
         raise WorkloadError(f"it cannot run: {str(error).splitlines()[0]}") from error
     finally:
         for buffer in buffers:
-            buffer.release()
+            with suppress(cl.Error):  # as after a fault of the device
+                buffer.release()
 
 
 def _copy(

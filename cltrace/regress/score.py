@@ -18,13 +18,9 @@ from cltrace.regress.host import HostFacts
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """The same on one thread: by numpy, and by compiled C, in s; None where it was not done.
-
-    `numpy_share` is the part of the work that numpy did; its time is scaled to all of it.
-    """
+    """The same on one thread: by numpy, and by compiled C, in s; None where it was not done."""
 
     numpy_s: float | None
-    numpy_share: float
     c_s: float | None
 
 
@@ -106,16 +102,16 @@ def ratio(own: BenchmarkResult, reference: BenchmarkResult) -> Ratio | None:
     return Ratio(reference_peak / peak, reference_average / average)
 
 
-def check_suites(files: Sequence[ScoreFile], suite: int | None = None) -> None:
-    """See that scores are of the same benchmarks, or of those of `suite`. Raises: `SampleFileError`."""
-    suites = {one.suite for one in files}
+def check_suites(files: Mapping[str, ScoreFile], suite: int | None = None) -> None:
+    """See that scores, by names, are of the same benchmarks, or of `suite`. Raises: `SampleFileError`."""
+    suites = {one.suite for one in files.values()}
     if suite is not None and suites - {suite}:
         named = ", ".join(
-            f"{one.label} of suite {one.suite}" for one in files if one.suite != suite
+            f"{name} of suite {one.suite}" for name, one in files.items() if one.suite != suite
         )
         raise SampleFileError(f"benchmarks are suite {suite} here, but {named}; make it anew")
     if len(suites) > 1:
-        named = ", ".join(f"{one.label} of suite {one.suite}" for one in files)
+        named = ", ".join(f"{name} of suite {one.suite}" for name, one in files.items())
         raise SampleFileError(f"these scores are of different suites: {named}; make them anew")
 
 
@@ -139,20 +135,26 @@ def harmonic(found: Iterable[Ratio | None]) -> Ratio | None:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The scores of a device: over all, and of each class; None where a result is wrong or missing."""
+    """The scores of a device: over all, and of each class; None where a result is wrong or missing.
+
+    `failed` and `missing` are the device's benchmarks, `unreferred` those that the reference has no right
+    result of.
+    """
 
     overall: Ratio | None
     kinds: Mapping[Kind, Ratio | None]
     failed: tuple[str, ...]
     missing: tuple[str, ...]
+    unreferred: tuple[str, ...]
 
 
 def score(own: ScoreFile, reference: ScoreFile) -> Score:
-    """Scores by a reference: of a class, and over all, where each of its benchmarks was run."""
+    """Scores by a reference: of a class, and over all, where both have each benchmark of either."""
     found = ratios(own, reference)
+    results = [*reference.results, *own.results]
     names = {
-        kind: [one.name for one in reference.results if one.kind is kind]
-        for kind in dict.fromkeys(one.kind for one in reference.results)
+        kind: dict.fromkeys(one.name for one in results if one.kind is kind)
+        for kind in dict.fromkeys(one.kind for one in results)
     }
     kinds = {
         kind: harmonic(found.get(name) for name in mine)
@@ -161,9 +163,10 @@ def score(own: ScoreFile, reference: ScoreFile) -> Score:
     }
     failed = tuple(one.name for one in own.results if not one.is_right)
     missing = tuple(one.name for one in reference.results if one.name not in found)
-    # What failed and is not in the reference fails the whole, too: no score hides a wrong result.
-    overall = None if failed or missing else harmonic(found.values())
-    return Score(overall, kinds, failed, missing)
+    known = {one.name for one in reference.results if one.is_right}
+    unreferred = tuple(one.name for one in own.results if one.name not in known)
+    overall = None if failed or missing or unreferred else harmonic(found.values())
+    return Score(overall, kinds, failed, missing, unreferred)
 
 
 def speed_ups(one: BenchmarkResult) -> tuple[float | None, float | None]:

@@ -55,8 +55,7 @@ class Column:
 class Table:
     """A table. `why_empty` says why it has no rows; a table that needs no words then is left out.
 
-    `has_equals` says that columns are of one kind, as sides of a comparison: those that there is no room
-    for are named then.
+    `says_hidden` says that columns which there is no room for are named, as sides of a comparison are.
     """
 
     key: str
@@ -65,7 +64,7 @@ class Table:
     rows: Sequence[Sequence[Value]]
     note: str = ""
     why_empty: str = ""
-    has_equals: bool = False
+    says_hidden: bool = False
 
 
 class RowKind(StrEnum):

@@ -36,7 +36,7 @@ def counted(number: int, one: str, many: str) -> str:
 def three_digits(value: float) -> str:
     """A plain number with three significant digits, and never with an exponent for a large one."""
     rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}".replace(",", _THIN_SPACE) if abs(rounded) >= 1000 else f"{rounded:g}"
+    return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:g}"
 
 
 def more_note(count: int, top: int | None) -> str:

@@ -56,8 +56,7 @@ def scores_report(files: Sequence[ScoreFile], reference: ScoreFile) -> Document:
     )
     for label, one in zip(labels, found, strict=True):
         if one.overall is None:
-            why = f"{', '.join(one.failed)} failed" if one.failed else _missing(one)
-            notes.append(f"warning: {label} has no overall score: {why}")
+            notes.append(f"warning: {label} has no overall score: {_why_none(one)}")
     return Document("scores", facts, tables, notes)
 
 
@@ -80,16 +79,19 @@ def labels_of(files: Sequence[ScoreFile]) -> list[str]:
 def _score_facts(found: Score, reference: ScoreFile) -> Iterator[Fact]:
     whole = found.overall
     if whole is None:
-        why = f"{', '.join(found.failed)} failed" if found.failed else _missing(found)
-        yield Fact("score", "score", f"none: {why}")
+        yield Fact("score", "score", f"none: {_why_none(found)}")
     else:
         yield Fact("peak_score", "Peak score", three_digits(whole.peak), whole.peak)
         yield Fact("average_score", "Average score", three_digits(whole.average), whole.average)
     yield Fact("reference", "1 is", _named(reference))
 
 
-def _missing(found: Score) -> str:
-    return f"{counted(len(found.missing), 'benchmark was', 'benchmarks were')} not run"
+def _why_none(found: Score) -> str:
+    if found.failed:
+        return f"{', '.join(found.failed)} failed"
+    if found.missing:
+        return f"{counted(len(found.missing), 'benchmark was', 'benchmarks were')} not run"
+    return f"the reference has no right result of {', '.join(found.unreferred)}"
 
 
 def _system_facts(own: ScoreFile) -> Iterator[Fact]:
@@ -126,6 +128,7 @@ def _benchmark_table(own: ScoreFile, reference: ScoreFile) -> Table:
         ),
         [_benchmark_row(one, found.get(one.name)) for one in own.results],
         note="by numpy, by C: how many times as fast as one thread of this host",
+        says_hidden=True,
     )
 
 
@@ -161,7 +164,7 @@ def _kind_table(found: Score) -> Table:
 
 
 def _limit_table(own: ScoreFile) -> Table:
-    columns = (Column("limit", "limit"), Column("per_s", "measured, a second", Unit.COUNT))
+    columns = (Column("limit", "limit"), Column("per_s", "measured, a second", Unit.COUNT, 90))
     rows = [(str(limit), round(amount)) for limit, amount in own.limits.items()]
     return Table("limits", "What the device did at most, beside the benchmarks", columns, rows)
 
@@ -171,7 +174,7 @@ def _notes(own: ScoreFile, found: Score) -> Iterator[str]:
         if one.wrong:
             yield f"warning: {one.name}: {one.wrong}: it counts for nothing"
     if found.failed:
-        yield "warning: no score hides a wrong result: there is none over all"
+        yield "warning: no score hides what is wrong or missing: there is none over all"
 
 
 def _side_by_side(labels: Sequence[str], first: Column, unit: Unit) -> tuple[Column, ...]:
@@ -195,7 +198,7 @@ def _side_by_side_scores(labels: Sequence[str], found: Sequence[Score]) -> Table
         rows.append((str(kind), *(_short(one.average if one else None) for one in of_kind)))
     columns = _side_by_side(labels, Column("score", "score"), Unit.PLAIN)
     return Table(
-        "scores", "Scores; of classes by the means of runs", columns, rows, has_equals=True
+        "scores", "Scores; of classes by the means of runs", columns, rows, says_hidden=True
     )
 
 
@@ -205,7 +208,7 @@ def _side_by_side_times(labels: Sequence[str], files: Sequence[ScoreFile]) -> Ta
         mine = [next(one for one in file.results if one.name == name) for file in files]
         rows.append((name, *(_ns(one.average_s) for one in mine)))
     columns = _side_by_side(labels, Column("benchmark", "benchmark"), Unit.NS)
-    return Table("times", "Times: the mean of runs", columns, rows, has_equals=True)
+    return Table("times", "Times: the mean of runs", columns, rows, says_hidden=True)
 
 
 def _side_by_side_ratios(
@@ -218,7 +221,7 @@ def _side_by_side_ratios(
         rows.append((name, *(_short(one.average if one else None) for one in of_all)))
     columns = _side_by_side(labels, Column("benchmark", "benchmark"), Unit.PLAIN)
     return Table(
-        "ratios", "Ratios: how many times as fast as the reference", columns, rows, has_equals=True
+        "ratios", "Ratios: how many times as fast as the reference", columns, rows, says_hidden=True
     )
 
 

@@ -91,7 +91,7 @@ def _times(labels: Sequence[str], found: Sequence[Compared]) -> Table:
     )
     return Table(
         "kernels", "Kernels: the median launch of the median run", columns, rows,
-        why_empty="no kernel was timed", has_equals=True,
+        why_empty="no kernel was timed", says_hidden=True,
     )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _work(labels: Sequence[str], found: Sequence[Compared]) -> Table:
     )
     columns = _columns(labels, Unit.COUNT, *first, has_ratios=True)
     return Table(
-        "work", "What a launch has to do, counted from its source", columns, rows, has_equals=True
+        "work", "What a launch has to do, counted from its source", columns, rows, says_hidden=True
     )
 
 
@@ -151,7 +151,7 @@ def _counters(labels: Sequence[str], found: Sequence[Compared]) -> Table:
     first = (Column("kind", "what"), Column("subject", "of"))
     columns = _columns(labels, Unit.COUNT, *first, has_ratios=False)
     return Table(
-        "counters", "Counters that are the same in all runs", columns, rows, has_equals=True
+        "counters", "Counters that are the same in all runs", columns, rows, says_hidden=True
     )
 
 
@@ -168,7 +168,7 @@ def _energy(labels: Sequence[str], found: Sequence[Compared]) -> Table:
     first = (Column("of", "of"), Column("global_size", "global size", keep=40))
     columns = _columns(labels, Unit.JOULES, *first, has_ratios=True)
     return Table(
-        "energy", "Energy, of a launch and of the whole run", columns, rows, has_equals=True
+        "energy", "Energy, of a launch and of the whole run", columns, rows, says_hidden=True
     )
 
 

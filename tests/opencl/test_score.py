@@ -5,10 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyopencl as cl
 import pytest
+from numpy.typing import NDArray
 
 from cltrace.commands.scoring import Scoring
-from cltrace.events.benchmarks import Copy, Launch
+from cltrace.events.benchmarks import Arrays, Copy, Launch
 from cltrace.measure import Bench, find_device
 from cltrace.measure.sequential import CCompiler, find_c_compiler, sequential_run
 from cltrace.measure.whole_runs import HowMany, whole_runs
@@ -51,15 +53,32 @@ def test_a_wrong_kernel_fails_its_benchmark(name: str, bench: Bench) -> None:
     assert not found.is_right
 
 
-def test_c_finds_what_the_sample_of_numpy_does_not(bench: Bench) -> None:
-    one = BY_NAME["MonteCarloPi"]
-    item = next(n for n in range(one.items) if n not in set(one.checked_items.tolist()))
-    broken = replace(one, source=one.source.replace("hits;\n}", f"hits + (i == {item});\n}}"))
+def test_c_finds_what_numpy_has_wrong_too(bench: Bench) -> None:
+    one = BY_NAME["triad"]
+
+    def wrong(before: Arrays) -> dict[int, NDArray[np.float32]]:
+        b, c = (one.view(np.float32) for one in before[:2])
+        return {2: b + np.float32(3.00005) * c}
+
+    broken = replace(one, source=one.source.replace("3.0f", "3.00005f"), reference=wrong)
     assert broken.source != one.source
     compiler = find_c_compiler()
-    for given, text in ((None, ""), (compiler, "1 of 524,288 results are wrong, by C")):
+    for given, text in ((None, ""), (compiler, "a result is off by 1.3e-05 of the largest, by C")):
         scoring = Scoring(bench, HowMany(0, 1), given, lambda _: None)
         assert scoring.score([broken], ()).results[0].wrong == text
+
+
+def test_a_device_that_cannot_even_release_is_a_result(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def release(_: object) -> None:
+        raise cl.RuntimeError("release failed: OUT_OF_RESOURCES")
+
+    one = BY_NAME["small launches"]
+    large = replace(one, steps=(Launch("count_one", (1 << 20,), (1 << 20,), (0,)),))
+    monkeypatch.setattr(cl.Buffer, "release", release)
+    (found,) = Scoring(bench, HowMany(0, 1), None, lambda _: None).score([large], ()).results
+    assert found.wrong.startswith("it cannot run")
 
 
 def test_a_kernel_that_cannot_be_built_is_a_result(bench: Bench) -> None:

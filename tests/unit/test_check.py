@@ -231,3 +231,4 @@ def test_three_percent_on_an_h200_are_found_where_they_matter(
     assert done.status == status
     assert ("1 of 20 kernels slower: mixed_2 +2.9%" in done.stdout) == bool(status)
     assert "no clang for base and head" in " ".join(done.stdout.split())
+    assert "clang" not in run("check", str(H200), "--counters", "off", cwd=tmp_path).stdout

@@ -3,6 +3,8 @@
 import itertools
 import json
 import re
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,10 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from cltrace.commands.scoring import Scoring, wrong_in
 from cltrace.errors import SampleFileError, WorkloadError
-from cltrace.events.benchmarks import Benchmark, Kind, Limit, LimitProbe
+from cltrace.events.benchmarks import Benchmark, Kind, Launch, Limit, LimitProbe, Memory, Step
+from cltrace.measure.sequential import CCompiler, SequentialRun, shortest
 from cltrace.measure.whole_runs import HowMany, WholeRuns
 from cltrace.regress.score import (
     BenchmarkResult,
@@ -32,7 +36,7 @@ from cltrace.regress.score_store import read_score, score_text, shipped_referenc
 from cltrace.report.score import labels_of, score_report, scores_report
 from cltrace.suite import calibration, evaluation
 from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
-from cltrace.suite.score.fills import repeated
+from cltrace.suite.score.fills import zeros
 from tests.conftest import Runner
 
 if TYPE_CHECKING:
@@ -42,7 +46,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
 
 
 def result(name: str, kind: Kind, *seconds: float, wrong: str = "") -> BenchmarkResult:
-    return BenchmarkResult(name, kind, seconds, wrong, Sequential(4.0, 0.5, 2.0), None, None)
+    return BenchmarkResult(name, kind, seconds, wrong, Sequential(4.0, 2.0), None, None)
 
 
 def file_of(*results: BenchmarkResult) -> ScoreFile:
@@ -126,8 +130,9 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_score(path) == shipped_reference()
     stored = json.loads(path.read_text())
     changes: list[dict[str, object]] = [
-        {"cltrace_score": 2}, {"host": {}}, {"date": 5}, {"results": [{}]}, {"suite": "1"},
+        {"cltrace_score": 1}, {"host": {}}, {"date": 5}, {"results": [{}]}, {"suite": "1"},
         {"limits": {"x": 1}}, {"limits": {"launches": -1}}, {"device": None},
+        {"results": stored["results"] * 2},
     ]  # fmt: skip
     for change in changes:
         path.write_text(json.dumps({**stored, **change}))
@@ -141,12 +146,12 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_scores_of_different_suites_do_not_compare() -> None:
     with pytest.raises(SampleFileError, match="different suites"):
-        check_suites([REFERENCE, replace(REFERENCE, suite=SUITE + 1)])
+        check_suites({"a": REFERENCE, "b": replace(REFERENCE, suite=SUITE + 1)})
     with pytest.raises(
-        SampleFileError, match=f"suite {SUITE} here, but .* of suite {SUITE + 1}; make"
+        SampleFileError, match=f"suite {SUITE} here, but b of suite {SUITE + 1}; make"
     ):
-        check_suites([replace(REFERENCE, suite=SUITE), replace(REFERENCE, suite=SUITE + 1)], SUITE)
-    check_suites([replace(REFERENCE, suite=SUITE)], SUITE)
+        check_suites({"a": REFERENCE, "b": replace(REFERENCE, suite=SUITE + 1)}, SUITE)
+    check_suites({"a": REFERENCE}, SUITE)
 
 
 def test_the_shipped_reference_has_every_benchmark_and_is_right() -> None:
@@ -174,11 +179,12 @@ def test_the_suite_has_every_class_and_is_of_no_other_role() -> None:
 
 
 @pytest.mark.parametrize("one", BENCHMARKS, ids=lambda one: one.name)
-def test_what_is_checked_is_spread_over_all(one: Benchmark) -> None:
-    items = one.checked_items
-    assert items[-1] == one.items - 1
-    assert len(items) <= one.checked
-    assert len(items) == one.items or one.by_item
+def test_a_run_repeats_itself_where_all_see_it(one: Benchmark) -> None:
+    """What is done again is said by `repeats`, for the device, C and numpy alike, and nowhere else."""
+    assert one.run_steps == one.steps * one.repeats
+    times = {step.times for step in one.steps if isinstance(step, Launch)}
+    assert times == ({2048} if one.name == "small launches" else {1})
+    assert ("n < 2048" in one.c_source) == (one.name == "small launches")
 
 
 def test_results_are_compared_bit_by_bit_or_within_a_tolerance() -> None:
@@ -242,10 +248,69 @@ def test_compare_puts_traces_beside_each_other(tmp_path: Path, run: Runner) -> N
     assert "chain" in (tmp_path / "page.html").read_text()
 
 
-def test_numpy_works_as_often_as_a_run_launches() -> None:
-    done = itertools.count(1)
-    assert repeated(3, lambda: next(done)) == 3
-    assert repeated(1, lambda: next(done)) == 4
+def test_device_numpy_and_c_do_the_same_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[Step] = []
+    asked: list[int] = []
+
+    def whole_runs(
+        _: object, __: str, ___: object, mine: Sequence[Step], ____: object
+    ) -> WholeRuns:
+        steps.extend(mine)
+        return WholeRuns((), (1.0,), {0: np.zeros(2, np.uint32)})
+
+    def sequential_run(
+        _: object, __: str, before: Sequence[NDArray[np.uint32]], ___: int, repeats: int
+    ) -> SequentialRun:
+        asked.append(repeats)
+        return SequentialRun(2.0, tuple(before))
+
+    calls = itertools.count(1)
+    monkeypatch.setattr("cltrace.measure.whole_runs.whole_runs", whole_runs)
+    monkeypatch.setattr("cltrace.measure.sequential.sequential_run", sequential_run)
+    step = Launch("f", (2,), (1,), (0,))
+    one = Benchmark(
+        "one", Kind.COMPUTE, "", "", (Memory(zeros(2), is_output=True),), (step,), 2,
+        lambda before: {0: before[0].view(np.uint32) * np.uint32(0 * next(calls))}, "", repeats=5,
+        amounts={Limit.FLOPS: 3.0},
+    )  # fmt: skip
+    scoring = Scoring(
+        cast("Bench", SimpleNamespace(facts=REFERENCE.device)), HowMany(), CCompiler("", ""), print
+    )
+    probe = LimitProbe(Limit.FLOPS, "", (), (), 60.0)
+    (found,) = scoring.score([one], [probe]).results
+    assert (steps, asked, next(calls)) == ([step] * 5, [5], 3 * 5 + 1)
+    assert found.is_right
+    assert found.limit_share == pytest.approx(5 * 3 / 60)
+
+    def out_of_memory(_: object) -> Mapping[int, NDArray[np.uint32]]:
+        raise MemoryError
+
+    (found,) = scoring.score([replace(one, reference=out_of_memory)], []).results
+    assert (found.wrong, found.seconds) == ("it cannot run: the host has not enough memory", ())
+
+
+def test_the_shortest_of_three_runs_counts_and_preparing_is_not_timed() -> None:
+    calls = itertools.count(1)
+
+    def prepared() -> Callable[[], int]:
+        time.sleep(0.05)
+        return lambda: next(calls)
+
+    seconds, last = shortest(prepared, 4)
+    assert last == 12
+    assert 0 < seconds < 0.05
+
+
+def test_a_reference_without_a_right_result_makes_no_score() -> None:
+    part = file_of(result("a", Kind.COMPUTE, 1.0), result("c", Kind.LATENCY, 1.0))
+    found = score(REFERENCE, part)
+    assert (found.overall, found.unreferred) == (None, ("b",))
+    assert found.kinds == {Kind.COMPUTE: None, Kind.LATENCY: Ratio(1.0, 1.0)}
+    wrong = file_of(*REFERENCE.results[:2], result("c", Kind.LATENCY, 1.0, wrong="bad"))
+    for reference, name in ((part, "b"), (wrong, "c")):
+        text = f"the reference has no right result of {name}"
+        assert text in score_report(REFERENCE, reference).facts[0].text
+        assert any(text in note for note in scores_report([REFERENCE] * 2, reference).notes)
 
 
 def test_a_probe_that_one_run_shows_to_be_slow_is_not_repeated(
@@ -261,13 +326,15 @@ def test_a_probe_that_one_run_shows_to_be_slow_is_not_repeated(
         return WholeRuns((), (seconds[source],) * runs.counted, {})
 
     monkeypatch.setattr("cltrace.measure.whole_runs.whole_runs", whole_runs)
+    asks = replace(BENCHMARKS[0], source="none", amounts={Limit.FLOPS: 1.0})
     probes = [
         LimitProbe(Limit.FLOPS, name, (), (), 6.0)
         for name in ("none", "fast", "slow", "near", "best")
     ]
     bench = cast("Bench", SimpleNamespace(facts=REFERENCE.device))
-    found = Scoring(bench, HowMany(), None, lambda _: None).score([], probes)
+    found = Scoring(bench, HowMany(), None, lambda _: None).score([asks], probes)
     assert found.limits == {Limit.FLOPS: 12.0}
+    assert (found.results[0].wrong, taken.pop()) == ("no room", ("none", 10))
     assert taken == [
         ("none", 10), ("fast", 10), ("slow", 1), ("near", 1), ("near", 10), ("best", 1),
         ("best", 10),

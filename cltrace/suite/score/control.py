@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
-from cltrace.suite.score.fills import GROUP, repeated, zeros
+from cltrace.events.benchmarks import Arrays, Benchmark, Kind, Launch, Limit, Memory
+from cltrace.suite.score.fills import GROUP, parts, zeros
 
 _NUMBERS: Final = 1 << 21
 _FIRST: Final = 1 << 27
@@ -43,7 +43,6 @@ void run(void **buffers, long items) {{
 _TEXT: Final = 10_000_000
 _NEEDLE: Final = 1_000
 _NEEDLES: Final = 4
-_SEARCHES: Final = 4
 _PLACES: Final = (1_234_567, 3_333_333, 7_654_321, _TEXT - _NEEDLE)
 _MATCH: Final = f"""
 __kernel void match(__global const uchar *text, __global const uchar *needles, __global uint *found) {{
@@ -61,12 +60,12 @@ _MATCH_C: Final = f"""
 void run(void **buffers, long items) {{
     const unsigned char *text = buffers[0], *needles = buffers[1];
     unsigned *found = buffers[2];
-    for (int w = 0; w < {_NEEDLES * _SEARCHES}; ++w) {{
-        const unsigned char *needle = needles + w % {_NEEDLES} * {_NEEDLE};
+    for (int w = 0; w < {_NEEDLES}; ++w) {{
+        const unsigned char *needle = needles + w * {_NEEDLE};
         for (unsigned at = 0; at <= {_TEXT - _NEEDLE}u; ++at) {{
             int n = 0;
             while (n < {_NEEDLE} && text[at + n] == needle[n]) ++n;
-            if (n == {_NEEDLE} && at < found[w % {_NEEDLES}]) found[w % {_NEEDLES}] = at;
+            if (n == {_NEEDLE} && at < found[w]) found[w] = at;
         }}
     }}
 }}
@@ -88,17 +87,21 @@ void run(void **buffers, long items) {{
 """
 
 
-def _stepped(_: Arrays, items: Items) -> Mapping[int, NDArray[np.generic]]:
-    n = items.astype(np.uint64) + np.uint64(_FIRST)
-    steps = np.zeros(len(items), np.uint32)
-    open_ones = np.arange(len(items))
+def _stepped(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
+    return {0: np.concatenate([_steps_of(part) for part in parts(_NUMBERS)])}
+
+
+def _steps_of(part: slice) -> NDArray[np.uint32]:
+    n = np.arange(part.start, part.stop, dtype=np.uint64) + np.uint64(_FIRST)
+    steps = np.zeros(len(n), np.uint32)
+    open_ones = np.arange(len(n))
     while len(open_ones):
         now = n[open_ones]
         now = np.where(now & np.uint64(1), np.uint64(3) * now + np.uint64(1), now >> np.uint64(1))
         n[open_ones] = now
         steps[open_ones] += np.uint32(1)
         open_ones = open_ones[now != 1]
-    return {0: steps}
+    return steps
 
 
 def _text() -> NDArray[np.uint8]:
@@ -114,14 +117,13 @@ def _needles() -> NDArray[np.uint8]:
     return np.random.default_rng(9).integers(97, 99, _NEEDLES * _NEEDLE, dtype=np.uint8)
 
 
-def _found(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+def _found(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     text = before[0].tobytes()
     needles = before[1].reshape(_NEEDLES, _NEEDLE)
-    places = repeated(_SEARCHES, lambda: [text.find(one.tobytes()) for one in needles])
-    return {2: np.array(places, np.uint32)}
+    return {2: np.array([text.find(one.tobytes()) for one in needles], np.uint32)}
 
 
-def _counted(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+def _counted(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     values = before[0].astype(np.uint32) % np.uint32(_BINS)
     return {1: np.bincount(values, minlength=_BINS).astype(np.uint32)}
 
@@ -136,8 +138,6 @@ COLLATZ: Final = Benchmark(
     items=_NUMBERS,
     reference=_stepped,
     c_source=_COLLATZ_C,
-    checked=1 << 16,
-    by_item=frozenset({0}),
 )
 
 STRING_MATCH: Final = Benchmark(
@@ -150,12 +150,12 @@ STRING_MATCH: Final = Benchmark(
         Memory(_needles),
         Memory(lambda: np.full(_NEEDLES, 0xFFFFFFFF, np.uint32), is_output=True),
     ),
-    steps=(Launch("match", (-(-_TEXT // GROUP) * GROUP,), (GROUP,), (0, 1, 2), times=_SEARCHES),),
+    steps=(Launch("match", (-(-_TEXT // GROUP) * GROUP,), (GROUP,), (0, 1, 2)),),
     items=_TEXT,
     reference=_found,
     c_source=_MATCH_C,
-    checked=_TEXT,
-    amounts={Limit.MEMORY_BYTES: float(_TEXT * _SEARCHES)},
+    repeats=4,
+    amounts={Limit.MEMORY_BYTES: float(_TEXT)},
 )
 
 HISTOGRAM: Final = Benchmark(
@@ -171,6 +171,5 @@ HISTOGRAM: Final = Benchmark(
     items=_VALUES,
     reference=_counted,
     c_source=_HISTOGRAM_C,
-    checked=_VALUES,
     amounts={Limit.MEMORY_BYTES: 4.0 * _VALUES},
 )

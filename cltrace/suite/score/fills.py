@@ -1,14 +1,14 @@
-"""What benchmarks of the score have in common: the work-group, what buffers hold, work done again."""
+"""What benchmarks of the score have in common: the work-group, what buffers hold, parts for numpy."""
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 GROUP: Final = 256
-"""Work-items of a work-group: every GPU takes them, and starting groups of so many is not the work."""
-_Found = TypeVar("_Found")
+"""Work-items of a work-group, where no kernel says another: starting so large ones is not the work."""
+_PART: Final = 1 << 16
 
 
 def numbers(count: int, seed: int) -> Callable[[], NDArray[np.float32]]:
@@ -21,8 +21,6 @@ def zeros(count: int) -> Callable[[], NDArray[np.uint32]]:
     return lambda: np.zeros(count, np.uint32)
 
 
-def repeated(times: int, work: Callable[[], _Found]) -> _Found:
-    """What `work` returns, done as often as a run launches its kernel: numpy does no less."""
-    for _ in range(times - 1):
-        work()
-    return work()
+def parts(count: int) -> Iterator[slice]:
+    """So many elements in parts that caches hold: numpy is a good deal faster so."""
+    return (slice(at, min(at + _PART, count)) for at in range(0, count, _PART))

@@ -6,29 +6,24 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.events.benchmarks import Arrays, Benchmark, Items, Kind, Launch, Limit, Memory
-from cltrace.suite.score.fills import GROUP, numbers, repeated, zeros
+from cltrace.events.benchmarks import Arrays, Benchmark, Kind, Launch, Limit, Memory
+from cltrace.suite.score.fills import GROUP, numbers, zeros
 
 _N: Final = 1 << 24
-_TIMES: Final = 8
 _TRIAD: Final = """
 __kernel void triad(__global const float *b, __global const float *c, __global float *a) {
     size_t i = get_global_id(0);
     a[i] = b[i] + 3.0f * c[i];
 }
 """
-_TRIAD_C: Final = f"""
-void run(void **buffers, long items) {{
+_TRIAD_C: Final = """
+void run(void **buffers, long items) {
     const float *b = buffers[0], *c = buffers[1];
     float *a = buffers[2];
-    for (int n = 0; n < {_TIMES}; ++n) {{
-        for (long i = 0; i < items; ++i) a[i] = b[i] + 3.0f * c[i];
-        __asm__ volatile("" ::: "memory");
-    }}
-}}
+    for (long i = 0; i < items; ++i) a[i] = b[i] + 3.0f * c[i];
+}
 """
 _SIDE: Final = 4096
-_TRANSPOSED: Final = 4
 _TRANSPOSE: Final = """
 __kernel void transpose(__global const float *in, __global float *out) {
     size_t x = get_global_id(0), y = get_global_id(1);
@@ -39,16 +34,13 @@ _TRANSPOSE_C: Final = f"""
 void run(void **buffers, long items) {{
     const float *in = buffers[0];
     float *out = buffers[1];
-    for (int n = 0; n < {_TRANSPOSED}; ++n) {{
-        for (long y = 0; y < {_SIDE}; ++y)
-            for (long x = 0; x < {_SIDE}; ++x) out[x * {_SIDE} + y] = in[y * {_SIDE} + x];
-        __asm__ volatile("" ::: "memory");
-    }}
+    for (long y = 0; y < {_SIDE}; ++y)
+        for (long x = 0; x < {_SIDE}; ++x) out[x * {_SIDE} + y] = in[y * {_SIDE} + x];
 }}
 """
 _HOPS: Final = 1 << 20
 _APART: Final = 64
-"""Links are 256 B from each other, and each is followed once: no cache has one from before."""
+"""Links are 256 B apart, each followed once in a run: of lines of 64 bytes that is 64 MiB of a cache."""
 _CHASE: Final = f"""
 __kernel void chase(__global const uint *next, __global uint *last) {{
     uint at = get_global_id(0);
@@ -71,17 +63,15 @@ __kernel void gather(__global const uint *at, __global const float *in, __global
     out[i] = in[at[i]];
 }
 """
-_GATHERED: Final = 4
-_GATHER_C: Final = f"""
-void run(void **buffers, long items) {{
+_TOUCHED: Final = 0.63
+"""So much of a table as many random addresses as it has elements find, 1 - 1/e."""
+_GATHER_C: Final = """
+void run(void **buffers, long items) {
     const unsigned *at = buffers[0];
     const float *in = buffers[1];
     float *out = buffers[2];
-    for (int n = 0; n < {_GATHERED}; ++n) {{
-        for (long i = 0; i < items; ++i) out[i] = in[at[i]];
-        __asm__ volatile("" ::: "memory");
-    }}
-}}
+    for (long i = 0; i < items; ++i) out[i] = in[at[i]];
+}
 """
 
 
@@ -94,26 +84,26 @@ def _links() -> NDArray[np.uint32]:
     return found
 
 
-def _chased(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+def _chased(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     following, at = before[0], 0
     for _n in range(1, _HOPS):
         at = int(following[at])
     return {1: np.array([at], np.uint32)}
 
 
-def _added(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+def _added(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     b, c = (one.astype(np.float32, copy=False) for one in before[:2])
-    return {2: repeated(_TIMES, lambda: b + np.float32(3) * c)}
+    return {2: b + np.float32(3) * c}
 
 
-def _transposed(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+def _transposed(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     rows = before[0].reshape(_SIDE, _SIDE)
-    return {1: repeated(_TRANSPOSED, lambda: np.ascontiguousarray(rows.T).ravel())}
+    return {1: np.ascontiguousarray(rows.T).ravel()}
 
 
-def _gathered(before: Arrays, _: Items) -> Mapping[int, NDArray[np.generic]]:
+def _gathered(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     at, values = before[:2]
-    return {2: repeated(_GATHERED, lambda: values[at])}
+    return {2: values[at]}
 
 
 TRIAD: Final = Benchmark(
@@ -122,13 +112,13 @@ TRIAD: Final = Benchmark(
     about="a = b + 3 c with 16 million floats, eight times",
     source=_TRIAD,
     memories=(Memory(numbers(_N, 2)), Memory(numbers(_N, 3)), Memory(zeros(_N), is_output=True)),
-    steps=(Launch("triad", (_N,), (GROUP,), (0, 1, 2), times=_TIMES),),
+    steps=(Launch("triad", (_N,), (GROUP,), (0, 1, 2)),),
     items=_N,
     reference=_added,
     c_source=_TRIAD_C,
-    checked=_N,
     tolerance=1e-6,
-    amounts={Limit.MEMORY_BYTES: 12.0 * _N * _TIMES},
+    repeats=8,
+    amounts={Limit.MEMORY_BYTES: 12.0 * _N},
 )
 
 TRANSPOSITION: Final = Benchmark(
@@ -137,12 +127,12 @@ TRANSPOSITION: Final = Benchmark(
     about="a matrix of 4096 by 4096 floats, rows read and columns written, four times",
     source=_TRANSPOSE,
     memories=(Memory(numbers(_SIDE * _SIDE, 4)), Memory(zeros(_SIDE * _SIDE), is_output=True)),
-    steps=(Launch("transpose", (_SIDE, _SIDE), (16, 16), (0, 1), times=_TRANSPOSED),),
+    steps=(Launch("transpose", (_SIDE, _SIDE), (16, 16), (0, 1)),),
     items=_SIDE * _SIDE,
     reference=_transposed,
     c_source=_TRANSPOSE_C,
-    checked=_SIDE * _SIDE,
-    amounts={Limit.MEMORY_BYTES: 8.0 * _SIDE * _SIDE * _TRANSPOSED},
+    repeats=4,
+    amounts={Limit.MEMORY_BYTES: 8.0 * _SIDE * _SIDE},
 )
 
 CHASE: Final = Benchmark(
@@ -155,7 +145,6 @@ CHASE: Final = Benchmark(
     items=1,
     reference=_chased,
     c_source=_CHASE_C,
-    checked=1,
 )
 
 GATHER: Final = Benchmark(
@@ -168,10 +157,10 @@ GATHER: Final = Benchmark(
         Memory(numbers(_N, 7)),
         Memory(zeros(_N), is_output=True),
     ),
-    steps=(Launch("gather", (_N,), (GROUP,), (0, 1, 2), times=_GATHERED),),
+    steps=(Launch("gather", (_N,), (GROUP,), (0, 1, 2)),),
     items=_N,
     reference=_gathered,
     c_source=_GATHER_C,
-    checked=_N,
-    amounts={Limit.MEMORY_BYTES: 12.0 * _N * _GATHERED},
+    repeats=4,
+    amounts={Limit.MEMORY_BYTES: (4 + 4 * _TOUCHED + 4) * _N},
 )
