@@ -25,7 +25,9 @@ def score_report(own: ScoreFile, reference: ScoreFile) -> Document:
     """A device's score by a reference: each benchmark, each class, and what it ran on."""
     found = score(own, reference)
     facts = [*_score_facts(found, reference), *_system_facts(own)]
-    tables = [_benchmark_table(own, reference), _kind_table(found), _limit_table(own)]
+    tables = [
+        _benchmark_table(own, reference), _kind_table(found), _beside_table(own), _limit_table(own),
+    ]  # fmt: skip
     return Document(f"score of {plain(own.device.name)}", facts, tables, list(_notes(own, found)))
 
 
@@ -120,20 +122,33 @@ def _benchmark_table(own: ScoreFile, reference: ScoreFile) -> Table:
             Column("deviation_ns", "deviation", Unit.NS, 60),
             Column("peak_ratio", "ratio, best", Unit.PLAIN, 85),
             Column("average_ratio", "ratio, mean", Unit.PLAIN, 97),
-            Column("by_numpy", "by numpy", Unit.PLAIN, 75),
-            Column("by_c", "by C", Unit.PLAIN, 76),
-            Column("limit_share", "of limit", Unit.SHARE, 80),
-            Column("limit", "limit", keep=50),
             Column("result", "result", Unit.PROSE, 99),
         ),
         [_benchmark_row(one, found.get(one.name)) for one in own.results],
-        note="by numpy, by C: how many times as fast as one thread of this host",
+        says_hidden=True,
+    )
+
+
+def _beside_table(own: ScoreFile) -> Table:
+    return Table(
+        "beside",
+        "Times as fast as one thread of this host, and share of what the device can do",
+        (
+            Column("benchmark", "benchmark"),
+            Column("by_numpy", "by numpy", Unit.PLAIN, 75),
+            Column("by_c", "by C", Unit.PLAIN, 76),
+            Column("limit_share", "of limit", Unit.SHARE, 80),
+            Column("limit", "limit", keep=70),
+        ),
+        [
+            (one.name, *map(_short, speed_ups(one)), one.limit_share, one.limit)
+            for one in own.results
+        ],
         says_hidden=True,
     )
 
 
 def _benchmark_row(one: BenchmarkResult, found: Ratio | None) -> tuple[Value, ...]:
-    by_numpy, by_c = speed_ups(one)
     return (
         one.name,
         str(one.kind),
@@ -142,10 +157,6 @@ def _benchmark_row(one: BenchmarkResult, found: Ratio | None) -> tuple[Value, ..
         _ns(one.deviation_s),
         _short(found.peak if found else None),
         _short(found.average if found else None),
-        _short(by_numpy),
-        _short(by_c),
-        one.limit_share,
-        str(one.limit) if one.limit is not None else None,
         one.wrong or "right",
     )
 

@@ -106,7 +106,7 @@ def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[Rende
         parts.append(Text(_fitted(table.note, is_ascii=is_ascii), style="dim"))
     hidden = hidden_columns(table, width, is_ascii=is_ascii) if table.says_hidden else []
     if hidden:
-        parts.append(Text(f"no room for {', '.join(hidden)}: --format md shows all", style="dim"))
+        parts.append(Text(f"no room for {'; '.join(hidden)}: --format md shows all", style="dim"))
     return parts
 
 

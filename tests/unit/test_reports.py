@@ -229,7 +229,7 @@ def test_sides_without_room_are_named_and_other_columns_are_not() -> None:
         wide = printed(Document("", (), [table], ()), 100)
         assert ("no room for" in narrow) == says_hidden
         assert "no room for" not in wide
-    assert "no room for A, B, C:" in printed(
+    assert "no room for A; B; C:" in printed(
         Document("", (), [Table("key", "title", columns, rows, says_hidden=True)], ()), 40
     )
 
