@@ -212,6 +212,7 @@ class _Kept:
         self._now: dict[str, RunSample] = {}
         self._before: Mapping[str, RunSample] = self._read(self._compare)
         self._new: list[str] = []
+        self._uncounted = 0
 
     def before(self, name: str) -> "RunSample | None":
         """What a test did in the run to be compared with."""
@@ -224,8 +225,11 @@ class _Kept:
             return
         from cltrace.regress.store import run_from_json  # noqa: PLC0415 - imports numpy
 
-        self._now[report.nodeid] = run_from_json(json.loads(stored))
-        if self._compare is not None and report.nodeid not in self._before:
+        now = self._now[report.nodeid] = run_from_json(json.loads(stored))
+        before = self._before.get(report.nodeid)
+        if before is not None:
+            self._uncounted += now.work is None or before.work is None
+        elif self._compare is not None:
             self._new.append(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
@@ -252,6 +256,11 @@ class _Kept:
             terminalreporter.write_line(
                 f"cltrace: {len(self._new)} tests have nothing to compare with in {self._compare}: "
                 f"{', '.join(self._new[:3])}{', …' if len(self._new) > 3 else ''}"
+            )
+        if self._uncounted:
+            terminalreporter.write_line(
+                f"cltrace: operations and memory transactions of {self._uncounted} tests are not "
+                "compared, as there was no clang: `pip install 'cltrace[predict]'` brings one"
             )
 
     def _read(self, name: str | None) -> "Mapping[str, RunSample]":

@@ -13,7 +13,7 @@ from cltrace.predict.quotients import distance, quotient
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace, PredictedTransfers
 from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.quantities import counted, time_text
+from cltrace.report.quantities import counted, significant, time_text
 
 _TOP: Final = 10
 _LITTLE: Final = 0.01
@@ -150,7 +150,7 @@ def _launch_table(launches: Sequence[PredictedLaunch], *, is_what_if: bool) -> T
         duration, bounds = one.prediction.duration_ns, one.prediction.interval_ns
         q, d = _compared(duration, one.measured_ns)
         if is_what_if:
-            q, d = (None if q is None else _short(1.0 / q)), None
+            q, d = (None if q is None else significant(1.0 / q)), None
         rows.append(
             (
                 one.launch.kernel,
@@ -243,7 +243,7 @@ def _type_table(found: PredictedTrace, launches: Sequence[PredictedLaunch]) -> T
                     one.launch.kernel,
                     _size(one),
                     str(kind.type),
-                    _short(kind.per_item),
+                    significant(kind.per_item),
                     round(kind.time_ns),
                 )
                 for kind in costs.parts(one.counts)
@@ -308,8 +308,4 @@ def _compared(predicted: float, measured: float | None) -> tuple[float | None, f
     if not measured:
         return None, None
     both = np.asarray(predicted), np.asarray(measured)
-    return _short(float(quotient(*both))), _short(float(distance(*both)))
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.3g}")
+    return significant(float(quotient(*both))), significant(float(distance(*both)))

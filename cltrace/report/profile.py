@@ -7,6 +7,7 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.profile import DeviceProfile, Point, read_profile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.quantities import significant
 from cltrace.suite.calibration import FAMILIES
 
 _FINE_NS: Final = 0.1
@@ -182,4 +183,4 @@ def _by_x(profile: DeviceProfile, family: str, series: str) -> dict[float, float
 
 
 def _shown(value: Value) -> Value:
-    return float(f"{value:.3g}") if isinstance(value, float) else value
+    return significant(value) if isinstance(value, float) else value

@@ -33,9 +33,14 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{shown(number, Unit.COUNT)} {one if number == 1 else many}"
 
 
+def significant(value: float) -> float:
+    """A number with three significant digits, no more."""
+    return float(f"{value:.3g}")
+
+
 def three_digits(value: float) -> str:
     """A plain number with three significant digits, and never with an exponent for a large one."""
-    rounded = float(f"{value:.3g}")
+    rounded = significant(value)
     return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:g}"
 
 

@@ -1,6 +1,6 @@
 """A comparison of runs as a document: what is worse beyond doubt, what is open, and what changed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from cltrace.regress.comparison import ALL_KERNELS, Comparison, KernelComparison
@@ -258,6 +258,14 @@ def _is_plain(one: KernelComparison) -> bool:
     return _verdict(one) is Verdict.SAME
 
 
+def not_counted_note(sides: Sequence[str]) -> str:
+    """That what kernels had to do was counted of no run of some sides."""
+    return (
+        "warning: operations and memory transactions are not counted, as there was no clang for "
+        f"{' and '.join(sides)}: `pip install 'cltrace[predict]'` brings one"
+    )
+
+
 def _notes(found: Comparison, basis: Basis) -> Iterator[str]:
     for key in found.unsteady:
         yield (
@@ -267,10 +275,7 @@ def _notes(found: Comparison, basis: Basis) -> Iterator[str]:
     for work, why in found.not_counted.items():
         yield f"note: what {work} has to do is not counted: {why}"
     if found.sides_not_counted:
-        yield (
-            "warning: operations and memory transactions are not counted, as there was no clang for "
-            f"{' and '.join(found.sides_not_counted)}: `pip install 'cltrace[predict]'` brings one"
-        )
+        yield not_counted_note(found.sides_not_counted)
     if basis is Basis.APART:
         yield (
             "note: base and head did not take turns: what drifted between them counts as a change; "

@@ -15,7 +15,7 @@ from cltrace.regress.score import (
 )
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.letters import legend, letters
-from cltrace.report.quantities import counted, three_digits
+from cltrace.report.quantities import counted, significant, three_digits
 from cltrace.report.text import plain
 
 _NS: Final = 1e9
@@ -270,5 +270,4 @@ def _ns(seconds: float | None) -> float | None:
 
 
 def _short(value: float | None) -> float | None:
-    """Three figures."""
-    return None if value is None else float(f"{value:.3g}")
+    return None if value is None else significant(value)

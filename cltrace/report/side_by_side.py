@@ -10,8 +10,8 @@ from cltrace.regress.runs import RunSample
 from cltrace.regress.work import RunWork, WorkKey, WorkKind, steady_work
 from cltrace.report.document import Column, Document, Table, Unit, Value
 from cltrace.report.letters import legend, letters
-from cltrace.report.quantities import counted
-from cltrace.report.regression import size_text
+from cltrace.report.quantities import counted, significant
+from cltrace.report.regression import not_counted_note, size_text
 from cltrace.report.text import plain
 
 
@@ -39,6 +39,9 @@ def side_by_side_report(found: Sequence[Compared]) -> Document:
         _energy(labels, found),
     ]
     notes = []
+    uncounted = [label for label, one in zip(labels, found, strict=True) if one.work is None]
+    if uncounted:
+        notes.append(not_counted_note(uncounted))
     if any(len(one.runs) == 1 for one in found):
         notes.append("note: times of a single run decide nothing; `cltrace bench` makes more")
     return Document("side by side", facts, tables, notes)
@@ -70,7 +73,7 @@ def _columns(
 def _with_ratios(values: Sequence[float | None]) -> tuple[Value, ...]:
     first, *others = values
     ratios = [
-        None if first is None or one is None or not first else float(f"{one / first:.3g}")
+        None if first is None or one is None or not first else significant(one / first)
         for one in others
     ]
     return (*values, *ratios)

@@ -219,6 +219,16 @@ def test_work_is_kept_and_compared_with(
     assert len(json.loads(kept.read_text())["tests"]) == 2
 
 
+def test_what_is_not_compared_for_want_of_a_clang_is_told(session: Runner) -> None:
+    tests = TWO.replace("COUNT", "2")
+    session(tests, "--cltrace-save", "main")
+    assert "clang" not in session(tests, "--cltrace-compare", "main").stdout
+    none = {"CLTRACE_CLANG": "/there/is/none"}
+    done = session(tests, "--cltrace-compare", "main", env=none)
+    assert done.status == 0
+    assert "operations and memory transactions of 2 tests are not compared" in done.stdout
+
+
 def test_nothing_to_compare_with_ends_the_session(session: Runner, tmp_path: Path) -> None:
     done = session(USE, "--cltrace-compare", "none")
     assert done.status == 4

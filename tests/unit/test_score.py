@@ -246,6 +246,10 @@ def test_compare_puts_traces_beside_each_other(tmp_path: Path, run: Runner) -> N
     assert done.status == 0, done.stderr
     assert "times of a single run decide nothing" in done.stdout
     assert "chain" in (tmp_path / "page.html").read_text()
+    assert "no clang" not in done.stdout
+    samples = GOLDEN.parents[2] / "benchmarks/results/verdicts/h200-same.json"
+    text = " ".join(run("compare", samples, data, samples).stdout.split())
+    assert "there was no clang for A and C: `pip install 'cltrace[predict]'`" in text
 
 
 def test_device_numpy_and_c_do_the_same_as_often(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GROUP: Final = 256
-"""Work-items of a work-group, where no kernel says another: starting so large ones is not the work."""
+"""Work-items of a work-group where no kernel says another: enough that starting groups is not all."""
 _PART: Final = 1 << 16
 
 
