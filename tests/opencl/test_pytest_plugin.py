@@ -205,7 +205,8 @@ def test_work_is_kept_and_compared_with(
     assert "kept the work of 2 tests" in done.stdout
     kept = tmp_path / ".cltrace" / "tests" / "main.json"
     assert len(json.loads(kept.read_text())["tests"]) == 2
-    assert session(first, "--cltrace-compare", "main", *workers).status == 0
+    done = session(first, "--cltrace-compare", "main", *workers)
+    assert done.status == 0, done.stdout
     done = session(TWO.replace("COUNT", "3"), "--cltrace-compare", "main", *workers)
     assert done.status == 1
     found = outcomes(tmp_path / "out.xml")
