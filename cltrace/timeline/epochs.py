@@ -1,9 +1,11 @@
 """Telling apart what one counter cannot have done: steps, wraps, and stamps of other clocks.
 
-Commands are taken in the order in which the host entered their calls. In blocks of some dozens, the
-median offset between host and device is right as long as most stamps of the block are. Blocks whose
-medians no drift explains are of different *epochs*: the counter was set anew between them. A stamp far
-off the medians around it is *foreign*.
+Commands are taken in the order in which the host entered their calls. Each call bounds the offset between
+host and device from both sides, narrowly or, where it waited or the thread was not scheduled, widely. In
+blocks of some dozens, the offsets that most calls allow are right as long as most stamps of the block are
+(Marzullo's intersection, with which NTP chooses among clocks). Blocks whose offsets no drift explains are
+of different *epochs*: the counter was set anew between them. A stamp that allows none of the offsets
+around it is *foreign*.
 """
 
 from dataclasses import dataclass
@@ -31,26 +33,67 @@ class Epochs:
     is_foreign: Bools
 
 
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The lowest and the highest offset at a time, each of observations or of blocks. Shape (n,), ns."""
+
+    low: Float64s
+    high: Float64s
+    time: Float64s
+
+
 def epochs_of(seen: Observations) -> Epochs:
     """The epochs of observations."""
     with np.errstate(over="ignore"):
         earliest = seen.enter_host_ns - seen.queued_device_ns
         latest = seen.return_host_ns - seen.queued_device_ns
     origin = int(np.median(earliest))
-    low, high = (_since(origin, one) for one in (earliest, latest))
-    time = _since(int(seen.enter_host_ns[0]), seen.enter_host_ns)
+    calls = _Bounds(
+        _since(origin, earliest),
+        _since(origin, latest),
+        _since(int(seen.enter_host_ns[0]), seen.enter_host_ns),
+    )
     block = np.minimum(np.arange(len(seen)) // _BLOCK, max(len(seen) // _BLOCK - 1, 0))
-    begin = np.flatnonzero(np.diff(block, prepend=-1))
-    medians, middles = _medians(low, begin), _medians(time, begin)
-    of_block = _runs(medians, middles)
-    nearest = _nearest_block(block, medians, middles, low, high, time)
-    centre = medians[nearest]
-    room = _TOLERANCE_NS + HIGHEST_DRIFT * np.abs(time - middles[nearest])
-    is_foreign = (low > centre + room) | (high < centre - room)
+    blocks = _blocks(calls, block)
+    of_block = _runs(blocks)
+    nearest, distance = _nearest_block(block, blocks, calls)
+    is_foreign = distance > _TOLERANCE_NS
     count = int(of_block[-1]) + 1
     if count > _MOST_EPOCHS or is_foreign.mean() > 0.5:
         return Epochs(0, np.zeros(len(seen), np.int64), np.ones(len(seen), np.bool_))
     return Epochs(count, of_block[nearest], is_foreign)
+
+
+def _since(origin: int, values: Int64s) -> Float64s:
+    """Differences of 64-bit numbers, which may be so far apart that they wrap."""
+    with np.errstate(over="ignore"):
+        return (values - np.int64(origin)).astype(np.float64)
+
+
+def _blocks(calls: _Bounds, block: Int64s) -> _Bounds:
+    """What most calls of each block allow in its middle; low above high where most do not agree."""
+    begin = np.flatnonzero(np.diff(block, prepend=-1))
+    middle = _medians(calls.time, begin)
+    room = _TOLERANCE_NS / 2 + HIGHEST_DRIFT * np.abs(calls.time - middle[block])
+    low, high = calls.low - room, calls.high + room
+    lowest = np.maximum.reduceat(low, begin)
+    highest = np.minimum.reduceat(high, begin)
+    end = np.append(begin[1:], len(low))
+    for at in np.flatnonzero(lowest > highest).tolist():  # in most blocks all agree
+        those = slice(begin[at], end[at])
+        lowest[at], highest[at] = _shared_by_most(low[those], high[those])
+    return _Bounds(lowest, highest, middle)
+
+
+def _shared_by_most(low: Float64s, high: Float64s) -> tuple[float, float]:
+    """The bounds of what most intervals share; of what is empty, where most share nothing."""
+    edges = np.concatenate([low, high])
+    order = np.argsort(edges, kind="stable")
+    depth = np.cumsum(np.where(order < len(low), 1, -1))
+    deepest = int(depth.argmax())
+    if 2 * depth[deepest] <= len(low):
+        return np.inf, -np.inf
+    return float(edges[order[deepest]]), float(edges[order[deepest + 1]])
 
 
 def _medians(values: Float64s, begin: Int64s) -> Float64s:
@@ -60,34 +103,34 @@ def _medians(values: Float64s, begin: Int64s) -> Float64s:
     return np.append(np.median(whole, axis=1), last)
 
 
-def _since(origin: int, values: Int64s) -> Float64s:
-    """Differences of 64-bit numbers, which may be so far apart that they wrap."""
-    with np.errstate(over="ignore"):
-        return (values - np.int64(origin)).astype(np.float64)
+def _runs(blocks: _Bounds) -> Int64s:
+    """Number the runs of blocks that a drift explains, each with all before it in its run."""
+    found, run = [], 0
+    low, high, since = -np.inf, np.inf, 0.0
+    columns = blocks.low.tolist(), blocks.high.tolist(), blocks.time.tolist()
+    for lower, upper, time in zip(*columns, strict=True):
+        if lower <= upper:
+            room = _TOLERANCE_NS + HIGHEST_DRIFT * (time - since)
+            low, high, since = max(low - room, lower), min(high + room, upper), time
+            if low > high:
+                run += 1
+                low, high = lower, upper
+        found.append(run)
+    return np.array(found, np.int64)
 
 
-def _runs(medians: Float64s, middles: Float64s) -> Int64s:
-    """Number the runs of blocks whose medians a drift explains."""
-    room = _TOLERANCE_NS + HIGHEST_DRIFT * np.diff(middles)
-    return np.concatenate([[0], np.cumsum(np.abs(np.diff(medians)) > room)]).astype(np.int64)
+def _nearest_block(block: Int64s, blocks: _Bounds, calls: _Bounds) -> tuple[Int64s, Float64s]:
+    """Of its own block and the two beside it the nearest to each observation, and how far it is off.
 
-
-def _nearest_block(
-    block: Int64s,
-    medians: Float64s,
-    middles: Float64s,
-    low: Float64s,
-    high: Float64s,
-    time: Float64s,
-) -> Int64s:
-    """Of its own block and the two beside it, the one whose median an observation is nearest to."""
+    How far is what no drift explains; infinite where these blocks allow no offset.
+    """
     best, best_distance = block, np.full(len(block), np.inf)
     for shift in (0, -1, 1):
-        candidate = np.clip(block + shift, 0, len(medians) - 1)
-        centre = medians[candidate]
-        distance = np.maximum(np.maximum(low - centre, centre - high), 0.0)
-        drifted = distance - HIGHEST_DRIFT * np.abs(time - middles[candidate])
+        candidate = np.clip(block + shift, 0, len(blocks.low) - 1)
+        low, high = blocks.low[candidate], blocks.high[candidate]
+        distance = np.maximum(np.maximum(calls.low - high, low - calls.high), 0.0)
+        drifted = distance - HIGHEST_DRIFT * np.abs(calls.time - blocks.time[candidate])
         is_better = drifted < best_distance - _TOLERANCE_NS / 2
         best = np.where(is_better, candidate, best)
         best_distance = np.where(is_better, drifted, best_distance)
-    return best
+    return best, best_distance

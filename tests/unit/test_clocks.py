@@ -62,6 +62,22 @@ class World:
     def fit(self, *, unusable: int = 0) -> FittedClock:
         return fit_clock(self.observations(), device_id=1, unusable=unusable)
 
+    def hold_up(self, share: float, chance: np.random.Generator) -> None:
+        """Let calls last milliseconds, before or after they queue: their threads were not scheduled."""
+        count = len(self.enter)
+        early, late = (
+            np.where(chance.random(count) < share, chance.integers(10**5, 10**7, count), 0)
+            for _ in range(2)
+        )
+        later = np.cumsum(early + late)
+        before = later - late - early
+        self.enter = self.enter + before
+        self.returned = self.returned + later
+        for times in (self.start, *self.stamps.values()):
+            times += before + early
+        seen = self.observed != NEVER
+        self.observed[seen] += later[seen]
+
     def shift(self, first: int, last: int, ns: int) -> None:
         """Move the stamps of some commands."""
         for stamps in self.stamps.values():
@@ -184,6 +200,49 @@ def test_stamps_that_follow_nothing_are_unaligned() -> None:
     assert states(fitted) == {ClockState.UNALIGNED}
     assert fitted.faults.all()
     assert (ClockMap(fitted.segments).host_ns(world.stamps["start"], world.enter) == NEVER).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 200), st.floats(0.2, 1.0))
+def test_calls_that_were_held_up_leave_nothing_foreign(
+    seed: int, commands: int, share: float
+) -> None:
+    world = World(seed, seconds=0.1)
+    world.hold_up(share, np.random.default_rng(seed))
+    fitted = fit_clock(world.observations()[np.arange(commands)], device_id=1)
+    assert not fitted.faults.any()
+    assert states(fitted) == {ClockState.PROVEN}
+    placed = ClockMap(fitted.segments)
+    start = world.stamps["start"][:commands]
+    off = np.abs(placed.host_ns(start, world.enter[:commands]) - world.start[:commands])
+    assert (off <= placed.bound_ns(start, world.enter[:commands])).all()
+
+
+@pytest.mark.parametrize("after", [2, 3])
+def test_two_times_of_which_neither_is_that_of_most_are_told_apart_by_nothing(after: int) -> None:
+    world = World(7)
+    world.shift(2, after, 10**9)
+    few = world.observations()[np.arange(after)]
+    assert fit_clock(few, device_id=1).faults.tolist() == [0] * 2 + [StampFault.FOREIGN] * (
+        after - 2
+    )
+    world.shift(1, 2, 10**9)
+    fitted = fit_clock(world.observations()[np.arange(2)], device_id=1)
+    assert states(fitted) == {ClockState.UNALIGNED}
+    assert fitted.faults.tolist() == [StampFault.FOREIGN] * 2
+
+
+def test_a_call_that_allows_two_epochs_does_not_join_them() -> None:
+    """A block of calls that all waited long, between a clock and the same one set anew."""
+    world = World(8, seconds=1.0)
+    third = 64 * (len(world.enter) // 64 // 3)
+    world.returned[third : 2 * third] += 10**10
+    world.observed[:] = NEVER
+    world.shift(2 * third, len(world.enter), -(10**9))
+    fitted = world.fit()
+    assert len({one.from_enter_host_ns for one in fitted.segments}) == 2
+    assert "set anew once" in fitted.segments[0].reason
+    assert not (fitted.faults & int(StampFault.FOREIGN)).any()
 
 
 def test_a_queued_stamp_of_another_clock_is_left_out() -> None:
