@@ -21,7 +21,10 @@ _MOVED: Final = """
 _BUILDS: Final = "SELECT count(*) FROM v_build"
 _FAILED: Final = "SELECT coalesce(sum(failed), 0) FROM v_api_rollup"
 _ENDED_BADLY: Final = "SELECT count(*) FROM v_command WHERE execution_status < 0"
-_UNTIMED: Final = "SELECT count(*) FROM v_command WHERE duration_ns IS NULL"
+# What stamps that are there tell is of the tracing, and not of what the program does.
+_UNTIMED: Final = (
+    "SELECT count(*) FROM v_command WHERE duration_ns IS NULL AND stamp_faults IS NULL"
+)
 _BLOCKING: Final = "SELECT count(*) FROM v_command WHERE blocking = 1"
 _MANY_RUNS: Final = 6
 _MOVES: Final = {
@@ -39,7 +42,7 @@ class CounterKind(StrEnum):
     FAILURES = "failures"
     BLOCKING = "blocking calls"
     UNTIMED = "commands without a time"
-    """Now and then of tracing them, and not of what the program does."""
+    """Nobody saw them end, or their queue has no profiling."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -93,18 +96,16 @@ def compared_counters(
 
     A counter that wavers among the runs of a side tells nothing; one run of many that is not like the
     others, as the first with a cold cache, is passed over. A kernel that base does not launch fails
-    nothing by itself: another name is no regression, and there is a counter of all launches. Nor do
-    commands without a time of a single run, which compares no times.
+    nothing by itself: another name is no regression, and there is a counter of all launches.
     """
     keys = sorted({key for run in (*base, *head) for key in run})
-    is_single = min(len(base), len(head)) == 1
     found, unsteady = [], []
     for key in keys:
         before, after = (_usual([run.get(key, 0) for run in side]) for side in (base, head))
         if before is None or after is None:
             unsteady.append(key)
         elif before != after:
-            found.append(Difference(key, before, after, _pardon(key, before, is_single=is_single)))
+            found.append(Difference(key, before, after, _pardon(key, before)))
     return tuple(found), tuple(unsteady)
 
 
@@ -125,9 +126,7 @@ def _usual(values: Sequence[int]) -> int | None:
     return value if others == 0 or (others == 1 and len(values) >= _MANY_RUNS) else None
 
 
-def _pardon(key: CounterKey, before: int, *, is_single: bool) -> str:
-    if key.kind is CounterKind.UNTIMED and is_single:
-        return "of tracing"
+def _pardon(key: CounterKey, before: int) -> str:
     is_of_kernel = key.kind is CounterKind.LAUNCHES and bool(key.subject)
     return "new" if is_of_kernel and not before else ""
 

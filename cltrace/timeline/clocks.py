@@ -44,7 +44,7 @@ def fit_clock(
     if not len(seen):
         reason = "no command has stamps that can be used"
         return FittedClock((_unaligned(device_id, reason, unusable),), np.empty(0, np.int64))
-    epochs = epochs_of(seen)
+    epochs = epochs_of(seen, quantum_ns)
     faults = np.where(epochs.is_foreign, int(StampFault.FOREIGN), 0)
     if not epochs.count:
         reason = "its stamps do not follow the host's time"

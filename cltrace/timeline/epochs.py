@@ -1,11 +1,11 @@
 """Telling apart what one counter cannot have done: steps, wraps, and stamps of other clocks.
 
-Commands are taken in the order in which the host entered their calls. Each call bounds the offset between
-host and device from both sides, narrowly or, where it waited or the thread was not scheduled, widely. In
-blocks of some dozens, the offsets that most calls allow are right as long as most stamps of the block are
-(Marzullo's intersection, with which NTP chooses among clocks). Blocks whose offsets no drift explains are
-of different *epochs*: the counter was set anew between them. A stamp that allows none of the offsets
-around it is *foreign*.
+A call allows some *offsets* between host and device, those with which it queued its command between its
+entry and its return: few, or many where it waited or its thread was not scheduled. Calls are taken in the
+order in which the host entered them. In blocks of some dozens, the likeliest offset is the one that
+most calls allow, best soon after their entries; it is right as long as most stamps of the block are.
+Blocks that no drift explains together are of different *epochs*: the counter was set anew between them. A
+stamp is *foreign* where its call allows nothing that the calls with the likeliest offsets around allow.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,9 @@ from cltrace.timeline.points import HIGHEST_DRIFT, Bools, Float64s, Int64s, Obse
 _BLOCK: Final = 64
 _TOLERANCE_NS: Final = 100_000.0
 """Far more than a launch takes; what is nearer is left to the exact fit."""
+_SOON_NS: Final = 50_000.0
+_LATE_PRICE: Final = 0.25
+"""That a call queued its command late is less likely than soon: so much less of a stamp in favour."""
 _MOST_EPOCHS: Final = 64
 
 
@@ -34,103 +37,169 @@ class Epochs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
-    """The lowest and the highest offset at a time, each of observations or of blocks. Shape (n,), ns."""
+class _Offsets:
+    """The lowest and the highest offset that calls, or blocks of them, allow at a time. Shape (n,)."""
 
-    low: Float64s
-    high: Float64s
-    time: Float64s
+    low_ns: Float64s
+    high_ns: Float64s
+    time_ns: Float64s
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def __getitem__(self, chosen: Int64s | slice) -> "_Offsets":
+        return _Offsets(self.low_ns[chosen], self.high_ns[chosen], self.time_ns[chosen])
 
 
-def epochs_of(seen: Observations) -> Epochs:
-    """The epochs of observations."""
-    with np.errstate(over="ignore"):
-        earliest = seen.enter_host_ns - seen.queued_device_ns
-        latest = seen.return_host_ns - seen.queued_device_ns
-    origin = int(np.median(earliest))
-    calls = _Bounds(
-        _since(origin, earliest),
-        _since(origin, latest),
-        _since(int(seen.enter_host_ns[0]), seen.enter_host_ns),
-    )
+def epochs_of(seen: Observations, quantum_ns: int = 1) -> Epochs:
+    """The epochs of observations. `quantum_ns` is the step in which their stamps move."""
+    tolerance_ns = _TOLERANCE_NS + quantum_ns
+    calls = _calls(seen)
     block = np.minimum(np.arange(len(seen)) // _BLOCK, max(len(seen) // _BLOCK - 1, 0))
-    blocks = _blocks(calls, block)
-    of_block = _runs(blocks)
-    nearest, distance = _nearest_block(block, blocks, calls)
-    is_foreign = distance > _TOLERANCE_NS
-    count = int(of_block[-1]) + 1
+    agreeing, blocks = _blocks(calls, block, tolerance_ns)
+    if not len(blocks):
+        return _no_epochs(len(seen))
+    epoch_of_block, blocks = _followed(blocks, tolerance_ns)
+    home = np.searchsorted(agreeing, block)
+    epoch = _divided(calls, home, blocks, epoch_of_block, tolerance_ns)
+    count = int(epoch_of_block[-1]) + 1
+    first = np.searchsorted(epoch_of_block, np.arange(count))
+    last = np.append(first[1:], len(blocks)) - 1
+    near = blocks[np.clip(home, first[epoch], last[epoch])]
+    is_foreign = _is_apart(calls, near, tolerance_ns)
     if count > _MOST_EPOCHS or is_foreign.mean() > 0.5:
-        return Epochs(0, np.zeros(len(seen), np.int64), np.ones(len(seen), np.bool_))
-    return Epochs(count, of_block[nearest], is_foreign)
+        return _no_epochs(len(seen))
+    return Epochs(count, epoch, is_foreign)
 
 
-def _since(origin: int, values: Int64s) -> Float64s:
-    """Differences of 64-bit numbers, which may be so far apart that they wrap."""
+def _no_epochs(observations: int) -> Epochs:
+    return Epochs(0, np.zeros(observations, np.int64), np.ones(observations, np.bool_))
+
+
+def _calls(seen: Observations) -> _Offsets:
+    """What each call allows, from the median on. Stamps may be so far apart that differences wrap."""
     with np.errstate(over="ignore"):
-        return (values - np.int64(origin)).astype(np.float64)
+        lowest = seen.enter_host_ns - seen.queued_device_ns
+        origin = np.partition(lowest, len(lowest) // 2)[len(lowest) // 2]
+        low_ns = (lowest - origin).astype(np.float64)
+    high_ns = low_ns + (seen.return_host_ns - seen.enter_host_ns)
+    time_ns = (seen.enter_host_ns - seen.enter_host_ns[0]).astype(np.float64)
+    return _Offsets(low_ns, high_ns, time_ns)
 
 
-def _blocks(calls: _Bounds, block: Int64s) -> _Bounds:
-    """What most calls of each block allow in its middle; low above high where most do not agree."""
-    begin = np.flatnonzero(np.diff(block, prepend=-1))
-    middle = _medians(calls.time, begin)
-    room = _TOLERANCE_NS / 2 + HIGHEST_DRIFT * np.abs(calls.time - middle[block])
-    low, high = calls.low - room, calls.high + room
-    lowest = np.maximum.reduceat(low, begin)
-    highest = np.minimum.reduceat(high, begin)
-    end = np.append(begin[1:], len(low))
-    for at in np.flatnonzero(lowest > highest).tolist():  # in most blocks all agree
-        those = slice(begin[at], end[at])
-        lowest[at], highest[at] = _shared_by_most(low[those], high[those])
-    return _Bounds(lowest, highest, middle)
+def _blocks(calls: _Offsets, block: Int64s, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
+    """What the calls with the likeliest offset of each block allow: in its middle, where most have one.
 
-
-def _shared_by_most(low: Float64s, high: Float64s) -> tuple[float, float]:
-    """The bounds of what most intervals share; of what is empty, where most share nothing."""
-    edges = np.concatenate([low, high])
-    order = np.argsort(edges, kind="stable")
-    depth = np.cumsum(np.where(order < len(low), 1, -1))
-    deepest = int(depth.argmax())
-    if 2 * depth[deepest] <= len(low):
-        return np.inf, -np.inf
-    return float(edges[order[deepest]]), float(edges[order[deepest + 1]])
-
-
-def _medians(values: Float64s, begin: Int64s) -> Float64s:
-    """The median of each block; all but the last are of one length."""
-    last = np.median(values[begin[-1] :])
-    whole = values[: (len(begin) - 1) * _BLOCK].reshape(-1, _BLOCK)
-    return np.append(np.median(whole, axis=1), last)
-
-
-def _runs(blocks: _Bounds) -> Int64s:
-    """Number the runs of blocks that a drift explains, each with all before it in its run."""
-    found, run = [], 0
-    low, high, since = -np.inf, np.inf, 0.0
-    columns = blocks.low.tolist(), blocks.high.tolist(), blocks.time.tolist()
-    for lower, upper, time in zip(*columns, strict=True):
-        if lower <= upper:
-            room = _TOLERANCE_NS + HIGHEST_DRIFT * (time - since)
-            low, high, since = max(low - room, lower), min(high + room, upper), time
-            if low > high:
-                run += 1
-                low, high = lower, upper
-        found.append(run)
-    return np.array(found, np.int64)
-
-
-def _nearest_block(block: Int64s, blocks: _Bounds, calls: _Bounds) -> tuple[Int64s, Float64s]:
-    """Of its own block and the two beside it the nearest to each observation, and how far it is off.
-
-    How far is what no drift explains; infinite where these blocks allow no offset.
+    Also which blocks these are.
     """
-    best, best_distance = block, np.full(len(block), np.inf)
-    for shift in (0, -1, 1):
-        candidate = np.clip(block + shift, 0, len(blocks.low) - 1)
-        low, high = blocks.low[candidate], blocks.high[candidate]
-        distance = np.maximum(np.maximum(calls.low - high, low - calls.high), 0.0)
-        drifted = distance - HIGHEST_DRIFT * np.abs(calls.time - blocks.time[candidate])
-        is_better = drifted < best_distance - _TOLERANCE_NS / 2
-        best = np.where(is_better, candidate, best)
-        best_distance = np.where(is_better, drifted, best_distance)
-    return best, best_distance
+    begin = np.flatnonzero(np.diff(block, prepend=-1))
+    end = np.append(begin[1:], len(calls))
+    middle_ns = calls.time_ns[(begin + end) // 2]
+    room_ns = tolerance_ns / 2 + HIGHEST_DRIFT * np.abs(calls.time_ns - middle_ns[block])
+    low_ns, high_ns = calls.low_ns - room_ns, calls.high_ns + room_ns
+    late_ns = np.minimum(calls.low_ns + _SOON_NS + room_ns, high_ns)
+    lowest_ns, highest_ns = np.maximum.reduceat(low_ns, begin), np.minimum.reduceat(high_ns, begin)
+    late = np.add.reduceat((late_ns < lowest_ns[block]).astype(np.int64), begin)
+    # Where all agree and so few are late, no other offset is likelier: that is so in most blocks.
+    is_plain = (lowest_ns <= highest_ns) & (late * _LATE_PRICE <= 1)
+    for at in np.flatnonzero(~is_plain).tolist():
+        those = slice(begin[at], end[at])
+        lowest_ns[at], highest_ns[at] = _allowed_by_likeliest(
+            low_ns[those], late_ns[those], high_ns[those]
+        )
+    agreeing = np.flatnonzero(lowest_ns <= highest_ns)
+    low_ns, high_ns = (
+        lowest_ns[agreeing] + tolerance_ns / 2,
+        highest_ns[agreeing] - tolerance_ns / 2,
+    )
+    return agreeing, _sorted(low_ns, high_ns, middle_ns[agreeing])
+
+
+def _allowed_by_likeliest(
+    low_ns: Float64s, late_ns: Float64s, high_ns: Float64s
+) -> tuple[float, float]:
+    """The offsets that all calls with the likeliest offset allow; none, low above high, without most.
+
+    A call allows `low_ns` to `high_ns`, from `late_ns` on less likely.
+    """
+    count = len(low_ns)
+    edges = np.concatenate([low_ns, late_ns, high_ns])
+    order = np.argsort(edges, kind="stable")
+    weights = np.repeat([1.0, -_LATE_PRICE, _LATE_PRICE - 1.0], count)
+    likeliest = edges[order[np.cumsum(weights[order]).argmax()]]
+    those = (low_ns <= likeliest) & (likeliest <= high_ns)
+    if 2 * those.sum() <= count:
+        return np.inf, -np.inf
+    return float(low_ns[those].max()), float(high_ns[those].min())
+
+
+def _sorted(low_ns: Float64s, high_ns: Float64s, time_ns: Float64s) -> _Offsets:
+    """Offsets of which the highest may be below the lowest, as calls agree within a tolerance only."""
+    middle_ns = (low_ns + high_ns) / 2
+    return _Offsets(np.minimum(low_ns, middle_ns), np.maximum(high_ns, middle_ns), time_ns)
+
+
+def _followed(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
+    """The epoch of each block, and what all blocks of its epoch together allow in it."""
+    epoch, forth = _carried(blocks, tolerance_ns)
+    low_ns, high_ns = forth.low_ns.copy(), forth.high_ns.copy()
+    begin = np.flatnonzero(np.diff(epoch, prepend=-1))
+    for first, after in zip(begin, np.append(begin[1:], len(blocks)), strict=True):
+        _, back = _carried(blocks[np.arange(first, after)[::-1]], tolerance_ns)
+        low_ns[first:after] = np.maximum(low_ns[first:after], back.low_ns[::-1])
+        high_ns[first:after] = np.minimum(high_ns[first:after], back.high_ns[::-1])
+    return epoch, _sorted(low_ns, high_ns, blocks.time_ns)
+
+
+def _carried(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
+    """What each block and those before it allow, from the last on that contradicts those before it.
+
+    Also the number of that one.
+    """
+    epochs, lows, highs, epoch = [], [], [], 0
+    low, high, before = -np.inf, np.inf, float(blocks.time_ns[0])
+    columns = blocks.low_ns.tolist(), blocks.high_ns.tolist(), blocks.time_ns.tolist()
+    for lower, upper, time in zip(*columns, strict=True):
+        room = tolerance_ns + HIGHEST_DRIFT * abs(time - before)
+        low, high, before = max(low - room, lower), min(high + room, upper), time
+        if low > high:
+            epoch += 1
+            low, high = lower, upper
+        epochs.append(epoch)
+        lows.append(low)
+        highs.append(high)
+    return np.array(epochs), _Offsets(np.array(lows), np.array(highs), blocks.time_ns)
+
+
+def _divided(
+    calls: _Offsets, home: Int64s, blocks: _Offsets, epoch_of_block: Int64s, tolerance_ns: float
+) -> Int64s:
+    """The epoch of each call: one ends where it is likeliest, in a block or in those that allow both.
+
+    `home` is the block of each call.
+    """
+    epoch = np.zeros(len(calls), np.int64)
+    begin = 0
+    for last in np.flatnonzero(np.diff(epoch_of_block)).tolist():
+        after = np.searchsorted(epoch_of_block, epoch_of_block[last + 1], "right")
+        those = calls[begin : np.searchsorted(home, after)]
+        here, there = (_unlikely(those, blocks, at, tolerance_ns) for at in (last, last + 1))
+        begin += int(np.concatenate([[0.0], np.cumsum(here - there)]).argmin())
+        epoch[begin:] += 1
+    return epoch
+
+
+def _unlikely(calls: _Offsets, blocks: _Offsets, at: int, tolerance_ns: float) -> Float64s:
+    """The price of each call by what a block allows: 1 where it contradicts it, less where it is late."""
+    block = blocks[np.full(len(calls), at)]
+    room_ns = tolerance_ns / 2 + HIGHEST_DRIFT * np.abs(calls.time_ns - block.time_ns)
+    is_late = calls.low_ns + _SOON_NS + room_ns < block.low_ns
+    return np.where(_is_apart(calls, block, tolerance_ns / 2), 1.0, is_late * _LATE_PRICE)
+
+
+def _is_apart(calls: _Offsets, blocks: _Offsets, tolerance_ns: float) -> Bools:
+    """Which calls allow nothing that their blocks allow, whatever the drift."""
+    room_ns = tolerance_ns + HIGHEST_DRIFT * np.abs(calls.time_ns - blocks.time_ns)
+    apart_ns = np.maximum(calls.low_ns - blocks.high_ns, blocks.low_ns - calls.high_ns)
+    is_apart: Bools = apart_ns > room_ns
+    return is_apart

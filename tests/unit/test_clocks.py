@@ -218,33 +218,6 @@ def test_calls_that_were_held_up_leave_nothing_foreign(
     assert (off <= placed.bound_ns(start, world.enter[:commands])).all()
 
 
-@pytest.mark.parametrize("after", [2, 3])
-def test_two_times_of_which_neither_is_that_of_most_are_told_apart_by_nothing(after: int) -> None:
-    world = World(7)
-    world.shift(2, after, 10**9)
-    few = world.observations()[np.arange(after)]
-    assert fit_clock(few, device_id=1).faults.tolist() == [0] * 2 + [StampFault.FOREIGN] * (
-        after - 2
-    )
-    world.shift(1, 2, 10**9)
-    fitted = fit_clock(world.observations()[np.arange(2)], device_id=1)
-    assert states(fitted) == {ClockState.UNALIGNED}
-    assert fitted.faults.tolist() == [StampFault.FOREIGN] * 2
-
-
-def test_a_call_that_allows_two_epochs_does_not_join_them() -> None:
-    """A block of calls that all waited long, between a clock and the same one set anew."""
-    world = World(8, seconds=1.0)
-    third = 64 * (len(world.enter) // 64 // 3)
-    world.returned[third : 2 * third] += 10**10
-    world.observed[:] = NEVER
-    world.shift(2 * third, len(world.enter), -(10**9))
-    fitted = world.fit()
-    assert len({one.from_enter_host_ns for one in fitted.segments}) == 2
-    assert "set anew once" in fitted.segments[0].reason
-    assert not (fitted.faults & int(StampFault.FOREIGN)).any()
-
-
 def test_a_queued_stamp_of_another_clock_is_left_out() -> None:
     world = World(2)
     world.stamps["queued"] -= 10**10

@@ -9,7 +9,6 @@ import pytest
 from cltrace.regress.comparison import Comparison, compared
 from cltrace.regress.counters import CounterKey, CounterKind
 from cltrace.regress.floors import Floors
-from cltrace.regress.gate import Basis
 from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Round, RunSample
 from cltrace.regress.verdicts import Verdict
 from cltrace.regress.work import RunWork
@@ -102,22 +101,6 @@ def test_a_launch_more_is_worse_however_noisy_the_time_is() -> None:
     fewer = compared([round_of(8, {}, pairs=2, launches=9)])
     assert fewer.counters
     assert not is_worse(fewer)
-
-
-@pytest.mark.parametrize(("pairs", "is_worse_then"), [(1, False), (3, True)])
-def test_a_command_without_a_time_fails_only_where_times_are_compared(
-    pairs: int, is_worse_then: bool
-) -> None:
-    plain = round_of(8, {}, pairs=pairs)
-    untimed = CounterKey(CounterKind.UNTIMED, "")
-    head = [replace(one, counters={**one.counters, untimed: 1}) for one in plain.head]
-    found = compared([replace(plain, head=tuple(head))])
-    assert [one.key for one in found.counters] == [untimed]
-    assert found.has_more is is_worse_then
-    rows = [row for table in regression_report(found, Basis.TRACES).tables for row in table.rows]
-    assert [row[-1] for row in rows if row[0] == untimed.kind] == [
-        "MORE" if is_worse_then else "MORE, of tracing"
-    ]
 
 
 def test_a_counter_that_wavers_says_nothing() -> None:

@@ -1,11 +1,15 @@
 """What a run's trace says as a sample: medians of kernels, the machine, and counters without noise."""
 
+import contextlib
+import shutil
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import cltrace
+from cltrace.events.kinds import FAULT_SHIFT, StampFault
 from cltrace.power.energy import TraceEnergy, energy_of
 from cltrace.regress.counters import (
     CounterKey,
@@ -60,6 +64,30 @@ def test_counters_of_a_real_run() -> None:
     assert found[CounterKey(CounterKind.TRANSFERS, "to device")] == 1150
     assert found[CounterKey(CounterKind.BYTES, "to device")] == 1150 * (64 << 20)
     assert CounterKey(CounterKind.FAILURES, "calls") not in found
+
+
+def test_a_command_that_nobody_saw_end_is_counted_and_one_with_wrong_stamps_is_not(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.cltrace"
+    shutil.copyfile(GOLDEN / "schema-3.cltrace", path)
+    untimed = CounterKey(CounterKind.UNTIMED, "")
+
+    def found() -> int:
+        with cltrace.load(path) as trace:
+            return counters_of(trace).get(untimed, 0)
+
+    before = found()
+    changes = {
+        f"flags = flags | {StampFault.FOREIGN << FAULT_SHIFT}": 0,
+        "end_device_ns = NULL, start_device_ns = NULL, flags = 0": 1,
+    }
+    for change, more in changes.items():
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            assert database.execute(f"UPDATE command SET {change} WHERE id = 4").rowcount == 1
+        with cltrace.load(path) as trace:
+            ((duration,),) = trace.rows("SELECT duration_ns FROM v_command WHERE command_id = 4")
+        assert (duration, found()) == (None, before + more)
 
 
 BUILDS = CounterKey(CounterKind.BUILDS, "")
