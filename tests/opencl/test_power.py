@@ -215,12 +215,17 @@ def test_a_simulated_sensor_on_a_real_trace_is_told_apart(run: Runner, tmp_path:
         for load, dynamic, static in zip(truth.loads, truth.dynamic_j, truth.static_j, strict=True)
     }
     told = [
-        line for line in found.lines if line.energy_j is not None and line.load.name in energies
+        line
+        for line in found.lines
+        if line.energy_j is not None and energies.keys() >= set(line.load.names)
     ]
-    names = {line.load.name for line in told}
-    assert names >= {"chain", "whole", "stream", "gather", "double_chain"}
+    # On a machine with much else to do two kernels may be too much alike, which is said.
+    kernels = {"chain", "whole", "stream", "gather", "double_chain"}
+    assert {name for line in told for name in line.load.names} >= kernels
+    assert len([line for line in told if kernels & set(line.load.names)]) >= len(kernels) - 1
     for line in told:
-        assert line.energy_j == pytest.approx(energies[line.load.name], rel=0.05)
+        put_in_j = sum(energies[name] for name in line.load.names)
+        assert line.energy_j == pytest.approx(put_in_j, rel=0.05)
     (source,) = found.sources
     assert source.attribution is not None
     balance = source.attribution.balance

@@ -109,7 +109,10 @@ def test_anything_else_is_a_command(repository: Path, tmp_path: Path) -> None:
     for wrong in ("", "  ", "'", "--help", "no-such-branch"):
         with pytest.raises(UsageError), other_place(wrong, head):
             pass
-    with pytest.raises(UsageError, match="no directory, no revision"), other_place("HEAD~1", outside):
+    with (
+        pytest.raises(UsageError, match="no directory, no revision"),
+        other_place("HEAD~1", outside),
+    ):
         pass
 
 
