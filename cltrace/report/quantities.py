@@ -13,6 +13,8 @@ _ENERGIES: Final = (
     (1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ"), (1e-12, "pJ"),
 )  # fmt: skip
 _POWERS: Final = ((1e3, "kW"), (1.0, "W"), (1e-3, "mW"))
+_LARGE, _LARGEST = 999_999.5, 1e15
+"""From the one on `g` writes an exponent, from the other on a number is read more easily with one."""
 _THIN_SPACE: Final = "\u202f"
 
 ABSENT_MARK: Final = "–"
@@ -42,6 +44,13 @@ def three_digits(value: float) -> str:
     """A plain number with three significant digits, and never with an exponent for a large one."""
     rounded = significant(value)
     return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:g}"
+
+
+def _plain(value: float) -> str:
+    """A number as it is: whole ones whole, others with six digits, large ones without an exponent."""
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.0f}" if _LARGE <= abs(value) < _LARGEST else f"{value:g}"
 
 
 def more_note(count: int, top: int | None) -> str:
@@ -83,9 +92,5 @@ _SHOWN: Final[dict[Unit, Callable[[float], str]]] = {
     Unit.WATTS: lambda value: _scaled(value, _POWERS),
     Unit.SHARE: lambda value: f"{100 * value:.1f} %",
     Unit.COUNT: lambda value: f"{round(value):,}".replace(",", _THIN_SPACE),
-    Unit.TEXT: lambda value: f"{value:g}",
-    Unit.PLACE: lambda value: f"{value:g}",
-    Unit.PROSE: lambda value: f"{value:g}",
-    Unit.CODE: lambda value: f"{value:g}",
-    Unit.PLAIN: lambda value: str(value) if isinstance(value, int) else f"{value:g}",
+    **dict.fromkeys((Unit.TEXT, Unit.PLACE, Unit.PROSE, Unit.CODE, Unit.PLAIN), _plain),
 }

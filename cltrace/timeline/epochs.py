@@ -60,14 +60,16 @@ def epochs_of(seen: Observations, quantum_ns: int = 1) -> Epochs:
     if not len(blocks):
         return _no_epochs(len(seen))
     epoch_of_block, blocks = _followed(blocks, tolerance_ns)
+    count = int(epoch_of_block[-1]) + 1
+    if count > _MOST_EPOCHS:
+        return _no_epochs(len(seen))
     home = np.searchsorted(agreeing, block)
     epoch = _divided(calls, home, blocks, epoch_of_block, tolerance_ns)
-    count = int(epoch_of_block[-1]) + 1
     first = np.searchsorted(epoch_of_block, np.arange(count))
     last = np.append(first[1:], len(blocks)) - 1
     near = blocks[np.clip(home, first[epoch], last[epoch])]
     is_foreign = _is_apart(calls, near, tolerance_ns)
-    if count > _MOST_EPOCHS or is_foreign.mean() > 0.5:
+    if is_foreign.mean() > 0.5:
         return _no_epochs(len(seen))
     return Epochs(count, epoch, is_foreign)
 
@@ -95,7 +97,8 @@ def _blocks(calls: _Offsets, block: Int64s, tolerance_ns: float) -> tuple[Int64s
     begin = np.flatnonzero(np.diff(block, prepend=-1))
     end = np.append(begin[1:], len(calls))
     middle_ns = calls.time_ns[(begin + end) // 2]
-    room_ns = tolerance_ns / 2 + HIGHEST_DRIFT * np.abs(calls.time_ns - middle_ns[block])
+    half_ns = tolerance_ns / 2
+    room_ns = half_ns + HIGHEST_DRIFT * np.abs(calls.time_ns - middle_ns[block])
     low_ns, high_ns = calls.low_ns - room_ns, calls.high_ns + room_ns
     late_ns = np.minimum(calls.low_ns + _SOON_NS + room_ns, high_ns)
     lowest_ns, highest_ns = np.maximum.reduceat(low_ns, begin), np.minimum.reduceat(high_ns, begin)
@@ -108,10 +111,7 @@ def _blocks(calls: _Offsets, block: Int64s, tolerance_ns: float) -> tuple[Int64s
             low_ns[those], late_ns[those], high_ns[those]
         )
     agreeing = np.flatnonzero(lowest_ns <= highest_ns)
-    low_ns, high_ns = (
-        lowest_ns[agreeing] + tolerance_ns / 2,
-        highest_ns[agreeing] - tolerance_ns / 2,
-    )
+    low_ns, high_ns = lowest_ns[agreeing] + half_ns, highest_ns[agreeing] - half_ns
     return agreeing, _sorted(low_ns, high_ns, middle_ns[agreeing])
 
 
@@ -191,7 +191,7 @@ def _divided(
 
 def _unlikely(calls: _Offsets, blocks: _Offsets, at: int, tolerance_ns: float) -> Float64s:
     """The price of each call by what a block allows: 1 where it contradicts it, less where it is late."""
-    block = blocks[np.full(len(calls), at)]
+    block = blocks[at : at + 1]
     room_ns = tolerance_ns / 2 + HIGHEST_DRIFT * np.abs(calls.time_ns - block.time_ns)
     is_late = calls.low_ns + _SOON_NS + room_ns < block.low_ns
     return np.where(_is_apart(calls, block, tolerance_ns / 2), 1.0, is_late * _LATE_PRICE)

@@ -234,6 +234,23 @@ def test_sides_without_room_are_named_and_other_columns_are_not() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2**62, "4611686018427387904"),
+        (1091273.4, "1091273"),
+        (-1091273.4, "-1091273"),
+        (999999.7, "1000000"),
+        (123456.78, "123457"),
+        (0.000125, "0.000125"),
+        (1e-7, "1e-07"),
+        (2.5e15, "2.5e+15"),
+    ],
+)
+def test_plain_numbers_are_whole_or_have_six_digits(value: float, text: str) -> None:
+    assert shown(value, Unit.PLAIN) == text
+
+
 def test_numbers_have_three_digits_and_no_exponent_however_large() -> None:
     cases = {
         0.0575: "0.0575",
