@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from cltrace.timeline.epochs import Epochs, epochs_of
@@ -108,17 +108,22 @@ def test_one_call_that_waited_beside_a_step_moves_no_other(which: int) -> None:
     assert sizes(found) == [2 * BLOCK, BLOCK]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.integers(0, 10**6),
-    st.integers(0, 48),
-    st.integers(0, 14),
+    st.integers(0, BLOCK - 1),
+    st.integers(1, 14),
     st.sampled_from([5 * MS, -5 * MS]),
+    st.sampled_from([0, 2, 4]),
 )
+@example(0, BLOCK - 1, 1, -5 * MS, 0)
 def test_foreign_stamps_among_calls_that_waited_are_found_where_most_are_right(
-    seed: int, waited: int, foreign: int, off_ns: int
+    seed: int, waited: int, foreign: int, off_ns: int, block: int
 ) -> None:
-    number = np.random.default_rng(seed).permutation(BLOCK) + 2 * BLOCK
+    """Those that allow both times count less for the wrong one, at which they are late."""
+    assume(waited + foreign <= BLOCK)
+    assume(BLOCK - foreign > foreign + 0.75 * waited)
+    number = np.random.default_rng(seed).permutation(BLOCK) + block * BLOCK
     width, shift = np.full(5 * BLOCK, 3000), np.zeros(5 * BLOCK, np.int64)
     width[number[:waited]] = 9 * MS
     shift[number[waited : waited + foreign]] = off_ns
@@ -147,14 +152,64 @@ def test_calls_that_were_held_up_at_random_leave_one_epoch_and_nothing_foreign(
     assert not found.is_foreign.any()
 
 
-def test_garbage_in_a_half_of_a_block_is_told_by_the_blocks_beside_it() -> None:
-    number = np.arange(3 * BLOCK)
-    is_garbage = (number // BLOCK == 1) & (number % 2 == 0)
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 300),
+    st.floats(0, 1),
+    st.integers(-500, 500),
+    st.sampled_from([MS, S, 20 * S]),
+    st.booleans(),
+)
+def test_right_stamps_of_a_clock_that_drifts_are_one_epoch_however_long_calls_are(
+    seed: int, count: int, share: float, ppm: int, longest_ns: int, has_one_thread: bool
+) -> None:
+    """Before they queue, as where a kernel is built first, or after, as where a call waits."""
+    chance = np.random.default_rng(seed)
+    early, late = (
+        np.where(chance.random(count) < share, chance.integers(1, longest_ns, count), 1000)
+        for _ in range(2)
+    )
+    gap = np.where(chance.random(count) < 0.02, 600 * S, chance.integers(1, 10 * MS, count))
+    enter = 10**12 + np.cumsum(gap)
+    if has_one_thread:
+        enter += np.concatenate([[0], np.cumsum(early + late)[:-1]])
+    queued = enter + early
+    seen = replace(
+        calls(count),
+        enter_host_ns=enter,
+        return_host_ns=queued + late,
+        queued_device_ns=queued + (queued - 10**12) * ppm // 10**6,
+    )
+    found = epochs_of(seen)
+    assert sizes(found) == [count]
+    assert not found.is_foreign.any()
+
+
+def test_a_step_among_many_blocks_of_calls_that_waited_is_found_to_the_call() -> None:
+    number = np.arange(44 * BLOCK)
+    waited = (number >= 2 * BLOCK) & (number < 42 * BLOCK)
+    seen = calls(
+        len(number),
+        period_ns=60_000,
+        width_ns=np.where(waited, 50 * MS, 3000),
+        shift_ns=np.where(number >= 22 * BLOCK, MS, 0),
+    )
+    assert sizes(epochs_of(seen)) == [22 * BLOCK, 22 * BLOCK]
+
+
+def test_garbage_is_told_by_the_blocks_beside_it_unless_most_is() -> None:
+    number = np.arange(5 * BLOCK)
     chance = np.random.default_rng(1)
-    shift = np.where(is_garbage, chance.integers(S, 10**6 * S, len(number)), 0)
-    found = epochs_of(calls(len(number), shift_ns=shift))
+    garbage = chance.integers(S, 10**6 * S, len(number))
+    is_garbage = (number // BLOCK == 1) & (number % 2 == 0)
+    found = epochs_of(calls(len(number), shift_ns=np.where(is_garbage, garbage, 0)))
     assert found.count == 1
     assert (found.is_foreign == is_garbage).all()
+    is_most = (number // BLOCK != 2) & (number % 3 != 0)
+    none = epochs_of(calls(len(number), shift_ns=np.where(is_most, garbage, 0)))
+    assert none.count == 0
+    assert none.is_foreign.all()
 
 
 def test_of_two_times_that_of_most_is_right_and_without_most_none() -> None:
