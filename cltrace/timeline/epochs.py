@@ -71,8 +71,7 @@ def epochs_of(seen: Observations, quantum_ns: int = 1) -> Epochs:
     agreeing, blocks = _blocks(calls, block, tolerance_ns)
     if not len(blocks):
         return none
-    epoch_of_block, blocks = _followed(blocks, tolerance_ns)
-    first = np.flatnonzero(np.diff(epoch_of_block, prepend=-1))
+    first, blocks = _followed(blocks, tolerance_ns)
     if len(first) > _MOST_EPOCHS:
         return none
     block_of_call = np.searchsorted(agreeing, block)
@@ -150,19 +149,18 @@ def _uncrossed(low_ns: Float64s, high_ns: Float64s, time_ns: Float64s) -> _Offse
 
 
 def _followed(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
-    """The epoch of each block, and what all blocks of its epoch together allow in it."""
-    epoch, forth = _carried(blocks, tolerance_ns)
-    low_ns, high_ns = forth.low_ns.copy(), forth.high_ns.copy()
+    """The first block of each epoch, and what all blocks of its epoch together allow in each block."""
+    epoch, low_ns, high_ns = _carried(blocks, tolerance_ns)
     begin = np.flatnonzero(np.diff(epoch, prepend=-1))
-    for first, end in zip(begin, np.append(begin[1:], len(blocks)), strict=True):
-        _, back = _carried(blocks[np.arange(first, end)[::-1]], tolerance_ns)
-        low_ns[first:end] = np.maximum(low_ns[first:end], back.low_ns[::-1])
-        high_ns[first:end] = np.minimum(high_ns[first:end], back.high_ns[::-1])
-    return epoch, _uncrossed(low_ns, high_ns, blocks.then_ns)
+    for first, end in pairwise([*begin, len(blocks)]):
+        _, back_low_ns, back_high_ns = _carried(blocks[np.arange(first, end)[::-1]], tolerance_ns)
+        low_ns[first:end] = np.maximum(low_ns[first:end], back_low_ns[::-1])
+        high_ns[first:end] = np.minimum(high_ns[first:end], back_high_ns[::-1])
+    return begin, _uncrossed(low_ns, high_ns, blocks.then_ns)
 
 
-def _carried(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
-    """The epoch of each block, and what it and those before it in its epoch allow together.
+def _carried(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, Float64s, Float64s]:
+    """The epoch of each block, and what it and those before it in its epoch allow together: low and high.
 
     A block that contradicts those before it begins the next epoch.
     """
@@ -178,9 +176,7 @@ def _carried(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
         epochs.append(epoch)
         lows.append(low)
         highs.append(high)
-    return np.array(epochs), _Offsets(
-        np.array(lows), np.array(highs), blocks.then_ns, blocks.later_ns
-    )
+    return np.array(epochs), np.array(lows), np.array(highs)
 
 
 def _divided(
