@@ -133,6 +133,16 @@ def test_foreign_stamps_among_calls_that_waited_are_found_where_most_are_right(
     assert np.flatnonzero(found.is_foreign).tolist() == sorted(number[waited : waited + foreign])
 
 
+def test_a_foreign_stamp_among_calls_that_were_held_up_is_told_by_the_block_after_them() -> None:
+    number = np.arange(2 * BLOCK)
+    seen = calls(len(number), shift_ns=np.where(number == 20, 5 * MS, 0))
+    is_held = (number < BLOCK) & (number != 20)
+    held = replace(seen, enter_host_ns=seen.enter_host_ns - np.where(is_held, 9 * MS, 0))
+    found = epochs_of(held)
+    assert sizes(found) == [len(number)]
+    assert np.flatnonzero(found.is_foreign).tolist() == [20]
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     st.integers(0, 10**6),
