@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from cltrace.kernels import BufferArgument, count, parse
-from cltrace.kernels.workload_counts import machine_of
+from cltrace.kernels.counts.workloads import machine_of
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.profile import load_profile
 

@@ -23,7 +23,6 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.commands.sampling import Place, Sampling
 from cltrace.regress.comparison import Comparison, compared
 from cltrace.regress.floors import Floors
 from cltrace.regress.gate import Basis, Outcome, judged
@@ -31,6 +30,7 @@ from cltrace.regress.host import host_facts
 from cltrace.regress.rounds import Budget, taken
 from cltrace.regress.runs import KernelKey, KernelTime, Round, RunSample
 from cltrace.regress.verdicts import Verdict
+from cltrace.runs.sampling import Place, Sampling
 from cltrace.version import __version__
 
 PROGRAM: Final = Path(__file__).with_name("programs") / "twenty.py"

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from cltrace.commands import VERBS
-from cltrace.commands.saying import to_nowhere
+from cltrace.commands.shared.messages import to_nowhere
 from cltrace.errors import CltraceError, ExitStatus
-from cltrace.report.text import plain
+from cltrace.report.untrusted_text import plain
 from cltrace.version import __version__
 
 _COLORS = ("auto", "always", "never")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cltrace.errors import CltraceError, TracingError
 from cltrace.events.kinds import Timing
 from cltrace.intercept import session
-from cltrace.trace.spool.settings import Settings
+from cltrace.spool.settings import Settings
 
 if TYPE_CHECKING:
     from cltrace.power.sampler import ChosenReader, Sampler

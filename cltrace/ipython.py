@@ -15,8 +15,8 @@ from cltrace.errors import CltraceError
 from cltrace.events.kinds import Timing
 from cltrace.inside import trace
 from cltrace.intercept import session
+from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.summary import SummaryOptions, summary
-from cltrace.report.terminal import console_for, renderable
 from cltrace.trace.reader import Trace, load
 
 _DIRECTORY: Final = Path("cltrace-results")

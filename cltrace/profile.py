@@ -9,13 +9,13 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from cltrace.errors import OutputError, ProfileError
+from cltrace.errors import ProfileError
+from cltrace.files import file_name, write_whole
 
 SCHEMA: Final = 1
 """The version of the file's form. Newer files are refused, older ones are read."""
@@ -242,32 +242,6 @@ def write_profile(profile: DeviceProfile, path: Path) -> None:
     text = json.dumps(_stored(profile), indent=None, separators=(",", ":"), allow_nan=False)
     pretty = re.sub(r"(\]\]?,)(?=[\[\"])", r"\1\n", text)
     write_whole(pretty + "\n", path)
-
-
-def make_directory(path: Path) -> None:
-    """Make the directory that a file is to be in. Raises: `OutputError`."""
-    try:
-        path.absolute().parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def write_whole(text: str, path: Path) -> None:
-    """Write a file, whole or not at all. Raises: `OutputError`."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def file_name(text: str) -> str:
-    """A name for a file: the letters and digits of `text`, with dashes between."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
 
 
 def _stored(profile: DeviceProfile) -> Mapping[str, Any]:

@@ -90,9 +90,9 @@ class Recorder:
         return self._work
 
     def _read(self, path: Path) -> "RecordedWork":
-        from cltrace.commands.deep_sample import sampled  # noqa: PLC0415 - imports numpy
         from cltrace.regress.recorded_work import RecordedWork  # noqa: PLC0415 - as above
         from cltrace.regress.samples import Depth  # noqa: PLC0415 - imports numpy
+        from cltrace.runs.modelled_sample import sampled  # noqa: PLC0415 - imports numpy
         from cltrace.trace.reader import Trace  # noqa: PLC0415 - imports sqlite3
 
         is_deep = self._is_counted or any(one.is_of_kernels for one in self.limits)
@@ -196,7 +196,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     kept = item.config.pluginmanager.getplugin("cltrace-kept")
     work = recorder.work if recorder is not None else None
     if work is not None and kept and report.when == "call" and report.passed:
-        from cltrace.regress.store import run_to_json  # noqa: PLC0415 - imports numpy
+        from cltrace.regress.sample_files import run_to_json  # noqa: PLC0415 - imports numpy
 
         report.cltrace = json.dumps(run_to_json(work.sample))
     return report
@@ -223,7 +223,7 @@ class _Kept:
         stored = getattr(report, "cltrace", None)
         if stored is None:
             return
-        from cltrace.regress.store import run_from_json  # noqa: PLC0415 - imports numpy
+        from cltrace.regress.sample_files import run_from_json  # noqa: PLC0415 - imports numpy
 
         now = self._now[report.nodeid] = run_from_json(json.loads(stored))
         before = self._before.get(report.nodeid)
@@ -276,7 +276,7 @@ class _Kept:
             ) from error
 
     def _path(self, name: str) -> Path:
-        from cltrace.profile import file_name  # noqa: PLC0415 - a session that does not ask loads nothing
+        from cltrace.files import file_name  # noqa: PLC0415 - a session that does not ask loads nothing
 
         directory = self._config.getoption("--cltrace-dir") or self._config.getini("cltrace_dir")
         return Path(self._config.rootpath, directory, f"{file_name(name)}.json")

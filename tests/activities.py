@@ -8,9 +8,9 @@ import numpy as np
 from cltrace.events.apis import Api
 from cltrace.events.kinds import CallFlag
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
+from cltrace.timeline.clock_fit.points import NEVER, Int64s
 from cltrace.timeline.completions import observed_complete_ns
 from cltrace.timeline.hosts import Axis
-from cltrace.timeline.points import NEVER, Int64s
 from cltrace.trace.commands import ABSENT
 
 APIS = {

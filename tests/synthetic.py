@@ -28,20 +28,20 @@ from cltrace.events.tables import (
     STAMPS,
     RowTable,
 )
-from cltrace.trace.spool.layout import (
+from cltrace.spool.layout import (
     ProcessIdentity,
     create_process_directory,
     parts_directory,
     power_directory,
 )
-from cltrace.trace.spool.settings import (
+from cltrace.spool.settings import (
     Outcome,
     SessionFacts,
     Settings,
     write_outcome,
     write_session,
 )
-from cltrace.trace.spool.writer import SpoolWriter
+from cltrace.spool.writer import SpoolWriter
 
 ORIGIN_NS = 1_000_000_000
 LAUNCHES_EACH = 30

@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from cltrace.commands.argument_types import positive
-from cltrace.commands.measured import add_measured_arguments
-from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.shared.argument_types import positive
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.measurement_flags import add_measured_arguments
 from cltrace.errors import MissingExtraError
 from cltrace.predict.accuracy import evaluated
 from cltrace.predict.measurements import (

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.regression_flags import add_baselines_argument
-from cltrace.commands.saying import say
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import say
+from cltrace.commands.shared.regression_flags import add_baselines_argument
 from cltrace.errors import SampleFileError, UsageError
 from cltrace.regress.baselines import Baseline, Baselines, devices_of
-from cltrace.regress.store import SampleFile, read_samples
+from cltrace.regress.sample_files import SampleFile, read_samples
 from cltrace.report.baselines import baselines_report, samples_report
 
 _ACTIONS = ("save", "list", "show", "rm")

@@ -7,25 +7,25 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cltrace.commands.argument_types import natural, positive
-from cltrace.commands.power_beside import chosen
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.recording_flags import add_power_arguments
-from cltrace.commands.regression_flags import add_floor_arguments, floors_of
-from cltrace.commands.revisions import other_place, side_of
-from cltrace.commands.run import split_command as split_command
-from cltrace.commands.sampling import Place, Sampling
-from cltrace.commands.saying import progress, say
+from cltrace.commands.shared.argument_types import natural, positive
+from cltrace.commands.shared.command_line import split_command as split_command
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import progress, say
+from cltrace.commands.shared.recording_flags import add_power_arguments
+from cltrace.commands.shared.regression_flags import add_floor_arguments, floors_of
 from cltrace.errors import UsageError
-from cltrace.profile import make_directory
+from cltrace.files import make_directory
 from cltrace.regress.comparison import compared
 from cltrace.regress.host import host_facts
 from cltrace.regress.rounds import Budget, taken
 from cltrace.regress.runs import Round
+from cltrace.regress.sample_files import SampleFile, Side, write_samples
 from cltrace.regress.samples import DROPPED
 from cltrace.regress.statistics import FEWEST_PAIRS
-from cltrace.regress.store import SampleFile, Side, write_samples
-from cltrace.report.regression import regression_report
+from cltrace.report.comparison import regression_report
+from cltrace.runs.power_recording import chosen
+from cltrace.runs.revisions import other_place, side_of
+from cltrace.runs.sampling import Place, Sampling
 from cltrace.version import __version__
 
 _PAIRS = 8

@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from cltrace.commands.measured import add_measured_arguments, check_targets
-from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.measurement_flags import add_measured_arguments, check_targets
 from cltrace.errors import MissingExtraError, ProfileError, UsageError
 from cltrace.predict import calibration
 from cltrace.predict.curves import require_scipy

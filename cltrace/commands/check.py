@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from cltrace.commands.deep_sample import sampled
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.regression_flags import (
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import say, to_nowhere
+from cltrace.commands.shared.regression_flags import (
     add_baselines_argument,
     add_floor_arguments,
     floors_of,
 )
-from cltrace.commands.saying import say, to_nowhere
 from cltrace.errors import (
     ExitStatus,
     IncomparableError,
@@ -24,18 +23,19 @@ from cltrace.errors import (
     SampleFileError,
     UsageError,
 )
-from cltrace.profile import write_whole
+from cltrace.files import write_whole
+from cltrace.regress.across_devices import through_model
 from cltrace.regress.baselines import Baselines, devices_of
 from cltrace.regress.comparison import Comparison, compared, pardoned
 from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, judged
-from cltrace.regress.modelled import through_model
 from cltrace.regress.rounds import parted
 from cltrace.regress.runs import Round, RunSample
-from cltrace.regress.store import SampleFile, is_samples, read_samples
+from cltrace.regress.sample_files import SampleFile, is_samples, read_samples
+from cltrace.report.comparison import regression_report
+from cltrace.report.comparison_files import to_chart_entries, to_junit, to_whole_json
 from cltrace.report.document import Document
-from cltrace.report.formats import to_markdown
-from cltrace.report.regression import regression_report
-from cltrace.report.regression_files import to_chart_entries, to_junit, to_whole_json
+from cltrace.report.formats.text import to_markdown
+from cltrace.runs.modelled_sample import sampled
 from cltrace.trace.reader import Trace
 
 _STATUS: Final = {

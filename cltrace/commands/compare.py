@@ -3,18 +3,18 @@
 import argparse
 from pathlib import Path
 
-from cltrace.commands.deep_sample import sampled
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.saying import say
-from cltrace.commands.score import reference_name, score_page
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import say
 from cltrace.errors import UsageError
-from cltrace.profile import write_whole
+from cltrace.files import write_whole
+from cltrace.regress.sample_files import is_samples, read_samples
 from cltrace.regress.score import check_suites
-from cltrace.regress.score_store import is_score, read_score, shipped_reference
-from cltrace.regress.store import is_samples, read_samples
-from cltrace.report.plain_page import plain_page
+from cltrace.regress.score_files import is_score, read_score, shipped_reference
+from cltrace.report.formats.plain_page import plain_page
 from cltrace.report.score import scores_report
+from cltrace.report.score_page import reference_name, score_page
 from cltrace.report.side_by_side import Compared, side_by_side_report
+from cltrace.runs.modelled_sample import sampled
 from cltrace.trace.reader import Trace
 
 

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 import cltrace.demo
-from cltrace.commands import recording_flags, run
+from cltrace.commands import run
+from cltrace.commands.shared import recording_flags
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

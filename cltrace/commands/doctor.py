@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from cltrace.commands.asking import MOST_SECONDS, asked
-from cltrace.commands.child import traced_environment
-from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.errors import ExitStatus
-from cltrace.report.readiness import Finding, readiness
+from cltrace.report.environment import Finding, readiness
+from cltrace.runs.child import traced_environment
+from cltrace.runs.probe_process import MOST_SECONDS, asked
+from cltrace.spool.layout import process_directories, untraced_reasons
+from cltrace.spool.settings import Settings
 from cltrace.trace import recording
-from cltrace.trace.spool.layout import process_directories, untraced_reasons
-from cltrace.trace.spool.settings import Settings
 
 _POCL: Final = "Portable Computing Language"
 

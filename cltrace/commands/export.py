@@ -4,14 +4,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from cltrace.commands.outputs import (
+from cltrace.commands.shared.outputs import (
     add_output_arguments,
     check_not_the_trace,
     check_replaceable_file,
     output_path,
     put_in_place,
 )
-from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.commands.shared.trace_argument import add_trace_argument, opened
 from cltrace.errors import OutputError, UsageError
 from cltrace.report.export import EXPORTS, Export
 from cltrace.trace.reader import Trace

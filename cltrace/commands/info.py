@@ -2,8 +2,8 @@
 
 import argparse
 
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.trace_argument import add_trace_argument, opened
 from cltrace.report.contents import contents
 
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.commands.argument_types import positive
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.traces import opened
+from cltrace.commands.shared.argument_types import positive
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.trace_argument import opened
 from cltrace.errors import UsageError
 from cltrace.kernels import (
     Argument,
@@ -23,10 +23,10 @@ from cltrace.kernels import (
     count,
     parse,
 )
-from cltrace.kernels.traced import traced_launches, usual_local_size
-from cltrace.kernels.workload_counts import machine_of
+from cltrace.kernels.counts.traced_launches import traced_launches, usual_local_size
+from cltrace.kernels.counts.workloads import machine_of
 from cltrace.predict.models.thesis import THESIS, Thesis
-from cltrace.predict.own_profile import profile_of_trace
+from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, load_profile
 from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report

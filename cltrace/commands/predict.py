@@ -3,12 +3,12 @@
 import argparse
 from contextlib import suppress
 
-from cltrace.commands.argument_types import natural
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.commands.shared.argument_types import natural
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.trace_argument import add_trace_argument, opened
 from cltrace.errors import ProfileError
 from cltrace.predict.models import DEFAULT, MODELS
-from cltrace.predict.own_profile import profile_of_trace
+from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.predict.traces import predicted_trace
 from cltrace.predict.whatif import BreakEven, break_evens
 from cltrace.profile import load_profile

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cltrace.commands.printing import add_format_argument, print_document
+from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.errors import UsageError
 from cltrace.profile import load_profile, profile_names
 from cltrace.report.document import Document

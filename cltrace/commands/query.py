@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
-from cltrace.commands.argument_types import positive, seconds
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.traces import readable
+from cltrace.commands.shared.argument_types import positive, seconds
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.trace_argument import readable
 from cltrace.errors import UsageError
 from cltrace.report.document import Column, Document, Table, Unit, Value
-from cltrace.report.terminal import console_for, hidden_columns, is_ascii_only
-from cltrace.report.text import plain
+from cltrace.report.formats.terminal import console_for, hidden_columns, is_ascii_only
+from cltrace.report.untrusted_text import plain
 from cltrace.trace.query import QueryResult, query
 from cltrace.trace.views import VIEWS
 

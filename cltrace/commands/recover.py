@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from cltrace.errors import OutputError, TraceError
+from cltrace.spool.layout import PARTS_SUFFIX, parts_directory, trace_path_of
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.reader import Trace
 from cltrace.trace.recording import discard_parts
-from cltrace.trace.spool.layout import PARTS_SUFFIX, parts_directory, trace_path_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

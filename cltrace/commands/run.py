@@ -11,16 +11,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cltrace.commands import recording_flags
-from cltrace.commands.child import die_of, resolved, run_to_end, traced_environment
-from cltrace.commands.power_beside import PowerBeside, chosen
+from cltrace.commands.shared import recording_flags
+from cltrace.commands.shared.command_line import split_command as split_command
 from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
 from cltrace.intercept.ranks import rank_of
-from cltrace.report.text import plain
+from cltrace.report.untrusted_text import plain
+from cltrace.runs.child import die_of, resolved, run_to_end, traced_environment
+from cltrace.runs.power_recording import PowerBeside, chosen
+from cltrace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace import recording
-from cltrace.trace.names import default_name, expanded
+from cltrace.trace.file_names import default_name, expanded
 from cltrace.trace.recording import Recording
-from cltrace.trace.spool.layout import process_directories, untraced_reasons
 
 if TYPE_CHECKING:
     from cltrace.trace.reader import Trace
@@ -44,27 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = _EPILOG
     recording_flags.add_arguments(parser)
-
-
-def split_command(
-    parser: argparse.ArgumentParser, words: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Our options, and the command behind them, whose options are its own."""
-    takes_value = {
-        option
-        for action in parser._actions  # noqa: SLF001 - argparse has no public list of options
-        for option in action.option_strings
-        if action.nargs is None
-    }
-    position = 0
-    while position < len(words):
-        word = words[position]
-        if word == "--":
-            return list(words[:position]), list(words[position + 1 :])
-        if word in {"-m", "-c"} or not word.startswith("-"):
-            break
-        position += 2 if word in takes_value else 1
-    return list(words[:position]), list(words[position:])
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -106,7 +86,7 @@ def _display(begun: Recording, *, is_live: bool) -> contextlib.AbstractContextMa
     """The display of `--live`; nothing without it."""
     if not is_live:
         return contextlib.nullcontext()
-    from cltrace.commands.live import live_display  # noqa: PLC0415 - imports numpy
+    from cltrace.commands.shared.live_display import live_display  # noqa: PLC0415 - imports numpy
 
     return live_display(begun.parts, sys.stderr)
 
@@ -193,7 +173,7 @@ def _finish(begun: Recording, arguments: argparse.Namespace, say: "_Speaker") ->
 
 
 def _print_summary(trace: "Trace", *, color: str) -> None:
-    from cltrace.commands.printing import print_document  # noqa: PLC0415 - loaded by `_load`
+    from cltrace.commands.shared.documents import print_document  # noqa: PLC0415 - loaded by `_load`
     from cltrace.report.summary import SummaryOptions, summary  # noqa: PLC0415 - likewise
 
     document = summary(trace, SummaryOptions(top=8, is_brief=True))
@@ -272,7 +252,7 @@ def _was_refused(begun: Recording, returned: int) -> bool:
 
 
 _AFTERWARDS: Final = ("trace.reader", "timeline.timekeeping")
-_FOR_THE_SUMMARY: Final = ("commands.printing", "report.summary")
+_FOR_THE_SUMMARY: Final = ("commands.shared.documents", "report.summary")
 
 
 def _load(modules: Sequence[str]) -> None:

@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from cltrace.commands.argument_types import positive
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.saying import progress, say
-from cltrace.commands.scoring import Scoring
+from cltrace.commands.shared.argument_types import positive
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import progress, say
 from cltrace.errors import ExitStatus, MissingExtraError, UsageError
 from cltrace.events.benchmarks import Benchmark
-from cltrace.profile import write_whole
+from cltrace.files import write_whole
 from cltrace.regress.score import ScoreFile, check_suites
-from cltrace.regress.score_store import read_score, shipped_reference, write_score
-from cltrace.report.plain_page import plain_page
-from cltrace.report.score import score_report, scores_report
-from cltrace.report.score_figures import score_picture
+from cltrace.regress.score_files import read_score, shipped_reference, write_score
+from cltrace.report.score import score_report
+from cltrace.report.score_page import reference_name, score_page
+from cltrace.runs.scoring import Scoring
 from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
 
 _RUNS = 10
@@ -89,19 +88,6 @@ def execute(arguments: argparse.Namespace) -> int:
         say(f"wrote {arguments.html}")
     is_right = all(one.is_right for one in own.results)
     return int(ExitStatus.OK if is_right else ExitStatus.BENCHMARK_FAILED)
-
-
-def reference_name(named: Path | None) -> str:
-    """What a reference is called in messages."""
-    return "the reference that comes along" if named is None else str(named)
-
-
-def score_page(files: Sequence[ScoreFile], reference: ScoreFile) -> str:
-    """A page of one score, or of several side by side and then each by itself."""
-    documents = [score_report(one, reference) for one in files]
-    if len(files) > 1:
-        documents.insert(0, scores_report(files, reference))
-    return plain_page("cltrace score", documents, [score_picture(files, reference)])
 
 
 def _chosen(globs: Sequence[str]) -> Sequence[Benchmark]:

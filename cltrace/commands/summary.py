@@ -5,11 +5,11 @@ import contextlib
 from dataclasses import replace
 from pathlib import Path
 
-from cltrace.commands.argument_types import add_stretch_arguments, check_stretch, natural
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.commands.shared.argument_types import add_stretch_arguments, check_stretch, natural
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.trace_argument import add_trace_argument, opened
 from cltrace.errors import UsageError
-from cltrace.predict.own_profile import profile_of_trace
+from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.predict.traces import predicted_trace
 from cltrace.profile import load_profile
 from cltrace.report.activity import SORT_KEYS

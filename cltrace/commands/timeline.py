@@ -3,9 +3,9 @@
 import argparse
 from dataclasses import replace
 
-from cltrace.commands.argument_types import add_stretch_arguments, check_stretch, natural
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.commands.shared.argument_types import add_stretch_arguments, check_stretch, natural
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.trace_argument import add_trace_argument, opened
 from cltrace.power.energy import energy_of, has_power
 from cltrace.report.energy import energy_table
 from cltrace.report.timeline import TimelineOptions, timeline

@@ -5,14 +5,14 @@ import sys
 import webbrowser
 from typing import Final
 
-from cltrace.commands.argument_types import add_stretch_arguments, check_stretch
-from cltrace.commands.outputs import (
+from cltrace.commands.shared.argument_types import add_stretch_arguments, check_stretch
+from cltrace.commands.shared.outputs import (
     add_output_arguments,
     check_replaceable_file,
     output_path,
     put_in_place,
 )
-from cltrace.commands.traces import add_trace_argument, opened
+from cltrace.commands.shared.trace_argument import add_trace_argument, opened
 from cltrace.report.page import PageOptions, write_page
 
 ENDING: Final = ".html"

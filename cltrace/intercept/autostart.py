@@ -6,8 +6,8 @@ from typing import Final
 
 from cltrace.intercept import session
 from cltrace.intercept.children import leave_word
-from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory
-from cltrace.trace.spool.settings import read_session
+from cltrace.spool.layout import ProcessIdentity, create_process_directory
+from cltrace.spool.settings import read_session
 
 RECORDER_VARIABLE: Final = "CLTRACE_RECORDER"
 """The process number of the recording's parent: its direct child is the command itself."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
-from cltrace.trace.spool.layout import FILE_MODE, untraced_file
+from cltrace.spool.layout import FILE_MODE, untraced_file
 
 if TYPE_CHECKING:
     import subprocess

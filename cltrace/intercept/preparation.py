@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cltrace.intercept.import_watch import ImportWatch
 
 if TYPE_CHECKING:
-    from cltrace.intercept.patching import Patches
+    from cltrace.intercept.hooks.installation import Patches
 
 
 class Preparation:
@@ -31,13 +31,13 @@ class Preparation:
 
     def _patch(self) -> None:
         # Each of these imports pyopencl, which is there by now.
-        from cltrace.intercept.constructors import ConstructorsClosedError  # noqa: PLC0415
-        from cltrace.intercept.patches import queue_patches  # noqa: PLC0415
-        from cltrace.intercept.patching import Patches  # noqa: PLC0415
-        from cltrace.intercept.queue_hooks import QueueHooks  # noqa: PLC0415
-        from cltrace.intercept.recorder import Recorder  # noqa: PLC0415
+        from cltrace.intercept.hooks.constructors import ConstructorsClosedError  # noqa: PLC0415
+        from cltrace.intercept.hooks.installation import Patches  # noqa: PLC0415
+        from cltrace.intercept.hooks.patches import queue_patches  # noqa: PLC0415
+        from cltrace.intercept.hooks.queues import QueueHooks  # noqa: PLC0415
+        from cltrace.intercept.hooks.recorder import Recorder  # noqa: PLC0415
         from cltrace.intercept.sink import Sink  # noqa: PLC0415
-        from cltrace.trace.spool.settings import Settings  # noqa: PLC0415
+        from cltrace.spool.settings import Settings  # noqa: PLC0415
 
         patches = Patches()
         try:

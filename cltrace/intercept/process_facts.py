@@ -12,7 +12,7 @@ from typing import Final
 
 from cltrace.events.records import ProcessStarted
 from cltrace.intercept.ranks import RANK_VARIABLES, rank_of
-from cltrace.trace.spool.settings import Settings
+from cltrace.spool.settings import Settings
 
 RECORDED_VARIABLES: Final = (
     *RANK_VARIABLES,

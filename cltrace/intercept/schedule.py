@@ -2,8 +2,8 @@
 
 from cltrace.events import NS_PER_S
 from cltrace.events.kinds import Severity
-from cltrace.intercept.recorder import Recorder
-from cltrace.trace.spool.settings import Settings
+from cltrace.intercept.hooks.recorder import Recorder
+from cltrace.spool.settings import Settings
 
 
 class Schedule:

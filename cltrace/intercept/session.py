@@ -20,8 +20,8 @@ from cltrace.errors import TracingError
 from cltrace.intercept.children import leave_word
 from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
-from cltrace.trace.spool.layout import ProcessIdentity, create_process_directory
-from cltrace.trace.spool.settings import Settings
+from cltrace.spool.layout import ProcessIdentity, create_process_directory
+from cltrace.spool.settings import Settings
 
 if TYPE_CHECKING:
     from types import FrameType

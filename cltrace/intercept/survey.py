@@ -14,11 +14,11 @@ from typing import Any
 import pyopencl as cl
 
 from cltrace.events.statuses import status_name
-from cltrace.intercept.constructors import ConstructorsClosedError, VectorcallEntry
-from cltrace.intercept.programs import Programs, Texts
-from cltrace.intercept.registry import Registry
+from cltrace.intercept.hooks.constructors import ConstructorsClosedError, VectorcallEntry
+from cltrace.intercept.objects.programs import Programs, Texts
+from cltrace.intercept.objects.registry import Registry
+from cltrace.intercept.objects.slots import NoDestructorCallbackError, ReleaseSlots
 from cltrace.intercept.sink import Sink
-from cltrace.intercept.slots import NoDestructorCallbackError, ReleaseSlots
 from cltrace.intercept.surcharge import measure_surcharge
 
 

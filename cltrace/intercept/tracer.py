@@ -10,29 +10,29 @@ import pyopencl as cl
 
 from cltrace.events.kinds import RELEASES_UNSEEN, Severity
 from cltrace.events.records import ProcessEnded, Redaction, Surcharge
-from cltrace.intercept import patches
-from cltrace.intercept.bare_launches import BareLaunches
-from cltrace.intercept.calls import CallHooks
-from cltrace.intercept.configurations import Configurations
-from cltrace.intercept.constructors import ConstructorsClosedError
-from cltrace.intercept.contents import Contents
-from cltrace.intercept.drain import Drain
+from cltrace.intercept.drain.drain import Drain
+from cltrace.intercept.drain.reader_thread import ReaderThread
+from cltrace.intercept.hooks import patches
+from cltrace.intercept.hooks.bare_launches import BareLaunches
+from cltrace.intercept.hooks.calls import CallHooks
+from cltrace.intercept.hooks.configurations import Configurations
+from cltrace.intercept.hooks.constructors import ConstructorsClosedError
+from cltrace.intercept.hooks.contents import Contents
+from cltrace.intercept.hooks.installation import Patch, Patches
+from cltrace.intercept.hooks.launch_paths import Lanes
+from cltrace.intercept.hooks.memory import MemoryHooks
+from cltrace.intercept.hooks.programs import ProgramHooks
+from cltrace.intercept.hooks.queues import QueueHooks
+from cltrace.intercept.hooks.recorder import Recorder
 from cltrace.intercept.import_watch import ImportWatch
-from cltrace.intercept.lanes import Lanes
-from cltrace.intercept.memory_hooks import MemoryHooks
-from cltrace.intercept.patching import Patch, Patches
+from cltrace.intercept.objects.slots import NoDestructorCallbackError, ReleaseSlots
 from cltrace.intercept.process_facts import process_started
-from cltrace.intercept.program_hooks import ProgramHooks
-from cltrace.intercept.queue_hooks import QueueHooks
-from cltrace.intercept.reader_thread import ReaderThread
-from cltrace.intercept.recorder import Recorder
 from cltrace.intercept.schedule import Schedule
 from cltrace.intercept.sink import Sink
-from cltrace.intercept.slots import NoDestructorCallbackError, ReleaseSlots
 from cltrace.intercept.surcharge import measure_surcharge
 from cltrace.intercept.tallies import entry_cost_ns
-from cltrace.trace.spool.settings import Settings
-from cltrace.trace.spool.writer import SpoolWriter
+from cltrace.spool.settings import Settings
+from cltrace.spool.writer import SpoolWriter
 
 _PERIOD_S: Final = 0.04
 """How often the sink is emptied: what a killed program loses is at most this and a flush."""

@@ -18,12 +18,12 @@ from cltrace.kernels.arguments import (
     StructArgument,
 )
 from cltrace.kernels.compiler import RegisterUse, Target
-from cltrace.kernels.configurations import Configurations
-from cltrace.kernels.cost_classes import CostClass
-from cltrace.kernels.counting import count
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.counts.count import count
+from cltrace.kernels.counts.count_cache import Configurations
 from cltrace.kernels.counts.records import KernelCounts
 from cltrace.kernels.counts.sampling import Sampling, Trips
-from cltrace.kernels.execution import execute
+from cltrace.kernels.launch_results import execute
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import Kernel, KernelParameter, Program, parse
 

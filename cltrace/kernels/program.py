@@ -18,8 +18,7 @@ from cltrace.kernels.compiler import (
     source_name,
 )
 from cltrace.kernels.compiler.targets import BODY
-from cltrace.kernels.countable import Countable
-from cltrace.kernels.execute.prepared import Prepared, prepare
+from cltrace.kernels.execute.prepared_kernel import Prepared, prepare
 from cltrace.kernels.ir.module import Head, KernelFacts, Module
 from cltrace.kernels.ir.reader import read_module
 from cltrace.kernels.ir.types import SPACE_NAMES, OpaqueType, PointerType
@@ -65,7 +64,6 @@ class Program:
         self._compiler = compiler
         self._modules: dict[Form, Module] = {}
         self._prepared: dict[tuple[str, Form], Prepared] = {}
-        self._countable: dict[tuple[str, Form], Countable] = {}
         self._registers: dict[Target, Mapping[str, RegisterUse]] = {}
 
     @property
@@ -121,14 +119,6 @@ class Program:
             body = BODY + kernel if form is Form.WRITTEN else kernel
             name = body if body in module.functions else kernel
             known = self._prepared[kernel, form] = prepare(module, name)
-        return known
-
-    def countable(self, kernel: str, form: Form) -> "Countable":
-        """A kernel ready to be counted. Raises as `prepared`."""
-        known = self._countable.get((kernel, form))
-        if known is None:
-            known = Countable(self.prepared(kernel, form), self.module(form))
-            self._countable[kernel, form] = known
         return known
 
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.power.busy import Busy, Response
-from cltrace.power.observations import Floats, Observations
+from cltrace.power.activity_shares import Busy, Response
+from cltrace.power.mean_power import Floats, Observations
 from cltrace.power.solving import non_negative
 
 _MOST_OBSERVATIONS: Final = 6000

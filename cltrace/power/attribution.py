@@ -14,15 +14,15 @@ from typing import Final
 
 import numpy as np
 
+from cltrace.power.activity_shares import Busy, Response
 from cltrace.power.alignment import Alignment, aligned, strongest
-from cltrace.power.busy import Busy, Response
 from cltrace.power.design import FEWEST_UPDATES, Design, Situation
-from cltrace.power.loads import Load, LoadKind, alone, busy_union, shared_seconds
+from cltrace.power.load_classes import Load, LoadKind, alone, busy_union, shared_seconds
+from cltrace.power.mean_power import Floats, Observations
 from cltrace.power.merging import merged, negligible, not_told_apart
-from cltrace.power.observations import Floats, Observations
 from cltrace.power.results import Attribution, Balance, EnergyLine, Tier
 from cltrace.power.solving import Solution, student
-from cltrace.timeline.points import Bools
+from cltrace.timeline.clock_fit.points import Bools
 
 _DIRECT_UPDATES: Final = 10
 """A stretch with so many updates of the sensor is measured directly."""

@@ -15,8 +15,8 @@ from cltrace.measure import Bench
 from cltrace.measure.clocks import ClockSource
 from cltrace.measure.steady import Steady, once_ns, steady
 from cltrace.power.channels import is_of_kind
+from cltrace.power.mean_power import Observations
 from cltrace.power.metering import Metered, between
-from cltrace.power.observations import Observations
 from cltrace.power.points import PowerPoint, PowerPoints
 from cltrace.suite.energy import EnergyProbe, Group
 

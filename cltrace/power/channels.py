@@ -9,9 +9,9 @@ import numpy as np
 
 from cltrace.errors import DamagedTraceError
 from cltrace.events.power import PowerChannel, Scope
-from cltrace.power.observations import Observations, observations
+from cltrace.power.mean_power import Observations, observations
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.hosts import Axis
-from cltrace.timeline.points import Int64s
 from cltrace.trace.reader import Trace
 
 _COLUMNS: Final = (

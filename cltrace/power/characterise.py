@@ -12,12 +12,12 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.power import Quantity
+from cltrace.power.activity_shares import Busy, Response
 from cltrace.power.alignment import Alignment, aligned
-from cltrace.power.busy import Busy, Response
+from cltrace.power.mean_power import Floats, Observations
 from cltrace.power.metering import Metered, between
-from cltrace.power.observations import Floats, Observations
 from cltrace.profile import Parameter
-from cltrace.timeline.points import Int64s
+from cltrace.timeline.clock_fit.points import Int64s
 
 PERIODS_S: Final = (0.03, 0.05, 0.07, 0.13, 0.21, 0.37)
 """Of the square waves, on for one half."""

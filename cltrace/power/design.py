@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.power.busy import Busy, Response, within
-from cltrace.power.loads import Load, busy_union
-from cltrace.power.observations import Floats, Observations
+from cltrace.power.activity_shares import Busy, Response, within
+from cltrace.power.load_classes import Load, busy_union
+from cltrace.power.mean_power import Floats, Observations
 from cltrace.power.solving import Solution, solved
 
 FEWEST_UPDATES: Final = 6

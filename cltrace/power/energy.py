@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.power import PowerChannel, Scope
+from cltrace.power.activity_shares import Busy, Response
 from cltrace.power.attribution import attributed
-from cltrace.power.busy import Busy, Response
 from cltrace.power.channels import (
     Device,
     ReadChannel,
@@ -19,8 +19,8 @@ from cltrace.power.channels import (
     serves,
 )
 from cltrace.power.design import Situation
-from cltrace.power.loads import Load, busy_union, loads
-from cltrace.power.observations import Observations
+from cltrace.power.load_classes import Load, busy_union, loads
+from cltrace.power.mean_power import Observations
 from cltrace.power.results import Attribution, EnergyLine, Tier
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import read_activity

@@ -12,11 +12,11 @@ import numpy as np
 
 from cltrace.errors import PowerError
 from cltrace.events.power import POWER_SAMPLES, PowerChannel
+from cltrace.power.activity_shares import Busy, Response
 from cltrace.power.alignment import Alignment, aligned, strongest
-from cltrace.power.busy import Busy, Response
 from cltrace.power.channels import devices_of, serves
-from cltrace.power.loads import loads
-from cltrace.power.observations import observations
+from cltrace.power.load_classes import loads
+from cltrace.power.mean_power import observations
 from cltrace.power.protocol import Log, LogClock, checked
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import read_activity

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from cltrace.power.design import Design, Situation
-from cltrace.power.loads import TOGETHER, Load, together
-from cltrace.power.observations import Floats
+from cltrace.power.load_classes import TOGETHER, Load, together
+from cltrace.power.mean_power import Floats
 from cltrace.power.solving import Solution, student
 
 _UNCLEAR: Final = 0.25

@@ -11,11 +11,11 @@ from typing import Final
 
 from cltrace.errors import PowerError
 from cltrace.events.power import POWER_SAMPLES, PowerChannel, PowerProbe
-from cltrace.power.observations import Observations, observations
+from cltrace.power.mean_power import Observations, observations
 from cltrace.power.sampler import ChosenReader, Sampler
-from cltrace.timeline.points import Int64s
-from cltrace.trace.spool.layout import ProcessIdentity, power_directory
-from cltrace.trace.spool.reader import read_process
+from cltrace.spool.layout import ProcessIdentity, power_directory
+from cltrace.spool.reader import read_process
+from cltrace.timeline.clock_fit.points import Int64s
 
 _S: Final = 1e-9
 

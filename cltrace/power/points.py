@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import ProfileError
-from cltrace.profile import DeviceFacts, write_whole
+from cltrace.files import write_whole
+from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from cltrace.power.host_lock import FileTurn
 from cltrace.power.registry import live_reader, probed, reader_names
 from cltrace.power.sampler import AlwaysOurs, ChosenReader, Sampler, Turn
-from cltrace.power.turns import FileTurn
 
 AUTO: Final = "auto"
 """Every reader that can read here."""

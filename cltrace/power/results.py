@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cltrace.power.alignment import Alignment
-from cltrace.power.loads import Load
+from cltrace.power.load_classes import Load
 
 
 class Tier(StrEnum):

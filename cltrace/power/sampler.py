@@ -17,8 +17,8 @@ import numpy as np
 
 from cltrace.events.power import POWER_READS, POWER_SAMPLES, PowerProbe, ProbeState
 from cltrace.power.protocol import LiveReader, OpenReader, Probe, Sample, checked
-from cltrace.trace.spool.layout import DIRECTORY_MODE, power_directory
-from cltrace.trace.spool.writer import SpoolWriter
+from cltrace.spool.layout import DIRECTORY_MODE, power_directory
+from cltrace.spool.writer import SpoolWriter
 
 _LOG: Final = logging.getLogger(__name__)
 _S_NS: Final = 1_000_000_000
@@ -45,7 +45,7 @@ class ChosenReader:
 
 
 class Turn(Protocol):
-    """Whether it is this process that reads, where several could (`cltrace.power.turns`)."""
+    """Whether it is this process that reads, where several could (`cltrace.power.host_lock`)."""
 
     def is_ours(self) -> bool:
         """Whether it is. Once it is, it stays so."""

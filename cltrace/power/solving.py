@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.power.observations import Floats
+from cltrace.power.mean_power import Floats
 
 _TOLERANCE: Final = 1e-9
 _MOST_ROUNDS: Final = 500

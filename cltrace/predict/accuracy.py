@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cltrace.errors import KernelError
 from cltrace.events.workloads import Transfer
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.workload_counts import WorkloadCounts
+from cltrace.kernels.counts.workloads import WorkloadCounts
 from cltrace.predict.measurements import Measurements, Timing
 from cltrace.predict.models import MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.models.overlap import OVERLAP

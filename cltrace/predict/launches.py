@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.kernels import Argument, count, parse
-from cltrace.kernels.workload_counts import machine_of
+from cltrace.kernels.counts.workloads import machine_of
 from cltrace.predict.models import DEFAULT, MODELS, Cache
 from cltrace.profile import DeviceProfile
 

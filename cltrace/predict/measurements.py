@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from cltrace.errors import DeviceError, ProfileError
 from cltrace.events.workloads import Transfer
+from cltrace.files import write_whole
 from cltrace.measure import Bench, StopRule
 from cltrace.measure.transfers import transfer_sample
 from cltrace.predict.sets import SetLaunch, SetName
-from cltrace.profile import DeviceFacts, write_whole
+from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
 RULE: Final = StopRule(fewest=7, most=60, most_s=0.12, warm_runs=3)

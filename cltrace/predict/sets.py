@@ -10,8 +10,8 @@ from enum import StrEnum
 from itertools import islice
 
 from cltrace.events.workloads import BufferInput, Direction, HostMemory, Transfer, Workload
-from cltrace.kernels.generate.domain_iterations import RESTRICTED, UNRESTRICTED, domain_iterations
 from cltrace.profile import DeviceFacts
+from cltrace.suite.domain_iterations import RESTRICTED, UNRESTRICTED, domain_iterations
 from cltrace.suite.evaluation import EVALUATION, Scale
 
 

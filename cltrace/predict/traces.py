@@ -13,8 +13,8 @@ from cltrace.errors import KernelError
 from cltrace.events.workloads import DIRECTION_OF, Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.compiler import Compiler
-from cltrace.kernels.traced import TracedCounts, TracedLaunch, traced_launches
-from cltrace.kernels.workload_counts import machine_of
+from cltrace.kernels.counts.traced_launches import TracedCounts, TracedLaunch, traced_launches
+from cltrace.kernels.counts.workloads import machine_of
 from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.transfers import Transfers
 from cltrace.profile import DeviceProfile

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.errors import OutputError, SampleFileError, UsageError
-from cltrace.profile import file_name
+from cltrace.files import file_name
 from cltrace.regress.runs import DeviceIdentity
-from cltrace.regress.store import SampleFile, read_samples, write_samples
+from cltrace.regress.sample_files import SampleFile, read_samples, write_samples
 
 DIRECTORY: Final = Path(".cltrace") / "baselines"
 _SUFFIX: Final = ".json"

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from cltrace.profile import write_whole
+from cltrace.files import write_whole
 from cltrace.regress.comparison import Comparison, compared
+from cltrace.regress.json_files import Form, text
 from cltrace.regress.runs import Round, RunSample
-from cltrace.regress.store import run_from_json, run_to_json
-from cltrace.regress.stored import Form, text
+from cltrace.regress.sample_files import run_from_json, run_to_json
 
 _MARK: Final = "cltrace_tests"
 _SCHEMA: Final = 1

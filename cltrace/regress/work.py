@@ -13,7 +13,7 @@ from cltrace.kernels import KernelCounts, Machine
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.records import AccessSite
-from cltrace.kernels.traced import TracedCounts, TracedLaunch, traced_launches
+from cltrace.kernels.counts.traced_launches import TracedCounts, TracedLaunch, traced_launches
 from cltrace.trace.reader import Trace
 from cltrace.version import __version__
 

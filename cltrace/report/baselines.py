@@ -6,10 +6,10 @@ import numpy as np
 
 from cltrace.regress.baselines import Baseline, devices_of
 from cltrace.regress.runs import KernelKey
-from cltrace.regress.store import SampleFile, Side
+from cltrace.regress.sample_files import SampleFile, Side
+from cltrace.report.comparison import size_text
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.regression import size_text
-from cltrace.report.text import plain
+from cltrace.report.untrusted_text import plain
 
 
 def baselines_report(found: Sequence[tuple[Baseline, SampleFile]]) -> Document:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cltrace.report.document import Chart, ChartRow, RowKind
 from cltrace.report.quantities import time_text
-from cltrace.report.text import plain
+from cltrace.report.untrusted_text import plain
 from cltrace.timeline.intervals import Intervals, covered_ns
 
 _HEIGHTS: Final = " ▁▂▃▄▅▆▇█"

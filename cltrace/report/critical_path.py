@@ -9,8 +9,8 @@ import numpy as np
 from cltrace.report.document import Column, Table, Unit
 from cltrace.report.quantities import more_note
 from cltrace.timeline.activity import KINDS, Activity
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.critical_path import Step, StepKind
-from cltrace.timeline.points import Int64s
 from cltrace.timeline.slack import UNLIMITED_NS
 
 

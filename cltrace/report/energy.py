@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cltrace.power.energy import Source, TraceEnergy
-from cltrace.power.loads import LoadKind
+from cltrace.power.load_classes import LoadKind
 from cltrace.power.results import EnergyLine, Tier
 from cltrace.report.activity import transfer_name
 from cltrace.report.document import Column, Fact, Table, Unit, Value

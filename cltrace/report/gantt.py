@@ -8,9 +8,9 @@ import numpy as np
 from cltrace.report.document import Chart, ChartRow, RowKind
 from cltrace.timeline.activity import KINDS, Activity
 from cltrace.timeline.busy import TRANSFERS
+from cltrace.timeline.clock_fit.points import Bools, Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.intervals import union
-from cltrace.timeline.points import Bools, Int64s
 
 _MOST_THREADS: Final = 4
 _MOST_QUEUES: Final = 12

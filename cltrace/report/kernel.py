@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from cltrace.kernels.compiler import RegisterUse, Target
-from cltrace.kernels.cost_types import cost_types
 from cltrace.kernels.counts.records import Assumption, Estimate, KernelCounts, LineCount
+from cltrace.kernels.demand.cost_types import cost_types
 from cltrace.kernels.program import Kernel, Program
 from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value

@@ -1,8 +1,8 @@
 """The lines of `cltrace run --live`."""
 
 from cltrace.report.quantities import counted, time_text
-from cltrace.report.text import plain
-from cltrace.timeline.watch import Glance
+from cltrace.report.untrusted_text import plain
+from cltrace.timeline.live_activity import Glance
 
 
 def live_lines(glance: Glance, elapsed_s: float, columns: int, count: int) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cltrace.profile import DeviceProfile, file_name
+from cltrace.files import file_name
+from cltrace.profile import DeviceProfile
 from cltrace.report.figures import write_figure
 from cltrace.suite.calibration import FAMILIES
 

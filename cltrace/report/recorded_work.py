@@ -6,10 +6,10 @@ from cltrace.regress.comparison import Comparison
 from cltrace.regress.gate import Basis
 from cltrace.regress.recorded_work import RecordedWork
 from cltrace.regress.work import WorkKey, WorkKind
+from cltrace.report.comparison import regression_report, size_text
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.quantities import shown
-from cltrace.report.regression import regression_report, size_text
-from cltrace.report.terminal import console_for, renderable
 
 
 def work_text(found: RecordedWork, width: int = 80) -> str:

@@ -14,9 +14,9 @@ from cltrace.regress.score import (
     speed_ups,
 )
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.letters import legend, letters
 from cltrace.report.quantities import counted, significant, three_digits
-from cltrace.report.text import plain
+from cltrace.report.side_labels import legend, letters
+from cltrace.report.untrusted_text import plain
 
 _NS: Final = 1e9
 

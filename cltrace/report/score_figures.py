@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cltrace.regress.score import ScoreFile, score
-from cltrace.report.plain_page import Picture
+from cltrace.report.formats.plain_page import Picture
 from cltrace.report.quantities import three_digits
 from cltrace.report.score import labels_of
 

@@ -12,11 +12,11 @@ from cltrace.events.apis import COMMAND_KINDS
 from cltrace.report.activity import Line
 from cltrace.report.quantities import time_text
 from cltrace.trace.catalogue import catalogue_of_rows
-from cltrace.trace.collecting import Collected
+from cltrace.trace.column_blocks import Collected
+from cltrace.trace.command_groups import KEY_COLUMNS, Group, devices_of, grouped_by
+from cltrace.trace.command_sums import columns_of, measured, roll_up, taken_from
 from cltrace.trace.commands import ABSENT, Int64s
-from cltrace.trace.measured import columns_of, measured, roll_up, taken_from
 from cltrace.trace.reader import Trace
-from cltrace.trace.rollups import KEY_COLUMNS, Group, devices_of, grouped_by
 
 _ALWAYS_READ: Final = {
     "what": "CASE WHEN api BETWEEN 0 AND 65535 AND coalesce(flags, 0) BETWEEN 0 AND 1 << 46 "

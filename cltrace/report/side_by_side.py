@@ -8,11 +8,11 @@ import numpy as np
 from cltrace.regress.counters import steady
 from cltrace.regress.runs import RunSample
 from cltrace.regress.work import RunWork, WorkKey, WorkKind, steady_work
+from cltrace.report.comparison import not_counted_note, size_text
 from cltrace.report.document import Column, Document, Table, Unit, Value
-from cltrace.report.letters import legend, letters
 from cltrace.report.quantities import counted, significant
-from cltrace.report.regression import not_counted_note, size_text
-from cltrace.report.text import plain
+from cltrace.report.side_labels import legend, letters
+from cltrace.report.untrusted_text import plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from cltrace.report.clocks import clock_table, fault_table
 from cltrace.report.critical_path import path_table, slack_table
 from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
 from cltrace.report.gantt import gantt
-from cltrace.report.power_rows import power_rows
 from cltrace.report.quantities import counted, time_text
+from cltrace.report.tracks.power_chart import power_rows
 from cltrace.timeline.activity import Activity, within
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.busy import Busy, busy_devices, busy_queues

@@ -9,7 +9,7 @@ from cltrace.errors import KernelError
 from cltrace.kernels import Machine
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.confinement import Limits
-from cltrace.kernels.traced import TracedLaunch, count_traced, traced_launches
+from cltrace.kernels.counts.traced_launches import TracedLaunch, count_traced, traced_launches
 from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Table, Unit
 from cltrace.report.kernel import kernel_report, kernel_tables

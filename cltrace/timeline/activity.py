@@ -14,9 +14,9 @@ import numpy as np
 
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.kinds import CallFlag
+from cltrace.timeline.clock_fit.points import Bools, Int64s
 from cltrace.timeline.clocks import ClockMap
 from cltrace.timeline.hosts import Axis
-from cltrace.timeline.points import Bools, Int64s
 from cltrace.trace.commands import ABSENT
 
 KINDS: Final = tuple(sorted({kind.value for kind in COMMAND_KINDS.values()}))

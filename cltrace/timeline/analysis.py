@@ -4,10 +4,10 @@ from functools import cached_property
 
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice import Advice, advise
-from cltrace.timeline.advice.material import read_material
+from cltrace.timeline.advice.evidence import read_material
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.critical_path import Step, StepKind, critical_path
 from cltrace.timeline.dependencies import Dependencies, dependencies
-from cltrace.timeline.points import Int64s
 from cltrace.timeline.reading import read_activity
 from cltrace.timeline.slack import slack_ns
 from cltrace.trace.reader import Trace

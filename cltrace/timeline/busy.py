@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cltrace.timeline.activity import KINDS, Activity
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.intervals import at_least, common, gaps, lanes, union
-from cltrace.timeline.points import Int64s
 
 TRANSFERS = ("write", "read", "copy", "map", "unmap", "migrate")
 """What moves data."""

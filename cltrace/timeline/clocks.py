@@ -14,10 +14,18 @@ import numpy as np
 
 from cltrace.events.clocks import ALWAYS, ClockSegment
 from cltrace.events.kinds import ClockState, StampFault
-from cltrace.timeline.epochs import epochs_of
-from cltrace.timeline.pieces import Piece, pieces_of
-from cltrace.timeline.points import NEVER, Bools, Float64s, Frame, Int64s, Observations, points_of
-from cltrace.timeline.stretches import divide
+from cltrace.timeline.clock_fit.epochs import epochs_of
+from cltrace.timeline.clock_fit.pieces import Piece, pieces_of
+from cltrace.timeline.clock_fit.points import (
+    NEVER,
+    Bools,
+    Float64s,
+    Frame,
+    Int64s,
+    Observations,
+    points_of,
+)
+from cltrace.timeline.clock_fit.stretches import divide
 
 _GAP_NS: Final = 20.0
 """Bounds that contradict each other by less do so because readings of clocks are not that exact."""

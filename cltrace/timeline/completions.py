@@ -11,8 +11,8 @@ import numpy as np
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import CallFlag
+from cltrace.timeline.clock_fit.points import NEVER, Bools, Int64s
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import NEVER, Bools, Int64s
 from cltrace.trace.commands import ABSENT
 
 

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.dependencies import NONE, Dependencies
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import Int64s
 
 _SILENCE_NS: Final = 1_000_000
 """A thread that calls nothing for as long as this may have been waiting for another thread."""

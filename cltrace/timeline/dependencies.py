@@ -7,8 +7,8 @@ import numpy as np
 
 from cltrace.events.apis import Api
 from cltrace.timeline.activity import Activity, Commands
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import Int64s
 
 NONE: Final = -1
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cltrace.timeline.points import Int64s
+from cltrace.timeline.clock_fit.points import Int64s
 
 
 def groups(numbers: Int64s, positions: Int64s | None = None) -> Iterator[tuple[int, Int64s]]:

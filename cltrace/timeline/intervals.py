@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cltrace.timeline.points import Int64s
+from cltrace.timeline.clock_fit.points import Int64s
 
 
 class Intervals(NamedTuple):

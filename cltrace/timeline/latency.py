@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import Int64s
 from cltrace.trace.commands import FIRST_LAUNCH
 
 _PERCENTILES: Final = (50, 90, 99)

@@ -10,11 +10,11 @@ from cltrace.events.apis import COMMAND_KINDS
 from cltrace.events.clocks import CLOCK_METHOD, ClockSegment
 from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
+from cltrace.timeline.clock_fit.points import NEVER, Bools, Int64s
 from cltrace.timeline.clocks import ClockMap, clock_maps
 from cltrace.timeline.completions import observed_complete_ns
 from cltrace.timeline.grouping import positions
 from cltrace.timeline.hosts import Axis, axis_of
-from cltrace.timeline.points import NEVER, Bools, Int64s
 from cltrace.timeline.stamps import STAGES
 from cltrace.timeline.timekeeping import has_stamps, keep_time
 from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts

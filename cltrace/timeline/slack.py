@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import Int64s
 
 UNLIMITED_NS: Final = 2**62
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.kinds import StampFault
-from cltrace.timeline.points import Bools, Int64s
+from cltrace.timeline.clock_fit.points import Bools, Int64s
 
 STAGES: Final = ("queued", "submit", "start", "end")
 

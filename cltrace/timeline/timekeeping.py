@@ -9,10 +9,10 @@ import numpy as np
 
 from cltrace.events.clocks import ClockSegment, KeptTime
 from cltrace.events.kinds import UNUSABLE_STAMPS, StampFault
+from cltrace.timeline.clock_fit.points import Bools, Int64s, Observations
 from cltrace.timeline.clocks import fit_clock
 from cltrace.timeline.completions import observed_complete_ns
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import Bools, Int64s, Observations
 from cltrace.timeline.stamps import STAGES, faults_in_themselves, quantum_ns
 from cltrace.trace import writer
 from cltrace.trace.commands import ABSENT, HostCalls, QueueFacts

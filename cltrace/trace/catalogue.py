@@ -15,10 +15,10 @@ from cltrace.events.records import (
     Site,
     Thread,
 )
+from cltrace.spool.reader import ProcessSpool
 from cltrace.trace.commands import Int64s
-from cltrace.trace.fill import clean
-from cltrace.trace.numbering import Numbers
-from cltrace.trace.spool.reader import ProcessSpool
+from cltrace.trace.process_rows import clean
+from cltrace.trace.renumbering import Numbers
 
 Name = tuple[str, str]
 """A key for machines and a label for people."""

@@ -22,7 +22,7 @@ from cltrace.events.tables import (
     LAUNCHES,
     STAMPS,
 )
-from cltrace.trace.spool.reader import ProcessSpool
+from cltrace.spool.reader import ProcessSpool
 
 Int64s = NDArray[np.int64]
 

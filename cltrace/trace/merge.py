@@ -11,11 +11,11 @@ import numpy as np
 from cltrace.errors import DamagedTraceError, UsageError
 from cltrace.trace import schema
 from cltrace.trace.catalogue import catalogue_of_rows
+from cltrace.trace.command_groups import Grouping, groupings, write_rollups
+from cltrace.trace.database import Store
 from cltrace.trace.guard import open_trace, version_of
 from cltrace.trace.reader import Trace, whole_number
-from cltrace.trace.rollups import Grouping, groupings, write_rollups
 from cltrace.trace.schema import Table
-from cltrace.trace.store import Store
 from cltrace.trace.validation import REFERENCES, check_values
 
 _NOT_COPIED: Final = frozenset({"meta", "api", "rollup", "api_rollup"})

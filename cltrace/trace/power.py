@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from cltrace.events.power import POWER_READS, POWER_SAMPLES, PowerChannel, PowerProbe
+from cltrace.spool.layout import ProcessIdentity, power_directory
+from cltrace.spool.reader import read_process
 from cltrace.trace import schema
 from cltrace.trace.commands import ABSENT, Int64s
-from cltrace.trace.fill import clean
-from cltrace.trace.spool.layout import ProcessIdentity, power_directory
-from cltrace.trace.spool.reader import read_process
-from cltrace.trace.store import Store
+from cltrace.trace.database import Store
+from cltrace.trace.process_rows import clean
 
 _NS: Final = 1e-9
 _PERCENTILES: Final = (5, 50, 95)

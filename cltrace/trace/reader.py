@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import DamagedTraceError, QueryError
 from cltrace.trace.guard import open_trace
-from cltrace.trace.source import Source, identity_of
+from cltrace.trace.table_location import Source, identity_of
 from cltrace.trace.validation import check_numbering, check_short_tables, check_tables
 from cltrace.trace.views import VIEWS
 
@@ -96,7 +96,7 @@ class Trace:
 
         NULL becomes `ABSENT`. Raises: `DamagedTraceError`, also when something is no whole number.
         """
-        from cltrace.trace.numbers import whole_numbers  # noqa: PLC0415 - 0.1 s for numpy
+        from cltrace.trace.integer_columns import whole_numbers  # noqa: PLC0415 - 0.1 s for numpy
 
         names, wanted = list(expressions), list(expressions.values())
         with self._said_plainly():
@@ -111,7 +111,7 @@ class Trace:
 
         As `columns`; a long table is read by several processes. Raises: `DamagedTraceError`.
         """
-        from cltrace.trace.parts import parts_of, worker_count  # noqa: PLC0415 - as in `columns`
+        from cltrace.trace.parallel_read import parts_of, worker_count  # noqa: PLC0415 - as in `columns`
 
         with self._said_plainly():
             highest = check_numbering(self._connection, self.path, table)

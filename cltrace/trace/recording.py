@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cltrace.errors import RefusedError
-from cltrace.trace.spool.layout import (
+from cltrace.spool.layout import (
     DIRECTORY_MODE,
     parts_directory,
     process_directories,
 )
-from cltrace.trace.spool.settings import (
+from cltrace.spool.settings import (
     Outcome,
     SessionFacts,
     Settings,

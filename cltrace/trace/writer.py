@@ -16,17 +16,17 @@ from cltrace.events.clocks import KeptTime
 from cltrace.events.kinds import FAULT_SHIFT, RELEASES_UNSEEN, MemoryKind, Severity
 from cltrace.events.records import Content, Diagnostic, ProcessEnded
 from cltrace.events.tables import ANCHORS, BUFFERS, CALLS, LAUNCHES, REGIONS, RELEASES
+from cltrace.spool.layout import untraced_reasons
+from cltrace.spool.reader import ProcessSpool, read_parts
+from cltrace.spool.settings import Outcome, SessionFacts, read_outcome, read_session
 from cltrace.trace import schema
 from cltrace.trace.catalogue import catalogue_of_spool
+from cltrace.trace.command_groups import Grouping, groupings, write_rollups
 from cltrace.trace.commands import HostCalls, Int64s, QueueFacts, assemble, queue_facts
-from cltrace.trace.fill import clean, record_rows
-from cltrace.trace.numbering import Numbering, Numbers
+from cltrace.trace.database import Store
 from cltrace.trace.power import add_recorded_power
-from cltrace.trace.rollups import Grouping, groupings, write_rollups
-from cltrace.trace.spool.layout import untraced_reasons
-from cltrace.trace.spool.reader import ProcessSpool, read_parts
-from cltrace.trace.spool.settings import Outcome, SessionFacts, read_outcome, read_session
-from cltrace.trace.store import Store
+from cltrace.trace.process_rows import clean, record_rows
+from cltrace.trace.renumbering import Numbering, Numbers
 
 _MANY_COMMANDS: Final = 10_000
 

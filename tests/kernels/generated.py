@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 
-from cltrace.kernels.generate.domain_iterations import SETS, domain_iterations, matrix_of
-from cltrace.kernels.generate.programs import GLOBAL_SIZE, LOCAL_SIZE, random_programs
+from cltrace.suite.domain_iterations import SETS, domain_iterations, matrix_of
 from tests.kernels.cases import EXACT, Argument, Case
+from tests.kernels.random_programs import GLOBAL_SIZE, LOCAL_SIZE, random_programs
 
 HEIGHT, WIDTH = 24, 32
 PROGRAMS = "programs"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cltrace.kernels.arguments import Argument as KernelArgument
 from cltrace.kernels.arguments import BufferArgument, LocalArgument, StructArgument
 from cltrace.kernels.compiler import Form
-from cltrace.kernels.execution import execute
+from cltrace.kernels.launch_results import execute
 from cltrace.kernels.program import Program, parse
 from tests.kernels.cases import Array, Case, Local, Vector
 

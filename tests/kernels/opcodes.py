@@ -4,13 +4,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from cltrace.kernels.compiler import Form
-from cltrace.kernels.counts.recorder import Depth, Recorder
+from cltrace.kernels.counts.observer import Depth, Recorder
 from cltrace.kernels.execute.lanes import Grid
 from cltrace.kernels.execute.launch import Launch
-from cltrace.kernels.execute.prepared import Prepared, prepare
-from cltrace.kernels.execute.run import Runner
+from cltrace.kernels.execute.prepared_kernel import Prepared, prepare
+from cltrace.kernels.execute.scheduler import Runner
 from cltrace.kernels.execute.state import State
-from cltrace.kernels.execution import nd_range
 from cltrace.kernels.ir.instructions import (
     Allocate,
     Binary,
@@ -48,6 +47,7 @@ from cltrace.kernels.ir.types import (
     size_bytes,
     stored_bytes,
 )
+from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA
 from tests.kernels.cases import Array, Case
 from tests.kernels.launches import arguments_of, contents_of, local_size_of, program_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cltrace.timeline.advice import RULES, advise
-from cltrace.timeline.advice.material import read_material
+from cltrace.timeline.advice.evidence import read_material
 from cltrace.timeline.dependencies import dependencies
 from cltrace.timeline.reading import read_activity
 from tests.opencl.after import After

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from cltrace.regress.sample_files import read_samples
 from cltrace.regress.samples import WHOLE_RUN
-from cltrace.regress.store import read_samples
 from cltrace.regress.work import WorkKey, WorkKind
 from tests.conftest import Runner
 

@@ -9,8 +9,8 @@ import pytest
 
 import cltrace
 from cltrace.events.kinds import ClockState
+from cltrace.timeline.clock_fit.points import Bools, Float64s, Int64s
 from cltrace.timeline.clocks import ClockMap, clock_maps
-from cltrace.timeline.points import Bools, Float64s, Int64s
 from cltrace.timeline.reading import read_commands
 from cltrace.timeline.stamps import STAGES
 from cltrace.timeline.timekeeping import keep_time

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cltrace
-from cltrace.kernels.traced import traced_launches
+from cltrace.kernels.counts.traced_launches import traced_launches
 from cltrace.measure import Bench, find_device
 from cltrace.profile import load_profile, write_profile
 from cltrace.report.page import PageOptions, page_of

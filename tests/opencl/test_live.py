@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from cltrace.report.live import live_lines
-from cltrace.timeline.watch import Glance, KernelGlance, Watch
-from cltrace.trace.spool.layout import parts_directory
+from cltrace.spool.layout import parts_directory
+from cltrace.timeline.live_activity import Glance, KernelGlance, Watch
 from tests.conftest import Runner, clean_environment
 from tests.opencl.after import HEAD
 from tests.synthetic import LAUNCHES_EACH, write_recording

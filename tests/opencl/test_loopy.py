@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from cltrace.kernels.traced import traced_launches
+from cltrace.kernels.counts.traced_launches import traced_launches
 from tests.conftest import needs
 from tests.opencl.after import After
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cltrace
-from cltrace.trace.spool.layout import ProcessIdentity
+from cltrace.spool.layout import ProcessIdentity
 from tests.conftest import PROGRAMS, Runner
 
 pytestmark = pytest.mark.opencl

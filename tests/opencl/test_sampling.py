@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cltrace.commands.sampling import Place, Sampling
 from cltrace.errors import BenchmarkFailedError, ExitStatus
 from cltrace.regress.comparison import compared
 from cltrace.regress.counters import CounterKind
+from cltrace.runs.sampling import Place, Sampling
 
 pytestmark = pytest.mark.opencl
 
@@ -103,7 +103,7 @@ def test_an_interrupt_ends_the_command_too(tmp_path: Path) -> None:
     )
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from pathlib import Path; from cltrace.commands.sampling import Place, Sampling; "
+        "from pathlib import Path; from cltrace.runs.sampling import Place, Sampling; "
         f"Sampling().run(Place(('-c', {inner!r}), Path({str(tmp_path)!r})))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)

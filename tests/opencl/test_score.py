@@ -9,12 +9,12 @@ import pyopencl as cl
 import pytest
 from numpy.typing import NDArray
 
-from cltrace.commands.scoring import Scoring
 from cltrace.events.benchmarks import Arrays, Copy, Launch
 from cltrace.measure import Bench, find_device
 from cltrace.measure.sequential import CCompiler, find_c_compiler, sequential_run
 from cltrace.measure.whole_runs import HowMany, whole_runs
-from cltrace.regress.score_store import read_score
+from cltrace.regress.score_files import read_score
+from cltrace.runs.scoring import Scoring
 from cltrace.suite.score import BENCHMARKS
 from tests.conftest import Runner
 

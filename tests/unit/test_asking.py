@@ -2,7 +2,7 @@
 
 import pytest
 
-from cltrace.commands.asking import asked
+from cltrace.runs.probe_process import asked
 
 
 def test_an_answer_is_an_answer() -> None:

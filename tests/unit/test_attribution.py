@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 import cltrace
 from cltrace.events.power import PowerChannel, Quantity, Scope
+from cltrace.power.activity_shares import Busy, Response
 from cltrace.power.attribution import attributed
-from cltrace.power.busy import Busy, Response
 from cltrace.power.channels import Device, ReadChannel, outermost
 from cltrace.power.design import Situation
 from cltrace.power.energy import Source, TraceEnergy, energy_of, with_calibrated
-from cltrace.power.loads import Load, LoadKind, shared_seconds, together
-from cltrace.power.observations import NOTHING, observations
+from cltrace.power.load_classes import Load, LoadKind, shared_seconds, together
+from cltrace.power.mean_power import NOTHING, observations
 from cltrace.power.readers.sim import Plan, Truth, readings_of
 from cltrace.power.results import Attribution, EnergyLine, Tier
 from cltrace.power.solving import non_negative, solved, student

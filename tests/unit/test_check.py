@@ -12,8 +12,8 @@ import pytest
 import cltrace
 from cltrace.regress.counters import CounterKey, CounterKind
 from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
+from cltrace.regress.sample_files import SampleFile, Side, read_samples, write_samples
 from cltrace.regress.samples import sample_of
-from cltrace.regress.store import SampleFile, Side, read_samples, write_samples
 from tests.conftest import Runner
 from tests.unit.test_regress_comparison import LIGHT, round_of
 

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cltrace.events.kinds import ClockState, StampFault
+from cltrace.timeline.clock_fit.points import NEVER, Float64s, Int64s, Observations
 from cltrace.timeline.clocks import ClockMap, FittedClock, fit_clock
-from cltrace.timeline.points import NEVER, Float64s, Int64s, Observations
 
 PROBE = Path(__file__).parents[1] / "data" / "h200-clock-probe.npz"
 ZERO_NS = 1_795_269_985_832_608_800

@@ -20,10 +20,12 @@ from cltrace.kernels import (
     execute,
     parse,
 )
-from cltrace.kernels.configurations import MOST_KEYS
-from cltrace.kernels.cost_types import CostType, cost_types
+from cltrace.kernels.compiler import Form
+from cltrace.kernels.counts.count_cache import MOST_KEYS
+from cltrace.kernels.counts.kernel_analysis import analysis_of
 from cltrace.kernels.counts.records import AccessSite, Pattern
 from cltrace.kernels.counts.transactions import Patterns
+from cltrace.kernels.demand.cost_types import CostType, cost_types
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.machine import NVIDIA
 
@@ -220,11 +222,10 @@ def test_contention_of_atomics(program: Program) -> None:
 
 
 def test_a_changing_number_that_decides_nothing_is_no_new_configuration(program: Program) -> None:
-    from cltrace.kernels.compiler import Form  # noqa: PLC0415
 
-    assert program.countable("step", Form.OPTIMISED).reaching.parameters == {0}
-    assert program.countable("strided", Form.OPTIMISED).reaching.parameters == {0, 1, 2}
-    gather = program.countable("gather", Form.OPTIMISED).reaching
+    assert analysis_of(program, "step", Form.OPTIMISED).reaching.parameters == {0}
+    assert analysis_of(program, "strided", Form.OPTIMISED).reaching.parameters == {0, 1, 2}
+    gather = analysis_of(program, "gather", Form.OPTIMISED).reaching
     assert gather.contents == {0}
 
 

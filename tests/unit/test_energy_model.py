@@ -14,7 +14,7 @@ import pytest
 import cltrace
 from cltrace.errors import ProfileError, UsageError
 from cltrace.events.workloads import Workload
-from cltrace.kernels.workload_counts import WorkloadCounts
+from cltrace.kernels.counts.workloads import WorkloadCounts
 from cltrace.power.energy import energy_of
 from cltrace.power.model import (
     Caches,
@@ -32,7 +32,7 @@ from cltrace.power.model.rows import GROUPS, UNIT
 from cltrace.power.model.terms import terms_of
 from cltrace.power.model.traces import modelled
 from cltrace.power.points import PowerPoints, read_points, write_points
-from cltrace.power.works import PowerSet, probes_of, set_of
+from cltrace.power.workloads import PowerSet, probes_of, set_of
 from cltrace.profile import load_profile
 from cltrace.suite.energy import Group
 from tests.conftest import Runner

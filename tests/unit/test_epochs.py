@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from cltrace.timeline.epochs import Epochs, epochs_of
-from cltrace.timeline.points import NEVER, Int64s, Observations
+from cltrace.timeline.clock_fit.epochs import Epochs, epochs_of
+from cltrace.timeline.clock_fit.points import NEVER, Int64s, Observations
 
 MS, S = 10**6, 10**9
 BLOCK = 64

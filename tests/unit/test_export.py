@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cltrace
 from cltrace.report.export.protobuf import varint
-from cltrace.report.export.tracks import nested_lanes
+from cltrace.report.tracks.slices import nested_lanes
 from cltrace.timeline.reading import read_activity
 from cltrace.trace.reader import Trace
 from cltrace.trace.views import VIEWS

@@ -5,7 +5,7 @@ import pytest
 
 from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
 from cltrace.kernels.arguments import Argument
-from cltrace.kernels.fold.names import SUM
+from cltrace.kernels.costs.operation import SUM
 
 ROWS = """
 __kernel void rows(__global const float *in, __global float *out, int length) {

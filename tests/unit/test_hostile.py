@@ -19,11 +19,11 @@ from cltrace.commands import VERBS
 from cltrace.errors import CltraceError, DamagedTraceError, QueryError
 from cltrace.report.contents import contents
 from cltrace.report.document import Document
-from cltrace.report.formats import FORMATS
+from cltrace.report.formats.terminal import console_for, renderable
+from cltrace.report.formats.text import FORMATS
 from cltrace.report.page import PageOptions, page_of
 from cltrace.report.selection import Selection
 from cltrace.report.summary import SummaryOptions, summary
-from cltrace.report.terminal import console_for, renderable
 from cltrace.report.timeline import TimelineOptions, timeline
 from cltrace.timeline.analysis import Analysis
 from cltrace.trace.query import query

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cltrace.errors import UsageError
-from cltrace.trace.names import default_name, expanded
+from cltrace.trace.file_names import default_name, expanded
 
 
 def test_every_pattern_has_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

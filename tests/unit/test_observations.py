@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cltrace.events.power import PowerChannel, SampleFlag
-from cltrace.power.observations import NOTHING, Observations, observations, unwrapped
+from cltrace.power.mean_power import NOTHING, Observations, observations, unwrapped
 
 
 def test_a_meter_out_of_order_is_not_believed() -> None:

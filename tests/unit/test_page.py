@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import cltrace
-from cltrace.report.export.tracks import depths
 from cltrace.report.page import PageOptions, page_of
 from cltrace.report.page.columns import LARGEST, ColumnLayout, packed
 from cltrace.report.page.compose import scene_of
 from cltrace.report.page.histograms import histograms
-from cltrace.report.page.scene import NONE, Scene, Slices, TrackKind
 from cltrace.report.page.thinning import cut, merged, thinned
 from cltrace.report.timeline import span_ns
+from cltrace.report.tracks.scene import NONE, Scene, Slices, TrackKind
+from cltrace.report.tracks.slices import depths
 from cltrace.timeline.analysis import Analysis
-from cltrace.timeline.points import Int64s
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.trace.schema.activity import CLOCK_SEGMENT
 from tests.conftest import MakeTrace, Runner
 from tests.unit.hostile import changed as with_changes

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import cltrace
 from cltrace.errors import DamagedTraceError, TraceError
 from cltrace.report.selection import Selection, selected_lines
-from cltrace.trace.collecting import Collected
+from cltrace.trace.column_blocks import Collected
 from cltrace.trace.merge import merge
-from cltrace.trace.parts import parts_of, worker_count
-from cltrace.trace.source import Source, identity_of
+from cltrace.trace.parallel_read import parts_of, worker_count
+from cltrace.trace.table_location import Source, identity_of
 from tests.conftest import MakeTrace, Runner
 from tests.unit.hostile import changed
 
@@ -90,7 +90,7 @@ def test_nothing_of_the_current_directory_is_imported(
     for name in ("json", "sqlite3", "numpy", "cltrace"):
         (tmp_path / f"{name}.py").write_text("open('owned', 'w')")
     code = (
-        "import os, sys; from pathlib import Path; from cltrace.trace.parts import parts_of\n"
+        "import os, sys; from pathlib import Path; from cltrace.trace.parallel_read import parts_of\n"
         "from tests.unit.test_parts import source_of, highest_of\n"
         f"path = Path({str(path)!r}); source, highest = source_of(path), highest_of(path)\n"
         f"sys.path.insert(0, ''); os.chdir({str(tmp_path)!r})\n"
@@ -135,7 +135,7 @@ def readers_of(pid: int) -> list[int]:
     for one in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             parent = int((one / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == pid and b"part_worker" in (one / "cmdline").read_bytes():
+            if parent == pid and b"parallel_worker" in (one / "cmdline").read_bytes():
                 found.append(int(one.name))
     return found
 

@@ -13,13 +13,13 @@ import pytest
 
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Scope
+from cltrace.power.host_lock import FileTurn
 from cltrace.power.protocol import Probe
 from cltrace.power.readers.exec import ExecReader
 from cltrace.power.readers.hwmon import HwmonReader
 from cltrace.power.readers.lines import LineReader
 from cltrace.power.readers.rapl import RaplReader
 from cltrace.power.registry import live_reader, log_reader, probed, reader_names
-from cltrace.power.turns import FileTurn
 from tests.conftest import Runner
 
 ROOT = Path(__file__).parents[2]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from cltrace.errors import ProfileError
 from cltrace.events.workloads import Direction, HostMemory, Transfer, Workload
 from cltrace.kernels import Argument, BufferArgument, KernelCounts, count, parse
+from cltrace.kernels.costs.operation import SUM
+from cltrace.kernels.counts.workloads import WorkloadCounts, machine_of
 from cltrace.kernels.demand.launch import demand_of
-from cltrace.kernels.fold.names import SUM
-from cltrace.kernels.workload_counts import WorkloadCounts, machine_of
 from cltrace.predict import MODELS, Cache, load_profile, predict_launch
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.ablation import ablated

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cltrace.errors import ProfileError
 from cltrace.kernels import BufferArgument, count, parse
-from cltrace.kernels.cost_types import CostType
+from cltrace.kernels.demand.cost_types import CostType
 from cltrace.measure.repetition import StopRule, repeated
 from cltrace.predict.calibration import doubts
 from cltrace.predict.curves import decay_through, knee_through, line_through

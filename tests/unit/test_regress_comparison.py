@@ -12,7 +12,7 @@ from cltrace.regress.floors import Floors
 from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Round, RunSample
 from cltrace.regress.verdicts import Verdict
 from cltrace.regress.work import RunWork
-from cltrace.report.regression import regression_report
+from cltrace.report.comparison import regression_report
 
 DEVICE = DeviceIdentity("board", "platform", "1.0", "OpenCL 3.0")
 LAUNCHES = CounterKey(CounterKind.LAUNCHES, "heavy [64]")

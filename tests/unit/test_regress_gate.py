@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from cltrace.regress.across_devices import through_model
 from cltrace.regress.comparison import ALL_KERNELS, compared
 from cltrace.regress.floors import Floors
 from cltrace.regress.gate import Basis, OnAmbiguous, Outcome, judged
-from cltrace.regress.modelled import through_model
 from cltrace.regress.rounds import Budget, parted, resolution, taken
 from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Modelled, Round
 from cltrace.regress.samples import WHOLE_RUN

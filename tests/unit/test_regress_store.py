@@ -10,8 +10,8 @@ import pytest
 import cltrace
 from cltrace.errors import SampleFileError
 from cltrace.regress.runs import Modelled, Round
+from cltrace.regress.sample_files import SampleFile, Side, read_samples, write_samples
 from cltrace.regress.samples import WHOLE_RUN, Depth, sample_of
-from cltrace.regress.store import SampleFile, Side, read_samples, write_samples
 from cltrace.regress.work import Amount, KernelWork, RunWork, WorkKey, WorkKind
 
 WORK = KernelWork(3, {kind: Amount(5.0, 0.5, "a doubt") for kind in WorkKind})

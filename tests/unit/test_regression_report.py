@@ -7,9 +7,9 @@ import pytest
 
 from cltrace.regress.comparison import Comparison, compared
 from cltrace.regress.runs import Round
-from cltrace.report.formats import to_json, to_markdown
-from cltrace.report.regression import regression_report, sentence
-from cltrace.report.terminal import console_for, renderable
+from cltrace.report.comparison import regression_report, sentence
+from cltrace.report.formats.terminal import console_for, renderable
+from cltrace.report.formats.text import to_json, to_markdown
 from tests.unit.test_regress_comparison import (
     DEVICE,
     HEAVY,

@@ -15,11 +15,11 @@ from rich.cells import cell_len
 import cltrace
 from cltrace.report.activity import stored_lines
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.formats import FORMATS, to_csv, to_json, to_markdown
+from cltrace.report.formats.terminal import console_for, renderable
+from cltrace.report.formats.text import FORMATS, to_csv, to_json, to_markdown
 from cltrace.report.quantities import shown, three_digits, time_text
 from cltrace.report.selection import Selection, selected_lines
-from cltrace.report.terminal import console_for, renderable
-from cltrace.report.text import plain, short_place
+from cltrace.report.untrusted_text import plain, short_place
 from tests.conftest import MakeTrace
 
 TEXT = st.text(max_size=40) | st.sampled_from(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cltrace.commands.revisions import other_place, side_of
-from cltrace.commands.sampling import Place
 from cltrace.errors import UsageError
+from cltrace.runs.revisions import other_place, side_of
+from cltrace.runs.sampling import Place
 
 
 def git(directory: Path, *words: str) -> str:

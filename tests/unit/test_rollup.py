@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cltrace.trace.command_sums import measured, roll_up
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH
-from cltrace.trace.measured import measured, roll_up
 from cltrace.trace.rollup import busy_ns, roll_up_apis
 
 TIME = st.integers(0, 50)

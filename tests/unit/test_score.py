@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cltrace.commands.scoring import Scoring, wrong_in
 from cltrace.errors import SampleFileError, WorkloadError
 from cltrace.events.benchmarks import Benchmark, Kind, Launch, Limit, LimitProbe, Memory, Step
 from cltrace.measure.sequential import CCompiler, SequentialRun, shortest
@@ -32,8 +31,9 @@ from cltrace.regress.score import (
     score,
     speed_ups,
 )
-from cltrace.regress.score_store import read_score, score_text, shipped_reference, write_score
+from cltrace.regress.score_files import read_score, score_text, shipped_reference, write_score
 from cltrace.report.score import labels_of, score_report, scores_report
+from cltrace.runs.scoring import Scoring, wrong_in
 from cltrace.suite import calibration, evaluation
 from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
 from cltrace.suite.score.fills import zeros

@@ -18,16 +18,16 @@ from cltrace.errors import SpoolError
 from cltrace.events import records
 from cltrace.events.records import Record, Site
 from cltrace.events.tables import LAUNCHES, ROW_TABLES, RowTable
-from cltrace.trace.spool.codec import decode, encode
-from cltrace.trace.spool.layout import (
+from cltrace.spool.codec import decode, encode
+from cltrace.spool.layout import (
     RECORDS_FILE,
     ProcessIdentity,
     create_process_directory,
     process_directories,
     rows_file,
 )
-from cltrace.trace.spool.reader import read_process
-from cltrace.trace.spool.settings import (
+from cltrace.spool.reader import read_process
+from cltrace.spool.settings import (
     Outcome,
     SessionFacts,
     Settings,
@@ -36,7 +36,7 @@ from cltrace.trace.spool.settings import (
     write_outcome,
     write_session,
 )
-from cltrace.trace.spool.writer import SpoolWriter
+from cltrace.spool.writer import SpoolWriter
 
 RECORD_TYPES: tuple[type[Any], ...] = get_args(records.Record)
 INT64 = st.integers(-(2**63), 2**63 - 1)

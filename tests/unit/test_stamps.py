@@ -10,8 +10,8 @@ import pytest
 import cltrace
 from cltrace.errors import CltraceError
 from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
+from cltrace.timeline.clock_fit.points import NEVER, Int64s
 from cltrace.timeline.completions import observed_complete_ns
-from cltrace.timeline.points import NEVER, Int64s
 from cltrace.timeline.reading import read_activity, read_commands
 from cltrace.timeline.stamps import STAGES, quantum_ns
 from cltrace.timeline.timekeeping import keep_time

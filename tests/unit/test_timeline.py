@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from cltrace.timeline.activity import Activity, within
 from cltrace.timeline.busy import busy_devices, busy_queues
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.critical_path import Step, StepKind, critical_path
 from cltrace.timeline.dependencies import NONE, dependencies
 from cltrace.timeline.intervals import Intervals, at_least, common, covered_ns, gaps, lanes, union
 from cltrace.timeline.latency import latencies
-from cltrace.timeline.points import Int64s
 from cltrace.timeline.slack import UNLIMITED_NS, slack_ns
 from cltrace.timeline.starvation import starvation
 from tests.activities import Call, Run, activity

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cltrace.commands.measured import add_measured_arguments, check_targets
-from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers
-from cltrace.commands.saying import progress, say
+from cltrace.commands.shared.measurement_flags import add_measured_arguments, check_targets
+from cltrace.commands.shared.messages import progress, say
+from cltrace.commands.shared.power_measurement import add_measuring_arguments, metered, readers
 from cltrace.errors import UsageError
 from cltrace.power.calibration import QUICK, Pace, PowerCalibration
 from cltrace.power.model import Caches
 from cltrace.power.model.evaluation import examples_of, transfers_of
 from cltrace.power.model.fitting import MODEL, WITHOUT, Example, fitted
 from cltrace.power.points import PowerPoints, read_points, write_points
-from cltrace.power.works import PowerSet, probes_of, set_of
+from cltrace.power.workloads import PowerSet, probes_of, set_of
 from cltrace.profile import (
     DeviceProfile,
     Parameter,

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cltrace.commands.argument_types import seconds
-from cltrace.commands.measured import add_measured_arguments, check_targets
-from cltrace.commands.power.measuring import add_measuring_arguments, metered, readers
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.saying import progress
+from cltrace.commands.shared.argument_types import seconds
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.measurement_flags import add_measured_arguments, check_targets
+from cltrace.commands.shared.messages import progress
+from cltrace.commands.shared.power_measurement import add_measuring_arguments, metered, readers
 from cltrace.errors import UsageError
 from cltrace.power.characterise import (
     SENSORS,
@@ -20,7 +20,7 @@ from cltrace.power.characterise import (
     parameters_of,
     phases_of,
 )
-from cltrace.power.readings import read_readings, write_readings
+from cltrace.power.kept_readings import read_readings, write_readings
 from cltrace.profile import DeviceProfile, load_profile, write_profile
 from cltrace.report.sensors import sensors_report
 
@@ -60,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
         with metered(chosen, "power characterise") as meter:
             from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
             from cltrace.measure.steady import switched  # noqa: PLC0415 - likewise
-            from cltrace.power.works import known_load  # noqa: PLC0415 - with the others
+            from cltrace.power.workloads import known_load  # noqa: PLC0415 - with the others
 
             with Bench(find_device(arguments.device)) as bench:
                 device = bench.facts

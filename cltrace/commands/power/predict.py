@@ -5,17 +5,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cltrace.commands.argument_types import natural
-from cltrace.commands.printing import add_format_argument, print_document
-from cltrace.commands.traces import opened
+from cltrace.commands.shared.argument_types import natural
+from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.trace_argument import opened
 from cltrace.errors import UsageError
 from cltrace.power.energy import energy_of
 from cltrace.power.model.evaluation import Judged, examples_of, judged, left_out
 from cltrace.power.model.fitting import Example, fitted, model_of
 from cltrace.power.model.traces import modelled
 from cltrace.power.points import read_points
-from cltrace.power.works import PowerSet, set_of
-from cltrace.predict.own_profile import profile_of_trace
+from cltrace.power.workloads import PowerSet, set_of
+from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, chosen_profile, load_profile
 from cltrace.report.document import Document
 from cltrace.report.energy_model import judged_report, modelled_report

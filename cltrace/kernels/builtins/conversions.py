@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from cltrace.kernels.builtins.builtin import Builtin, BuiltinCall, Compute
 from cltrace.kernels.builtins.mangling import ParameterKind
-from cltrace.kernels.builtins.table import Builtin, Call, Compute
-from cltrace.kernels.cost_classes import CostClass
+from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.values import Value, dtype_of
 
 _NAME: Final = re.compile(
@@ -33,7 +33,7 @@ def conversion_of(name: str) -> Builtin | None:
         return None
     target, saturated, rounding = np.dtype(_TYPES[found[1]]), found[2] is not None, found[3] or ""
 
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         return _converter(call.parameters[0], target, dtype_of(call.element), saturated, rounding)
 
     return Builtin(make, CostClass.CONVERT)

@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.kernels.builtins.table import Builtin, Call, Compute
-from cltrace.kernels.cost_classes import CostClass
+from cltrace.kernels.builtins.builtin import Builtin, BuiltinCall, Compute
+from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.ir.types import VectorType
 from cltrace.kernels.values import Value, dtype_of
 
@@ -22,10 +22,10 @@ def _dot(left: _Vector, right: _Vector) -> Value:
     return sum((a * b for a, b in zip(left[1:], right[1:], strict=True)), left[0] * right[0])
 
 
-def _number(function: Callable[..., Value]) -> Callable[[Call], Compute]:
+def _number(function: Callable[..., Value]) -> Callable[[BuiltinCall], Compute]:
     """A number computed from vectors in double precision."""
 
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.result)
         return lambda *values: function(*map(_elements, values)).astype(dtype)
 
@@ -43,7 +43,7 @@ def _distance(left: _Vector, right: _Vector) -> Value:
     return _length(tuple(a - b for a, b in zip(left, right, strict=True)))
 
 
-def _normalized(call: Call) -> Compute:
+def _normalized(call: BuiltinCall) -> Compute:
     dtype = dtype_of(call.element)
 
     def run(value: Value) -> Value:
@@ -60,7 +60,7 @@ def _normalized(call: Call) -> Compute:
     return run
 
 
-def _cross(call: Call) -> Compute:
+def _cross(call: BuiltinCall) -> Compute:
     dtype = dtype_of(call.element)
 
     def run(left: Value, right: Value) -> Value:
@@ -75,7 +75,7 @@ def _cross(call: Call) -> Compute:
     return run
 
 
-def _shuffled(call: Call) -> Compute:
+def _shuffled(call: BuiltinCall) -> Compute:
     """Elements of one or two vectors at positions that a vector gives."""
     count = call.result.count if isinstance(call.result, VectorType) else 1
 

@@ -5,17 +5,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from cltrace.kernels.builtins.table import Builtin, Call, Compute
-from cltrace.kernels.cost_classes import CostClass
+from cltrace.kernels.builtins.builtin import Builtin, BuiltinCall, Compute
+from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.values import Array, Value, dtype_of, unsigned
 
 _Function = Callable[..., Value]
 
 
-def _typed(function: _Function) -> Callable[[Call], Compute]:
+def _typed(function: _Function) -> Callable[[BuiltinCall], Compute]:
     """A function of integers that have the signs of its parameters."""
 
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
         kinds = call.parameters
 
@@ -165,7 +165,7 @@ def reverse_bits(value: Value) -> Value:
 _TURNED: Final = np.array([int(f"{byte:08b}"[::-1], 2) for byte in range(256)], np.uint8)
 
 
-def _upsample(call: Call) -> Compute:
+def _upsample(call: BuiltinCall) -> Compute:
     dtype = dtype_of(call.element)
     bits = dtype.itemsize * 4
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from cltrace.kernels.builtins.builtin import Builtin, BuiltinCall, Compute
 from cltrace.kernels.builtins.exact import fused_multiply_add
 from cltrace.kernels.builtins.integers import (
     add_saturated,
@@ -15,8 +16,7 @@ from cltrace.kernels.builtins.integers import (
     trailing_zeros,
 )
 from cltrace.kernels.builtins.maths import MATHS
-from cltrace.kernels.builtins.table import Builtin, Call, Compute
-from cltrace.kernels.cost_classes import CostClass
+from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.values import Value, dtype_of, unsigned
 
 
@@ -25,7 +25,7 @@ def _plain(compute: Compute, cost: CostClass) -> Builtin:
 
 
 def _read_unsigned(compute: Compute, cost: CostClass) -> Builtin:
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
         return lambda *values: compute(*map(unsigned, values)).astype(dtype)
 
@@ -35,7 +35,7 @@ def _read_unsigned(compute: Compute, cost: CostClass) -> Builtin:
 def _count(compute: Compute) -> Builtin:
     """A count of bits. The second argument, whether zero is undefined, changes nothing."""
 
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
         return lambda value, *_: np.asarray(compute(value)).astype(dtype)[()]
 
@@ -66,7 +66,7 @@ def _multiply_add(left: Value, right: Value, addend: Value) -> Value:
 
 
 def _compared(sign: str) -> Builtin:
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
 
         def run(left: Value, right: Value) -> Value:
@@ -83,7 +83,7 @@ def _compared(sign: str) -> Builtin:
 def _with_overflow(operator: str, sign: str) -> Builtin:
     """A result and whether it is not the true one."""
 
-    def make(_: Call) -> Compute:
+    def make(_: BuiltinCall) -> Compute:
         def run(left: Value, right: Value) -> Value:
             a, b = (unsigned(left), unsigned(right)) if sign == "u" else (left, right)
             exact = _EXACT[operator](np.asarray(a).astype(object), np.asarray(b).astype(object))
@@ -102,7 +102,7 @@ _EXACT: Final[Mapping[str, Compute]] = {"add": np.add, "sub": np.subtract, "mul"
 def _reduced(name: str) -> Builtin:
     compute, cost = _REDUCTIONS[name]
 
-    def make(_: Call) -> Compute:
+    def make(_: BuiltinCall) -> Compute:
         def run(*values: Value) -> Value:
             *start, vector = values
             found = start[0] if start else vector[0]

@@ -139,3 +139,16 @@ class _Reader:
             self._at = end + 1
             return self._remember(ParameterKind(self._type().code, count))
         return ParameterKind(kind)
+
+
+def base_name(signature: Signature) -> str:
+    """A function's name, of an intrinsic without its types: `llvm.fmuladd.f32` is `llvm.fmuladd`."""
+    if signature.name.startswith("llvm."):
+        parts = signature.name.split(".")
+        kept = [part for part in parts if not _is_type_word(part)]
+        return ".".join(kept)
+    return signature.name
+
+
+def _is_type_word(part: str) -> bool:
+    return part[:1] in {"f", "i", "v", "p"} and part[1:2].isdigit()

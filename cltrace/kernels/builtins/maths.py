@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from cltrace.kernels.builtins.builtin import Builtin, BuiltinCall, Compute
 from cltrace.kernels.builtins.exact import fused_multiply_add
-from cltrace.kernels.builtins.table import Builtin, Call, Compute
-from cltrace.kernels.cost_classes import CostClass
+from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.values import Value, chosen, dtype_of
 
 _Function = Callable[..., Value]
 
 
-def _in_double(function: _Function) -> Callable[[Call], Compute]:
+def _in_double(function: _Function) -> Callable[[BuiltinCall], Compute]:
     """A function computed in double precision and rounded to the type of the result."""
 
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
 
         def run(*values: Value) -> Value:
@@ -32,10 +32,10 @@ def _in_double(function: _Function) -> Callable[[Call], Compute]:
     return make
 
 
-def _as_is(function: _Function) -> Callable[[Call], Compute]:
+def _as_is(function: _Function) -> Callable[[BuiltinCall], Compute]:
     """A function that is exact in the type of its arguments."""
 
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
         return lambda *values: function(*values).astype(dtype)
 
@@ -150,7 +150,7 @@ def _sign(value: Value) -> Value:
     return np.where(np.isnan(value), 0.0, np.where(value == 0, value, np.sign(value)))
 
 
-def _integer_exponent(call: Call) -> Compute:
+def _integer_exponent(call: BuiltinCall) -> Compute:
     def run(value: Value) -> Value:
         exponent = np.frexp(value)[1].astype(np.int64) - 1
         exponent = np.where(value == 0, -(2**31), exponent)
@@ -159,12 +159,12 @@ def _integer_exponent(call: Call) -> Compute:
     return run
 
 
-def _not_a_number(call: Call) -> Compute:
+def _not_a_number(call: BuiltinCall) -> Compute:
     dtype = dtype_of(call.element)
     return lambda code: np.full(np.shape(code), np.nan, dtype)[()]
 
 
-def _exact_multiply_add(_: Call) -> Compute:
+def _exact_multiply_add(_: BuiltinCall) -> Compute:
     return fused_multiply_add
 
 
@@ -221,7 +221,9 @@ _QUICK: Final = (
 
 
 def _float(
-    function: _Function, cost: CostClass, how: Callable[[_Function], Callable[[Call], Compute]]
+    function: _Function,
+    cost: CostClass,
+    how: Callable[[_Function], Callable[[BuiltinCall], Compute]],
 ) -> Builtin:
     return Builtin(how(function), cost)
 
@@ -269,8 +271,8 @@ MATHS: Final[Mapping[str, Builtin]] = {
 """Mathematical functions without pointers."""
 
 
-def _either(of_floats: _Function, of_integers: Any) -> Callable[[Call], Compute]:
-    def make(call: Call) -> Compute:
+def _either(of_floats: _Function, of_integers: Any) -> Callable[[BuiltinCall], Compute]:
+    def make(call: BuiltinCall) -> Compute:
         first = call.parameters[0]
         if first.is_float:
             return of_floats
@@ -284,10 +286,10 @@ def _float_clamp(value: Value, low: Value, high: Value) -> Value:
     return np.fmin(np.fmax(value, low), high)
 
 
-def _ordered_integers(function: _Function) -> Callable[[Call], Compute]:
+def _ordered_integers(function: _Function) -> Callable[[BuiltinCall], Compute]:
     """A function of integers read as the call's parameters say."""
 
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         if call.parameters[0].is_unsigned:
             return lambda *values: function(
                 *[value.view(f"u{value.dtype.itemsize}") for value in values]

@@ -5,14 +5,14 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.kernels.builtins.table import Builtin, Call, Compute
-from cltrace.kernels.cost_classes import CostClass
+from cltrace.kernels.builtins.builtin import Builtin, BuiltinCall, Compute
+from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.ir.types import VectorType
 from cltrace.kernels.values import Value, chosen, dtype_of
 
 
 def _test(function: Callable[..., Value]) -> Builtin:
-    def make(call: Call) -> Compute:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
         true = dtype.type(-1 if isinstance(call.result, VectorType) else 1)
         return lambda *values: chosen(function(*values), true, dtype.type(0))
@@ -24,14 +24,14 @@ def _is_normal(value: Value) -> Value:
     return np.isfinite(value) & (np.abs(value) >= np.finfo(value.dtype).smallest_normal)
 
 
-def _select(call: Call) -> Compute:
+def _select(call: BuiltinCall) -> Compute:
     """`c ? b : a` of numbers; of vectors the highest bit of `c` decides."""
     if isinstance(call.result, VectorType):
         return lambda a, b, c: chosen(c < 0, b, a)
     return lambda a, b, c: chosen(c != 0, b, a)
 
 
-def _bit_select(call: Call) -> Compute:
+def _bit_select(call: BuiltinCall) -> Compute:
     dtype = dtype_of(call.element)
     whole = np.dtype(f"i{dtype.itemsize}")
 
@@ -42,8 +42,8 @@ def _bit_select(call: Call) -> Compute:
     return run
 
 
-def _highest_bits(combine: Callable[[Value, Value], Value]) -> Callable[[Call], Compute]:
-    def make(call: Call) -> Compute:
+def _highest_bits(combine: Callable[[Value, Value], Value]) -> Callable[[BuiltinCall], Compute]:
+    def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.result)
 
         def run(vector: Value) -> Value:

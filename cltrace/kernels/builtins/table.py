@@ -1,67 +1,30 @@
 """The one table of functions that compute values from values: name, meaning, cost class."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
-from cltrace.kernels.builtins.mangling import ParameterKind, Signature, demangled
-from cltrace.kernels.cost_classes import CostClass
-from cltrace.kernels.ir.types import Type, VectorType, element_of
+from cltrace.kernels.builtins.builtin import Builtin, BuiltinCall, Compute, Table
+from cltrace.kernels.builtins.conversions import conversion_of
+from cltrace.kernels.builtins.geometric import GEOMETRIC
+from cltrace.kernels.builtins.integers import INTEGERS
+from cltrace.kernels.builtins.intrinsics import INTRINSICS
+from cltrace.kernels.builtins.mangling import base_name, demangled
+from cltrace.kernels.builtins.maths import COMMON, MATHS
+from cltrace.kernels.builtins.relational import RELATIONAL
+from cltrace.kernels.ir.types import Type, VectorType
 from cltrace.kernels.values import Value
 
-Compute = Callable[..., Value]
-"""A function of values, one an argument."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call that is to be computed: the function's name and parameters, and what the IR returns."""
-
-    name: str
-    parameters: tuple[ParameterKind, ...]
-    result: Type
-
-    @property
-    def element(self) -> Type:
-        """The type of an element of the result."""
-        return element_of(self.result)
-
-
-@dataclass(frozen=True, slots=True)
-class Builtin:
-    """A function: `make` gives what computes a call, from numbers if `elementwise`, else from values."""
-
-    make: Callable[[Call], Compute]
-    cost: CostClass
-    elementwise: bool = True
-
-
-Table = Mapping[str, Builtin]
+_TABLES: Final[tuple[Table, ...]] = (
+    MATHS, COMMON, INTEGERS, RELATIONAL, GEOMETRIC, INTRINSICS,
+)  # fmt: skip
 
 
 @cache
 def find_builtin(name: str) -> Builtin | None:
     """The function of a name, or None."""
-    for table in _tables():
+    for table in _TABLES:
         if name in table:
             return table[name]
-    return _conversion(name)
-
-
-@cache
-def _tables() -> tuple[Table, ...]:
-    from cltrace.kernels.builtins.geometric import GEOMETRIC  # noqa: PLC0415 - they import this module
-    from cltrace.kernels.builtins.integers import INTEGERS  # noqa: PLC0415
-    from cltrace.kernels.builtins.intrinsics import INTRINSICS  # noqa: PLC0415
-    from cltrace.kernels.builtins.maths import COMMON, MATHS  # noqa: PLC0415
-    from cltrace.kernels.builtins.relational import RELATIONAL  # noqa: PLC0415
-
-    return (MATHS, COMMON, INTEGERS, RELATIONAL, GEOMETRIC, INTRINSICS)
-
-
-def _conversion(name: str) -> Builtin | None:
-    from cltrace.kernels.builtins.conversions import conversion_of  # noqa: PLC0415
-
     return conversion_of(name)
 
 
@@ -71,23 +34,10 @@ def computation(callee: str, result: Type) -> Compute | None:
     builtin = find_builtin(base_name(signature))
     if builtin is None:
         return None
-    compute = builtin.make(Call(base_name(signature), signature.parameters, result))
+    compute = builtin.make(BuiltinCall(base_name(signature), signature.parameters, result))
     if builtin.elementwise and isinstance(result, VectorType):
         return _by_element(compute, result.count)
     return compute
-
-
-def base_name(signature: Signature) -> str:
-    """A function's name, of an intrinsic without its types: `llvm.fmuladd.f32` is `llvm.fmuladd`."""
-    if signature.name.startswith("llvm."):
-        parts = signature.name.split(".")
-        kept = [part for part in parts if not _is_type_word(part)]
-        return ".".join(kept)
-    return signature.name
-
-
-def _is_type_word(part: str) -> bool:
-    return part[:1] in {"f", "i", "v", "p"} and part[1:2].isdigit()
 
 
 def _by_element(compute: Compute, count: int) -> Compute:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from cltrace.kernels.counts.assembly import Scaled
 from cltrace.kernels.counts.bounds import Extremes
 from cltrace.kernels.counts.footprints import distinct, footprint
-from cltrace.kernels.counts.recorder import UNEVEN, SiteColumn
+from cltrace.kernels.counts.observer import UNEVEN, SiteColumn
 from cltrace.kernels.counts.records import AccessSite, Estimate, Footprint, Pattern
 from cltrace.kernels.counts.sampling import Run
+from cltrace.kernels.counts.scaling import Scaled
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.types import LOCAL, PRIVATE, SPACE_NAMES
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cltrace.kernels.counts.records import Assumption
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
-from cltrace.kernels.execute.prepared import Prepared
+from cltrace.kernels.execute.prepared_kernel import Prepared
 from cltrace.kernels.flow.taint import Tainted
 from cltrace.kernels.ir.instructions import Branch, Switch
 from cltrace.kernels.values import Array, Value, spread

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cltrace.kernels.counts.assembly import Scaled
 from cltrace.kernels.counts.records import Estimate
+from cltrace.kernels.counts.scaling import Scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.recorder import Recorder
-from cltrace.kernels.counts.skippable import Skippable
+from cltrace.kernels.counts.observer import Recorder
+from cltrace.kernels.counts.skippable_loops import Skippable
 from cltrace.kernels.execute.lanes import Lanes
-from cltrace.kernels.execute.prepared import Prepared
+from cltrace.kernels.execute.prepared_kernel import Prepared
 from cltrace.kernels.execute.state import Frame, State
-from cltrace.kernels.flow.evenness import Unevenness
+from cltrace.kernels.flow.uniformity import Unevenness
 
 _LEADS: Final = ((6, 4), (60, 2), (1 << 62, 1))
 """By how many blocks a trip runs, at most: how many trips are run before the window."""

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.recorder import Touched
+from cltrace.kernels.counts.observer import Touched
 from cltrace.kernels.counts.records import Footprint
 
 _PARTS: Final = (8, 4, 2, 1)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cltrace.kernels.cost_classes import CostClass
+from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.ir.instructions import Access
-from cltrace.kernels.ir.places import Place
+from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.machine import Machine
 
 

@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.assembly import Scaled
 from cltrace.kernels.counts.footprints import Distinct, distinct, extrapolated, footprint, growth
-from cltrace.kernels.counts.recorder import Recorder, SiteColumn, Touched
+from cltrace.kernels.counts.observer import Recorder, SiteColumn, Touched
 from cltrace.kernels.counts.records import Region
 from cltrace.kernels.counts.sampling import Run, Sampling, beside_each_other, within_window
+from cltrace.kernels.counts.scaling import Scaled
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.types import LOCAL, PRIVATE

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument
-from cltrace.kernels.countable import Countable
 from cltrace.kernels.counts.assumptions import USUAL, Assumed, Scenario
 from cltrace.kernels.counts.extrapolation import Extrapolation
-from cltrace.kernels.counts.recorder import Depth, Recorder, SiteColumn
-from cltrace.kernels.counts.skippable import AssumedTrips, EvenTrips, Skippable
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
+from cltrace.kernels.counts.observer import Depth, Recorder, SiteColumn
+from cltrace.kernels.counts.skippable_loops import AssumedTrips, EvenTrips, Skippable
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import Launch
-from cltrace.kernels.execute.prepared import Prepared
-from cltrace.kernels.execute.run import Runner
+from cltrace.kernels.execute.prepared_kernel import Prepared
+from cltrace.kernels.execute.scheduler import Runner
 from cltrace.kernels.execute.state import State
 from cltrace.kernels.machine import Machine
 
@@ -59,7 +59,7 @@ class Sampling:
 class Task:
     """What is to be executed: a kernel's launch on a machine, and what of it is not known."""
 
-    countable: Countable
+    analysis: KernelAnalysis
     space: NDRange
     arguments: Sequence[Argument]
     machine: Machine
@@ -69,7 +69,7 @@ class Task:
     @property
     def prepared(self) -> Prepared:
         """The kernel as it is executed."""
-        return self.countable.prepared
+        return self.analysis.prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def run_groups(
     watch = Extrapolation(
         task.prepared,
         _skippable(task, assumed) if sampling.trips is Trips.SAMPLED else {},
-        task.countable.inexact,
+        task.analysis.inexact,
         state,
         recorder,
         task.machine.sector_bytes,
@@ -117,7 +117,7 @@ def run_groups(
 def _skippable(task: Task, assumed: Assumed) -> Mapping[int, Skippable]:
     """The loops whose trips need not all be run, by their headers."""
     graph = task.prepared.graph
-    even = task.countable.loops
+    even = task.analysis.loops
     found: dict[int, Skippable] = {header: EvenTrips(loop) for header, loop in even.items()}
     for number, loop in enumerate(graph.loops):
         leaving = {

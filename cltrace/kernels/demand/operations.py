@@ -4,9 +4,9 @@ from collections.abc import Container, Mapping
 from enum import StrEnum
 from typing import Final
 
-from cltrace.kernels import CostClass
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.operation import SUM
 from cltrace.kernels.counts.records import FoldedCount
-from cltrace.kernels.fold.names import SUM
 
 
 class Pipe(StrEnum):

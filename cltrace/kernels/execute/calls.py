@@ -7,8 +7,13 @@ from typing import Final
 import numpy as np
 
 from cltrace.errors import UnsupportedKernelError
-from cltrace.kernels.builtins.mangling import Signature, demangled
-from cltrace.kernels.builtins.table import base_name, computation
+from cltrace.kernels.builtins.function_kinds import (
+    BARRIERS,
+    is_collective,
+    is_work_item_function,
+)
+from cltrace.kernels.builtins.mangling import Signature, base_name, demangled
+from cltrace.kernels.builtins.table import computation
 from cltrace.kernels.execute import collectives
 from cltrace.kernels.execute.atomic_calls import lower_atomic
 from cltrace.kernels.execute.image_calls import lower_image
@@ -16,12 +21,11 @@ from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory_calls import MEMORY_CALLS
 from cltrace.kernels.execute.sites import SiteTable
 from cltrace.kernels.execute.state import Accessed, Frame, State, Step
-from cltrace.kernels.execute.workitems import is_work_item_function, work_item_value
+from cltrace.kernels.execute.work_items import work_item_value
 from cltrace.kernels.ir.instructions import Call
 from cltrace.kernels.ir.types import LOCAL, SPACE_NAMES, VOID
 from cltrace.kernels.values import Value
 
-_BARRIERS: Final = frozenset({"barrier", "work_group_barrier", "sub_group_barrier"})
 _WITHOUT_EFFECT: Final = frozenset(
     {
         "mem_fence", "read_mem_fence", "write_mem_fence", "atomic_work_item_fence", "prefetch",
@@ -47,7 +51,7 @@ def lower_call(call: Call, block: int, sites: SiteTable, accessed: Accessed) -> 
     name = base_name(signature)
     if is_work_item_function(name):
         return _work_item(name, call)
-    if name in _BARRIERS or name in _WITHOUT_EFFECT:
+    if name in BARRIERS or name in _WITHOUT_EFFECT:
         return None
     if name in MEMORY_CALLS:
         return MEMORY_CALLS[name](call, signature, block, sites, accessed)
@@ -56,11 +60,6 @@ def lower_call(call: Call, block: int, sites: SiteTable, accessed: Accessed) -> 
         if step is not None:
             return step
     return _other(name, call)
-
-
-def is_barrier(name: str) -> bool:
-    """Whether a function is a barrier."""
-    return name in _BARRIERS
 
 
 def _computed(compute: Callable[..., Value], call: Call) -> Step:
@@ -86,7 +85,7 @@ def _work_item(name: str, call: Call) -> Step:
 def _collective(
     call: Call, signature: Signature, _: int, __: SiteTable, ___: Accessed
 ) -> Step | None:
-    if not collectives.is_collective(signature.name):
+    if not is_collective(signature.name):
         return None
     slots, result, name = call.arguments, call.result, signature.name
 

@@ -3,22 +3,17 @@
 (OpenCL C 3.0, sections 6.15.16 and 6.15.19.)
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
+from cltrace.kernels.builtins.function_kinds import COLLECTIVE_NAME
 from cltrace.kernels.builtins.mangling import ParameterKind
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.segments import Segments
 from cltrace.kernels.values import Array, Value, spread
 
-_NAME: Final = re.compile(
-    r"(?P<scope>work_group|sub_group|intel_sub_group)_(?:non_uniform_)?"
-    r"(?P<what>all|any|elect|broadcast|broadcast_first|shuffle|shuffle_xor|shuffle_up|shuffle_down"
-    r"|reduce|scan_inclusive|scan_exclusive|ballot)(?:_(?P<operation>add|min|max|mul|and|or|xor))?"
-)
 _OPERATIONS: Final[Mapping[str, Callable[[Value, Value], Value]]] = {
     "add": np.add,
     "mul": np.multiply,
@@ -30,16 +25,11 @@ _OPERATIONS: Final[Mapping[str, Callable[[Value, Value], Value]]] = {
 }
 
 
-def is_collective(name: str) -> bool:
-    """Whether a function computes something over a group."""
-    return _NAME.fullmatch(name) is not None
-
-
 def collective(
     name: str, parameters: tuple[ParameterKind, ...], values: list[Value], lanes: Lanes
 ) -> Value:
     """What a collective function returns to each lane."""
-    found = _NAME.fullmatch(name)
+    found = COLLECTIVE_NAME.fullmatch(name)
     if found is None:
         raise ValueError(f"{name} is no collective function")
     by_group = found["scope"] == "work_group"

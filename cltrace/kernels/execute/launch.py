@@ -18,7 +18,7 @@ from cltrace.kernels.arguments import (
 from cltrace.kernels.execute.images import Image
 from cltrace.kernels.execute.lanes import Grid
 from cltrace.kernels.execute.memory import SHIFT, Memory, MemoryObject, Sharing
-from cltrace.kernels.execute.prepared import Prepared
+from cltrace.kernels.execute.prepared_kernel import Prepared
 from cltrace.kernels.execute.sites import private_bytes
 from cltrace.kernels.ir.module import Parameter
 from cltrace.kernels.ir.types import (

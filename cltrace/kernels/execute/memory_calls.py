@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from cltrace.errors import UnsupportedKernelError
+from cltrace.kernels.builtins.builtin import BuiltinCall
 from cltrace.kernels.builtins.conversions import conversion_of
 from cltrace.kernels.builtins.mangling import ParameterKind, Signature
 from cltrace.kernels.builtins.maths import remainder
-from cltrace.kernels.builtins.table import Call as BuiltinCall
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.sites import SiteTable, space_of
 from cltrace.kernels.execute.state import Accessed, Frame, State, Step

@@ -8,7 +8,7 @@ from cltrace.kernels.execute.images import Image
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import Memory
 from cltrace.kernels.ir.instructions import Access
-from cltrace.kernels.ir.places import Place
+from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.values import Array, Value
 
 

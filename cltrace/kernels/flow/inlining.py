@@ -21,7 +21,7 @@ from cltrace.kernels.ir.instructions import (
     Terminator,
 )
 from cltrace.kernels.ir.module import Block, Constant, Function, Module, Parameter
-from cltrace.kernels.ir.places import NOWHERE, Place
+from cltrace.kernels.ir.source_places import NOWHERE, Place
 from cltrace.kernels.ir.types import VOID, IntegerType, PointerType, Type, size_bytes
 from cltrace.kernels.ir.uses import renamed, retargeted
 

@@ -8,8 +8,8 @@ only counts its trips is known: each lane that is there is at the same trip.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cltrace.kernels.flow.dependencies import ANYWHERE, Dependencies, Root
 from cltrace.kernels.flow.loops import Graph
-from cltrace.kernels.flow.reach import ANYWHERE, Dependencies, Root
 from cltrace.kernels.ir.instructions import Branch, Instruction, Phi, Switch
 from cltrace.kernels.ir.uses import operands_of, result_of
 

@@ -5,7 +5,7 @@ it unrolls innermost loops, moves addresses on by adding, and joins operations. 
 the time of loops more than anything else.
 """
 
+from cltrace.kernels.costs.operation import Operation
 from cltrace.kernels.fold.blocks import FoldedBlock, folded_blocks
-from cltrace.kernels.fold.names import Operation
 
 __all__ = ["FoldedBlock", "Operation", "folded_blocks"]

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cltrace.kernels.cost_classes import CostClass
-from cltrace.kernels.execute.prepared import Prepared
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.operation import Operation
+from cltrace.kernels.execute.prepared_kernel import Prepared
 from cltrace.kernels.fold.chains import NOTHING, Chain, carried_chain, longest_chain
+from cltrace.kernels.fold.instruction_costs import named_operations
 from cltrace.kernels.fold.movement import Moves, counted_values, index_values, is_pure
-from cltrace.kernels.fold.names import Operation, named_operations
 from cltrace.kernels.fold.unrolling import Unrolled, unrolled_loops
 from cltrace.kernels.ir.instructions import (
     Allocate,

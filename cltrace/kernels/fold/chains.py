@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cltrace.kernels.builtins.mangling import demangled
-from cltrace.kernels.builtins.table import base_name
-from cltrace.kernels.cost_classes import CostClass
-from cltrace.kernels.execute.prepared import Prepared
+from cltrace.kernels.builtins.mangling import base_name, demangled
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.operation import SUM, Operation
+from cltrace.kernels.execute.prepared_kernel import Prepared
+from cltrace.kernels.fold.instruction_costs import named_operations
 from cltrace.kernels.fold.movement import LoopMovement
-from cltrace.kernels.fold.names import SUM, Operation, named_operations
 from cltrace.kernels.ir.instructions import (
     Access,
     AtomicExchange,

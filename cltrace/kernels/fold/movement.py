@@ -6,10 +6,10 @@ from enum import IntEnum
 from functools import cached_property
 from typing import Final
 
-from cltrace.kernels.builtins.mangling import demangled
-from cltrace.kernels.builtins.table import base_name, find_builtin
-from cltrace.kernels.execute.workitems import is_work_item_function
-from cltrace.kernels.flow.canonical import CanonicalLoop
+from cltrace.kernels.builtins.function_kinds import is_work_item_function
+from cltrace.kernels.builtins.mangling import base_name, demangled
+from cltrace.kernels.builtins.table import find_builtin
+from cltrace.kernels.flow.canonical_loops import CanonicalLoop
 from cltrace.kernels.flow.loops import Graph
 from cltrace.kernels.ir.instructions import (
     Binary,

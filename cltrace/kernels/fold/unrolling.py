@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cltrace.kernels.cost_classes import CostClass
-from cltrace.kernels.execute.prepared import Prepared
-from cltrace.kernels.flow.canonical import canonical_loops
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.execute.prepared_kernel import Prepared
+from cltrace.kernels.flow.canonical_loops import canonical_loops
+from cltrace.kernels.fold.instruction_costs import named_operations
 from cltrace.kernels.fold.movement import LoopMovement
-from cltrace.kernels.fold.names import named_operations
 from cltrace.kernels.ir.instructions import Branch, Call, Instruction, Terminator
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine

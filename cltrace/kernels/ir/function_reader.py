@@ -18,7 +18,7 @@ from cltrace.kernels.ir.instructions import (
 from cltrace.kernels.ir.metadata import Metadata
 from cltrace.kernels.ir.module import Block, Function, Head, Parameter
 from cltrace.kernels.ir.operands import Operands
-from cltrace.kernels.ir.places import NOWHERE, Place
+from cltrace.kernels.ir.source_places import NOWHERE, Place
 from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.types import VOID, Type
 

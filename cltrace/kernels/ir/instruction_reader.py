@@ -28,7 +28,7 @@ from cltrace.kernels.ir.instructions import (
     Unsupported,
 )
 from cltrace.kernels.ir.operands import Operands
-from cltrace.kernels.ir.places import Place
+from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.types import BOOL, PointerType, StructType, Type, VectorType
 

@@ -7,7 +7,7 @@ constants all have one. `place` is where in the source it comes from.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cltrace.kernels.ir.places import Place
+from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import Type
 
 

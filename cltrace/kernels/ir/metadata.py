@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cltrace.kernels.ir.module import KernelFacts
-from cltrace.kernels.ir.places import Place
+from cltrace.kernels.ir.source_places import Place
 
 _NODE: Final = re.compile(r"^!(\d+) = (.*)$", re.MULTILINE)
 _FIELD: Final = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|!(\d+)|(\d+))')

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cltrace.kernels.ir.instructions import Instruction, Phi, Terminator
-from cltrace.kernels.ir.places import Place
+from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import Type
 
 

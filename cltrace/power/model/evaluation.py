@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from cltrace.errors import KernelError, ProfileError
 from cltrace.events.workloads import Workload
-from cltrace.kernels.workload_counts import WorkloadCounts
+from cltrace.kernels.counts.workloads import WorkloadCounts
 from cltrace.power.model.classes import Caches, work_of
 from cltrace.power.model.fitting import EnergyModel, Example, byte_name, fitted
 from cltrace.power.points import PowerPoint, PowerPoints
-from cltrace.power.works import PowerSet, probes_of
+from cltrace.power.workloads import PowerSet, probes_of
 from cltrace.profile import DeviceProfile
 from cltrace.suite.energy import TRANSFER_BYTES, Group
 

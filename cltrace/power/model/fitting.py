@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from cltrace.errors import ProfileError
+from cltrace.power.mean_power import Floats
 from cltrace.power.model.classes import Work
 from cltrace.power.model.rows import UNIT, group_of
-from cltrace.power.observations import Floats
 from cltrace.power.solving import non_negative, solved
 from cltrace.profile import DeviceProfile, Parameter
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from cltrace.events.workloads import DIRECTION_OF, HostMemory
-from cltrace.power.busy import Response, within
+from cltrace.power.activity_shares import Response, within
 from cltrace.power.energy import Source, TraceEnergy
-from cltrace.power.loads import LoadKind, shared_seconds
+from cltrace.power.load_classes import LoadKind, shared_seconds
 from cltrace.power.model.fitting import IDLE, MODEL, WITHOUT, byte_name
 from cltrace.profile import DeviceProfile, Parameter
 from cltrace.trace.reader import Trace

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from cltrace.errors import KernelError
 from cltrace.kernels.compiler import Compiler
-from cltrace.kernels.traced import TracedCounts, TracedLaunch, traced_launches
-from cltrace.kernels.workload_counts import machine_of
+from cltrace.kernels.counts.traced_launches import TracedCounts, TracedLaunch, traced_launches
+from cltrace.kernels.counts.workloads import machine_of
 from cltrace.power.energy import TraceEnergy
-from cltrace.power.loads import Load, LoadKind
+from cltrace.power.load_classes import Load, LoadKind
 from cltrace.power.model.classes import Caches, work_of
 from cltrace.power.model.fitting import EnergyModel, model_of
 from cltrace.power.model.terms import Term, terms_of

@@ -10,9 +10,9 @@ from cltrace.events.power import PowerChannel, ProbeState, Quantity, SampleFlag,
 from cltrace.power.channels import stored_channels
 from cltrace.power.protocol import API, Channel, Log, LogClock, LogRequest, Probe, Sample
 from cltrace.power.readers.lines import LineReader
+from cltrace.spool.layout import TRACE_SUFFIX
 from cltrace.timeline.hosts import wall_offsets
 from cltrace.trace.reader import Trace
-from cltrace.trace.spool.layout import TRACE_SUFFIX
 
 _MOST_BYTES: Final = 1 << 30
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, Scope
-from cltrace.power.busy import Busy
-from cltrace.power.loads import Load, LoadKind, busy_union, loads, shared_seconds
-from cltrace.power.observations import Floats
+from cltrace.power.activity_shares import Busy
+from cltrace.power.load_classes import Load, LoadKind, busy_union, loads, shared_seconds
+from cltrace.power.mean_power import Floats
 from cltrace.power.protocol import API, Channel, Log, LogClock, LogRequest, Probe, Sample
 from cltrace.timeline.reading import read_activity
 from cltrace.trace.reader import Trace

@@ -12,7 +12,7 @@ from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.cost_types import CostType, TypeCount, cost_types
+from cltrace.kernels.demand.cost_types import CostType, TypeCount, cost_types
 from cltrace.predict.curves import Decay, Knee, Line, decay_through, knee_through, line_through
 from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction
 from cltrace.profile import DeviceProfile, Parameter

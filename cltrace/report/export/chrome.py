@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from cltrace.report.export.launches import Launches, described_launches
-from cltrace.report.export.tracks import (
+from cltrace.report.tracks.launches import Launches, described_launches
+from cltrace.report.tracks.power_levels import power_levels
+from cltrace.report.tracks.slices import (
     DeviceSlices,
     HostSlices,
     api_name,
@@ -22,8 +23,7 @@ from cltrace.report.export.tracks import (
     memory_levels,
     viewer_pids,
 )
-from cltrace.report.power_levels import power_levels
-from cltrace.report.text import plain
+from cltrace.report.untrusted_text import plain
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import read_activity
 from cltrace.trace.commands import ABSENT

@@ -15,7 +15,6 @@ from typing import Any
 
 from cltrace.errors import MissingExtraError
 from cltrace.report.export.gpu_correlation import OF_OPENCL, correlation, describe
-from cltrace.report.export.launches import Launches, described_launches
 from cltrace.report.export.perfetto_source import (
     NEEDS_STATE,
     Interned,
@@ -27,15 +26,16 @@ from cltrace.report.export.perfetto_source import (
     thread_uuid,
 )
 from cltrace.report.export.protobuf import numbers, tag, varint, within
-from cltrace.report.export.tracks import (
+from cltrace.report.tracks.launches import Launches, described_launches
+from cltrace.report.tracks.power_levels import power_levels
+from cltrace.report.tracks.slices import (
     command_name,
     device_slices,
     host_slices,
     memory_levels,
     viewer_pids,
 )
-from cltrace.report.power_levels import power_levels
-from cltrace.report.text import plain
+from cltrace.report.untrusted_text import plain
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.dependencies import host_waits
 from cltrace.timeline.reading import read_activity

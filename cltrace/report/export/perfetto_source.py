@@ -6,16 +6,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from cltrace.report.export.launches import Launches
-from cltrace.report.export.tracks import (
+from cltrace.report.tracks.launches import Launches
+from cltrace.report.tracks.power_levels import PowerLevel
+from cltrace.report.tracks.slices import (
     DeviceSlices,
     HostSlices,
     MemoryLevel,
     api_name,
     command_name,
 )
-from cltrace.report.power_levels import PowerLevel
-from cltrace.report.text import plain
+from cltrace.report.untrusted_text import plain
 from cltrace.timeline.activity import Activity
 from cltrace.trace.reader import Trace
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import MissingExtraError
-from cltrace.report.formats import csv_value
+from cltrace.report.formats.text import csv_value
 from cltrace.trace.reader import Trace
 from cltrace.trace.views import VIEWS, View
 from cltrace.trace.views.kinds import ValueKind, kind_of

@@ -14,11 +14,11 @@ from cltrace.report.page.assembly import page_text
 from cltrace.report.page.columns import Packed, packed
 from cltrace.report.page.compose import scene_of
 from cltrace.report.page.histograms import histograms
-from cltrace.report.page.scene import Level, Scene, TrackKind
 from cltrace.report.page.sections import Reports, fact_values, reports, section_values
 from cltrace.report.quantities import time_text
-from cltrace.report.text import plain
 from cltrace.report.timeline import span_ns
+from cltrace.report.tracks.scene import Level, Scene, TrackKind
+from cltrace.report.untrusted_text import plain
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.intervals import union

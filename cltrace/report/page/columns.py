@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.timeline.points import Int64s
+from cltrace.timeline.clock_fit.points import Int64s
 
 LARGEST: Final = (1 << 51) - 1
 """Columns are kept within: differences of such numbers are whole in a double. In ns it is 26 days."""

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 
 from cltrace.report.document import Unit
-from cltrace.report.export.launches import Shape, read_launches
-from cltrace.report.export.tracks import device_slices, host_slices, memory_levels
-from cltrace.report.page.linking import Row, links_of, numbered_commands
-from cltrace.report.page.naming import Naming
-from cltrace.report.page.rows import device_rows, host_rows, path_row, places, region_rows
-from cltrace.report.page.scene import NONE, Level, Scene, Track, TrackKind, joined
 from cltrace.report.page.thinning import cut, merged, resolution_ns, thinned
-from cltrace.report.power_levels import power_levels
-from cltrace.report.text import plain, short_place
+from cltrace.report.tracks.launches import Shape, read_launches
+from cltrace.report.tracks.links import Row, links_of, numbered_commands
+from cltrace.report.tracks.names import Naming
+from cltrace.report.tracks.power_levels import power_levels
+from cltrace.report.tracks.rows import device_rows, host_rows, path_row, places, region_rows
+from cltrace.report.tracks.scene import NONE, Level, Scene, Track, TrackKind, joined
+from cltrace.report.tracks.slices import device_slices, host_slices, memory_levels
+from cltrace.report.untrusted_text import plain, short_place
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import Int64s
 
 
 def scene_of(

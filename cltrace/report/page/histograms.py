@@ -9,7 +9,7 @@ import numpy as np
 from cltrace.report.activity import TRANSFERS, transfer_name
 from cltrace.report.document import Unit
 from cltrace.timeline.activity import KINDS, Activity
-from cltrace.timeline.points import Float64s, Int64s
+from cltrace.timeline.clock_fit.points import Float64s, Int64s
 from cltrace.trace.commands import ABSENT
 
 _MOST_BINS: Final = 40

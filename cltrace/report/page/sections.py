@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cltrace.predict.own_profile import own_predictions
+from cltrace.predict.trace_profile import own_predictions
 from cltrace.report.activity import TRANSFERS, group_table, stored_lines
 from cltrace.report.contents import contents
 from cltrace.report.document import Fact, Table, Unit, Value
-from cltrace.report.formats import json_value
+from cltrace.report.formats.text import json_value
 from cltrace.report.host import failure_table
 from cltrace.report.prediction import prediction_tables
 from cltrace.report.summary import SummaryOptions, summary
-from cltrace.report.text import plain, short_place
 from cltrace.report.timeline import TimelineOptions, timeline
 from cltrace.report.traced_kernel import understood_kernels
+from cltrace.report.untrusted_text import plain, short_place
 from cltrace.timeline.analysis import Analysis
 
 _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {

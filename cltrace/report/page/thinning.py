@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.report.page.scene import NONE, Slices
-from cltrace.timeline.points import Bools, Int64s
+from cltrace.report.tracks.scene import NONE, Slices
+from cltrace.timeline.clock_fit.points import Bools, Int64s
 
 _PARTS: Final = 10_000
 

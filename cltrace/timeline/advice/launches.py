@@ -14,8 +14,8 @@ from cltrace.timeline.advice.model import (
     seen_count,
     seen_ns,
 )
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import Int64s
 from cltrace.trace.commands import FIRST_LAUNCH
 
 _MANY: Final = 64

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Final
 
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.clock_fit.points import Int64s
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import Int64s
 
 FEW: Final = 8
 """What happens less often than this is not a habit."""

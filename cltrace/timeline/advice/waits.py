@@ -13,9 +13,9 @@ from cltrace.timeline.advice.model import (
     seen_count,
     seen_ns,
 )
+from cltrace.timeline.clock_fit.points import NEVER, Bools
 from cltrace.timeline.dependencies import HostWaits
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.points import NEVER, Bools
 
 _AT_ONCE_NS = 50_000
 """A call that waits for nothing returns within this."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from cltrace.errors import KernelError
 from cltrace.events.workloads import Transfer
+from cltrace.kernels.counts.workloads import WorkloadCounts
 from cltrace.kernels.demand.launch import Demand, demand_of
-from cltrace.kernels.workload_counts import WorkloadCounts
 from cltrace.profile import DeviceProfile
 from cltrace.suite.calibration import FAMILIES, Effort, Room
 

@@ -1,0 +1,1 @@
+"""Parts that several verbs use: flags, outputs, messages."""

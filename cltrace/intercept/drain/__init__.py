@@ -1,0 +1,1 @@
+"""Emptying the sink: rows go to the spool, and stamps of complete commands are read."""

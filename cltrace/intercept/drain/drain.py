@@ -1,0 +1,248 @@
+"""Emptying the sink: rows go to the spool, and the stamps of complete commands are read.
+
+One thread does so every few tens of milliseconds (`reader_thread`). It is also done by hand: when
+the process ends, before it forks or replaces its image, and by a hook that finds too many unread
+events.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import repeat
+from operator import attrgetter
+from typing import Any, Final
+
+import numpy as np
+import pyopencl as cl
+from numpy.typing import ArrayLike, NDArray
+
+from cltrace.events import NS_PER_MS
+from cltrace.events.kinds import Severity
+from cltrace.events.tables import (
+    ANCHORS,
+    BUFFERS,
+    CALLS,
+    CIRCUMSTANCES,
+    COMPLETIONS,
+    EDGES,
+    LAUNCHES,
+    REGIONS,
+    RELEASES,
+    STAMPS,
+    RowTable,
+)
+from cltrace.intercept.drain.host_clocks import anchor
+from cltrace.intercept.drain.stamps import Stamps
+from cltrace.intercept.hooks.recorder import Recorder
+from cltrace.spool.writer import SpoolWriter
+
+_MOST_UNREAD: Final = 200_000
+_MANY_UNREAD: Final = 16_384
+"""From here on the launching thread makes way: an unread event may hold kilobytes of the driver's."""
+
+_BLOCK: Final = 2048
+_MOST_FRUITLESS: Final = 8
+_PATIENCE_NS: Final = 1000 * NS_PER_MS
+_ANCHOR_PERIOD_NS: Final = 1000 * NS_PER_MS
+
+_handle_of: Final = attrgetter("int_ptr")
+_PLAIN_TABLES: Final = (CIRCUMSTANCES, COMPLETIONS, EDGES, BUFFERS, RELEASES, REGIONS)
+
+Pause = Callable[[], None]
+
+
+def _no_pause() -> None:
+    return
+
+
+class Drain:
+    """Empties a recorder's sink into a spool. One thread at a time: the methods take a lock."""
+
+    def __init__(self, recorder: Recorder, writer: SpoolWriter) -> None:
+        self._recorder = recorder
+        self._writer = writer
+        self.lock: Final = threading.RLock()
+        self._unread: deque[tuple[NDArray[np.int64], list[cl.Event]]] = deque()
+        self._unread_count = 0
+        self._written = {LAUNCHES.name: 0, CALLS.name: 0}
+        self._most_unread = _MOST_UNREAD
+        self._next_anchor_ns = 0
+        self._stamps = Stamps()
+        self._is_flushing = False
+
+    @property
+    def launches_written(self) -> int:
+        """How many launches are in the spool."""
+        return self._written[LAUNCHES.name]
+
+    @property
+    def commands_written(self) -> int:
+        """How many launches and other calls are in the spool."""
+        return sum(self._written.values())
+
+    def flush(self, pause: Pause = _no_pause, most_ns: int | None = None) -> bool:
+        """Write what is there and read what is complete. `pause` is called between blocks.
+
+        Returns whether reading was broken off because `most_ns` had passed.
+        Raises: `OSError` when the disk does not take it.
+        """
+        with self.lock:
+            if self._is_flushing:
+                return False  # a signal handler of the program interrupted a flush of this thread
+            self._is_flushing = True
+            try:
+                return self._flush(pause, most_ns)
+            finally:
+                self._is_flushing = False
+
+    def _flush(self, pause: Pause, most_ns: int | None) -> bool:
+        self._recorder.memory.look()
+        # Rows are taken before records: a record is made before the first row that needs it.
+        sink = self._recorder.sink
+        launches, calls = sink.take(LAUNCHES), sink.take(CALLS)
+        plain = [(table, sink.take(table)) for table in _PLAIN_TABLES]
+        self._anchor()
+        self._writer.records(sink.take_records())
+        for table, flat in plain:
+            self._writer.rows(table, _as_rows(flat, table))
+        self._write_commands(LAUNCHES, launches)
+        self._write_commands(CALLS, calls)
+        deadline_ns = None if most_ns is None else time.perf_counter_ns() + most_ns
+        return self._read_complete(pause, deadline_ns)
+
+    def settle(self, patience_s: float) -> None:
+        """Flush, and go on as long as commands become complete, up to `patience_s` in vain."""
+        self.flush()
+        deadline = time.monotonic() + patience_s
+        while self._unread_count and time.monotonic() < deadline:
+            before = self._unread_count
+            time.sleep(0.002)
+            self.flush()
+            if self._unread_count < before:
+                deadline = time.monotonic() + patience_s
+
+    def relieve(self) -> None:
+        """Wait for the oldest command when too many events are unread."""
+        pending = self._unread_count + self._recorder.sink.unwritten_commands
+        tallies = self._recorder.tallies
+        tallies.unread_events_peak = max(tallies.unread_events_peak, pending)
+        if pending > _MANY_UNREAD:
+            time.sleep(0)  # the reader gets the interpreter
+        if pending <= self._most_unread or self._is_flushing:
+            return
+        with self.lock:
+            self.flush()
+            if self._unread_count <= self._most_unread:
+                return
+            begin = time.perf_counter_ns()
+            while self._unread_count > self._most_unread // 2:
+                if time.perf_counter_ns() - begin > _PATIENCE_NS:
+                    self._give_up_waiting()
+                    break
+                time.sleep(0.0005)
+                self._read_complete()
+            tallies.event_waits += 1
+            tallies.event_wait_ns += time.perf_counter_ns() - begin
+
+    def abandon(self) -> None:
+        """Forget everything without destroying it, in a forked child."""
+        _immortal.append(self._unread)
+        self._writer.close()
+
+    def _give_up_waiting(self) -> None:
+        """The commands wait for something that only the program can do: keep more events instead."""
+        self._most_unread *= 2
+        self._recorder.note(
+            Severity.WARNING,
+            "events-kept",
+            f"no command completed for {_PATIENCE_NS // NS_PER_MS} ms: up to "
+            f"{self._most_unread:,} events are kept in memory",
+        )
+
+    def _anchor(self) -> None:
+        if (now_ns := time.perf_counter_ns()) >= self._next_anchor_ns:
+            self._next_anchor_ns = now_ns + _ANCHOR_PERIOD_NS
+            self._writer.rows(ANCHORS, np.array([anchor()], np.int64))
+
+    def _write_commands(self, table: RowTable, flat: list[Any]) -> None:
+        """Write the rows of a command table with handles for events, and keep the events to read.
+
+        `flat` is used up. It and the events are let go of in blocks: what was just touched is
+        still in the processor's cache.
+        """
+        step, width = _BLOCK * table.width, table.width
+        for begin in range(0, len(flat), step):
+            part = flat[begin : begin + step]
+            flat[begin : begin + step] = repeat(None, len(part))
+            events: list[cl.Event | None] = part[width - 1 :: width]
+            del part[width - 1 :: width]
+            rows = np.empty((len(events), width), np.int64)
+            rows[:, :-1] = np.fromiter(part, np.int64, len(part)).reshape(-1, width - 1)
+            if table is LAUNCHES:
+                rows[:, -1] = np.fromiter(map(_handle_of, events), np.int64, len(events))
+            else:
+                rows[:, -1] = [0 if event is None else event.int_ptr for event in events]
+            self._writer.rows(table, rows)
+            kept = [event for event in events if event is not None]
+            if kept:
+                positions = np.flatnonzero(rows[:, -1]) + self._written[table.name]
+                self._unread.append((positions * 2 + (table is CALLS), kept))
+                self._unread_count += len(kept)
+            self._written[table.name] += len(rows)
+
+    def _read_complete(self, pause: Pause = _no_pause, deadline_ns: int | None = None) -> bool:
+        """Read the stamps of what is complete, oldest first; true when the deadline ended that.
+
+        Blocks in which nothing is complete are kept for the next time; after a few of them in a row
+        the rest is not even asked.
+        """
+        is_late = False
+        left: list[tuple[NDArray[np.int64], list[cl.Event]]] = []
+        fruitless = 0
+        while self._unread and fruitless < _MOST_FRUITLESS and not is_late:
+            commands, events = self._unread.popleft()
+            if len(events) > _BLOCK:
+                self._unread.appendleft((commands[_BLOCK:], events[_BLOCK:]))
+                commands, events = commands[:_BLOCK], events[:_BLOCK]
+            incomplete = self._read_block(commands, events)
+            fruitless = fruitless + 1 if len(incomplete[1]) == len(events) else 0
+            if incomplete[1]:
+                left.append(incomplete)
+            pause()
+            is_late = deadline_ns is not None and time.perf_counter_ns() > deadline_ns
+        self._unread.extendleft(reversed(left))
+        return is_late
+
+    def _read_block(
+        self, commands: NDArray[np.int64], events: list[cl.Event]
+    ) -> tuple[NDArray[np.int64], list[cl.Event]]:
+        """Write the stamps of the complete ones among `events` and return the others."""
+        stamps = self._stamps.when_complete(events)
+        if stamps is not None:
+            self._write_stamps(commands, stamps, 0)
+            return commands[:0], []
+        status = np.fromiter(map(self._stamps.status_of, events), np.int64)
+        is_done = status <= 0
+        done = [event for event, ready in zip(events, is_done, strict=True) if ready]
+        left = [event for event, ready in zip(events, is_done, strict=True) if not ready]
+        self._write_stamps(commands[is_done], self._stamps.of(done), status[is_done])
+        return commands[~is_done], left
+
+    def _write_stamps(
+        self, commands: NDArray[np.int64], stamps: NDArray[np.int64], status: ArrayLike
+    ) -> None:
+        rows = np.empty((len(commands), STAMPS.width), np.int64)
+        rows[:, 0] = commands
+        rows[:, 1:5] = stamps
+        rows[:, 5] = status
+        self._writer.rows(STAMPS, rows)
+        self._unread_count -= len(commands)
+
+
+_immortal: Final[list[Any]] = []
+"""What must not be destroyed as long as this process lives."""
+
+
+def _as_rows(flat: list[Any], table: RowTable) -> NDArray[np.int64]:
+    return np.fromiter(flat, np.int64, len(flat)).reshape(-1, table.width)

@@ -1,0 +1,156 @@
+"""The table of everything that is hooked.
+
+The entry points that Python code looks up in the extension module `pyopencl._cl` are replaced there;
+those that `pyopencl` copied when it was imported are replaced in both. Methods are replaced on their
+classes. Whatever a build of pyopencl lacks is left out.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pyopencl as cl
+from pyopencl import _cl
+
+from cltrace.events.apis import Api
+from cltrace.intercept.hooks import call_shapes
+from cltrace.intercept.hooks.argument_setters import SETTERS
+from cltrace.intercept.hooks.bare_launches import BareLaunches
+from cltrace.intercept.hooks.call_shapes import Shape
+from cltrace.intercept.hooks.calls import CallHooks
+from cltrace.intercept.hooks.installation import Patch
+from cltrace.intercept.hooks.launch_paths import Lanes
+from cltrace.intercept.hooks.memory import MemoryHooks
+from cltrace.intercept.hooks.programs import ProgramHooks
+from cltrace.intercept.hooks.queues import QueueHooks
+
+ENQUEUES: Final[tuple[tuple[str, Api, Callable[..., Shape]], ...]] = (
+    ("_enqueue_read_buffer", Api.clEnqueueReadBuffer, call_shapes.read_buffer),
+    ("_enqueue_write_buffer", Api.clEnqueueWriteBuffer, call_shapes.write_buffer),
+    ("_enqueue_copy_buffer", Api.clEnqueueCopyBuffer, call_shapes.copy_buffer),
+    ("_enqueue_read_buffer_rect", Api.clEnqueueReadBufferRect, call_shapes.read_buffer_rect),
+    ("_enqueue_write_buffer_rect", Api.clEnqueueWriteBufferRect, call_shapes.write_buffer_rect),
+    ("_enqueue_copy_buffer_rect", Api.clEnqueueCopyBufferRect, call_shapes.copy_buffer_rect),
+    ("_enqueue_fill_buffer", Api.clEnqueueFillBuffer, call_shapes.fill_buffer),
+    ("_enqueue_read_image", Api.clEnqueueReadImage, call_shapes.read_image),
+    ("_enqueue_write_image", Api.clEnqueueWriteImage, call_shapes.write_image),
+    ("_enqueue_copy_image", Api.clEnqueueCopyImage, call_shapes.copy_image),
+    (
+        "_enqueue_copy_image_to_buffer",
+        Api.clEnqueueCopyImageToBuffer,
+        call_shapes.copy_image_to_buffer,
+    ),
+    (
+        "_enqueue_copy_buffer_to_image",
+        Api.clEnqueueCopyBufferToImage,
+        call_shapes.copy_buffer_to_image,
+    ),
+    ("enqueue_fill_image", Api.clEnqueueFillImage, call_shapes.fill_image),
+    ("enqueue_map_buffer", Api.clEnqueueMapBuffer, call_shapes.map_buffer),
+    ("enqueue_map_image", Api.clEnqueueMapImage, call_shapes.map_image),
+    ("enqueue_migrate_mem_objects", Api.clEnqueueMigrateMemObjects, call_shapes.migrate),
+    ("enqueue_copy_buffer_p2p_amd", Api.clEnqueueCopyBufferP2PAMD, call_shapes.copy_buffer_p2p_amd),
+    ("_enqueue_marker", Api.clEnqueueMarker, call_shapes.marker),
+    ("_enqueue_marker_with_wait_list", Api.clEnqueueMarkerWithWaitList, call_shapes.marker),
+    ("_enqueue_barrier", Api.clEnqueueBarrier, call_shapes.eventless),
+    ("_enqueue_barrier_with_wait_list", Api.clEnqueueBarrierWithWaitList, call_shapes.marker),
+    ("_enqueue_wait_for_events", Api.clEnqueueWaitForEvents, call_shapes.eventless),
+    ("_enqueue_svm_memcpy", Api.clEnqueueSVMMemcpy, call_shapes.svm_memcpy),
+    ("_enqueue_svm_memfill", Api.clEnqueueSVMMemFill, call_shapes.svm_memfill),
+    ("_enqueue_svm_map", Api.clEnqueueSVMMap, call_shapes.svm_map),
+    ("_enqueue_svm_unmap", Api.clEnqueueSVMUnmap, call_shapes.svm_unmap),
+    ("_enqueue_svm_migrate_mem", Api.clEnqueueSVMMigrateMem, call_shapes.svm_migrate),
+    ("enqueue_acquire_gl_objects", Api.clEnqueueAcquireGLObjects, call_shapes.gl_objects),
+    ("enqueue_release_gl_objects", Api.clEnqueueReleaseGLObjects, call_shapes.gl_objects),
+)
+"""Entry points of `pyopencl._cl` that enqueue: name, what it is in OpenCL, what describes its
+arguments."""
+
+
+def launch_patches(bare: BareLaunches) -> Iterator[Patch]:
+    """Everything that launches kernels or sets their arguments, but for what `invoker_patch` does."""
+    yield from _in_both("enqueue_nd_range_kernel", bare.wrap_enqueue)
+    for name, said in SETTERS:
+        yield from _on_class("Kernel", name, bare.wrap_setter(said))
+
+
+INVOKER: Final = "pyopencl.invoker"
+"""Generates the functions that kernel objects launch with. pyopencl imports it for the first kernel,
+and importing it makes files in the user's cache: it is patched when the program imports it."""
+
+
+def invoker_patch(lanes: Lanes) -> Patch:
+    """The patch of `INVOKER`, once it is imported."""
+    return Patch(sys.modules[INVOKER], "generate_enqueue_and_set_args", lanes.wrap_generator)
+
+
+def call_patches(calls: CallHooks) -> Iterator[Patch]:
+    """Everything else that enqueues, and everything that waits."""
+    for name, api, shape_of in ENQUEUES:
+        yield from _in_both(name, calls.enqueue(api, shape_of))
+    yield from _in_both("wait_for_events", calls.on_events(Api.clWaitForEvents))
+    yield Patch(cl.MemoryMap, "release", calls.unmap(call_shapes.unmap))
+    yield Patch(cl.CommandQueue, "finish", calls.on_queue(Api.clFinish))
+    yield Patch(cl.CommandQueue, "flush", calls.on_queue(Api.clFlush))
+    yield Patch(cl.Event, "wait", calls.on_event(Api.clWaitForEvents))
+    yield Patch(cl.Event, "set_callback", calls.on_event(Api.clSetEventCallback))
+    yield from _on_class("UserEvent", "set_status", calls.on_event(Api.clSetUserEventStatus))
+
+
+def queue_patches(queues: QueueHooks) -> Iterator[Patch]:
+    """What makes queues, and what tells their properties."""
+    info = cl.command_queue_info
+    queue = cl.CommandQueue
+    yield Patch(queue, "__init__", queues.constructor, constructor_witness=cl.Event)
+    yield Patch(queue, "from_int_ptr", queues.from_handle)
+    yield Patch(queue, "_finalize", queues.finalise)
+    yield Patch(cl.Event, "command_queue", queues.of_event)
+    yield Patch(queue, "get_info", queues.info)
+    yield Patch(queue, "properties", queues.property_of(info.PROPERTIES))
+    yield Patch(queue, "properties_array", queues.property_of(info.PROPERTIES_ARRAY))
+
+
+def memory_patches(memory: MemoryHooks, calls: CallHooks) -> Iterator[Patch]:
+    """What makes and frees memory."""
+    image = memory.other_constructor(Api.clCreateImage)
+    yield Patch(cl.Buffer, "__init__", memory.buffer_constructor, constructor_witness=cl.Event)
+    yield Patch(cl.Buffer, "get_sub_region", memory.sub_buffer)
+    yield Patch(cl.Buffer, "__getitem__", memory.sub_buffer)
+    yield Patch(cl.Image, "_custom_init", lambda original: staticmethod(image(original)))
+    yield Patch(cl.MemoryObject, "release", memory.release)
+    for name in ("AllocatorBase", "MemoryPool", "SVMAllocator", "SVMPool"):
+        yield from _on_class(name, "__call__", memory.allocation)
+    yield from _on_class("MemoryPool", "allocate", memory.allocation)
+    if hasattr(_cl, "Pipe"):
+        pipe = memory.other_constructor(Api.clCreatePipe)
+        yield Patch(_cl.Pipe, "__init__", pipe, constructor_witness=cl.Event)
+    if hasattr(_cl, "SVMAllocation"):
+        svm, free = _cl.SVMAllocation, calls.enqueue(Api.clEnqueueSVMFree, call_shapes.svm_free)
+        yield Patch(svm, "__init__", memory.svm_constructor, constructor_witness=cl.Event)
+        yield Patch(svm, "release", memory.svm_release(None))
+        yield Patch(svm, "enqueue_release", memory.svm_release(free))
+
+
+def program_patches(programs: ProgramHooks) -> Iterator[Patch]:
+    """What makes and builds programs."""
+    raw = _cl._Program
+    yield Patch(raw, "__init__", programs.constructor, constructor_witness=cl.Event)
+    yield Patch(raw, "_build", programs.build(Api.clBuildProgram))
+    yield Patch(raw, "compile", programs.build(Api.clCompileProgram))
+    yield Patch(raw, "link", programs.link)
+    yield Patch(raw, "create_with_built_in_kernels", programs.built_in)
+    yield from _in_both("_create_program_with_il", programs.from_il)
+
+
+def _in_both(name: str, wrap: Callable[[Any], Any]) -> Iterator[Patch]:
+    """A patch of a function in the extension module, and of the copy of it in `pyopencl`."""
+    for module in (_cl, cl):
+        if hasattr(module, name):
+            yield Patch(module, name, wrap)
+
+
+def _on_class(class_name: str, name: str, wrap: Callable[[Any], Any]) -> Iterator[Patch]:
+    """A patch of a method that some builds of pyopencl lack, or inherit."""
+    cls = getattr(_cl, class_name, None)
+    if cls is not None and name in vars(cls):
+        yield Patch(cls, name, wrap)

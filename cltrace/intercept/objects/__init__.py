@@ -1,0 +1,1 @@
+"""OpenCL objects of the traced program: their numbers, owners and lifetimes."""

@@ -1,0 +1,262 @@
+"""The launches of a trace, as what `count` needs: programs, sizes, arguments, captured contents."""
+
+import json
+import shlex
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.errors import KernelError
+from cltrace.kernels.arguments import (
+    Argument,
+    BufferArgument,
+    ImageArgument,
+    LocalArgument,
+    SamplerArgument,
+    StructArgument,
+)
+from cltrace.kernels.compiler import Compiler
+from cltrace.kernels.counts.count_cache import Configurations
+from cltrace.kernels.counts.records import KernelCounts
+from cltrace.kernels.launch_results import nd_range
+from cltrace.kernels.machine import Machine
+from cltrace.kernels.program import Program, parse
+from cltrace.trace.reader import Trace
+
+_LAUNCHES: Final = """
+    SELECT l.launch_id, l.kernel, k.program_id, l.global_size, l.local_size, l.global_offset, c.calls
+    FROM v_launch l JOIN v_kernel k USING (kernel_id)
+    LEFT JOIN (SELECT launch_id, count(*) AS calls FROM v_command GROUP BY launch_id) c
+    ON c.launch_id = l.launch_id WHERE l.arguments_known ORDER BY l.launch_id
+"""
+_ARGUMENTS: Final = """
+    SELECT a.launch_id, a.kind, a.value, a.detail, a.dtype, a.size_bytes, a.offset_bytes,
+           m.size_bytes, m.width, m.height, m.depth, a.buffer_id
+    FROM v_launch_arg a LEFT JOIN v_buffer m USING (buffer_id) ORDER BY a.launch_id, a.position
+"""
+_PROGRAMS: Final = """
+    SELECT p.program_id, p.source, b.options FROM v_program p LEFT JOIN v_build b USING (program_id)
+    WHERE p.source IS NOT NULL GROUP BY p.program_id
+"""
+_LINKED_FROM_ONE: Final = """
+    SELECT program_id, min(parent_program_id) FROM v_program_parent
+    GROUP BY program_id HAVING count(*) = 1 ORDER BY program_id
+"""
+_USUAL: Final = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
+MOST_CONTENT_BYTES: Final = 1 << 30
+"""The most that captured contents of one launch may take when they are unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracedProgram:
+    """A program that a trace has the source of."""
+
+    source: str
+    options: tuple[str, ...]
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedLaunch:
+    """A configuration of a launch. `local_size` is None where the driver chose it.
+
+    `launch_id` is its number in the trace, `calls` how often it was launched, `buffers` the numbers of
+    the memory objects among its arguments.
+    """
+
+    launch_id: int
+    kernel: str
+    program: TracedProgram | None
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None
+    global_offset: tuple[int, ...] | None
+    arguments: Sequence[Argument]
+    calls: int
+    buffers: tuple[int, ...] = ()
+
+
+def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
+    """The launch configurations of a trace whose arguments are known."""
+    programs = _programs(trace)
+    contents = _contents(trace)
+    arguments: dict[int, list[Argument]] = {}
+    buffers: dict[int, list[int]] = {}
+    for launch, *facts in trace.iterate(_ARGUMENTS):
+        if isinstance(launch, int):
+            if isinstance(facts[-1], int):
+                buffers.setdefault(launch, []).append(facts[-1])
+            argument = _argument(facts, contents.get(launch, {}))
+            arguments.setdefault(launch, []).append(argument)
+    for launch, kernel, program, sizes, local, offset, calls in trace.iterate(_LAUNCHES):
+        global_size = _sizes(sizes)
+        if global_size is not None and 0 < len(global_size) <= 3 and min(global_size) > 0:
+            number = _number(launch, -1)
+            yield TracedLaunch(
+                launch_id=number,
+                kernel=str(kernel),
+                program=programs.get(program),
+                global_size=global_size,
+                local_size=_sizes(local),
+                global_offset=_sizes(offset),
+                arguments=arguments.get(number, []),
+                calls=_number(calls, 0),
+                buffers=tuple(dict.fromkeys(buffers.get(number, ()))),
+            )
+
+
+class TracedCounts:
+    """Counts launches of a trace. Programs are read once, and so is each configuration counted."""
+
+    def __init__(self, machine: Machine, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self._known = Configurations(machine)
+        self._programs: dict[int, tuple[TracedProgram, Program | KernelError]] = {}
+
+    def count(self, launch: TracedLaunch) -> tuple[Program, KernelCounts]:
+        """A launch's program and counts. Raises: `KernelError`."""
+        program = self._program(launch)
+        if launch.kernel not in program.kernels:
+            raise KernelError("its program has no such kernel")
+        local = launch.local_size or usual_local_size(launch.global_size)
+        try:
+            nd_range(launch.global_size, local, launch.global_offset)
+        except ValueError as error:
+            raise KernelError(f"{error}") from error
+        counts = self._known.count(
+            program,
+            launch.kernel,
+            launch.global_size,
+            local,
+            launch.arguments,
+            global_offset=launch.global_offset,
+        )
+        return program, counts
+
+    def _program(self, launch: TracedLaunch) -> Program:
+        traced = launch.program
+        if traced is None:
+            raise KernelError("the trace has no source of its program")
+        _, known = self._programs.get(id(traced), (traced, None))
+        if known is None:
+            try:
+                known = parse(
+                    traced.source, traced.options, headers=traced.headers, compiler=self._compiler
+                )
+            except KernelError as error:
+                known = error
+            self._programs[id(traced)] = traced, known
+        if isinstance(known, KernelError):
+            raise known
+        return known
+
+
+def count_traced(
+    launch: TracedLaunch, machine: Machine, compiler: Compiler
+) -> tuple[Program, KernelCounts]:
+    """A launch's program and counts. Raises: `KernelError`."""
+    return TracedCounts(machine, compiler).count(launch)
+
+
+def usual_local_size(global_size: Sequence[int]) -> tuple[int, ...]:
+    """A usual work-group that divides the sizes, where a launch names none."""
+    return tuple(
+        next(part for part in range(min(usual, size), 0, -1) if size % part == 0)
+        for usual, size in zip(_USUAL[len(global_size)], global_size, strict=True)
+    )
+
+
+def _programs(trace: Trace) -> Mapping[int, TracedProgram]:
+    headers: dict[int, dict[str, str]] = {}
+    for program, name, text in trace.iterate("SELECT program_id, name, text FROM v_include"):
+        if text is not None and isinstance(program, int):
+            headers.setdefault(program, {})[str(name)] = str(text)
+    programs = {
+        program: TracedProgram(str(source), _words(options), headers.get(program, {}))
+        for program, source, options in trace.iterate(_PROGRAMS)
+        if isinstance(program, int)
+    }
+    # A program is linked from older ones, whose numbers are lower.
+    for program, parent in trace.iterate(_LINKED_FROM_ONE):
+        if isinstance(program, int) and parent in programs:
+            programs[program] = programs[parent]
+    return programs
+
+
+def _words(options: object) -> tuple[str, ...]:
+    text = str(options or "")
+    with suppress(ValueError):
+        return tuple(shlex.split(text))
+    return tuple(text.split())
+
+
+def _contents(trace: Trace) -> Mapping[int, Mapping[int, bytes]]:
+    """Captured contents, packed, by launch and buffer."""
+    found: dict[int, dict[int, bytes]] = {}
+    rows = trace.iterate(
+        "SELECT launch_id, buffer_id, deflated FROM v_content WHERE deflated IS NOT NULL"
+    )
+    for launch, buffer, packed in rows:
+        if isinstance(launch, int) and isinstance(buffer, int) and isinstance(packed, bytes):
+            found.setdefault(launch, {})[buffer] = packed
+    return found
+
+
+def _sizes(text: object) -> tuple[int, ...] | None:
+    """A JSON array of sizes."""
+    if text is None:
+        return None
+    with suppress(ValueError, TypeError):
+        return tuple(int(size) for size in json.loads(str(text)))
+    return None
+
+
+def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argument:
+    kind, value, detail, dtype, size, offset, memory, width, height, depth, buffer = facts
+    match kind:
+        case "buffer" | "svm":
+            whole = _number(memory, 0)
+            begin = _number(offset, 0)
+            packed = contents.get(_number(buffer, -1))
+            return BufferArgument(max(whole - begin, 0), _unpacked(packed, begin))
+        case "image":
+            return ImageArgument(_number(width, 1), _number(height, 1) or 1, _number(depth, 1) or 1)
+        case "local":
+            return LocalArgument(_number(size, 0))
+        case "sampler":
+            return SamplerArgument()
+        case "scalar":
+            return _scalar(value, detail, dtype)
+        case _:
+            return None
+
+
+def _number(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+def _unpacked(packed: bytes | None, begin: int) -> NDArray[np.uint8] | None:
+    """Contents from an offset on, or None for none or what cannot be unpacked."""
+    if packed is None:
+        return None
+    with suppress(zlib.error):
+        raw = zlib.decompressobj().decompress(packed, MOST_CONTENT_BYTES)
+        return np.frombuffer(raw, np.uint8)[begin:]
+    return None
+
+
+def _scalar(value: object, detail: object, dtype: object) -> Argument:
+    """A number: its bytes as they were passed, or a Python number, which has the kernel's own type."""
+    if isinstance(value, bytes):
+        if dtype == "int" and len(value) == 8:
+            return int.from_bytes(value, "little", signed=True)
+        if dtype == "float" and len(value) == 8:
+            return float(np.frombuffer(value, np.float64)[0])
+        return StructArgument(value)
+    with suppress(ValueError, TypeError):
+        return int(str(detail), 0)
+    return None

@@ -1,0 +1,1 @@
+"""Documents rendered: one file per format."""

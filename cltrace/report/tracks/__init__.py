@@ -1,0 +1,1 @@
+"""Rows, levels and links of a timeline: what the page and the exports draw."""

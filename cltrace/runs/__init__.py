@@ -1,0 +1,1 @@
+"""Running commands as children: samples, scores, revisions, power beside a run."""

@@ -1,0 +1,117 @@
+"""Reading a spool, whole or cut short at any byte."""
+
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.errors import SpoolError
+from cltrace.events.records import Content, ProcessEnded, Record
+from cltrace.events.tables import RowTable
+from cltrace.spool.codec import decode
+from cltrace.spool.layout import (
+    CONTENTS_FILE,
+    RECORDS_FILE,
+    SLOTS_FILE,
+    ProcessIdentity,
+    process_directories,
+    rows_file,
+)
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+_MOST_RECORD_BYTES = 4 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpool:
+    """What one traced process left.
+
+    `damaged_lines` counts the records that could not be read, a torn last one not counted.
+    """
+
+    directory: Path
+    identity: ProcessIdentity
+    all_records: tuple[Record, ...]
+    damaged_lines: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the process said its last words."""
+        return any(isinstance(record, ProcessEnded) for record in self.all_records)
+
+    def records(self, kind: type[RecordT]) -> list[RecordT]:
+        """The records of one kind, in the order they were written."""
+        return [record for record in self.all_records if isinstance(record, kind)]
+
+    def rows(self, table: RowTable) -> NDArray[np.int64]:
+        """A row table, of shape (n, `table.width`); a row that was cut short is left out."""
+        path = rows_file(self.directory, table)
+        try:
+            values = path.stat().st_size // 8
+        except OSError:
+            return np.empty((0, table.width), np.int64)
+        count = values - values % table.width
+        if not count:
+            return np.empty((0, table.width), np.int64)
+        mapped = np.memmap(path, np.int64, "r", shape=(count,))
+        return np.asarray(mapped).reshape(-1, table.width)
+
+    def released_buffer_ids(self) -> NDArray[np.int64]:
+        """The memory objects whose slot says that they were destroyed, ascending."""
+        path = self.directory / SLOTS_FILE
+        try:
+            slots = np.fromfile(path, np.uint64)
+        except OSError:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(slots).astype(np.int64) + 1
+
+    def stored_content(self, content: Content) -> bytes:
+        """The deflated bytes that `content` points at. Raises: `SpoolError` when they are not right."""
+        path = self.directory / CONTENTS_FILE
+        try:
+            with path.open("rb") as file:
+                file.seek(content.position_bytes)
+                stored = file.read(content.stored_bytes)
+            data = zlib.decompressobj().decompress(stored, max(content.size_bytes, 1))
+        except (OSError, ValueError, OverflowError, zlib.error) as error:
+            raise SpoolError(f"{path}: captured contents cannot be read: {error}") from error
+        if len(data) != content.size_bytes:
+            raise SpoolError(f"{path}: captured contents are cut short")
+        return stored
+
+
+def read_process(directory: Path, identity: ProcessIdentity) -> ProcessSpool:
+    """Read the records in one process's directory. Raises: `SpoolError` when it cannot be read."""
+    read: list[Record] = []
+    damaged = 0
+    for line in _lines(directory / RECORDS_FILE):
+        try:
+            read.append(decode(line))
+        except SpoolError:
+            damaged += 1
+    return ProcessSpool(directory, identity, tuple(read), damaged)
+
+
+def read_parts(parts: Path) -> list[ProcessSpool]:
+    """The spools of all processes in `parts`, oldest first. Raises: `SpoolError`."""
+    try:
+        return [read_process(*found) for found in process_directories(parts)]
+    except OSError as error:
+        raise SpoolError(f"{parts} cannot be read: {error.strerror}") from error
+
+
+def _lines(path: Path) -> list[bytes]:
+    """The whole lines of a file; what follows the last newline was cut short."""
+    try:
+        if path.stat().st_size > _MOST_RECORD_BYTES:
+            raise SpoolError(f"{path} is larger than any record file: refused")
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise SpoolError(f"{path} cannot be read: {error.strerror}") from error
+    return text.split(b"\n")[:-1]

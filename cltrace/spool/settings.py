@@ -1,0 +1,152 @@
+"""What to record: the settings that one command gives to every process it traces."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from cltrace.errors import SpoolError
+from cltrace.events.kinds import Timing
+from cltrace.spool.layout import FILE_MODE, OUTCOME_FILE, SESSION_FILE
+
+_RESERVED_BYTES: Final = 512
+"""More than an `Outcome` takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to record and how. The defaults are what `cltrace run` does without a flag."""
+
+    timing: Timing = Timing.EVENT
+    include_kernels: tuple[str, ...] = ()
+    exclude_kernels: tuple[str, ...] = ()
+    callsite_depth: int = 1
+    """Frames of the program kept for each call; 0 keeps none."""
+    record_source: bool = True
+    record_arguments: bool = True
+    record_environment: bool = True
+    force_profiling: bool = True
+    follow_children: bool = True
+    delay_s: float = 0.0
+    duration_s: float | None = None
+    start_paused: bool = False
+    max_commands: int | None = None
+    measure_overhead: bool = False
+    capture_bytes: int = 0
+    """Most bytes of host-written buffer contents to keep in one process; 0 keeps none."""
+
+    def records_kernel(self, name: str) -> bool:
+        """Whether launches of the kernel `name` are wanted; patterns are shell globs."""
+        if any(fnmatchcase(name, glob) for glob in self.exclude_kernels):
+            return False
+        return not self.include_kernels or any(
+            fnmatchcase(name, glob) for glob in self.include_kernels
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Settings":
+        """The settings that `to_json` gave. Raises: `SpoolError` for anything else."""
+        try:
+            known = dict(values)
+            known["timing"] = Timing(known["timing"])
+            known["include_kernels"] = tuple(known["include_kernels"])
+            known["exclude_kernels"] = tuple(known["exclude_kernels"])
+            return cls(**known)
+        except (KeyError, TypeError, ValueError) as error:
+            raise SpoolError(f"the recording settings are damaged: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What the recording parent knows before the command starts.
+
+    `recorder_pid` is the process whose direct child is the command; 0 when a program traces itself.
+    `origin_host_ns` and `started_realtime_ns` are one moment, on two clocks.
+    """
+
+    command: tuple[str, ...]
+    working_directory: str
+    host: str
+    recorder_pid: int
+    origin_host_ns: int
+    started_realtime_ns: int
+    cltrace_version: str
+    settings: Settings = field(default_factory=Settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the command ended: an exit status, or the number of the signal that killed it."""
+
+    exit_status: int | None
+    signal: int | None
+    ended_host_ns: int
+
+
+def write_session(parts: Path, session: SessionFacts) -> None:
+    """Write what was asked for. Raises: `OSError`."""
+    values = asdict(session)
+    values["settings"] = session.settings.to_json()
+    _write_json(parts / SESSION_FILE, values)
+    _reserve_outcome(parts)
+
+
+def read_session(parts: Path) -> SessionFacts:
+    """What was asked for. Raises: `SpoolError` when the file is missing or damaged."""
+    values = _read_json(parts / SESSION_FILE)
+    try:
+        values["settings"] = Settings.from_json(values["settings"])
+        values["command"] = tuple(str(word) for word in values["command"])
+        return SessionFacts(**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SpoolError(f"{parts / SESSION_FILE} is damaged: {error}") from error
+
+
+def _reserve_outcome(parts: Path) -> None:
+    """Make the place where `write_outcome` will write: when it does the disk may be full."""
+    descriptor = os.open(parts / OUTCOME_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(b" " * _RESERVED_BYTES)
+
+
+def write_outcome(parts: Path, outcome: Outcome) -> None:
+    """Write how the command ended, on a full disk too. Raises: `OSError`."""
+    text = json.dumps(asdict(outcome)).encode().ljust(_RESERVED_BYTES)
+    with (parts / OUTCOME_FILE).open("r+b") as file:
+        file.write(text)
+
+
+def read_outcome(parts: Path) -> Outcome | None:
+    """How the command ended; `None` when its parent did not live to say. Raises: `SpoolError`."""
+    path = parts / OUTCOME_FILE
+    if not path.exists() or not path.read_bytes().strip():
+        return None
+    values = _read_json(path)
+    try:
+        return Outcome(**values)
+    except TypeError as error:
+        raise SpoolError(f"{parts / OUTCOME_FILE} is damaged: {error}") from error
+
+
+def _write_json(path: Path, values: dict[str, Any]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(values, file)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_bytes())
+    except OSError as error:
+        raise SpoolError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise SpoolError(f"{path} is damaged: {error}") from error
+    if not isinstance(values, dict):
+        raise SpoolError(f"{path} is damaged: it holds no object")
+    return values

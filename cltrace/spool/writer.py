@@ -1,0 +1,62 @@
+"""Writing a spool: every write goes straight to the file, so what was written survives a kill."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.events.records import Record
+from cltrace.events.tables import RowTable
+from cltrace.spool.codec import encode
+from cltrace.spool.descriptors import KeptFile
+from cltrace.spool.layout import CONTENTS_FILE, RECORDS_FILE, rows_file
+
+
+class SpoolWriter:
+    """Appends to the files of one process's spool.
+
+    One thread at a time may use it. Every method raises `OSError` when the disk does not take the
+    bytes; the spool is then valid up to the last whole entry.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._files: dict[Path, KeptFile] = {}
+        self._contents_bytes = 0
+
+    def records(self, records: Iterable[Record]) -> None:
+        """Append records, in order."""
+        text = b"".join(map(encode, records))
+        if text:
+            self._append(self.directory / RECORDS_FILE, text)
+
+    def rows(self, table: RowTable, rows: NDArray[np.int64]) -> None:
+        """Append `rows`, of shape (n, `table.width`)."""
+        if rows.shape[1] != table.width:
+            raise ValueError(f"{table.name} has {table.width} columns, not {rows.shape[1]}")
+        if len(rows):
+            self._append(rows_file(self.directory, table), np.ascontiguousarray(rows).tobytes())
+
+    def content(self, data: bytes) -> int:
+        """Append captured bytes and return the position they start at."""
+        position = self._contents_bytes
+        self._append(self.directory / CONTENTS_FILE, data)
+        self._contents_bytes += len(data)
+        return position
+
+    def close(self) -> None:
+        """Close the files. A closed writer opens them again when it is used."""
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+
+    def _append(self, path: Path, data: bytes) -> None:
+        file = self._files.get(path)
+        if file is None:
+            file = self._files[path] = KeptFile(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        descriptor = file.descriptor()
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]

@@ -1,0 +1,1 @@
+"""Fitting a device clock: from bounds on single stamps to pieces of a map."""
