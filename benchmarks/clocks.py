@@ -22,7 +22,7 @@ from samples import PROGRAMS
 import cltrace
 from cltrace.timeline.clocks import clock_maps
 from cltrace.timeline.reading import read_activity, read_commands
-from cltrace.timeline.timekeeping import keep_time
+from cltrace.timeline.timekeeping import fit_device_clocks
 from cltrace.trace.reader import Trace
 
 DRIFTS_PPM = (0, 200, -50)
@@ -86,7 +86,7 @@ def errors(trace: Trace, drift_ppm: float) -> dict[str, float | str]:
         stamps = found.commands[f"{stage}_device_ns"]
         drifted = ((stamps - origin) * (drift_ppm * 1e-6)).round().astype(np.int64)
         found.commands[f"{stage}_device_ns"] = stamps + drifted
-    kept = keep_time(found, queues)
+    kept = fit_device_clocks(found, queues)
     (clock,) = clock_maps(kept.segments).values()
     placed = clock.host_ns(found.commands["start_device_ns"], found.commands["enter_host_ns"])
     bound = clock.bound_ns(found.commands["start_device_ns"], found.commands["enter_host_ns"])

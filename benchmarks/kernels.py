@@ -24,7 +24,7 @@ from cltrace.errors import KernelError
 from cltrace.kernels import (
     Argument,
     BufferArgument,
-    Configurations,
+    CountCache,
     ImageArgument,
     LocalArgument,
     SamplerArgument,
@@ -32,7 +32,7 @@ from cltrace.kernels import (
     count,
     parse,
 )
-from cltrace.kernels.compiler import Compiler, Form
+from cltrace.kernels.compiler import CodeForm, Compiler
 from cltrace.kernels.compiler.cache import DiskCache
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -115,7 +115,7 @@ def measure(source: Source, cache: Path, figures: Figures) -> None:
     names = [launch.kernel for launch in source.launches] or [""]
     try:
         began = time.perf_counter()
-        for form in (Form.OPTIMISED, Form.WRITTEN):
+        for form in (CodeForm.OPTIMISED, CodeForm.WRITTEN):
             program = parse(
                 source.text,
                 source.options,
@@ -208,7 +208,7 @@ def of_product() -> tuple[float, float, float]:
         launch = Launch("product", (size, size), (16, 16), None, [*buffers, size])
         samples = [timed(lambda launch=launch: counted(program, launch))[1] for _ in range(9)]
         taken.append(statistics.median(samples))
-    known = Configurations()
+    known = CountCache()
     arguments = [*buffers, size]
 
     def hits() -> None:
@@ -222,7 +222,7 @@ def of_product() -> tuple[float, float, float]:
 def of_changing() -> str:
     """How long, and how many configurations, 100,000 launches take whose time step changes."""
     program = parse(STEP)
-    known = Configurations()
+    known = CountCache()
     buffers: list[Argument] = [BufferArgument(4 << 16)] * 2
     steps = [index / 100_000 for index in range(100_000)]
 

@@ -37,7 +37,7 @@ queue.finish()
 def main() -> None:
     """Print the medians."""
     profile = load_profile("nvidia-h200")
-    model = OVERLAP.fitted(profile)
+    model = OVERLAP.for_device(profile)
     counts = count(
         parse(KERNEL.format(n=3)), "k3", (1 << 20,), (256,), [BufferArgument(4 << 20), 2.0],
         machine=machine_of(profile.device),

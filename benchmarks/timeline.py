@@ -21,7 +21,7 @@ from samples import PROGRAMS, clock_reading_ns, spread, use
 
 import cltrace
 from cltrace.timeline.reading import read_commands
-from cltrace.timeline.timekeeping import keep_time
+from cltrace.timeline.timekeeping import fit_device_clocks
 
 CLTRACE = [sys.executable, "-m", "cltrace"]
 MB = 1_000_000
@@ -71,7 +71,7 @@ def figures(trace: Path, scratch: Path, rounds: int) -> dict[str, str]:
         results[name] = f"{seconds} s, {peak:.0f} MB"
     with cltrace.load(trace) as opened:
         found, queues = read_commands(opened)
-    fits = [_seconds(lambda: keep_time(found, queues)) for _ in range(max(rounds, 2))]
+    fits = [_seconds(lambda: fit_device_clocks(found, queues)) for _ in range(max(rounds, 2))]
     results["clock map"] = f"{spread(fits)} s"
     size = exported.stat().st_size
     squeezed = len(gzip.compress(exported.read_bytes(), 6))

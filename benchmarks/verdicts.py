@@ -23,14 +23,14 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.regress.comparison import Comparison, compared
+from cltrace.regress.comparison import Comparison, compare_rounds
 from cltrace.regress.floors import Floors
-from cltrace.regress.gate import Basis, Outcome, judged
+from cltrace.regress.gate import Basis, Outcome, judge
 from cltrace.regress.host import host_facts
-from cltrace.regress.rounds import Budget, taken
+from cltrace.regress.rounds import Budget, take_rounds
 from cltrace.regress.runs import KernelKey, KernelTime, Round, RunSample
 from cltrace.regress.verdicts import Verdict
-from cltrace.runs.sampling import Place, Sampling
+from cltrace.runs.sampling import Invocation, RunSampler
 from cltrace.version import __version__
 
 PROGRAM: Final = Path(__file__).with_name("programs") / "twenty.py"
@@ -87,9 +87,9 @@ def main() -> None:
             told(arguments.series, arguments.live)
 
 
-def place(*words: str) -> Place:
+def place(*words: str) -> Invocation:
     """The program with arguments."""
-    return Place((sys.executable, str(PROGRAM), *words), Path.cwd())
+    return Invocation((sys.executable, str(PROGRAM), *words), Path.cwd())
 
 
 def parted_words(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -100,10 +100,10 @@ def parted_words(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 def recorded(runs: int, size: Sequence[str]) -> Mapping[str, object]:
     """So many processes: the median of each kernel in ns, and when each ended in s from the start."""
-    sampling = Sampling(DROP, deep=0)
+    sampling = RunSampler(DROP, num_detailed=0)
     began, names, rows, ended = time.monotonic(), [], [], []
     for number in range(runs):
-        found = sampling.run(place(*size))
+        found = sampling.run_once(place(*size))
         names = [key.kernel for key in found.kernels]
         rows.append([round(one.median_ns) for one in found.kernels.values()])
         ended.append(round(time.monotonic() - began, 2))
@@ -114,7 +114,7 @@ def recorded(runs: int, size: Sequence[str]) -> Mapping[str, object]:
 
 def ran_on(size: Sequence[str]) -> Mapping[str, object]:
     """What the program is told, and the devices that it ran on."""
-    devices = Sampling(DROP, deep=0).run(place(*size)).devices
+    devices = RunSampler(DROP, num_detailed=0).run_once(place(*size)).devices
     return {"program": ["twenty.py", *size], "devices": [asdict(one) for one in devices]}
 
 
@@ -135,26 +135,26 @@ def live(
     what: str, words: tuple[str, ...], checks: int, budget: Budget, size: Sequence[str]
 ) -> Tried:
     """Checks of the program beside itself with arguments."""
-    sampling = Sampling(DROP)
+    sampling = RunSampler(DROP)
     found = []
     for number in range(checks):
-        rounds = taken(
-            lambda count: sampling.pairs(place(*size), place(*size, *words), count), budget
+        rounds = take_rounds(
+            lambda count: sampling.run_pairs(place(*size), place(*size, *words), count), budget
         )
-        one = compared(rounds)
+        one = compare_rounds(rounds)
         # Counters see more trips, too: what is asked there is what time alone tells.
         found.append(replace(one, counters=(), work=()) if "time alone" in what else one)
-        sys.stderr.write(f"{what}: {number + 1} of {checks}, {judged(found[-1], Basis.TURNS)}\n")
+        sys.stderr.write(f"{what}: {number + 1} of {checks}, {judge(found[-1], Basis.TURNS)}\n")
     return counted_up(what, found, words[1].partition("=")[0] if words else "")
 
 
 def counted_up(what: str, found: Sequence[Comparison], kernel: str) -> Tried:
     """How checks of one kind ended."""
-    failed = [judged(one, Basis.TURNS).outcome is Outcome.REGRESSION for one in found]
+    failed = [judge(one, Basis.TURNS).outcome is Outcome.REGRESSION for one in found]
     open_ones = [
         not bad and is_ambiguous(one, kernel) for one, bad in zip(found, failed, strict=True)
     ]
-    pairs = float(np.median([one.pairs for one in found]))
+    pairs = float(np.median([one.num_pairs for one in found]))
     return Tried(what, len(found), sum(failed), sum(open_ones), pairs)
 
 
@@ -223,10 +223,10 @@ def resampled(series: Series, what: str, factor: float, budget: Budget, floor: f
     for number in range(CHECKS):
         kernel = series.names[number % len(series.names)] if factor != 1 else ""
         take = series.taker(int(chooser.integers(len(series.runs))), kernel, factor)
-        one = compared(taken(take, budget, Floors(floor)), Floors(floor))
+        one = compare_rounds(take_rounds(take, budget, Floors(floor)), Floors(floor))
         found.append(one)
         verdicts.append(
-            (judged(one, Basis.TURNS).outcome is Outcome.REGRESSION, is_ambiguous(one, kernel))
+            (judge(one, Basis.TURNS).outcome is Outcome.REGRESSION, is_ambiguous(one, kernel))
         )
     failed = [bad for bad, _ in verdicts]
     if kernel:  # found is that very kernel
@@ -235,7 +235,7 @@ def resampled(series: Series, what: str, factor: float, budget: Budget, floor: f
             for n, one in enumerate(found)
         ]
     ambiguous = sum(unsure and not bad for bad, (_, unsure) in zip(failed, verdicts, strict=True))
-    pairs = float(np.median([one.pairs for one in found]))
+    pairs = float(np.median([one.num_pairs for one in found]))
     return Tried(what, CHECKS, sum(failed), ambiguous, pairs)
 
 

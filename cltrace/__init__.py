@@ -1,6 +1,6 @@
 """Trace unmodified pyopencl programs: host calls and device events, in one file.
 
-Most programs are traced from outside, with `cltrace run python app.py`. Code that cltrace cannot
+Most programs are traced from outside, with `cltrace run python app.py`. A program that cltrace cannot
 start is traced from inside:
 
     with cltrace.trace("out.cltrace"):
@@ -14,6 +14,8 @@ Importing this package imports neither pyopencl nor pandas nor any other heavy l
 
 from typing import TYPE_CHECKING, Any
 
+# A later first import of the package `cltrace.trace` would replace the function of that name.
+import cltrace.trace  # noqa: F401
 from cltrace.inside import pause, region, resume, start, stop, trace
 from cltrace.version import __version__
 
@@ -37,21 +39,21 @@ __all__ = [
 
 
 def load(path: "str | Path") -> "Trace":
-    """Open the trace at `path`, whose views are pandas tables. Raises: `cltrace.errors.TraceError`."""
+    """Open the trace at `path`, with its views as pandas tables. Raises: `cltrace.errors.TraceError`."""
     from cltrace.trace.reader import load as load_trace  # noqa: PLC0415 - imports sqlite3
 
     return load_trace(path)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext cltrace` does: add the magic `%cltrace`, and profiling to new queues."""
+    """Add the magic `%cltrace` and profiling to new queues, for `%load_ext cltrace`."""
     from cltrace.ipython import register  # noqa: PLC0415 - imports IPython
 
     register(shell)
 
 
 def unload_ipython_extension(_: Any) -> None:
-    """What `%unload_ext cltrace` does: leave queues alone again."""
+    """Leave new queues alone again, for `%unload_ext cltrace`."""
     from cltrace.ipython import unregister  # noqa: PLC0415 - imports IPython
 
     unregister()

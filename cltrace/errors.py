@@ -1,42 +1,42 @@
 """Every deliberate exception of cltrace, and the one table of exit statuses.
 
-    CltraceError                 anything cltrace tells its user; one line, no traceback
+    CltraceError                 any error that cltrace reports: one line, no traceback
     ├── UsageError               the command line or a parameter is wrong
     ├── RefusedError             `run` declined before the program started
     │   ├── CommandNotFoundError       the command does not exist
     │   └── CommandNotExecutableError  the command exists and cannot be executed
-    ├── SpoolError               the parts that a traced process leaves cannot be read or written
+    ├── SpoolError               the parts of a recording cannot be read or written
     ├── TraceError               a trace file cannot be read
     │   ├── NotATraceError       the file is something else
     │   ├── NewerTraceError      the file was written by a newer cltrace
-    │   └── DamagedTraceError    the file is a trace and is damaged, or is not what cltrace writes
+    │   └── DamagedTraceError    the file is damaged, or holds data that cltrace never writes
     ├── OutputError              a result cannot be written
-    ├── KernelError              a kernel cannot be understood
-    │   ├── KernelSourceError    its source is not OpenCL C: file, line, column, the compiler's words
+    ├── KernelError              a kernel cannot be analysed
+    │   ├── KernelSourceError    its source is not OpenCL C: file, line, column, compiler's message
     │   ├── BuildOptionError     a build option is wrong, or not one of OpenCL C
-    │   ├── UnsupportedKernelError     it uses what is not supported, named with its source line
+    │   ├── UnsupportedKernelError     it uses an unsupported feature, named with its source line
     │   ├── KernelExecutionError       its execution failed: a step budget, an access out of bounds
     │   ├── CompilerMissingError       there is no compiler
-    │   └── CompilerFailedError        the compiler died, or went over its limits
-    ├── DeviceError              there is no such device, or it cannot do what is asked
+    │   └── CompilerFailedError        the compiler died, or exceeded its limits
+    ├── DeviceError              a device does not exist, or cannot do what is needed
     │   └── WorkloadError        a kernel or transfer cannot be built or run on it
-    ├── PowerError               a power reader, a log or an attribution cannot do what is asked
-    ├── ProfileError             a device's profile cannot be read, or none is there
-    ├── BenchmarkFailedError     a command of which samples were wanted failed, or gave none
-    ├── IncomparableError        samples or traces say nothing of each other: `check` cannot decide
+    ├── PowerError               a power reader or log cannot be read, or energy not be attributed
+    ├── ProfileError             a device's profile is missing or cannot be read
+    ├── BenchmarkFailedError     a command to benchmark failed, or gave no sample
+    ├── IncomparableError        samples or traces are not comparable: `check` cannot decide
     ├── SampleFileError          a file of samples cannot be read, or is something else
     ├── QueryError               the SQL of `query` is wrong, forbidden or over a limit
     └── TracingError             tracing cannot start in this process
 
-A message says what is wrong with which value, where, and what to do. A mistake of the programmer
-who calls the Python interface is a `ValueError` or a `TypeError`, not one of these.
+A message names the wrong value, its place, and the remedy. A mistake of the programmer who calls the
+Python interface is a `ValueError` or a `TypeError`, not one of these.
 """
 
 from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """What cltrace's own exits mean. `run` otherwise returns the traced program's status."""
+    """Exit status of cltrace. `run` otherwise returns the traced program's status."""
 
     OK = 0
     REGRESSION = 1
@@ -54,7 +54,7 @@ class ExitStatus(IntEnum):
 
 
 class CltraceError(Exception):
-    """Anything that cltrace tells its user in one line."""
+    """Any error that cltrace reports to its user, in one line."""
 
     exit_status: ExitStatus = ExitStatus.USAGE
 
@@ -82,7 +82,7 @@ class CommandNotExecutableError(RefusedError):
 
 
 class SpoolError(CltraceError):
-    """The parts that a traced process leaves cannot be read or written."""
+    """The parts of a recording cannot be read or written."""
 
 
 class TraceError(CltraceError):
@@ -94,11 +94,11 @@ class NotATraceError(TraceError):
 
 
 class NewerTraceError(TraceError):
-    """The file was written by a newer cltrace with a schema this one does not know."""
+    """The file was written by a newer cltrace, with a schema that this one does not know."""
 
 
 class DamagedTraceError(TraceError):
-    """The file says that it is a trace and is damaged, or holds what cltrace never writes."""
+    """The file is marked as a trace and is damaged, or holds data that cltrace never writes."""
 
 
 class OutputError(CltraceError):
@@ -106,14 +106,14 @@ class OutputError(CltraceError):
 
 
 class MissingExtraError(CltraceError):
-    """Something needs a package that is not installed."""
+    """A feature needs a package that is not installed."""
 
     def __init__(self, what: str, extra: str, error: ImportError) -> None:
         super().__init__(f"{what} needs more packages: pip install 'cltrace[{extra}]' ({error})")
 
 
 class DeviceError(CltraceError):
-    """There is no such device, or it cannot do what is asked of it."""
+    """A device does not exist, or cannot do what is needed."""
 
 
 class WorkloadError(DeviceError):
@@ -121,15 +121,15 @@ class WorkloadError(DeviceError):
 
 
 class PowerError(CltraceError):
-    """A power reader or its log cannot be read, or energy cannot be told from what there is."""
+    """A power reader or log cannot be read, or energy cannot be attributed."""
 
 
 class ProfileError(CltraceError):
-    """A device's profile cannot be read, is not what cltrace writes, or none is there."""
+    """A device's profile is missing, cannot be read, or is not one that cltrace writes."""
 
 
 class KernelError(CltraceError):
-    """A kernel cannot be understood."""
+    """A kernel cannot be analysed."""
 
 
 class KernelSourceError(KernelError):
@@ -146,29 +146,29 @@ class BuildOptionError(KernelError):
 
 
 class UnsupportedKernelError(KernelError):
-    """A kernel uses what is not supported. The message names it, with its line in the source."""
+    """A kernel uses an unsupported feature. The message names it, with its line in the source."""
 
 
 class KernelExecutionError(KernelError):
-    """Executing a kernel went over a budget, or needs what the launch does not have."""
+    """Executing a kernel exceeded a budget, or needs something that the launch lacks."""
 
 
 class CompilerMissingError(KernelError):
-    """No compiler for OpenCL C was found. The message says how to get one."""
+    """No compiler for OpenCL C was found. The message says how to install one."""
 
 
 class CompilerFailedError(KernelError):
-    """The compiler died, or went over its limits of time, memory or size."""
+    """The compiler died, or exceeded its limits of time, memory or size."""
 
 
 class BenchmarkFailedError(CltraceError):
-    """A command of which samples were wanted failed, or did nothing to make samples of."""
+    """A command to benchmark failed, or gave no sample."""
 
     exit_status = ExitStatus.BENCHMARK_FAILED
 
 
 class IncomparableError(CltraceError):
-    """Samples or traces say nothing of each other."""
+    """Samples or traces are not comparable."""
 
     exit_status = ExitStatus.UNDECIDED
 
@@ -178,7 +178,7 @@ class SampleFileError(CltraceError):
 
 
 class QueryError(CltraceError):
-    """The SQL of a query is wrong, does more than read, or is over its time or row limit."""
+    """The SQL of a query is wrong, does more than read, or exceeds its time or row limit."""
 
 
 class TracingError(CltraceError):

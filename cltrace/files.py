@@ -1,4 +1,4 @@
-"""Output files: written whole or not at all, under safe names."""
+"""Output files: written atomically, under safe names."""
 
 import re
 from contextlib import suppress
@@ -7,16 +7,16 @@ from pathlib import Path
 from cltrace.errors import OutputError
 
 
-def make_directory(path: Path) -> None:
-    """Make the directory that a file is to be in. Raises: `OutputError`."""
+def make_parent_directory(path: Path) -> None:
+    """Make the directory of a file that is yet to be written. Raises: `OutputError`."""
     try:
         path.absolute().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def write_whole(text: str, path: Path) -> None:
-    """Write a file, whole or not at all. Raises: `OutputError`."""
+def write_atomically(text: str, path: Path) -> None:
+    """Write the whole file, or leave `path` as it was. Raises: `OutputError`."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,6 +28,6 @@ def write_whole(text: str, path: Path) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def file_name(text: str) -> str:
-    """A name for a file: the letters and digits of `text`, with dashes between."""
+def slug(text: str) -> str:
+    """Return a safe file name: the letters and digits of `text`, in lower case, joined by dashes."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"

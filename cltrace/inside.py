@@ -1,4 +1,4 @@
-"""Tracing from inside a program: what `import cltrace` offers."""
+"""Tracing from inside a program: the functions of `import cltrace`."""
 
 import atexit
 import contextlib
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 _POWER_TAIL_S = 0.3
-"""Power is read for so long after a block: sensors follow with a delay."""
+"""Time for which power is read after a block: sensors lag."""
 
 
 class Tracing:
-    """A tracing of this process, from entering the `with` block to leaving it. Single use.
+    """Tracing of this process while its `with` block runs. Single use.
 
-    In a process that `cltrace run` traces already, the block is recorded as a region instead.
+    In a process that `cltrace run` traces, the block is recorded as a region instead.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Tracing:
 
     def __enter__(self) -> "Tracing":
         if self._pid:
-            raise TracingError("a tracing is begun once: make another with cltrace.trace")
+            raise TracingError("this tracing was begun already: make another with cltrace.trace")
         self._pid = os.getpid()
         if session.is_recording_here():
             self._region = region(f"trace {self.path.name}")
@@ -53,7 +53,7 @@ class Tracing:
             return self
         from cltrace.trace import recording  # noqa: PLC0415 - 20 ms that `import cltrace` saves
 
-        readers = self._readers()
+        readers = self._choose_readers()
         begun = recording.begin(
             self.path, sys.argv or ["python"], self._settings, recorder_pid=0, overwrite=self._force
         )
@@ -70,19 +70,19 @@ class Tracing:
             raise
         self._recording = begun
         if readers:
-            from cltrace.power.recording import sampler_for  # noqa: PLC0415 - loaded with its readers
+            from cltrace.power.recording import make_sampler  # noqa: PLC0415 - loaded with its readers
 
-            self._sampler = sampler_for(begun.parts, readers, None, "")
+            self._sampler = make_sampler(begun.parts, readers, None, "")
             self._sampler.start()
         return self
 
-    def _readers(self) -> "Sequence[ChosenReader]":
-        """The readers that are asked for. Raises: `PowerError`."""
+    def _choose_readers(self) -> "Sequence[ChosenReader]":
+        """Return the readers of power. Raises: `PowerError`."""
         if not self._power:
             return ()
-        from cltrace.power.recording import chosen_readers  # noqa: PLC0415 - imports numpy
+        from cltrace.power.recording import choose_readers  # noqa: PLC0415 - imports numpy
 
-        return chosen_readers(self._power, None)
+        return choose_readers(self._power, None)
 
     def __exit__(
         self,
@@ -106,7 +106,7 @@ class Tracing:
 
         begun, self._recording = self._recording, None
         if begun is None or self._pid != os.getpid():
-            return  # a copy of the process, made by a fork, does not end what the process began
+            return  # a fork does not end the tracing of its parent
         session.leave("stop")
         recording.end(begun, None, None)
         if self._sampler is not None:
@@ -118,7 +118,7 @@ class Tracing:
 
 
 _started: list[Tracing] = []
-"""The tracing that `start` began, until `stop` ends it."""
+"""The tracing between `start` and `stop`."""
 
 
 def trace(
@@ -136,47 +136,47 @@ def trace(
 ) -> Tracing:
     """Trace this process within a `with` block and write the trace to `path` at its end.
 
-    Objects that were made before are known by what uses them only. `timing` is `event`, `callback`
-    or `sync`; `capture_bytes` is the most that is kept of buffers that the host wrote. `power` are
-    readers, as `--power` has them.
-
     In a process that `cltrace run` traces, or within another such block, the block becomes a region of
-    the tracing that is under way, and nothing is written to `path`.
+    that tracing, and nothing is written to `path`. Objects created before the block appear in the trace
+    with their later uses only.
 
-    Raises: `ValueError`, `TypeError` for an argument that makes no sense. On entering:
-    `RefusedError` when `path` exists and `force` is false, `TracingError` when pyopencl is missing,
-    `PowerError` for a reader that is not known. On leaving: `OutputError`.
+    `timing` is `event`, `callback` or `sync`; kernels are chosen by globs of their names; `capture_bytes`
+    limits the recorded contents of host-written buffers; `power` are readers, as `--power` takes them.
+
+    Raises: `ValueError`, `TypeError` for a wrong argument. On entering: `RefusedError` when `path` exists
+    and `force` is false, `TracingError` when pyopencl is missing, `PowerError` for an unknown reader. On
+    leaving: `OutputError`.
     """
     if callsite_depth < 0 or capture_bytes < 0:
         raise ValueError("callsite_depth and capture_bytes are 0 or more")
     settings = Settings(
-        _timing(timing),
-        _patterns(include_kernels),
-        _patterns(exclude_kernels),
-        callsite_depth,
+        timing=_parse_timing(timing),
+        include_kernels=_as_tuple(include_kernels),
+        exclude_kernels=_as_tuple(exclude_kernels),
+        callsite_depth=callsite_depth,
         record_source=record_source,
         record_arguments=record_arguments,
-        force_profiling=_timing(timing) is Timing.EVENT,
+        force_profiling=_parse_timing(timing) is Timing.EVENT,
         follow_children=False,
         capture_bytes=capture_bytes,
     )
-    return Tracing(Path(path), settings, force=force, power=_patterns(power))
+    return Tracing(Path(path), settings, force=force, power=_as_tuple(power))
 
 
-def _timing(given: str) -> Timing:
-    if given not in set(Timing):
-        raise ValueError(f"timing is {given!r}: give one of {', '.join(Timing)}")
-    return Timing(given)
+def _parse_timing(timing: str) -> Timing:
+    if timing not in set(Timing):
+        raise ValueError(f"timing is {timing!r}: give one of {', '.join(Timing)}")
+    return Timing(timing)
 
 
-def _patterns(given: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise TypeError(f"give patterns in a tuple: ({given!r},)")
-    return tuple(given)
+def _as_tuple(texts: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(texts, str):
+        raise TypeError(f"give a tuple of texts: ({texts!r},)")
+    return tuple(texts)
 
 
 class TraceOptions(TypedDict, total=False):
-    """The options of `trace` and `start`, by name."""
+    """Options of `trace` and `start`, by name."""
 
     force: bool
     timing: str
@@ -190,7 +190,7 @@ class TraceOptions(TypedDict, total=False):
 
 
 def start(path: str | Path, **options: Unpack[TraceOptions]) -> None:
-    """Begin to trace this process; `stop` ends it, or the end of the process. Options as for `trace`.
+    """Trace this process until `stop`, or until the process ends. Options as for `trace`.
 
     Raises: as entering the block of `trace`, and `TracingError` when a tracing was begun already.
     """
@@ -199,14 +199,14 @@ def start(path: str | Path, **options: Unpack[TraceOptions]) -> None:
     tracing = trace(path, **options)
     tracing.__enter__()
     _started.append(tracing)
-    # After the end of what `session` does at exit: those who registered last come first.
+    # This must run before the exit function of `session`: the last one registered runs first.
     atexit.register(_stop_at_exit)
 
 
 def stop() -> Path:
-    """End the tracing that `start` began, and return the path of its trace.
+    """End the tracing of `start` and return the path of its trace.
 
-    Raises: `TracingError` when there is none, `OutputError`.
+    Raises: `TracingError` without one, `OutputError`.
     """
     if not _started:
         raise TracingError("no tracing was begun: call cltrace.start first")
@@ -217,7 +217,7 @@ def stop() -> Path:
 
 
 def _stop_at_exit() -> None:
-    """Write the trace of a tracing that the program never stopped."""
+    """Write the trace if the program did not call `stop`."""
     try:
         stop()
     except CltraceError as error:
@@ -225,21 +225,21 @@ def _stop_at_exit() -> None:
 
 
 def pause() -> None:
-    """Record nothing until `resume`. Without a tracing it does nothing."""
+    """Pause recording until `resume`. Without a tracing it does nothing."""
     tracer = session.current()
     if tracer is not None:
         tracer.pause()
 
 
 def resume() -> None:
-    """Record again. Without a tracing it does nothing."""
+    """Resume recording. Without a tracing it does nothing."""
     tracer = session.current()
     if tracer is not None:
         tracer.resume()
 
 
 class region(contextlib.ContextDecorator):  # noqa: N801 - used like a function
-    """A named stretch of the program, as a `with` block or a decorator. Untraced it does nothing.
+    """Named region of the program, as a `with` block or a decorator. Untraced it does nothing.
 
     with cltrace.region("assembly"):
         ...
@@ -248,7 +248,7 @@ class region(contextlib.ContextDecorator):  # noqa: N801 - used like a function
     def __init__(self, name: str) -> None:
         self._name = str(name)
         self._entered_ns: dict[int, list[int]] = {}
-        """By thread: one region may be entered by several, and by one of them again."""
+        """Times of entry by thread: several threads may enter a region, and each repeatedly."""
 
     def __enter__(self) -> "region":
         self._entered_ns.setdefault(get_ident(), []).append(time.perf_counter_ns())

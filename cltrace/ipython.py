@@ -32,26 +32,34 @@ class CltraceMagics(Magics):
     @line_cell_magic
     @magic_arguments()
     @argument(
-        "-o", "--output", metavar="PATH", help="the trace (default: cltrace-results/TIME.cltrace)"
+        "-o",
+        "--output",
+        metavar="PATH",
+        help="write the trace to PATH (default: cltrace-results/TIME.cltrace)",
     )
     @argument("-f", "--force", action="store_true", help="overwrite an existing trace")
     @argument("-n", "--name", metavar="NAME", help="bind the open trace to this variable")
     @argument(
-        "--timing", choices=[one.value for one in Timing], default="event", help="how to time"
+        "--timing",
+        choices=[method.value for method in Timing],
+        default="event",
+        help="time by this method (default event)",
     )
     @argument(
-        "--power", metavar="READER", action="append", default=[], help="read power: nvml, rapl, …"
+        "--power",
+        metavar="READER",
+        action="append",
+        default=[],
+        help="read power with nvml, rapl, … (repeatable)",
     )
     def cltrace(self, line: str, cell: str | None = None) -> None:
-        """Trace a line or a cell, show its kernels, and keep the trace.
+        """Trace a line or a cell, show its kernels, and write the trace.
 
-        What follows the options on the line is the statement to run; with a cell there is none.
+        The statement to run follows the options on the line; with a cell there is none.
         """
         words, statement = _split(line)
         if statement and (cell is not None or statement.startswith("-")):
-            raise UsageError(
-                f"cltrace: {statement!r} is not understood; %cltrace? tells the options"
-            )
+            raise UsageError(f"cltrace: cannot parse {statement!r}; %cltrace? shows the options")
         options = parse_argstring(self.cltrace, words)
         code = cell if cell is not None else statement
         path = Path(options.output.strip("'\"")) if options.output else _next_path()
@@ -61,10 +69,10 @@ class CltraceMagics(Magics):
                 self._shell.run_cell(code)
         except CltraceError as error:
             raise UsageError(f"cltrace: {error}") from error
-        opened = load(path)
+        recorded = load(path)
         if options.name:
-            self._shell.user_ns[options.name] = opened
-        display(_Shown(opened))
+            self._shell.user_ns[options.name] = recorded
+        display(_Summary(recorded))
         print(f"cltrace: wrote {path}")  # noqa: T201 - a notebook is where it prints
 
     @property
@@ -73,21 +81,21 @@ class CltraceMagics(Magics):
 
 
 def register(shell: Any) -> None:
-    """Add the magics to an IPython shell, and profiling to the queues made from now on."""
+    """Add the magics to an IPython shell, and profiling to queues created from now on."""
     shell.register_magics(CltraceMagics)
     session.prepare()
 
 
 def unregister() -> None:
-    """Leave queues alone again; IPython keeps the magics."""
-    session.unprepare()
+    """Leave new queues alone again; IPython keeps the magics."""
+    session.stop_preparing()
 
 
-class _Shown:
-    """A trace as a terminal and as a notebook show it."""
+class _Summary:
+    """Summary of a trace, for a terminal and for a notebook."""
 
-    def __init__(self, opened: Trace) -> None:
-        self._trace = opened
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
 
     def __repr__(self) -> str:
         out = io.StringIO()
@@ -101,10 +109,10 @@ class _Shown:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """The options at the start of a line, and the statement behind them, as it was written."""
+    """Return the options at the start of a line, and the statement after them, as written."""
     position = 0
-    while found := _OPTION.match(line, position):
-        position = found.end()
+    while match := _OPTION.match(line, position):
+        position = match.end()
     return line[:position], line[position:].strip()
 
 
@@ -114,4 +122,4 @@ def _next_path() -> Path:
         path = _DIRECTORY / f"{stem}{f'-{number}' if number else ''}.cltrace"
         if not path.exists():
             return path
-    raise UsageError(f"{_DIRECTORY} is full of traces of this second")
+    raise UsageError(f"{_DIRECTORY} has 1000 traces of this second: name one with -o")

@@ -1,6 +1,6 @@
-"""The pytest plugin: what a test's OpenCL work may be, and what it was.
+"""The pytest plugin: records the OpenCL work of tests, limits it, and compares it with an earlier run.
 
-It does nothing until a test asks: by the fixture `cltrace`, or by the marker of that name.
+It does nothing until a test uses the fixture `cltrace` or the marker of that name.
 
     @pytest.mark.cltrace(max_launches=3, max_builds=0)
     def test_step(simulation):
@@ -26,32 +26,36 @@ if TYPE_CHECKING:
 
 _DIRECTORY: Final = ".cltrace/tests"
 _PROPERTIES: Final = {
-    "cltrace_launches", "cltrace_bytes_to_device", "cltrace_builds", "cltrace_failures",
-}  # fmt: skip
+    "cltrace_launches",
+    "cltrace_bytes_to_device",
+    "cltrace_builds",
+    "cltrace_failures",
+}
 _MARKER: Final = (
     "cltrace(kernel='*', max_launches=, max_bytes_to_device=, max_builds=, max_failures=, "
-    "max_operations=, max_transactions=, max_over_model=): what the OpenCL work of a test may be at most"
+    "max_operations=, max_transactions=, max_over_model=): limit the OpenCL work of a test"
 )
 
 
-class Recorder:
-    """The recording of a test's OpenCL work: it begins with the test, after its fixtures.
+class WorkRecorder:
+    """Recorder of a test's OpenCL work, which begins with the test, after its fixtures.
 
-    `stop` ends it and tells what was recorded; the end of the test does so else.
+    `stop` ends the recording and returns the work; otherwise the recording ends with the test.
     """
 
     def __init__(self, limits: "Sequence[Limits]", *, is_counted: bool) -> None:
         self.limits = tuple(limits)
         self.base: RunSample | None = None
-        """What an earlier run of the test did, where it is to be compared with."""
+        """The work of the test in an earlier run, None without one to compare with."""
         self.why_not = "another recording is under way"
+        """The reason why nothing is recorded."""
         self._is_counted = is_counted
         self._tracing: Tracing | None = None
         self._work: RecordedWork | None = None
 
     def start(self) -> None:
-        """Begin to record; where that cannot be, `why_not` says why."""
-        from cltrace.inside import trace  # noqa: PLC0415 - a session that does not ask loads nothing
+        """Start to record. Where that is impossible, `why_not` says why."""
+        from cltrace.inside import trace  # noqa: PLC0415 - an unused plugin loads nothing
         from cltrace.intercept import session  # noqa: PLC0415 - as above
 
         if session.is_recording_here():  # `cltrace run` records
@@ -68,7 +72,7 @@ class Recorder:
         self._tracing = tracing
 
     def stop(self) -> "RecordedWork | None":
-        """End the recording, and what it tells; None where another recording is under way."""
+        """End the recording and return the work, None if nothing was recorded."""
         tracing, self._tracing = self._tracing, None
         if tracing is None:
             return self._work
@@ -77,7 +81,7 @@ class Recorder:
         try:
             tracing.__exit__(None, None, None)
             self._work = self._read(tracing.path)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test goes on, and tracing has ended
+        except Exception as error:  # noqa: BLE001 - no failure of tracing may fail the test
             session.leave("failed")
             self.why_not = f"the recording failed: {error}"
         finally:
@@ -86,90 +90,93 @@ class Recorder:
 
     @property
     def work(self) -> "RecordedWork | None":
-        """What was recorded, None before the end."""
+        """The recorded work, None before the end of the recording."""
         return self._work
 
     def _read(self, path: Path) -> "RecordedWork":
         from cltrace.regress.recorded_work import RecordedWork  # noqa: PLC0415 - as above
-        from cltrace.regress.samples import Depth  # noqa: PLC0415 - imports numpy
-        from cltrace.runs.modelled_sample import sampled  # noqa: PLC0415 - imports numpy
+        from cltrace.regress.samples import SampleDetail  # noqa: PLC0415 - imports numpy
+        from cltrace.runs.modelled_sample import read_modelled_sample  # noqa: PLC0415 - imports numpy
         from cltrace.trace.reader import Trace  # noqa: PLC0415 - imports sqlite3
 
-        is_deep = self._is_counted or any(one.is_of_kernels for one in self.limits)
+        is_counted = self._is_counted or any(limits.is_of_kernels for limits in self.limits)
+        detail = SampleDetail.WORK if is_counted else SampleDetail.TIMES
         with Trace(path) as trace:
-            return RecordedWork(sampled(trace, depth=Depth.WORK if is_deep else Depth.TIMES))
+            return RecordedWork(read_modelled_sample(trace, detail=detail))
 
 
-_RECORDER: Final = pytest.StashKey[Recorder]()
+_RECORDER: Final = pytest.StashKey[WorkRecorder]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("cltrace", "OpenCL work of tests")
     group.addoption(
-        "--cltrace-save", metavar="NAME", help="keep what tests with `cltrace` launch, by this name"
+        "--cltrace-save",
+        metavar="NAME",
+        help="save the work of tests that use `cltrace` under NAME",
     )
     group.addoption(
         "--cltrace-compare",
         metavar="NAME",
-        help="fail tests that launch, move or compute more than what was kept by this name",
+        help="fail tests that launch, move or compute more than the work saved under NAME",
     )
-    group.addoption("--cltrace-dir", metavar="DIR", help=f"where it is kept (default {_DIRECTORY})")
-    parser.addini("cltrace_dir", "where the work of tests is kept", default=_DIRECTORY)
+    group.addoption("--cltrace-dir", metavar="DIR", help=f"save work in DIR (default {_DIRECTORY})")
+    parser.addini("cltrace_dir", "the directory of saved work of tests", default=_DIRECTORY)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell of the marker; with an option, take part in the session."""
+    """Declare the marker; with an option, register the plugin of the session."""
     config.addinivalue_line("markers", _MARKER)
     if config.getoption("--cltrace-save") or config.getoption("--cltrace-compare"):
-        config.pluginmanager.register(_Kept(config), "cltrace-kept")
+        config.pluginmanager.register(_SavedWork(config), "cltrace-kept")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Where a test asks: queues that fixtures make have profiling from now on."""
-    if session.config.option.collectonly or not any(map(_is_asked, session.items)):
+    """Give queues that fixtures create profiling from now on, if a test uses the plugin."""
+    if session.config.option.collectonly or not any(map(_uses_plugin, session.items)):
         return
-    from cltrace.intercept import session as tracing  # noqa: PLC0415 - a session that does not ask loads nothing
+    from cltrace.intercept import session as tracing  # noqa: PLC0415 - an unused plugin loads nothing
 
     tracing.prepare()
-    session.config.add_cleanup(tracing.unprepare)
+    session.config.add_cleanup(tracing.stop_preparing)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Make the recorder of a test that asks."""
-    if not _is_asked(item):
+    """Make the recorder of a test that uses the plugin."""
+    if not _uses_plugin(item):
         return
-    from cltrace.regress.limits import limits_of  # noqa: PLC0415 - imports numpy
+    from cltrace.regress.limits import parse_limits  # noqa: PLC0415 - imports numpy
 
-    limits, wrong = [], ""
+    limits, problem = [], ""
     try:
-        limits = [limits_of(_named(mark)) for mark in item.iter_markers("cltrace")]
+        limits = [parse_limits(_named_limits(mark)) for mark in item.iter_markers("cltrace")]
     except ValueError as error:
-        wrong = f"@pytest.mark.cltrace: {error}"
-    if wrong:
-        pytest.fail(wrong, pytrace=False)
-    kept = item.config.pluginmanager.getplugin("cltrace-kept")
-    recorder = Recorder(limits, is_counted=kept is not None)
-    if kept is not None:
-        recorder.base = kept.before(item.nodeid)
+        problem = f"@pytest.mark.cltrace: {error}"
+    if problem:
+        pytest.fail(problem, pytrace=False)
+    saved_work = item.config.pluginmanager.getplugin("cltrace-kept")
+    recorder = WorkRecorder(limits, is_counted=saved_work is not None)
+    if saved_work is not None:
+        recorder.base = saved_work.before(item.nodeid)
     item.stash[_RECORDER] = recorder
 
 
 @pytest.fixture
-def cltrace(request: pytest.FixtureRequest) -> Iterator[Recorder]:
-    """Record the OpenCL work of the test: `cltrace.stop()` tells what it was."""
-    found: Recorder | None = request.node.stash.get(_RECORDER, None)
-    if found is None:  # asked for while the test runs: it begins here
-        found = request.node.stash[_RECORDER] = Recorder((), is_counted=False)
-        found.start()
-    yield found
-    found.stop()
+def cltrace(request: pytest.FixtureRequest) -> Iterator[WorkRecorder]:
+    """Record the OpenCL work of the test: `cltrace.stop()` returns it."""
+    recorder: WorkRecorder | None = request.node.stash.get(_RECORDER, None)
+    if recorder is None:  # the fixture is requested while the test runs: record from here
+        recorder = request.node.stash[_RECORDER] = WorkRecorder((), is_counted=False)
+        recorder.start()
+    yield recorder
+    recorder.stop()
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Record the test, and fail it where it does more than it may."""
+    """Record the test, and fail it if it exceeds a limit or does more than before."""
     recorder = item.stash.get(_RECORDER, None)
     if recorder is None:
         return (yield)
@@ -177,12 +184,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     try:
         result = yield
     except BaseException:
-        _tell(item, recorder)
+        _report_work(item, recorder)
         if recorder.work is not None:
-            item.add_report_section("call", "cltrace", _table(recorder.work))
+            item.add_report_section("call", "cltrace", _work_table(recorder.work))
         raise
-    _tell(item, recorder)
-    problems = _problems(recorder, is_alone=not _is_worker(item.config))
+    _report_work(item, recorder)
+    problems = _find_problems(recorder, is_alone=not _is_worker(item.config))
     if problems:
         pytest.fail(problems, pytrace=False)
     return result
@@ -190,20 +197,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Send what was recorded along with the report: with xdist, to the process that keeps it."""
+    """Attach the work to the report, which xdist sends to the process that saves it."""
     report = yield
     recorder = item.stash.get(_RECORDER, None)
-    kept = item.config.pluginmanager.getplugin("cltrace-kept")
+    saved_work = item.config.pluginmanager.getplugin("cltrace-kept")
     work = recorder.work if recorder is not None else None
-    if work is not None and kept and report.when == "call" and report.passed:
+    if work is not None and saved_work and report.when == "call" and report.passed:
         from cltrace.regress.sample_files import run_to_json  # noqa: PLC0415 - imports numpy
 
         report.cltrace = json.dumps(run_to_json(work.sample))
     return report
 
 
-class _Kept:
-    """What tests did in an earlier run, and what they do in this one. One a session."""
+class _SavedWork:
+    """Plugin of a session that holds the work of tests in an earlier run and in this one."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -215,11 +222,11 @@ class _Kept:
         self._uncounted = 0
 
     def before(self, name: str) -> "RunSample | None":
-        """What a test did in the run to be compared with."""
+        """Return the work of a test in the earlier run."""
         return self._before.get(name)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take what a test did from its report."""
+        """Take the work of a test from its report."""
         stored = getattr(report, "cltrace", None)
         if stored is None:
             return
@@ -233,7 +240,7 @@ class _Kept:
             self._new.append(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        """Keep what tests did, beside what is kept of tests that did not run."""
+        """Save the work of the tests that ran, and keep that of the others."""
         if self._save is None or _is_worker(self._config) or not self._now:
             return
         from cltrace.regress.recorded_tests import read_tests, write_tests  # noqa: PLC0415 - imports numpy
@@ -246,11 +253,11 @@ class _Kept:
             raise pytest.UsageError(f"--cltrace-save: {error}") from error
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say what was kept, and what there was nothing to compare with."""
+        """Print the number of saved tests, and of those that could not be compared."""
         if self._save is not None and self._now:
             path = self._path(self._save)
             terminalreporter.write_line(
-                f"cltrace: kept the work of {len(self._now)} tests in {path}"
+                f"cltrace: saved the work of {len(self._now)} tests in {path}"
             )
         if self._new:
             terminalreporter.write_line(
@@ -276,74 +283,76 @@ class _Kept:
             ) from error
 
     def _path(self, name: str) -> Path:
-        from cltrace.files import file_name  # noqa: PLC0415 - a session that does not ask loads nothing
+        from cltrace.files import slug  # noqa: PLC0415 - an unused plugin loads nothing
 
         directory = self._config.getoption("--cltrace-dir") or self._config.getini("cltrace_dir")
-        return Path(self._config.rootpath, directory, f"{file_name(name)}.json")
+        return Path(self._config.rootpath, directory, f"{slug(name)}.json")
 
 
-def _is_asked(item: pytest.Item) -> bool:
+def _uses_plugin(item: pytest.Item) -> bool:
     by_fixture = "cltrace" in getattr(item, "fixturenames", ())
     return by_fixture or item.get_closest_marker("cltrace") is not None
 
 
 def _is_worker(config: pytest.Config) -> bool:
-    """Whether this process is one of several that xdist runs tests in."""
+    """Return True if this process is one of several in which xdist runs tests."""
     return hasattr(config, "workerinput")
 
 
-def _named(mark: pytest.Mark) -> Mapping[str, object]:
+def _named_limits(mark: pytest.Mark) -> Mapping[str, object]:
     if mark.args:
-        raise ValueError(f"name the limits: {mark.args[0]!r} is of which?")
+        raise ValueError(f"give limits by name: {mark.args[0]!r} has none")
     return mark.kwargs
 
 
-def _tell(item: pytest.Item, recorder: Recorder) -> None:
-    """End the recording, and put what was counted into the test's report."""
-    found = recorder.stop()
-    if found is None:
+def _report_work(item: pytest.Item, recorder: WorkRecorder) -> None:
+    """End the recording, and add the counters to the test's report."""
+    work = recorder.stop()
+    if work is None:
         item.add_report_section("call", "cltrace", f"not recorded: {recorder.why_not}")
         if recorder.limits:
             text = f"cltrace: the limits of {item.name} are not checked: {recorder.why_not}"
             item.warn(pytest.PytestWarning(text))
         return
-    item.user_properties[:] = [one for one in item.user_properties if one[0] not in _PROPERTIES]
+    item.user_properties[:] = [
+        (name, value) for name, value in item.user_properties if name not in _PROPERTIES
+    ]
     item.user_properties += [
-        ("cltrace_launches", found.launches),
-        ("cltrace_bytes_to_device", found.bytes_to_device),
-        ("cltrace_builds", found.builds),
-        ("cltrace_failures", found.failures),
+        ("cltrace_launches", work.launches),
+        ("cltrace_bytes_to_device", work.bytes_to_device),
+        ("cltrace_builds", work.builds),
+        ("cltrace_failures", work.failures),
     ]
 
 
-def _problems(recorder: Recorder, *, is_alone: bool) -> str:
-    """What a test does that it may not, with a table of what it launched; "" for nothing.
+def _find_problems(recorder: WorkRecorder, *, is_alone: bool) -> str:
+    """Return the violations of limits and the increases, with a table of the launches; "" for none.
 
-    Beside others (`is_alone` false) times say nothing, and are not held against the model.
+    If other tests run at the same time (`is_alone` is False), times are not compared with the model.
     """
     from dataclasses import replace  # noqa: PLC0415 - with what follows
 
-    from cltrace.regress.limits import exceeded  # noqa: PLC0415 - imports numpy
-    from cltrace.regress.recorded_tests import compared_test  # noqa: PLC0415 - as above
+    from cltrace.regress.limits import find_violations  # noqa: PLC0415 - imports numpy
+    from cltrace.regress.recorded_tests import compare_test  # noqa: PLC0415 - as above
     from cltrace.report.recorded_work import difference_text  # noqa: PLC0415 - as above
 
-    found = recorder.work
-    if found is None:
+    work = recorder.work
+    if work is None:
         return ""
-    limits = (
+    all_limits = (
         recorder.limits
         if is_alone
-        else [replace(one, max_over_model=None) for one in recorder.limits]
+        else [replace(limits, max_over_model=None) for limits in recorder.limits]
     )
-    parts = [f"cltrace: {text}" for one in limits for text in exceeded(one, found)]
+    parts = [f"cltrace: {text}" for limits in all_limits for text in find_violations(limits, work)]
     if recorder.base is not None:
-        difference = compared_test(recorder.base, found.sample)
-        if difference.has_more:
-            parts.append("cltrace: it does more than before\n" + difference_text(difference))
-    return "\n".join([*parts, "", _table(found)]) if parts else ""
+        comparison = compare_test(recorder.base, work.sample)
+        if comparison.has_more:
+            parts.append("cltrace: it does more than before\n" + difference_text(comparison))
+    return "\n".join([*parts, "", _work_table(work)]) if parts else ""
 
 
-def _table(found: "RecordedWork") -> str:
+def _work_table(work: "RecordedWork") -> str:
     from cltrace.report.recorded_work import work_text  # noqa: PLC0415 - imports numpy
 
-    return work_text(found)
+    return work_text(work)

@@ -1,3 +1,3 @@
 """The version of cltrace, in the one place where it is written."""
 
-__version__ = "0.1.0"
+__version__ = "0.6.0"

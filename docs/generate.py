@@ -70,8 +70,10 @@ def views() -> str:
     """Every view with its columns."""
     parts = [f"Schema version {SCHEMA_VERSION}.\n"]
     for view in VIEWS:
-        rows = [(f"`{column.name}`", column.meaning) for column in view.columns]
-        parts.append(f"### `{view.name}`\n\n{view.meaning}\n\n{table(('column', 'what'), rows)}")
+        rows = [(f"`{column.name}`", column.description) for column in view.columns]
+        parts.append(
+            f"### `{view.name}`\n\n{view.description}\n\n{table(('column', 'description'), rows)}"
+        )
     return "\n".join(parts)
 
 

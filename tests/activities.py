@@ -8,8 +8,8 @@ import numpy as np
 from cltrace.events.apis import Api
 from cltrace.events.kinds import CallFlag
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
-from cltrace.timeline.clock_fit.points import NEVER, Int64s
-from cltrace.timeline.completions import observed_complete_ns
+from cltrace.timeline.columns import NEVER, Int64s
+from cltrace.timeline.completions import observe_completions
 from cltrace.timeline.hosts import Axis
 from cltrace.trace.commands import ABSENT
 
@@ -64,14 +64,14 @@ def activity(
     columns, others = _commands(runs), _calls(calls)
     queues = {run.queue for run in runs} | {call.queue for call in calls}
     in_order = frozenset(queues - set(out_of_order))
-    columns["known_ns"] = _known_ns(columns, others, pairs, in_order)
+    columns["observed_complete_ns"] = _observed_complete_ns(columns, others, pairs, in_order)
     return Activity(
-        Commands(**columns),
-        others,
-        np.array(edges, np.int64).reshape(-1, 2),
-        pairs,
-        in_order,
-        Names(
+        commands=Commands(**columns),
+        calls=others,
+        edges=np.array(edges, np.int64).reshape(-1, 2),
+        waits=pairs,
+        in_order=in_order,
+        names=Names(
             ("", "k", "other"),
             {1: "app.py:1", 2: "app.py:2"},
             {one: f"queue {one}" for one in queues},
@@ -79,8 +79,8 @@ def activity(
             {1: "MainThread", 2: "Thread-1"},
             {1: "process 1"},
         ),
-        Axis({1: 0}, 1),
-        {},
+        axis=Axis({1: 0}, 1),
+        clocks={},
     )
 
 
@@ -111,7 +111,7 @@ def _commands(runs: Sequence[Run]) -> dict[str, Int64s]:
             "bound_ns": absent if run.start is None else 0,
             "is_proven": 0 if run.start is None else 1,
             "duration_ns": absent if run.start is None or run.end is None else run.end - run.start,
-            "known_ns": int(NEVER),
+            "observed_complete_ns": int(NEVER),
             "size_bytes": run.size,
             "source_buffer": run.buffer if run.kind == "read" else absent,
             "target_buffer": run.buffer if run.kind == "write" else absent,
@@ -125,7 +125,7 @@ def _commands(runs: Sequence[Run]) -> dict[str, Int64s]:
     return {name: np.array([row[name] for row in rows], np.int64) for name in names}
 
 
-def _known_ns(
+def _observed_complete_ns(
     commands: dict[str, Int64s], calls: Calls, waits: Int64s, in_order: frozenset[int]
 ) -> Int64s:
     """When the host knew of the commands' ends, as a trace that is read says it."""
@@ -143,7 +143,7 @@ def _known_ns(
         "return_host_ns": calls.return_ns,
     }
     keeps_order = np.isin(commands["queue"], list(in_order))
-    return observed_complete_ns({**commands, **host}, others, waits, keeps_order)
+    return observe_completions({**commands, **host}, others, waits, keeps_order)
 
 
 def _calls(calls: Sequence[Call]) -> Calls:

@@ -10,16 +10,27 @@ from pathlib import Path
 
 import pyopencl
 import pytest
+from hypothesis import settings
 
 import cltrace
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.reader import Trace
 from cltrace.trace.recording import discard_parts
 from tests.layer import CountingLayer, compiled_layer
+from tests.patience import HANG_S
+from tests.platform import select_pocl
 from tests.synthetic import Text, as_it_is, write_recording
+from tests.verb_server import VerbServer, is_served
 
+CLTRACE = (sys.executable, "-m", "cltrace")
 PROGRAMS = Path(__file__).parent / "opencl" / "programs"
-MOST_SECONDS = 120
+
+
+def pytest_configure() -> None:
+    """Choose the platform, and let hypothesis take the time that a loaded machine needs."""
+    select_pocl()
+    settings.register_profile("cltrace", deadline=None, print_blob=True)
+    settings.load_profile("cltrace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,7 @@ def finished(
     *,
     env: Mapping[str, str] | None = None,
     stdin: str | None = None,
-    seconds: float = MOST_SECONDS,
+    seconds: float = HANG_S,
 ) -> Finished:
     """Run a command in a directory, in an environment without what would change it, and `env`."""
     done = subprocess.run(
@@ -83,8 +94,23 @@ def finished(
     return Finished(done.returncode, _text(done.stdout), _text(done.stderr))
 
 
+@pytest.fixture(scope="session")
+def verb_server() -> Iterator[Callable[[], VerbServer]]:
+    """A process that runs reading verbs, started when first used."""
+    servers: list[VerbServer] = []
+
+    def server() -> VerbServer:
+        if not servers:
+            servers.append(VerbServer(clean_environment()))
+        return servers[0]
+
+    yield server
+    for started in servers:
+        started.close()
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Runner:
+def run(tmp_path: Path, verb_server: Callable[[], VerbServer]) -> Runner:
     """Run a command in a fresh directory: `run("summary", "x.cltrace")` runs cltrace's verb."""
 
     def runner(
@@ -92,9 +118,13 @@ def run(tmp_path: Path) -> Runner:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         stdin: str | None = None,
-        seconds: float = MOST_SECONDS,
-        command: Sequence[str | Path] = (sys.executable, "-m", "cltrace"),
+        seconds: float = HANG_S,
+        command: Sequence[str | Path] = CLTRACE,
     ) -> Finished:
+        if command is CLTRACE and stdin is None and is_served(words, env or {}):
+            environment = {**clean_environment(), **(env or {})}
+            done = verb_server().run(list(map(str, words)), cwd or tmp_path, environment)
+            return Finished(done[0], _text(done[1]), _text(done[2]))
         return finished([*command, *words], cwd or tmp_path, env=env, stdin=stdin, seconds=seconds)
 
     return runner

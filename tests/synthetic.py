@@ -7,7 +7,9 @@ that a traced program chooses.
 import hashlib
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +37,7 @@ from cltrace.spool.layout import (
     power_directory,
 )
 from cltrace.spool.settings import (
-    Outcome,
+    CommandOutcome,
     SessionFacts,
     Settings,
     write_outcome,
@@ -62,9 +64,15 @@ def write_recording(path: Path, text: Text = as_it_is, *, is_whole: bool = True)
     parts.mkdir(mode=0o700)
     command = tuple(map(text, ("python", "heat.py", "--size", "64")))
     session = SessionFacts(
-        command, text("/srv/heat"), text("node1"), 0, ORIGIN_NS, 1_700_000_000 * 10**9, "0.1.0",
-        Settings(),
-    )  # fmt: skip
+        command=command,
+        working_directory=text("/srv/heat"),
+        host=text("node1"),
+        recorder_pid=0,
+        origin_host_ns=ORIGIN_NS,
+        started_realtime_ns=1_700_000_000 * 10**9,
+        cltrace_version="0.1.0",
+        settings=Settings(),
+    )
     write_session(parts, session)
     for rank in (0, 1):
         directory = create_process_directory(parts, ProcessIdentity(4_100_000 + rank, 7))
@@ -77,7 +85,7 @@ def write_recording(path: Path, text: Text = as_it_is, *, is_whole: bool = True)
         writer.close()
     _write_power(parts, text)
     if is_whole:
-        write_outcome(parts, Outcome(0, None, ORIGIN_NS + 50_000_000))
+        write_outcome(parts, CommandOutcome(0, None, ORIGIN_NS + 50_000_000))
     return parts
 
 
@@ -85,41 +93,94 @@ def _records(rank: int, text: Text, writer: SpoolWriter) -> list[r.Record]:
     stored = zlib.compress(SENT)
     position = writer.content(stored)
     digest = hashlib.sha256(SENT).hexdigest()
-    scalar = r.Argument(ArgumentKind.SCALAR, 0, 4, "<f4", "0000003f", "", 0)
     return [
-        r.ProcessStarted(
-            4_100_000 + rank, 4_099_999, text("node1"), rank,
-            (text("heat.py"), text("--size")), text("/srv/heat"), text("/opt/python/bin/python3"),
-            "3.11.7", "2026.1.4", ORIGIN_NS, ((text("OMP_NUM_THREADS"), text("4")),),
-        ),
+        _started(rank, text),
         r.Thread(1, 4_100_000 + rank, text("MainThread")),
         *_texts(text),
         r.Site(1, text("/srv/heat/heat.py"), 10, text("main"), 0),
         r.Site(2, text("/srv/heat/heat.py"), 42, text("step"), 1),
         *_devices(text),
         r.Context(1, (1, 2)),
-        r.Queue(1, 0x1000, 0, True, True, ORIGIN_NS + 100, 1, 1),
-        r.Queue(2, 0x2000, 1, False, False, ORIGIN_NS + 200, 1, 2),
+        *_queues(),
         *_programs(text),
         r.Kernel(1, text("scale"), 2, 1),
         r.WorkGroupInfo(256, 8, 0, 16, 1, 1),
-        r.Launch(
-            1, (1024,), (64,), (), True,
-            (r.Argument(ArgumentKind.BUFFER, 16, 0, "", "", "", 1), scalar), 1,
+        *_configurations(text),
+        r.Content(
+            sha256=digest,
+            position_bytes=position,
+            stored_bytes=len(stored),
+            size_bytes=len(SENT),
+            written_host_ns=ORIGIN_NS + 500,
+            buffer_id=1,
+            launch_id=1,
         ),
-        r.Launch(
-            2, (32, 32), (), (1, 1), True,
-            (
-                r.Argument(ArgumentKind.LOCAL, 0, 256, "", "", "", 0),
-                r.Argument(ArgumentKind.UNKNOWN, 0, 0, "", "", text("<object>"), 0),
-            ),
-            1,
-        ),
-        r.Content(digest, position, len(stored), len(SENT), ORIGIN_NS + 500, 1, 1),
         r.Surcharge(2000, 1500.0, 2100.5, 1),
         r.Diagnostic(Severity.NOTE, "a-code", text("something to know"), ORIGIN_NS + 600),
         r.Redaction("environment"),
-    ]  # fmt: skip
+    ]
+
+
+def _started(rank: int, text: Text) -> r.ProcessStarted:
+    return r.ProcessStarted(
+        pid=4_100_000 + rank,
+        parent_pid=4_099_999,
+        host=text("node1"),
+        rank=rank,
+        argv=(text("heat.py"), text("--size")),
+        working_directory=text("/srv/heat"),
+        executable=text("/opt/python/bin/python3"),
+        python_version="3.11.7",
+        pyopencl_version="2026.1.4",
+        started_host_ns=ORIGIN_NS,
+        environment=((text("OMP_NUM_THREADS"), text("4")),),
+    )
+
+
+def _queues() -> list[r.Record]:
+    queue = r.Queue(
+        id=1,
+        handle=0x1000,
+        properties=0,
+        profiling=True,
+        profiling_forced=True,
+        known_host_ns=ORIGIN_NS + 100,
+        context_id=1,
+        device_id=1,
+    )
+    plain = replace(queue, id=2, handle=0x2000, properties=1, profiling=False)
+    plain = replace(plain, profiling_forced=False, known_host_ns=ORIGIN_NS + 200, device_id=2)
+    return [queue, plain]
+
+
+def _configurations(text: Text) -> list[r.Record]:
+    scalar = r.Argument(kind=ArgumentKind.SCALAR, size_bytes=4, dtype="<f4", value="0000003f")
+    return [
+        r.Launch(
+            id=1,
+            global_size=(1024,),
+            local_size=(64,),
+            global_offset=(),
+            arguments_known=True,
+            arguments=(
+                r.Argument(kind=ArgumentKind.BUFFER, offset_bytes=16, buffer_id=1),
+                scalar,
+            ),
+            kernel_id=1,
+        ),
+        r.Launch(
+            id=2,
+            global_size=(32, 32),
+            local_size=(),
+            global_offset=(1, 1),
+            arguments_known=True,
+            arguments=(
+                r.Argument(kind=ArgumentKind.LOCAL, size_bytes=256),
+                r.Argument(kind=ArgumentKind.UNKNOWN, detail=text("<object>")),
+            ),
+            kernel_id=1,
+        ),
+    ]
 
 
 def _write_power(parts: Path, text: Text) -> None:
@@ -127,23 +188,7 @@ def _write_power(parts: Path, text: Text) -> None:
     directory = power_directory(parts)
     directory.mkdir()
     writer = SpoolWriter(directory)
-    words = (text("node1"), "exec:meter:a", "exec", text("a meter"))
-    belongs = ("", text("0000:01:00.0"))
-    writer.records(
-        [
-            PowerChannel(
-                1, *words, "power", "gpu", *belongs, 0.001, None, 0.001, 0.002, 0.002, 0.001, 0.0005,
-                0.02, False, text("made up"),
-            ),
-            PowerChannel(
-                2, words[0], "exec:meter:b", *words[2:], "energy", "gpu", *belongs, 0.001, 1_000_000,
-                0.001, 0.01, None, None, None, None, True, "",
-            ),
-            PowerProbe(
-                text("node1"), "exec", "ok", text("a meter"), text("nothing"), text("none"), "",
-            ),
-        ]
-    )  # fmt: skip
+    writer.records(_power_records(text))
     samples = [[1, ORIGIN_NS + 2_000_000 * n, 500, 40_000, 0] for n in range(25)]
     samples += [
         [2, ORIGIN_NS + 10_000_000 * n, 500, (999_000 + 400 * n) % 1_000_000, 0] for n in range(6)
@@ -157,6 +202,44 @@ def _write_power(parts: Path, text: Text) -> None:
     writer.close()
 
 
+def _power_records(text: Text) -> list[r.Record]:
+    meter = PowerChannel(
+        id=1,
+        host=text("node1"),
+        key="exec:meter:a",
+        reader="exec",
+        label=text("a meter"),
+        quantity="power",
+        scope="gpu",
+        device=text("0000:01:00.0"),
+        unit_per_step=0.001,
+        quantum=0.001,
+        period_s=0.002,
+    )
+    counter = replace(meter, id=2, key="exec:meter:b", quantity="energy", is_estimated=True)
+    probe = PowerProbe(
+        host=text("node1"),
+        reader="exec",
+        state="ok",
+        evidence=text("a meter"),
+        remedy=text("nothing"),
+        security=text("none"),
+        ended="",
+    )
+    return [
+        replace(
+            meter,
+            window_s=0.002,
+            delay_s=0.001,
+            lag_s=0.0005,
+            gain_error=0.02,
+            note=text("made up"),
+        ),
+        replace(counter, modulus_steps=1_000_000, period_s=0.01),
+        probe,
+    ]
+
+
 def _texts(text: Text) -> list[r.Record]:
     return [
         r.Text(1, text(SOURCE)),
@@ -167,29 +250,70 @@ def _texts(text: Text) -> list[r.Record]:
 
 
 def _devices(text: Text) -> list[r.Record]:
-    return [
-        r.Platform(1, text("Portable Computing Language"), text("The pocl project"), "OpenCL 3.0"),
-        r.Device(
-            1, text("pthread-device"), text("vendor"), "OpenCL 3.0", text("5.0"), "CPU", 8, 3000,
-            2**34, 2**15, 1024, 1, None, None, text("cl_khr_fp64"), 1, 0,
-        ),
-        r.Device(
-            2, text("part of it"), text("vendor"), "OpenCL 3.0", text("5.0"), "CPU", None, None,
-            None, None, None, None, text("0000:01:00.0"), "00", "", 1, 1,
-        ),
-    ]  # fmt: skip
+    device = r.Device(
+        id=1,
+        name=text("pthread-device"),
+        vendor=text("vendor"),
+        version="OpenCL 3.0",
+        driver_version=text("5.0"),
+        kind="CPU",
+        compute_units=8,
+        clock_mhz=3000,
+        global_memory_bytes=2**34,
+        local_memory_bytes=2**15,
+        max_group_size=1024,
+        timer_resolution_ns=1,
+        bus=None,
+        uuid=None,
+        extensions=text("cl_khr_fp64"),
+        platform_id=1,
+        parent_device_id=0,
+    )
+    sizes = ("compute_units", "clock_mhz", "global_memory_bytes", "local_memory_bytes")
+    unknown: Any = dict.fromkeys((*sizes, "max_group_size", "timer_resolution_ns"))
+    part = replace(
+        device,
+        id=2,
+        name=text("part of it"),
+        bus=text("0000:01:00.0"),
+        uuid="00",
+        extensions="",
+        parent_device_id=1,
+        **unknown,
+    )
+    name = text("Portable Computing Language")
+    return [r.Platform(1, name, text("The pocl project"), "OpenCL 3.0"), device, part]
 
 
 def _programs(text: Text) -> list[r.Record]:
+    program = r.Program(
+        id=1,
+        origin=ProgramOrigin.SOURCE,
+        created_host_ns=ORIGIN_NS + 300,
+        binary_bytes=0,
+        context_id=1,
+        source_text_id=1,
+        parent_ids=(),
+    )
+    linked = replace(program, id=2, origin=ProgramOrigin.LINKED, created_host_ns=ORIGIN_NS + 400)
+    build = r.Build(
+        api=Api.clBuildProgram,
+        options=text("-DX=1"),
+        status=0,
+        enter_host_ns=ORIGIN_NS + 1000,
+        return_host_ns=ORIGIN_NS + 9_000_000,
+        program_id=1,
+        device_id=1,
+        log_text_id=2,
+    )
+    failed = replace(build, options=text("-DX=?"), status=-11, enter_host_ns=ORIGIN_NS)
     return [
-        r.Program(1, ProgramOrigin.SOURCE, ORIGIN_NS + 300, 0, 1, 1, ()),
-        r.Program(2, ProgramOrigin.LINKED, ORIGIN_NS + 400, 640, 1, 0, (1,)),
+        program,
+        replace(linked, binary_bytes=640, source_text_id=0, parent_ids=(1,)),
         r.Include(text("by.h"), 1, 3),
-        r.Build(
-            Api.clBuildProgram, text("-DX=1"), 0, ORIGIN_NS + 1000, ORIGIN_NS + 9_000_000, 1, 1, 2
-        ),
-        r.Build(Api.clBuildProgram, text("-DX=?"), -11, ORIGIN_NS, ORIGIN_NS + 10, 1, 2, 0),
-    ]  # fmt: skip
+        build,
+        replace(failed, return_host_ns=ORIGIN_NS + 10, device_id=2, log_text_id=0),
+    ]
 
 
 def _launches() -> tuple[list[list[int]], list[list[int]]]:
@@ -243,6 +367,15 @@ def _rows() -> dict[RowTable, list[list[int]]]:
 
 def _ended() -> r.ProcessEnded:
     return r.ProcessEnded(
-        "exit", ORIGIN_NS + 49_000_000, 34, 90_000, 250_000, 1, 30_000, 31, 2, 1 << 20,
-        ORIGIN_NS + 700,
-    )  # fmt: skip
+        how="exit",
+        ended_host_ns=ORIGIN_NS + 49_000_000,
+        hook_calls=34,
+        hook_ns=90_000,
+        reader_cpu_ns=250_000,
+        event_waits=1,
+        event_wait_ns=30_000,
+        unread_events_peak=31,
+        commands_skipped=2,
+        memory_peak_bytes=1 << 20,
+        memory_peak_host_ns=ORIGIN_NS + 700,
+    )

@@ -10,20 +10,20 @@ from cltrace.errors import ExitStatus
 
 
 class Verb(Protocol):
-    """What the module of a verb has."""
+    """Interface of a verb's module."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the verb's arguments."""
 
     def execute(self, arguments: argparse.Namespace) -> int:
-        """Do it, and return the exit status. Raises: `CltraceError`."""
+        """Execute the verb and return the exit status. Raises: `CltraceError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerbEntry:
-    """A row of the table of verbs: the module is imported when the verb is used.
+    """A row of the table of verbs. The module is imported when the verb is used.
 
-    `usage_status` is what an error on the command line exits with.
+    `usage_status` is the exit status of an error on the command line.
     """
 
     module: str
@@ -31,34 +31,36 @@ class VerbEntry:
     usage_status: ExitStatus = ExitStatus.USAGE
 
     def load(self) -> Verb:
-        """The verb's module."""
+        """Import and return the verb's module."""
         return cast("Verb", import_module(f"cltrace.commands.{self.module}"))
 
 
 VERBS: Final[Mapping[str, VerbEntry]] = {
-    "run": VerbEntry("run", "trace a command, then print the summary", ExitStatus.REFUSED),
-    "demo": VerbEntry("demo", "trace a bundled program: see what cltrace does", ExitStatus.REFUSED),
-    "summary": VerbEntry("summary", "kernels, transfers, host calls, builds and memory of a trace"),
-    "timeline": VerbEntry("timeline", "when what ran, why devices waited, and what to do about it"),
-    "view": VerbEntry("view", "a page for the browser: timeline, tables, histograms, offline"),
-    "kernel": VerbEntry("kernel", "what a kernel has to do: operations, accesses, divergence"),
-    "calibrate": VerbEntry("calibrate", "measure what a device's operations and accesses cost"),
-    "profile": VerbEntry("profile", "profiles of devices: list, show, plot, compare"),
-    "predict": VerbEntry("predict", "what a trace should take, here or on another device"),
-    "accuracy": VerbEntry("accuracy", "predictions held against measurements of whole sets"),
-    "bench": VerbEntry("bench", "samples of a command in turns with another one or a revision"),
-    "check": VerbEntry("check", "fail where kernels became slower, or do more than before"),
-    "baseline": VerbEntry("baseline", "samples kept under a name, for each machine apart"),
-    "compare": VerbEntry("compare", "traces, samples or scores side by side"),
-    "score": VerbEntry("score", "how fast a device does a suite, as one number and by class"),
-    "power": VerbEntry("power", "readers of power, logs of meters, and the energy of work"),
-    "export": VerbEntry(
-        "export", "a trace for Perfetto, Chrome, spreadsheets, DuckDB, Dask or Spark"
+    "run": VerbEntry("run", "trace a command, then print a summary", ExitStatus.REFUSED),
+    "demo": VerbEntry("demo", "trace a bundled example program", ExitStatus.REFUSED),
+    "summary": VerbEntry("summary", "summarise kernels, transfers, host calls, builds and memory"),
+    "timeline": VerbEntry("timeline", "show activity over time, why devices waited, and advice"),
+    "view": VerbEntry(
+        "view", "write an offline page for the browser: timeline, tables, histograms"
     ),
-    "info": VerbEntry("info", "what a trace file contains, and whether it is whole"),
+    "kernel": VerbEntry("kernel", "count a kernel's work: operations, accesses, divergence"),
+    "calibrate": VerbEntry("calibrate", "measure the costs of a device's operations and accesses"),
+    "profile": VerbEntry("profile", "list, show, plot or compare device profiles"),
+    "predict": VerbEntry("predict", "predict the times of a trace, on this or another device"),
+    "accuracy": VerbEntry("accuracy", "compare predictions with measurements of sets of kernels"),
+    "bench": VerbEntry("bench", "benchmark a command interleaved with another command or revision"),
+    "check": VerbEntry("check", "fail if kernels became slower or do more work than before"),
+    "baseline": VerbEntry("baseline", "save, list, show or remove named samples of a machine"),
+    "compare": VerbEntry("compare", "compare traces, samples or scores side by side"),
+    "score": VerbEntry("score", "score a device's speed on a suite, overall and by class"),
+    "power": VerbEntry("power", "read, import, characterise and predict power and energy"),
+    "export": VerbEntry(
+        "export", "convert a trace for Perfetto, Chrome, spreadsheets, DuckDB or Spark"
+    ),
+    "info": VerbEntry("info", "show what a trace file contains and whether it is complete"),
     "query": VerbEntry("query", "run read-only SQL on the views of a trace"),
     "recover": VerbEntry("recover", "finish a trace whose recording was interrupted"),
-    "merge": VerbEntry("merge", "put the traces of several ranks or runs into one file"),
-    "doctor": VerbEntry("doctor", "what can be traced here, and what is missing"),
+    "merge": VerbEntry("merge", "merge the traces of several ranks or runs into one file"),
+    "doctor": VerbEntry("doctor", "check what can be traced on this machine and what is missing"),
 }
 """Every verb, in the order in which help lists them."""

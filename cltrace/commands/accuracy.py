@@ -1,21 +1,19 @@
-"""`cltrace accuracy`: predictions held against measurements, for whole sets of kernels."""
+"""`cltrace accuracy`: compare predictions with measurements, for whole sets of kernels."""
 
 import argparse
-import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress
-
-from cltrace.commands.shared.argument_types import positive
+from cltrace.commands.shared.argument_types import parse_positive
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.measurement_flags import add_measured_arguments
+from cltrace.commands.shared.messages import progress_bar, say
 from cltrace.errors import MissingExtraError
-from cltrace.predict.accuracy import evaluated
+from cltrace.predict.accuracy import evaluate
 from cltrace.predict.measurements import (
     Measurements,
-    measured,
+    measure_set,
     read_measurements,
     write_measurements,
 )
@@ -25,6 +23,25 @@ from cltrace.report.accuracy import accuracy_report
 from cltrace.report.accuracy_figures import draw_accuracy
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The device and the launches to measure.
+
+    Attributes:
+        device: part of the device's name or its platform's.
+        set_name: the set of launches.
+        num_samples: the number of launches.
+        seed: the seed of random kernels.
+        is_cold: True to measure with empty caches, too.
+    """
+
+    device: str
+    set_name: SetName
+    num_samples: int
+    seed: int
+    is_cold: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `accuracy`."""
     parser.add_argument(
@@ -32,68 +49,82 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="set_name",
         choices=[str(name) for name in SetName],
         default=str(SetName.RESTRICTED),
-        help="which launches (default restricted)",
+        help="measure this set of launches (default restricted)",
     )
     parser.add_argument(
-        "--samples", metavar="N", type=positive, default=1000, help="how many (default 1000)"
+        "--samples",
+        metavar="N",
+        type=parse_positive,
+        default=1000,
+        help="measure N launches (default 1000)",
     )
-    parser.add_argument("--seed", metavar="S", type=int, default=1, help="of random kernels")
     parser.add_argument(
-        "--device", metavar="NAME", default="", help="part of a device's or platform's name"
+        "--seed", metavar="S", type=int, default=1, help="generate random kernels from this seed"
     )
     parser.add_argument(
-        "--profile", metavar="PROFILE", help="name or path (default: the device's own)"
+        "--device",
+        metavar="NAME",
+        default="",
+        help="use the device whose name or platform contains NAME",
     )
-    parser.add_argument("--cold", action="store_true", help="measure with emptied caches too")
-    add_measured_arguments(
-        parser,
-        "measure, and leave predicting to --from",
-        "predict what --measure-only wrote, on any machine",
+    parser.add_argument(
+        "--profile",
+        metavar="PROFILE",
+        help="use this profile, by name or path (default: the device's own)",
     )
-    parser.add_argument("--plot", metavar="DIR", type=Path, help="write figures there")
+    parser.add_argument("--cold", action="store_true", help="measure with empty caches, too")
+    add_measured_arguments(parser, "predict")
+    parser.add_argument("--plot", metavar="DIR", type=Path, help="write figures to DIR")
     add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure, predict and compare."""
     path: Path | None = arguments.measured
-    wanted: str | None = arguments.profile
-    named = load_profile(wanted) if wanted is not None else None
-    measurements = _measured(arguments) if path is None else read_measurements(path)
+    profile_name: str | None = arguments.profile
+    named = load_profile(profile_name) if profile_name is not None else None
+    if path is None:
+        plan = _Plan(
+            arguments.device,
+            SetName(arguments.set_name),
+            arguments.samples,
+            arguments.seed,
+            arguments.cold,
+        )
+        needs_profile = arguments.measure_only is None and named is None
+        measurements = _measure(plan, needs_profile=needs_profile)
+    else:
+        measurements = read_measurements(path)
     if arguments.measure_only is not None:
         write_measurements(measurements, arguments.measure_only)
         return 0
     profile = named if named is not None else profile_for(measurements.device)
-    found = evaluated(measurements, profile)
-    document = accuracy_report(measurements, profile, found)
-    print_document(document, color=arguments.color, form=arguments.format)
+    evaluation = evaluate(measurements, profile)
+    document = accuracy_report(measurements, profile, evaluation)
+    print_document(document, color=arguments.color, output_format=arguments.format)
     if arguments.plot is not None:
-        for drawn in draw_accuracy(measurements, found, arguments.plot):
-            sys.stderr.write(f"cltrace: wrote {drawn}\n")
+        for figure in draw_accuracy(measurements, evaluation, arguments.plot):
+            say(f"wrote {figure}")
     return 0
 
 
-def _measured(arguments: argparse.Namespace) -> Measurements:
+def _measure(plan: _Plan, *, needs_profile: bool) -> Measurements:
+    """Measure launches. Raises: `ProfileError` if the device `needs_profile` and has none."""
     try:
         from cltrace.measure import Bench, device_facts, find_device  # noqa: PLC0415 - loads pyopencl
     except ImportError as error:
         raise MissingExtraError("accuracy", "pocl", error) from error
-    name = SetName(arguments.set_name)
-    console = Console(stderr=True)
-    device = find_device(arguments.device)
-    if arguments.measure_only is None and arguments.profile is None:
+    device = find_device(plan.device)
+    if needs_profile:
         profile_for(device_facts(device))
-    with (
-        Bench(device) as bench,
-        Progress(console=console, disable=not console.is_terminal) as bar,
-    ):
-        launches = launches_of(name, arguments.samples, arguments.seed, bench.facts)
+    with Bench(device) as bench, progress_bar() as bar:
+        launches = launches_of(plan.set_name, plan.num_samples, plan.seed, bench.facts)
         task = bar.add_task("measuring", total=2 * len(launches))
-        timings = measured(
+        timings = measure_set(
             bench,
             launches,
             lambda done, _: bar.update(task, completed=done),
-            with_cold=arguments.cold,
+            with_cold=plan.is_cold,
         )
         date = datetime.now(UTC).strftime("%Y-%m-%d")
-        return Measurements(bench.facts, name, arguments.seed, arguments.samples, date, timings)
+        return Measurements(bench.facts, plan.set_name, plan.seed, plan.num_samples, date, timings)

@@ -1,4 +1,4 @@
-"""`cltrace baseline`: samples kept under a name, to be compared with by later ones."""
+"""`cltrace baseline`: store samples under a name, for comparison with later ones."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from cltrace.commands.shared.documents import add_format_argument, print_documen
 from cltrace.commands.shared.messages import say
 from cltrace.commands.shared.regression_flags import add_baselines_argument
 from cltrace.errors import SampleFileError, UsageError
-from cltrace.regress.baselines import Baseline, Baselines, devices_of
+from cltrace.regress.baselines import Baseline, Baselines, head_devices
 from cltrace.regress.sample_files import SampleFile, read_samples
 from cltrace.report.baselines import baselines_report, samples_report
 
@@ -18,76 +18,84 @@ _ACTIONS = ("save", "list", "show", "rm")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `baseline`."""
-    parser.add_argument("action", choices=_ACTIONS, help="what to do")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="of the baseline")
+    parser.add_argument("action", choices=_ACTIONS, help="save, list, show or remove")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="use the baseline NAME")
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", type=Path, help="samples of `cltrace bench`, to save"
+        "file", metavar="FILE", nargs="?", type=Path, help="save these samples of `cltrace bench`"
     )
     add_baselines_argument(parser)
     parser.add_argument(
         "--machine",
         metavar="NAME",
         default="",
-        help="the beginning of a machine's name, for show and rm",
+        help="show or remove that of the machine whose name begins with NAME",
     )
-    parser.add_argument("-f", "--force", action="store_true", help="save over what has the name")
+    parser.add_argument(
+        "-f", "--force", action="store_true", help="overwrite the baseline of this name"
+    )
     add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Keep, list, show or remove."""
-    known = Baselines(arguments.baselines)
+    """Store, list, show or remove baselines."""
+    baselines = Baselines(arguments.baselines)
+    name: str | None = arguments.name
+    file: Path | None = arguments.file
     match arguments.action:
         case "save":
-            _save(known, arguments)
+            _save(baselines, name, file, is_forced=arguments.force)
         case "list":
-            if arguments.name is not None:
-                raise UsageError("baseline list takes no name: show tells of one")
-            document = baselines_report(list(_readable(known)))
-            print_document(document, color=arguments.color, form=arguments.format)
+            if name is not None:
+                raise UsageError("baseline list takes no name: `baseline show NAME` shows one")
+            document = baselines_report(list(_readable_baselines(baselines)))
+            print_document(document, color=arguments.color, output_format=arguments.format)
         case "show":
-            one = _named(known, arguments)
-            document = samples_report(one.name, one.read())
-            print_document(document, color=arguments.color, form=arguments.format)
+            baseline = _find(baselines, _only_name(name, file, "show"), arguments.machine)
+            document = samples_report(baseline.name, baseline.read())
+            print_document(document, color=arguments.color, output_format=arguments.format)
         case _:
-            one = _named(known, arguments)
-            known.remove(one)
-            sys.stdout.write(f"{one.path}\n")
+            baseline = _find(baselines, _only_name(name, file, "rm"), arguments.machine)
+            baselines.remove(baseline)
+            sys.stdout.write(f"{baseline.path}\n")
     return 0
 
 
-def _save(known: Baselines, arguments: argparse.Namespace) -> None:
-    if arguments.name is None or arguments.file is None:
-        raise UsageError("say what to keep and how to call it: baseline save NAME FILE")
-    samples = read_samples(arguments.file)
-    path = known.save(arguments.name, samples, overwrite=arguments.force)
-    say(f"wrote {path}; next: cltrace check HEAD --baseline {arguments.name}")
+def _save(baselines: Baselines, name: str | None, file: Path | None, *, is_forced: bool) -> None:
+    if name is None or file is None:
+        raise UsageError("give a name and a file of samples: baseline save NAME FILE")
+    samples = read_samples(file)
+    path = baselines.save(name, samples, overwrite=is_forced)
+    say(f"wrote {path}; next: cltrace check HEAD --baseline {name}")
 
 
-def _readable(known: Baselines) -> Iterator[tuple[Baseline, SampleFile]]:
-    """The baselines that can be read; of others it is said why not."""
-    for one in known.all():
+def _readable_baselines(baselines: Baselines) -> Iterator[tuple[Baseline, SampleFile]]:
+    """Yield the baselines that can be read, and say of the others why not."""
+    for baseline in baselines.all():
         try:
-            samples = one.read()
-            devices_of(samples)
+            samples = baseline.read()
+            head_devices(samples)
         except SampleFileError as error:
             say(str(error))
         else:
-            yield one, samples
+            yield baseline, samples
 
 
-def _named(known: Baselines, arguments: argparse.Namespace) -> Baseline:
-    """The baseline of a name. Raises: `UsageError` where there is none, or several."""
-    if arguments.name is None or arguments.file is not None:
-        raise UsageError(f"baseline {arguments.action} takes the name of one")
-    named = known.named(arguments.name)
-    found = [one for one in named if one.machine.startswith(arguments.machine)]
-    if not found:
-        names = ", ".join(dict.fromkeys(one.name for one in known.all())) or "none"
-        raise UsageError(f"there is no baseline {arguments.name}; there are: {names}")
-    if len(found) > 1:
-        machines = ", ".join(one.machine for one in found)
-        raise UsageError(
-            f"{arguments.name} is of several machines, --machine names one: {machines}"
-        )
-    return found[0]
+def _only_name(name: str | None, file: Path | None, action: str) -> str:
+    """Return the name, where no file is given. Raises: `UsageError`."""
+    if name is None or file is not None:
+        raise UsageError(f"baseline {action} takes one name")
+    return name
+
+
+def _find(baselines: Baselines, name: str, machine: str) -> Baseline:
+    """Return the baseline with a name. Raises: `UsageError` where there is none, or several."""
+    matches = [
+        baseline for baseline in baselines.with_name(name) if baseline.machine.startswith(machine)
+    ]
+    if not matches:
+        names = ", ".join(dict.fromkeys(baseline.name for baseline in baselines.all())) or "none"
+        raise UsageError(f"there is no baseline {name}; there are: {names}")
+    if len(matches) > 1:
+        machines = ", ".join(baseline.machine for baseline in matches)
+        raise UsageError(f"{name} is of several machines, --machine names one: {machines}")
+    return matches[0]

@@ -1,41 +1,43 @@
-"""`cltrace bench`: samples of a command, beside those of another one or of another revision."""
+"""`cltrace bench`: benchmark a command interleaved with another command or revision."""
 
 import argparse
 import contextlib
 import signal
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cltrace.commands.shared.argument_types import natural, positive
+from cltrace.commands.shared.argument_types import parse_natural, parse_positive
 from cltrace.commands.shared.command_line import split_command as split_command
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.messages import progress, say
+from cltrace.commands.shared.messages import say, show_progress
 from cltrace.commands.shared.recording_flags import add_power_arguments
 from cltrace.commands.shared.regression_flags import add_floor_arguments, floors_of
 from cltrace.errors import UsageError
-from cltrace.files import make_directory
-from cltrace.regress.comparison import compared
+from cltrace.files import make_parent_directory
+from cltrace.regress.comparison import compare_rounds
+from cltrace.regress.floors import Floors
 from cltrace.regress.host import host_facts
-from cltrace.regress.rounds import Budget, taken
+from cltrace.regress.rounds import Budget, take_rounds
 from cltrace.regress.runs import Round
 from cltrace.regress.sample_files import SampleFile, Side, write_samples
-from cltrace.regress.samples import DROPPED
-from cltrace.regress.statistics import FEWEST_PAIRS
+from cltrace.regress.samples import DEFAULT_DROP
+from cltrace.regress.statistics import MIN_PAIRS
 from cltrace.report.comparison import regression_report
-from cltrace.runs.power_recording import chosen
-from cltrace.runs.revisions import other_place, side_of
-from cltrace.runs.sampling import Place, Sampling
+from cltrace.runs.power_recording import choose_power_readers
+from cltrace.runs.revisions import describe_side, open_base
+from cltrace.runs.sampling import Invocation, RunSampler
 from cltrace.version import __version__
 
-_PAIRS = 8
-_RUNS = 16
-_MOST_PAIRS = 32
+_DEFAULT_PAIRS = 8
+_DEFAULT_RUNS = 16
+_DEFAULT_MAX_PAIRS = 32
 _EPILOG = """\
-The process is the sample: launches of one process hang together. Runs of both
-sides take turns, so that what drifts hits both; what is slower has to be so in
-a second round of new runs, too. bench exits 0 whatever it finds, and 4 when a
-command fails: `cltrace check FILE` is the gate.
+A sample is a process: launches of one process depend on each other. Runs of
+both sides take turns, so that drift affects both. A kernel counts as slower
+only if a second round of new runs confirms it. bench exits 0 whatever the
+result, and 4 if a command fails: `cltrace check FILE` is the gate.
 """
 
 
@@ -47,130 +49,157 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drop",
         metavar="N",
-        type=natural,
-        default=DROPPED,
-        help=f"first launches of a kernel that do not count (default {DROPPED})",
+        type=parse_natural,
+        default=DEFAULT_DROP,
+        help=f"ignore the first N launches of a kernel (default {DEFAULT_DROP})",
     )
     add_floor_arguments(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="keep all samples, for check and compare"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="write all samples to FILE, for check and compare",
     )
-    parser.add_argument("-f", "--force", action="store_true", help="overwrite what is at FILE")
-    parser.add_argument("--all", action="store_true", help="show kernels that are the same, too")
+    parser.add_argument("-f", "--force", action="store_true", help="overwrite an existing file")
+    parser.add_argument("--all", action="store_true", help="show unchanged kernels, too")
     add_power_arguments(parser)
     add_format_argument(parser)
 
 
 def _add_sides(parser: argparse.ArgumentParser) -> None:
-    """Declare what to compare with, and how many runs of both there are."""
+    """Declare the flags of the base and of the number of runs."""
     against = parser.add_mutually_exclusive_group()
     against.add_argument(
         "--vs",
         metavar="BASE",
-        help="compare with another directory, a revision of git, or another command",
+        help="compare with another directory, git revision or command",
     )
     against.add_argument(
         "--aa",
         action="store_true",
-        help="compare the command with itself: which changes this machine can see",
+        help="compare the command with itself, to see which changes this machine resolves",
     )
     parser.add_argument(
         "--pairs",
         metavar="N",
-        type=positive,
-        help=f"pairs of runs to begin with (default {_PAIRS}); without --vs, runs (default {_RUNS})",
+        type=parse_positive,
+        help=f"run N pairs first (default {_DEFAULT_PAIRS}); "
+        f"without --vs, N runs (default {_DEFAULT_RUNS})",
     )
     parser.add_argument(
         "--max-pairs",
         metavar="N",
-        type=positive,
-        default=_MOST_PAIRS,
-        help=f"go on until it is decided, up to so many pairs (default {_MOST_PAIRS})",
+        type=parse_positive,
+        default=_DEFAULT_MAX_PAIRS,
+        help=f"run up to N pairs while a result is ambiguous (default {_DEFAULT_MAX_PAIRS})",
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The base, and the number of runs.
+
+    Attributes:
+        base: the base in words, None for none.
+        is_aa: True to compare the command with itself.
+        budget: the number of pairs, or of runs without a base.
+        floors: the smallest changes that matter.
+    """
+
+    base: str | None
+    is_aa: bool
+    budget: Budget
+    floors: Floors
+
+
 def execute(arguments: argparse.Namespace) -> int:
-    """Take samples, keep them, and say what they say."""
-    _check(arguments)
+    """Run the command and its base, write the samples, and print the comparison."""
     output: Path | None = arguments.output
-    readers = chosen(arguments)
-    head = Place(tuple(arguments.command), Path.cwd())
-    sampling = Sampling(arguments.drop, progress, say, readers)
-    with _orderly_ends():
-        base, rounds = _sampled(sampling, head, arguments)
-    progress("")
+    is_paired = arguments.aa or arguments.vs is not None
+    default = _DEFAULT_PAIRS if is_paired else _DEFAULT_RUNS
+    num_pairs: int = default if arguments.pairs is None else arguments.pairs
+    if not arguments.command:
+        raise UsageError("say what to run: `cltrace bench -- python app.py`")
+    _check_output(output, is_forced=arguments.force)
+    if is_paired and num_pairs < MIN_PAIRS:
+        raise UsageError(f"--pairs {num_pairs}: fewer than {MIN_PAIRS} cannot decide")
+    if not is_paired and output is None:
+        raise UsageError("nothing to compare with (--vs), and no file to keep samples in (-o)")
+    readers = choose_power_readers(arguments.power, arguments.power_period)
+    head = Invocation(tuple(arguments.command), Path.cwd())
+    sampler = RunSampler(arguments.drop, show_progress, say, readers)
+    budget = Budget(num_pairs, max(arguments.max_pairs, num_pairs))
+    floors = floors_of(arguments)
+    with _signals_as_exits():
+        base, rounds = _take_samples(
+            sampler, head, _Plan(arguments.vs, arguments.aa, budget, floors)
+        )
+    show_progress("")
     if output is not None:
-        write_samples(_file(arguments.drop, side_of(head), base, rounds), output)
+        samples = _make_file(arguments.drop, describe_side(head), base, rounds)
+        write_samples(samples, output)
         say(f"wrote {output}; next: cltrace check {output}")
     if base is not None:
-        found = compared(rounds, floors_of(arguments))
-        document = regression_report(found, is_all=arguments.all)
-        print_document(document, color=arguments.color, form=arguments.format)
+        document = regression_report(compare_rounds(rounds, floors), is_all=arguments.all)
+        print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
 
 
 @contextlib.contextmanager
-def _orderly_ends() -> Iterator[None]:
-    """Within it what ends us ends the command too, which is in a session of its own, and cleans up."""
+def _signals_as_exits() -> Iterator[None]:
+    """Exit on SIGTERM and SIGHUP within the block, so that the command in its own session ends, too."""
 
-    def end(number: int, _: object) -> None:
+    def exit_with(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
-    ours = [
-        number for number in (signal.SIGTERM, signal.SIGHUP)
+    numbers = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) is not signal.SIG_IGN  # as under nohup
-    ]  # fmt: skip
-    before = {number: signal.signal(number, end) for number in ours}
+    ]
+    previous = {number: signal.signal(number, exit_with) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    """Find out what could not be done before anything runs. Raises: `UsageError`."""
-    output: Path | None = arguments.output
-    is_paired = arguments.aa or arguments.vs is not None
-    if not arguments.command:
-        raise UsageError("say what to run: `cltrace bench -- python app.py`")
-    if output is not None and output.is_dir():
+def _check_output(output: Path | None, *, is_forced: bool) -> None:
+    """Check before any run that the samples can be written. Raises: `UsageError`, `OutputError`."""
+    if output is None:
+        return
+    if output.is_dir():
         raise UsageError(f"{output} is a directory: name a file")
-    if output is not None:
-        make_directory(output)
-    if output is not None and output.exists() and not arguments.force:
+    make_parent_directory(output)
+    if output.exists() and not is_forced:
         raise UsageError(f"{output} exists already: -f overwrites it, or name another file")
-    if arguments.pairs is None:
-        arguments.pairs = _PAIRS if is_paired else _RUNS
-    if is_paired and arguments.pairs < FEWEST_PAIRS:
-        raise UsageError(f"--pairs {arguments.pairs}: fewer than {FEWEST_PAIRS} cannot decide")
-    if not is_paired and output is None:
-        raise UsageError("nothing to compare with (--vs), and no file to keep samples in (-o)")
 
 
-def _sampled(
-    sampling: Sampling, head: Place, arguments: argparse.Namespace
+def _take_samples(
+    sampler: RunSampler, head: Invocation, plan: _Plan
 ) -> tuple[Side | None, Sequence[Round]]:
-    """What head is compared with, and the runs."""
-    if arguments.aa:
-        return side_of(head), (sampling.pairs(head, head, arguments.pairs),)
-    if arguments.vs is None:
-        return None, (Round((), sampling.runs(head, arguments.pairs)),)
-    budget = Budget(arguments.pairs, max(arguments.max_pairs, arguments.pairs))
-    with other_place(arguments.vs, head) as (place, revision):
-        side = side_of(place, revision)
-        rounds = taken(
-            lambda count: sampling.pairs(place, head, count), budget, floors_of(arguments)
+    """Run head with its base, and return the base and the runs."""
+    count = plan.budget.num_pairs
+    if plan.is_aa:
+        return describe_side(head), (sampler.run_pairs(head, head, count),)
+    if plan.base is None:
+        return None, (Round((), sampler.run_repeatedly(head, count)),)
+    with open_base(plan.base, head) as (base, revision):
+        side = describe_side(base, revision)
+        rounds = take_rounds(
+            lambda count: sampler.run_pairs(base, head, count), plan.budget, plan.floors
         )
     return side, rounds
 
 
-def _file(dropped: int, head: Side, base: Side | None, rounds: Sequence[Round]) -> SampleFile:
-    here = host_facts()
+def _make_file(dropped: int, head: Side, base: Side | None, rounds: Sequence[Round]) -> SampleFile:
+    host = host_facts()
     return SampleFile(
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        host=here.name,
-        processor=here.processor,
+        host=host.name,
+        processor=host.processor,
         cltrace=__version__,
         dropped=dropped,
         head=head,

@@ -1,24 +1,23 @@
-"""`cltrace calibrate`: measure what a device's operations, accesses, launches and transfers cost."""
+"""`cltrace calibrate`: measure the costs of a device's operations, accesses, launches and transfers."""
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, TextColumn
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.measurement_flags import add_measured_arguments, check_targets
+from cltrace.commands.shared.messages import progress_bar, say
 from cltrace.errors import MissingExtraError, ProfileError, UsageError
 from cltrace.predict import calibration
 from cltrace.predict.curves import require_scipy
-from cltrace.predict.fitting import fitted
+from cltrace.predict.fitting import fit_models
 from cltrace.profile import (
     DeviceFacts,
     DeviceProfile,
-    own_path,
     read_profile,
+    user_profile_path,
     write_profile,
 )
 from cltrace.report.profile import profile_report
@@ -28,71 +27,74 @@ from cltrace.suite.calibration import Effort
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `calibrate`."""
     parser.add_argument(
-        "--device", metavar="NAME", default="", help="part of a device's or platform's name"
+        "--device",
+        metavar="NAME",
+        default="",
+        help="use the device whose name or platform contains NAME",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="where to write the profile"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="write the profile to FILE (default: your own profile of the device)",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer points: a minute at most")
-    add_measured_arguments(
-        parser,
-        "measure, and leave fitting to --from",
-        "fit models to what --measure-only wrote, on any machine",
+    parser.add_argument(
+        "--quick", action="store_true", help="measure fewer points, in a minute at most"
     )
+    add_measured_arguments(parser, "fit models to")
     add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure and fit, and print the profile."""
-    _check(arguments)
+    output: Path | None = arguments.output
     measured: Path | None = arguments.measured
+    measure_only: Path | None = arguments.measure_only
+    if measure_only is None:
+        require_scipy()
+    check_targets(output, measure_only)
     if measured is None:
-        profile, kept = _measured(arguments)
+        effort = Effort.QUICK if arguments.quick else Effort.FULL
+        profile, partial = _measure(arguments.device, effort, measure_only or output)
     else:
-        profile, kept = read_profile(measured), None
-    path = arguments.measure_only or arguments.output or own_path(profile.device)
-    if arguments.measure_only is None:
-        profile = fitted(profile)
+        profile, partial = read_profile(measured), None
+    path = measure_only or output or user_profile_path(profile.device)
+    if measure_only is None:
+        profile = fit_models(profile)
     write_profile(profile, path)
-    if kept is not None:
-        kept.unlink(missing_ok=True)
-    if arguments.measure_only is not None:
+    if partial is not None:
+        partial.unlink(missing_ok=True)
+    if measure_only is not None:
         return 0
-    sys.stderr.write(f"cltrace: wrote {path}\n")
-    print_document(profile_report(profile), color=arguments.color, form=arguments.format)
+    say(f"wrote {path}")
+    document = profile_report(profile)
+    print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    """Find out what would fail in the end before anything is measured."""
-    if arguments.measure_only is None:
-        require_scipy()
-    check_targets(arguments)
+def _measure(device: str, effort: Effort, target: Path | None) -> tuple[DeviceProfile, Path]:
+    """Measure a device, and return the file with the results so far, too.
 
-
-def _measured(arguments: argparse.Namespace) -> tuple[DeviceProfile, Path]:
-    """Measure a device, and where it is kept until it is written.
-
-    What an interrupted calibration left is gone on with.
+    A calibration that was interrupted is continued.
     """
     try:
         from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
-        from cltrace.measure.clocks import clocks_of  # noqa: PLC0415
+        from cltrace.measure.clocks import find_clock_source  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError("calibrate", "pocl", error) from error
-    effort = Effort.QUICK if arguments.quick else Effort.FULL
-    with Bench(find_device(arguments.device)) as bench:
-        target = arguments.measure_only or arguments.output
-        kept = _partial(target, bench.facts)
-        earlier = _earlier(kept, bench.facts, effort)
-        run = calibration.Calibration(bench, effort, clocks_of(bench.device), earlier)
-        profile = _run(run, kept, earlier)
-    return replace(profile, notes=(*profile.notes, *calibration.doubts(profile))), kept
+    with Bench(find_device(device)) as bench:
+        partial = _partial_path(target, bench.facts)
+        earlier = _read_partial(partial, bench.facts, effort)
+        run = calibration.Calibration(bench, effort, find_clock_source(bench.device), earlier)
+        profile = _run(run, partial, earlier)
+    return replace(profile, notes=(*profile.notes, *calibration.find_doubts(profile))), partial
 
 
-def _run(run: calibration.Calibration, kept: Path, earlier: DeviceProfile | None) -> DeviceProfile:
-    """Measure with a progress bar; what there is of it is kept after each family."""
-    console = Console(stderr=True)
+def _run(
+    run: calibration.Calibration, partial: Path, earlier: DeviceProfile | None
+) -> DeviceProfile:
+    """Measure with a progress bar, and write the results so far to `partial` after each family."""
     columns = (
         TextColumn("{task.description:24}"),
         BarColumn(None),
@@ -100,10 +102,10 @@ def _run(run: calibration.Calibration, kept: Path, earlier: DeviceProfile | None
         TextColumn("{task.fields[left]}"),
     )
     profile = earlier
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with progress_bar(*columns) as bar:
         task = bar.add_task("measuring", total=None, left="")
 
-        def report(progress: calibration.Progress) -> None:
+        def report(progress: calibration.CalibrationProgress) -> None:
             left = "" if progress.left_s is None else f"{progress.left_s:4.0f} s left"
             bar.update(
                 task,
@@ -114,12 +116,12 @@ def _run(run: calibration.Calibration, kept: Path, earlier: DeviceProfile | None
             )
 
         try:
-            for found in run.families(report):
-                profile = found
-                write_profile(profile, kept)
+            for extended in run.measure_families(report):
+                profile = extended
+                write_profile(profile, partial)
         except KeyboardInterrupt:
             raise UsageError(
-                f"interrupted; the same command goes on from {kept}"
+                f"interrupted; the same command continues from {partial}"
                 if profile is not None
                 else "interrupted before anything was measured"
             ) from None
@@ -128,17 +130,17 @@ def _run(run: calibration.Calibration, kept: Path, earlier: DeviceProfile | None
     return profile
 
 
-def _partial(target: Path | None, device: DeviceFacts) -> Path:
-    wanted = target or own_path(device)
-    return wanted.with_name(f"{wanted.name}.calibrating")
+def _partial_path(target: Path | None, device: DeviceFacts) -> Path:
+    path = target or user_profile_path(device)
+    return path.with_name(f"{path.name}.calibrating")
 
 
-def _earlier(path: Path, device: DeviceFacts, effort: Effort) -> DeviceProfile | None:
+def _read_partial(path: Path, device: DeviceFacts, effort: Effort) -> DeviceProfile | None:
     if not path.is_file():
         return None
     try:
         profile = read_profile(path)
     except ProfileError:
         return None
-    same = profile.device == device and profile.provenance.effort == effort.name.lower()
-    return profile if same else None
+    is_same = profile.device == device and profile.provenance.effort == effort.name.lower()
+    return profile if is_same else None

@@ -1,4 +1,4 @@
-"""`cltrace check`: the gate. It fails for what is worse beyond doubt, and for nothing else."""
+"""`cltrace check`: the gate, which fails for what is worse beyond doubt and for nothing else."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.messages import say, to_nowhere
+from cltrace.commands.shared.messages import discard_unwritten, say
 from cltrace.commands.shared.regression_flags import (
     add_baselines_argument,
     add_floor_arguments,
@@ -23,19 +23,20 @@ from cltrace.errors import (
     SampleFileError,
     UsageError,
 )
-from cltrace.files import write_whole
-from cltrace.regress.across_devices import through_model
-from cltrace.regress.baselines import Baselines, devices_of
-from cltrace.regress.comparison import Comparison, compared, pardoned
-from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, judged
-from cltrace.regress.rounds import parted
+from cltrace.files import write_atomically
+from cltrace.regress.across_devices import project_base
+from cltrace.regress.baselines import Baselines, head_devices
+from cltrace.regress.comparison import Comparison, allow_increases, compare_rounds
+from cltrace.regress.floors import Floors
+from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, judge
+from cltrace.regress.rounds import split_rounds
 from cltrace.regress.runs import Round, RunSample
 from cltrace.regress.sample_files import SampleFile, is_samples, read_samples
 from cltrace.report.comparison import regression_report
 from cltrace.report.comparison_files import to_chart_entries, to_junit, to_whole_json
 from cltrace.report.document import Document
 from cltrace.report.formats.text import to_markdown
-from cltrace.runs.modelled_sample import sampled
+from cltrace.runs.modelled_sample import read_modelled_sample
 from cltrace.trace.reader import Trace
 
 _STATUS: Final = {
@@ -43,16 +44,55 @@ _STATUS: Final = {
     Outcome.REGRESSION: ExitStatus.REGRESSION,
     Outcome.UNDECIDED: ExitStatus.UNDECIDED,
 }
-_MOST_SUMMARY_BYTES: Final = 1_000_000
+_MAX_SUMMARY_BYTES: Final = 1_000_000
 _EPILOG: Final = """\
-exit status: 0 nothing is worse beyond doubt, 1 something is, 2 usage, 3 it
-cannot be decided (another device, no baseline, too few runs), 70 a defect.
+exit status: 0 nothing is worse beyond doubt, 1 something is, 2 usage, 3
+undecided (another device, no baseline, too few runs), 70 a defect.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """Options of a check.
+
+    Attributes:
+        head: the file to check.
+        base: the file to compare with, None without one.
+        baseline: the name of the baseline to compare with, None without one.
+        baselines: the directory of baselines.
+        is_base_optional: True to pass without a base.
+        floors: the smallest changes that matter.
+        compares_counters: False to ignore counters and work.
+        allowed: globs of counters whose increase is meant.
+        on_ambiguous: the policy for kernels that may be slower.
+        through_model: True to compare different devices by the model.
+    """
+
+    head: Path
+    base: Path | None
+    baseline: str | None
+    baselines: Path
+    is_base_optional: bool
+    floors: Floors
+    compares_counters: bool
+    allowed: Sequence[str]
+    on_ambiguous: OnAmbiguous
+    through_model: bool
+
+
 @dataclass(frozen=True, slots=True)
-class _Measured:
-    """What a file has to compare: a single run's trace, or samples."""
+class _Outputs:
+    """Files to write, None for none."""
+
+    json: Path | None
+    junit: Path | None
+    gab_json: Path | None
+    markdown: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A file to compare: the trace of a single run, or samples."""
 
     path: Path
     trace: RunSample | None
@@ -60,9 +100,9 @@ class _Measured:
 
     @property
     def runs(self) -> Sequence[RunSample]:
-        """Every run of it, of samples those of head."""
+        """All runs; of samples, those of head."""
         if self.samples is not None:
-            return [run for one in self.samples.rounds for run in one.head]
+            return [run for rounds in self.samples.rounds for run in rounds.head]
         return [self.trace] if self.trace is not None else []
 
 
@@ -70,20 +110,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `check`."""
     parser.epilog = _EPILOG
     parser.add_argument(
-        "head", metavar="HEAD", type=Path, help="samples of `cltrace bench`, or a trace"
+        "head", metavar="HEAD", type=Path, help="check these samples of `cltrace bench`, or a trace"
     )
     parser.add_argument(
         "base",
         metavar="BASE",
         nargs="?",
         type=Path,
-        help="what to compare with (default: what bench ran beside it)",
+        help="compare with this file (default: the base that bench ran)",
     )
     _add_baseline(parser)
     add_floor_arguments(parser)
     _add_policy(parser)
     _add_outputs(parser)
-    parser.add_argument("--all", action="store_true", help="show kernels that are the same, too")
+    parser.add_argument("--all", action="store_true", help="show unchanged kernels, too")
     add_format_argument(parser)
 
 
@@ -94,7 +134,7 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
         "--missing-baseline",
         choices=("fail", "ok"),
         default="fail",
-        help="without one: exit 3, or 0 (default fail)",
+        help="exit with 3 (fail, the default) or 0 (ok) without a baseline",
     )
 
 
@@ -103,126 +143,144 @@ def _add_policy(parser: argparse.ArgumentParser) -> None:
         "--counters",
         choices=("exact", "off"),
         default="exact",
-        help="whether more launches, bytes, builds, operations fail (default exact)",
+        help="fail if launches, bytes, builds or operations increase (default exact)",
     )
     parser.add_argument(
         "--allow",
         metavar="GLOB",
         action="append",
         default=[],
-        help="more of such counters is meant: 'launches*', 'operations saxpy*' (repeatable)",
+        help="allow increases of these counters: 'launches*', 'operations saxpy*' (repeatable)",
     )
     parser.add_argument(
         "--on-ambiguous",
-        choices=[one.value for one in OnAmbiguous],
+        choices=[policy.value for policy in OnAmbiguous],
         default=OnAmbiguous.PASS.value,
-        help="what may be slower: pass, or fail with 3 (default pass)",
+        help="pass kernels that may be slower, or fail with 3 (default pass)",
     )
     parser.add_argument(
         "--through-model",
         action="store_true",
-        help="compare different devices by what the model says of both",
+        help="compare different devices by the model's predictions for both",
     )
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     outputs = parser.add_argument_group("files")
     for name, text in (
-        ("json", "everything, raw samples too"),
-        ("junit", "a test case for each kernel and counter"),
-        ("markdown", "the report; appended to $GITHUB_STEP_SUMMARY anyway"),
-        ("gab-json", "customSmallerIsBetter of github-action-benchmark"),
+        ("json", "write the report and the raw samples"),
+        ("junit", "write a test case per kernel and counter"),
+        ("markdown", "write the report; $GITHUB_STEP_SUMMARY gets it in any case"),
+        ("gab-json", "write customSmallerIsBetter of github-action-benchmark"),
     ):
         outputs.add_argument(f"--{name}", metavar="FILE", type=Path, help=text)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Compare, write it, say it, and exit with what it comes to."""
-    head = _measured(arguments.head)
-    base = _base(arguments, head)
-    basis, measured = _rounds(head, base)
-    if not measured or not any(one.pairs for one in measured):
-        return _nothing_to_compare(arguments)
-    rounds, floors, notes = measured, floors_of(arguments), []
-    if arguments.through_model and basis is not Basis.TRACES:
-        rounds, doubts = through_model(measured)
-        floors = replace(floors, doubts=doubts)
-        notes = list(_modelled_notes(measured, rounds))
-    found = compared(rounds, floors)
-    if arguments.counters == "off":
-        found = replace(found, counters=(), work=(), unsteady=(), sides_not_counted=())
-    found = pardoned(found, ["*"] if arguments.through_model else arguments.allow)
-    judgement = _judged(arguments, found, basis)
-    document = regression_report(found, basis, judgement, is_all=arguments.all)
+    """Compare, write the files, print the report, and exit with the outcome."""
+    outputs = _Outputs(arguments.json, arguments.junit, arguments.gab_json, arguments.markdown)
+    options = _Options(
+        head=arguments.head,
+        base=arguments.base,
+        baseline=arguments.baseline,
+        baselines=arguments.baselines,
+        is_base_optional=arguments.missing_baseline == "ok",
+        floors=floors_of(arguments),
+        compares_counters=arguments.counters != "off",
+        allowed=arguments.allow,
+        on_ambiguous=OnAmbiguous(arguments.on_ambiguous),
+        through_model=arguments.through_model,
+    )
+    head = _read_input(options.head)
+    basis, measured = _make_rounds(head, _find_base(options, head))
+    if not any(rounds.num_pairs for rounds in measured):
+        return _say_nothing_to_compare(options)
+    comparison, notes = _compare(measured, basis, options)
+    judgement = _judge(comparison, basis, options)
+    document = regression_report(comparison, basis, judgement, is_all=arguments.all)
     document = replace(document, notes=[*notes, *document.notes])
-    _write(arguments, found, judgement, document, measured)
+    _write(outputs, comparison, judgement, document, measured)
     status = int(_STATUS[judgement.outcome])
     try:
-        print_document(document, color=arguments.color, form=arguments.format)
-    except BrokenPipeError:  # who has seen enough gets the same status
-        to_nowhere(sys.stdout)
+        print_document(document, color=arguments.color, output_format=arguments.format)
+    except BrokenPipeError:  # a reader that has gone does not change the status
+        discard_unwritten(sys.stdout)
     return status
 
 
-def _judged(arguments: argparse.Namespace, found: Comparison, basis: Basis) -> Judgement:
-    if arguments.through_model and not found.kernels:
+def _compare(
+    measured: Sequence[Round], basis: Basis, options: _Options
+) -> tuple[Comparison, Sequence[str]]:
+    """Return the comparison and notes on it."""
+    rounds, floors, allowed = measured, options.floors, options.allowed
+    notes: Sequence[str] = ()
+    if options.through_model:
+        allowed = ["*"]
+        if basis is not Basis.TRACES:
+            rounds, doubts = project_base(measured)
+            floors = replace(floors, doubts=doubts)
+            notes = list(_model_notes(measured, rounds))
+    comparison = compare_rounds(rounds, floors)
+    if not options.compares_counters:
+        comparison = replace(comparison, counters=(), work=(), unsteady=(), sides_not_counted=())
+    return allow_increases(comparison, allowed), notes
+
+
+def _judge(comparison: Comparison, basis: Basis, options: _Options) -> Judgement:
+    if options.through_model and not comparison.kernels:
         return Judgement(Outcome.UNDECIDED, "the model knows no kernel on both devices")
-    return judged(
-        found,
-        basis,
-        OnAmbiguous(arguments.on_ambiguous),
-        has_energy_floor=arguments.energy_floor is not None,
-    )
+    return judge(comparison, basis, options.on_ambiguous)
 
 
-def _measured(path: Path) -> _Measured:
-    """Raises: `SampleFileError`, `TraceError`, `IncomparableError`."""
+def _read_input(path: Path) -> _Input:
+    """Read samples or a trace. Raises: `SampleFileError`, `TraceError`, `IncomparableError`."""
     if is_samples(path):
         samples = read_samples(path)
-        if not any(one.head for one in samples.rounds):
+        if not any(rounds.head for rounds in samples.rounds):
             raise SampleFileError(f"{path} holds no run")
-        return _Measured(path, None, samples)
+        return _Input(path, None, samples)
     with Trace(path) as trace:
         if trace.meta.get("state") != "complete":
             raise IncomparableError(
-                f"{path} is not whole: its program did not end by itself, and a part counts for nothing"
+                f"{path} is incomplete: its program did not end by itself, so its counters are "
+                "those of a part"
             )
-        return _Measured(path, sampled(trace), None)
+        return _Input(path, read_modelled_sample(trace), None)
 
 
-def _base(arguments: argparse.Namespace, head: _Measured) -> _Measured | None:
-    """What was named to compare with. Raises: `UsageError`."""
-    if arguments.base is not None and arguments.baseline is not None:
+def _find_base(options: _Options, head: _Input) -> _Input | None:
+    """Return the named file or baseline to compare with, None without one. Raises: `UsageError`."""
+    if options.base is not None and options.baseline is not None:
         raise UsageError("BASE and --baseline both name what to compare with: give one")
-    if arguments.base is not None:
-        return _measured(arguments.base)
-    if arguments.baseline is None:
+    if options.base is not None:
+        return _read_input(options.base)
+    if options.baseline is None:
         return None
-    known = Baselines(arguments.baselines)
-    name: str = arguments.baseline
-    devices = head.runs[0].devices if head.samples is None else devices_of(head.samples)
-    found = known.of(name, devices)
-    others = known.named(name)
-    if found is None and others:
+    baselines = Baselines(options.baselines)
+    name = options.baseline
+    devices = head.runs[0].devices if head.samples is None else head_devices(head.samples)
+    baseline = baselines.find(name, devices)
+    others = baselines.with_name(name)
+    if baseline is None and others:
         say(f"baseline {name} is of another machine, {others[0].machine}")
-        if arguments.through_model or arguments.missing_baseline == "fail":
-            found = others[0]  # it is told in which way it is another
-    return _measured(found.path) if found is not None else None
+        if options.through_model or not options.is_base_optional:
+            baseline = others[0]  # the report says how the machines differ
+    return _read_input(baseline.path) if baseline is not None else None
 
 
-def _nothing_to_compare(arguments: argparse.Namespace) -> int:
-    if arguments.baseline is not None:
-        text = f"there is no baseline {arguments.baseline} in {arguments.baselines}"
-        remedy = f"`cltrace baseline save {arguments.baseline} {arguments.head}` makes one"
+def _say_nothing_to_compare(options: _Options) -> int:
+    if options.baseline is not None:
+        text = f"there is no baseline {options.baseline} in {options.baselines}"
+        remedy = f"`cltrace baseline save {options.baseline} {options.head}` makes one"
     else:
-        text = f"{arguments.head} holds runs of one side"
+        text = f"{options.head} holds runs of one side"
         remedy = "name a second file, or --baseline, or make it with `cltrace bench --vs`"
     say(f"{text}: {remedy}")
-    return int(ExitStatus.OK if arguments.missing_baseline == "ok" else ExitStatus.UNDECIDED)
+    return int(ExitStatus.OK if options.is_base_optional else ExitStatus.UNDECIDED)
 
 
-def _rounds(head: _Measured, base: _Measured | None) -> tuple[Basis, Sequence[Round]]:
-    """What is compared with what; no round where there is nothing. Raises: `IncomparableError`."""
+def _make_rounds(head: _Input, base: _Input | None) -> tuple[Basis, Sequence[Round]]:
+    """Return the rounds to compare, none where there is no base. Raises: `IncomparableError`."""
     if base is None:
         is_paired = head.samples is not None and head.samples.base is not None
         return Basis.TURNS, head.samples.rounds if head.samples is not None and is_paired else ()
@@ -234,18 +292,23 @@ def _rounds(head: _Measured, base: _Measured | None) -> tuple[Basis, Sequence[Ro
             f"{head.path} was made with --drop {dropped[0]}, {base.path} with --drop {dropped[1]}: "
             "their times are of other launches; make one anew"
         )
-    return Basis.APART, parted(base.runs, head.runs)
+    return Basis.APART, split_rounds(base.runs, head.runs)
 
 
-def _modelled_notes(measured: Sequence[Round], rounds: Sequence[Round]) -> Iterator[str]:
-    """That a model was asked, and what it does not know."""
+def _model_notes(measured: Sequence[Round], projected: Sequence[Round]) -> Iterator[str]:
+    """Yield notes on the use of a model, and on the kernels that it does not predict."""
     yield (
-        "note: base's times are those of its own device by the ratio that the model predicts; floors are "
-        "wider by what the model leaves open; counters of another device fail nothing"
+        "note: base's times are projected to head's device by the ratio of the model's predictions; "
+        "floors are wider by the model's uncertainty; counters of another device fail nothing"
     )
     before, after = (
-        {key.kernel for one in each for run in (*one.base, *one.head) for key in run.kernels}
-        for each in (measured, rounds)
+        {
+            key.kernel
+            for one_round in rounds
+            for run in (*one_round.base, *one_round.head)
+            for key in run.kernels
+        }
+        for rounds in (measured, projected)
     )
     if before - after:
         yield (
@@ -255,31 +318,31 @@ def _modelled_notes(measured: Sequence[Round], rounds: Sequence[Round]) -> Itera
 
 
 def _write(
-    arguments: argparse.Namespace, found: Comparison, judgement: Judgement, document: Document,
+    outputs: _Outputs,
+    comparison: Comparison,
+    judgement: Judgement,
+    document: Document,
     rounds: Sequence[Round],
-) -> None:  # fmt: skip
+) -> None:
     """Write the files that were asked for. Raises: `OutputError`."""
-    if arguments.json is not None:
-        write_whole(to_whole_json(document, judgement, rounds), arguments.json)
-    if arguments.junit is not None:
-        write_whole(
-            to_junit(found, judgement, has_energy_floor=arguments.energy_floor is not None),
-            arguments.junit,
-        )
-    if arguments.gab_json is not None:
-        write_whole(to_chart_entries(found, rounds), arguments.gab_json)
-    if arguments.markdown is not None:
-        write_whole(to_markdown(document), arguments.markdown)
+    if outputs.json is not None:
+        write_atomically(to_whole_json(document, judgement, rounds), outputs.json)
+    if outputs.junit is not None:
+        write_atomically(to_junit(comparison, judgement), outputs.junit)
+    if outputs.gab_json is not None:
+        write_atomically(to_chart_entries(comparison, rounds), outputs.gab_json)
+    if outputs.markdown is not None:
+        write_atomically(to_markdown(document), outputs.markdown)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         with suppress(OutputError):  # a summary that cannot be written changes no verdict
-            _append(to_markdown(document), Path(summary))
+            _append_summary(to_markdown(document), Path(summary))
 
 
-def _append(text: str, path: Path) -> None:
-    """Add to a file what GitHub takes of it. Raises: `OutputError`."""
+def _append_summary(text: str, path: Path) -> None:
+    """Append to GitHub's summary, unless that becomes too large. Raises: `OutputError`."""
     try:
-        room = _MOST_SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
+        room = _MAX_SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
         if len(text.encode()) <= room:
             with path.open("a", encoding="utf-8") as stream:
                 stream.write(text)

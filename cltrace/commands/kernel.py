@@ -1,17 +1,18 @@
-"""`cltrace kernel`: what kernels have to do, counted from their source and their launches."""
+"""`cltrace kernel`: count the work of kernels, from a source or from the launches of a trace."""
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from cltrace.commands.shared.argument_types import positive
+from cltrace.commands.shared.argument_types import parse_positive
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.trace_argument import opened
+from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
 from cltrace.kernels import (
     Argument,
@@ -45,147 +46,221 @@ _ELEMENT_BYTES: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The kernels to count, and the device to count for.
+
+    Attributes:
+        file: the source or the trace.
+        kernel: a glob of kernel names.
+        num_cores: the cores of the CPU to count for, None for a GPU.
+        profile: the profile of the device to count for, None for none.
+    """
+
+    file: Path
+    kernel: str
+    num_cores: int | None
+    profile: DeviceProfile | None
+
+    def machine(self, profile: DeviceProfile | None) -> Machine:
+        """Return the machine to count for, by default that of `profile`."""
+        if self.num_cores is not None:
+            return Machine.of_cpu(self.num_cores)
+        return Machine() if profile is None else machine_of(profile.device)
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceLaunch:
+    """Launch of the kernels of a source.
+
+    Attributes:
+        options: the build options.
+        include: the directories of headers.
+        global_size: the global size, None for no launch.
+        local_size: the size of work-groups, None for the usual one.
+        arguments: the arguments that are given, as NAME=VALUE.
+    """
+
+    options: str
+    include: Sequence[str]
+    global_size: tuple[int, ...] | None
+    local_size: tuple[int, ...] | None
+    arguments: Sequence[str]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `kernel`."""
-    parser.add_argument("file", metavar="FILE.cl|TRACE", type=Path, help="a source, or a trace")
-    parser.add_argument("--kernel", metavar="GLOB", default="*", help="only such kernels")
+    parser.add_argument(
+        "file", metavar="FILE.cl|TRACE", type=Path, help="read this source or trace"
+    )
+    parser.add_argument(
+        "--kernel", metavar="GLOB", default="*", help="count only kernels whose names match"
+    )
+    _add_launch(parser)
+    parser.add_argument(
+        "--profile",
+        metavar="PROFILE",
+        help="count for the device of a profile, with times (default, for a trace: its device's)",
+    )
+    parser.add_argument(
+        "--cpu",
+        metavar="CORES",
+        type=parse_positive,
+        help="count for a CPU with this number of cores (default: a GPU)",
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=parse_positive,
+        default=5,
+        help="show at most N launches of a trace (default 5)",
+    )
+    add_format_argument(parser)
+
+
+def _add_launch(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of a source's launch."""
     parser.add_argument(
         "--global-size",
         metavar="N[,N]",
-        type=_sizes,
-        help="work-items in each dimension, of a source",
+        type=_parse_sizes,
+        help="count for a launch of a source's kernels with N work-items per dimension",
     )
-    parser.add_argument("--local-size", metavar="N[,N]", type=_sizes, help="those of a work-group")
+    parser.add_argument(
+        "--local-size",
+        metavar="N[,N]",
+        type=_parse_sizes,
+        help="count for work-groups of N work-items per dimension",
+    )
     parser.add_argument(
         "--arg",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="an argument: a number, 4M for a buffer's size, @FILE.npy for contents",
+        help="set an argument: a number, 4M for a buffer's size, @FILE.npy for contents",
     )
     parser.add_argument(
-        "--options", metavar="WORDS", default="", help="build options, such as '-DN=16'"
+        "--options", metavar="WORDS", default="", help="build with these options: '-DN=16'"
     )
     parser.add_argument(
-        "-I", dest="include", metavar="DIR", action="append", default=[], help="where headers are"
+        "-I",
+        dest="include",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="look for headers in DIR",
     )
-    parser.add_argument(
-        "--profile",
-        metavar="PROFILE",
-        help="count for the device of a profile, with times (default, of a trace: its device's)",
-    )
-    parser.add_argument(
-        "--cpu",
-        metavar="CORES",
-        type=positive,
-        help="count for a CPU of so many cores (default: a GPU)",
-    )
-    parser.add_argument(
-        "--top", metavar="N", type=positive, default=5, help="most launches of a trace (default 5)"
-    )
-    add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print what kernels have to do."""
-    wanted: str | None = arguments.profile
-    profile = load_profile(wanted) if wanted is not None else None
-    if arguments.file.suffix in {".cl", ".ocl", ".clh"}:
-        documents: Iterable[Document] = _of_source(arguments, profile)
+    """Print the work of kernels."""
+    profile_name: str | None = arguments.profile
+    profile = load_profile(profile_name) if profile_name is not None else None
+    target = _Target(arguments.file, arguments.kernel, arguments.cpu, profile)
+    if target.file.suffix in {".cl", ".ocl", ".clh"}:
+        launch = _SourceLaunch(
+            arguments.options,
+            arguments.include,
+            arguments.global_size,
+            arguments.local_size,
+            arguments.arg,
+        )
+        documents = _count_source(target, launch)
     else:
-        documents = _of_trace(arguments, profile)
+        documents = _count_trace(target, arguments.top)
     for document in documents:
-        print_document(document, color=arguments.color, form=arguments.format)
+        print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
 
 
-def _machine(arguments: argparse.Namespace, profile: DeviceProfile | None) -> Machine:
-    if arguments.cpu is not None:
-        return Machine.of_cpu(arguments.cpu)
-    return Machine() if profile is None else machine_of(profile.device)
-
-
 def _costs(profile: DeviceProfile | None) -> Thesis | None:
-    return THESIS.fitted(profile) if profile is not None else None
+    return THESIS.for_device(profile) if profile is not None else None
 
 
-def _sizes(text: str) -> tuple[int, ...]:
+def _parse_sizes(text: str) -> tuple[int, ...]:
     parts = re.split(r"[,x]", text)
     if not 1 <= len(parts) <= 3:
         raise argparse.ArgumentTypeError(f"{text!r} has not one to three sizes")
-    return tuple(positive(part.strip()) for part in parts)
+    return tuple(parse_positive(part.strip()) for part in parts)
 
 
-def _of_source(arguments: argparse.Namespace, profile: DeviceProfile | None) -> Iterable[Document]:
+def _count_source(target: _Target, launch: _SourceLaunch) -> Iterable[Document]:
+    """Yield the counts of a source's kernels, or its kernels where nothing is launched."""
     try:
-        source = arguments.file.read_text(encoding="utf-8", errors="surrogateescape")
+        source = target.file.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        raise UsageError(f"{arguments.file} cannot be read: {error.strerror}") from error
-    directories = [arguments.file.parent, *arguments.include] if arguments.include else ()
-    program = parse(source, arguments.options, include_dirs=directories)
-    if arguments.global_size is None:
+        raise UsageError(f"{target.file} cannot be read: {error.strerror}") from error
+    directories: Sequence[str | Path] = (
+        [target.file.parent, *launch.include] if launch.include else ()
+    )
+    program = parse(source, launch.options, include_dirs=directories)
+    if launch.global_size is None:
         yield program_report(program)
         return
-    names = [name for name in program.kernels if fnmatchcase(name, arguments.kernel)]
+    names = [name for name in program.kernels if fnmatchcase(name, target.kernel)]
     if not names:
-        raise UsageError(f"no kernel of {arguments.file} is called {arguments.kernel}")
-    local = arguments.local_size or usual_local_size(arguments.global_size)
-    given = dict(_given(text) for text in arguments.arg)
+        raise UsageError(f"no kernel of {target.file} is called {target.kernel}")
+    local_size = launch.local_size or usual_local_size(launch.global_size)
+    given = dict(_split_argument(text) for text in launch.arguments)
     for name in names:
-        values = _values(program, name, given, arguments.global_size)
-        machine = _machine(arguments, profile)
-        counts = count(program, name, arguments.global_size, local, values, machine=machine)
-        yield kernel_report(program, counts, _costs(profile))
+        values = _make_arguments(program, name, given, launch.global_size)
+        machine = target.machine(target.profile)
+        counts = count(program, name, launch.global_size, local_size, values, machine=machine)
+        yield kernel_report(program, counts, _costs(target.profile))
 
 
-def _given(text: str) -> tuple[str, str]:
+def _split_argument(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name:
         raise UsageError(f"--arg {text} is not NAME=VALUE")
     return name, value
 
 
-def _values(
-    program: Program, kernel: str, given: dict[str, str], sizes: Sequence[int]
+def _make_arguments(
+    program: Program, kernel: str, given: Mapping[str, str], sizes: Sequence[int]
 ) -> list[Argument]:
-    """The kernel's arguments. Buffers that are not given have an element for each work-item."""
-    found: list[Argument] = []
+    """Return the kernel's arguments. Buffers that are not given have an element per work-item."""
+    arguments: list[Argument] = []
     missing: list[str] = []
     for parameter in program.kernels[kernel].parameters:
         text = given.get(parameter.name)
         if text is not None:
-            found.append(_value(parameter, text))
+            arguments.append(_parse_argument(parameter, text))
         elif parameter.space in {"global", "constant"} and "*" in parameter.type:
-            items = int(np.prod(sizes, dtype=object))
-            found.append(BufferArgument(items * _element_bytes(parameter.type)))
+            num_items = int(np.prod(sizes, dtype=object))
+            arguments.append(BufferArgument(num_items * _element_bytes(parameter.type)))
         else:
             missing.append(parameter.name)
     if missing:
         raise UsageError(f"{kernel} needs --arg {' --arg '.join(f'{name}=…' for name in missing)}")
-    return found
+    return arguments
 
 
-def _element_bytes(kind: str) -> int:
-    found = re.match(r"u?(char|short|int|long|float|double|half)(\d*)", kind)
-    if found is None:
+def _element_bytes(type_name: str) -> int:
+    match = re.match(r"u?(char|short|int|long|float|double|half)(\d*)", type_name)
+    if match is None:
         return 4
-    count = int(found[2] or 1)
-    return _ELEMENT_BYTES[found[1]] * (4 if count == 3 else count)
+    width = int(match[2] or 1)
+    return _ELEMENT_BYTES[match[1]] * (4 if width == 3 else width)
 
 
-def _value(parameter: KernelParameter, text: str) -> Argument:
+def _parse_argument(parameter: KernelParameter, text: str) -> Argument:
     size = _SIZE.fullmatch(text)
     if parameter.space in {"global", "constant", "local"}:
         if text.startswith("@"):
-            return _contents(text[1:])
-        amount = float(size[1]) * _SCALES[size[2]] if size is not None else _plain(parameter, text)
+            return _read_contents(text[1:])
+        num_bytes = (
+            float(size[1]) * _SCALES[size[2]]
+            if size is not None
+            else _parse_number(parameter, text)
+        )
         if parameter.space == "local":
-            return LocalArgument(int(amount))
-        return BufferArgument(int(amount))
-    return _plain(parameter, text)
+            return LocalArgument(int(num_bytes))
+        return BufferArgument(int(num_bytes))
+    return _parse_number(parameter, text)
 
 
-def _plain(parameter: KernelParameter, text: str) -> int | float:
+def _parse_number(parameter: KernelParameter, text: str) -> int | float:
     try:
         return int(text, 0)
     except ValueError:
@@ -195,7 +270,7 @@ def _plain(parameter: KernelParameter, text: str) -> int | float:
             raise UsageError(f"--arg {parameter.name}={text} is no number") from None
 
 
-def _contents(path: str) -> BufferArgument:
+def _read_contents(path: str) -> BufferArgument:
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -203,18 +278,18 @@ def _contents(path: str) -> BufferArgument:
     return BufferArgument(array.nbytes, array)
 
 
-def _of_trace(arguments: argparse.Namespace, profile: DeviceProfile | None) -> Iterable[Document]:
-    with opened(arguments.file) as trace:
+def _count_trace(target: _Target, max_launches: int) -> Iterable[Document]:
+    """Yield the counts of a trace's launches, those with the most calls first."""
+    profile = target.profile
+    with open_trace(target.file) as trace:
         if profile is None:
-            profile = profile_of_trace(trace).found
+            profile = profile_of_trace(trace).profile
         launches = [
-            launch
-            for launch in traced_launches(trace)
-            if fnmatchcase(launch.kernel, arguments.kernel)
+            launch for launch in traced_launches(trace) if fnmatchcase(launch.kernel, target.kernel)
         ]
     if not launches:
-        raise UsageError(f"{arguments.file} has no launch of {arguments.kernel} with its arguments")
+        raise UsageError(f"{target.file} has no launch of {target.kernel} with its arguments")
     launches.sort(key=lambda launch: -launch.calls)
-    machine, costs = _machine(arguments, profile), _costs(profile)
-    for launch in launches[: arguments.top]:
+    machine, costs = target.machine(profile), _costs(profile)
+    for launch in launches[:max_launches]:
         yield launch_report(launch, machine, costs)

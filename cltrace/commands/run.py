@@ -4,32 +4,32 @@ import argparse
 import contextlib
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cltrace.commands.shared import recording_flags
 from cltrace.commands.shared.command_line import split_command as split_command
+from cltrace.commands.shared.messages import Speaker, error_stream
+from cltrace.commands.shared.recording_flags import RecordingOptions, options_of
+from cltrace.commands.shared.recording_flags import add_arguments as add_recording_arguments
 from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
 from cltrace.intercept.ranks import rank_of
-from cltrace.report.untrusted_text import plain
-from cltrace.runs.child import die_of, resolved, run_to_end, traced_environment
-from cltrace.runs.power_recording import PowerBeside, chosen
+from cltrace.runs.child import die_of_signal, resolve_command, run_to_end, traced_environment
+from cltrace.runs.power_recording import PowerRecording, choose_power_readers
 from cltrace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace import recording
-from cltrace.trace.file_names import default_name, expanded
+from cltrace.trace.file_names import default_name, expand_pattern
 from cltrace.trace.recording import Recording
 
 if TYPE_CHECKING:
     from cltrace.trace.reader import Trace
 
 _EPILOG = """\
-COMMAND is any program; FILE.py, -m MODULE and -c CODE run in this Python. What
-the program prints, returns and does to its terminal is its own; cltrace speaks
-afterwards, on stderr.
+COMMAND is any program; FILE.py, -m MODULE and -c CODE run in this Python.
+cltrace leaves the program's output, status and terminal alone, and prints its
+own messages afterwards, on stderr.
 
 The exit status is the program's; a signal that killed it kills cltrace too.
 Before the program started: 125 cltrace refused, 126 the command cannot be
@@ -44,143 +44,149 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "       cltrace run [options] FILE.py ... | -m MODULE ... | -c CODE ..."
     )
     parser.epilog = _EPILOG
-    recording_flags.add_arguments(parser)
+    add_recording_arguments(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command and return its status."""
-    command = resolved(arguments.command)
-    settings = recording_flags.settings_of(arguments)
-    readers = chosen(arguments)
-    path = _output_path(arguments)
+    return run_traced(arguments.command, options_of(arguments))
+
+
+def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
+    """Trace a command, given as the words after `run`, and return its status."""
+    command = resolve_command(words)
+    readers = choose_power_readers(options.power_readers, options.power_period_s)
+    path = _output_path(words, options.output)
     begun = recording.begin(
-        path, arguments.command, settings, recorder_pid=os.getpid(), overwrite=arguments.force
+        path, words, options.settings, recorder_pid=os.getpid(), overwrite=options.is_forced
     )
-    power = PowerBeside(begun.parts, readers, os.environ)
+    power = PowerRecording(begun.parts, readers, os.environ)
     try:
         environment = traced_environment(
-            os.environ, begun.parts, follow_children=settings.follow_children
+            os.environ, begun.parts, follow_children=options.settings.follow_children
         )
-        is_silent = arguments.quiet or arguments.no_summary
-        modules = _AFTERWARDS if is_silent else (*_AFTERWARDS, *_FOR_THE_SUMMARY)
-        with _display(begun, is_live=arguments.live):
+        modules = (*_END_MODULES, *_SUMMARY_MODULES) if options.shows_summary else _END_MODULES
+        with _display(begun, is_live=options.is_live):
 
             def meanwhile() -> None:
                 power.start()
                 _load(modules)
 
-            returned = run_to_end(command, environment, meanwhile)
+            status = run_to_end(command, environment, meanwhile)
     except CltraceError:
         power.stop()
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise
-    if _was_refused(begun, returned):
+    if _was_refused(begun, status):
         power.stop()
-        said = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
+        reasons = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
         shutil.rmtree(begun.parts, ignore_errors=True)
-        raise RefusedError(said)
-    return _after(begun, returned, arguments, power)
+        raise RefusedError(reasons)
+    return _end(begun, status, options, power)
 
 
 def _display(begun: Recording, *, is_live: bool) -> contextlib.AbstractContextManager[None]:
-    """The display of `--live`; nothing without it."""
+    """Return the display of `--live`, which does nothing without it."""
     if not is_live:
         return contextlib.nullcontext()
     from cltrace.commands.shared.live_display import live_display  # noqa: PLC0415 - imports numpy
 
-    return live_display(begun.parts, sys.stderr)
+    return live_display(begun.parts, error_stream())
 
 
-def _output_path(arguments: argparse.Namespace) -> Path:
-    if arguments.output is None:
-        return Path(default_name(arguments.command, rank_of(os.environ)))
+def _output_path(words: Sequence[str], output: str | None) -> Path:
+    if output is None:
+        return Path(default_name(words, rank_of(os.environ)))
     try:
-        return expanded(arguments.output, os.environ)
+        return expand_pattern(output, os.environ)
     except UsageError as error:
         raise RefusedError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
-class _Traced:
-    """What came of a recording, for the decisions at its end."""
+class _Result:
+    """Result of a recording."""
 
     has_trace: bool
     has_calls: bool
 
 
-def _after(
-    begun: Recording, returned: int, arguments: argparse.Namespace, power: PowerBeside
-) -> int:
-    """Write the trace, say what there is to say, and end as the command ended."""
-    say = _Speaker(is_quiet=arguments.quiet)
-    traced = _Traced(has_trace=False, has_calls=False)
+def _end(begun: Recording, status: int, options: RecordingOptions, power: PowerRecording) -> int:
+    """Write the trace, print the messages, and end as the command ended."""
+    speaker = Speaker(is_quiet=options.is_quiet)
+    result = _Result(has_trace=False, has_calls=False)
     try:
         try:
             recording.end(
                 begun,
-                max(returned, 0) if returned >= 0 else None,
-                -returned if returned < 0 else None,
+                max(status, 0) if status >= 0 else None,
+                -status if status < 0 else None,
             )
         finally:
-            say.lines(power.stop(arguments.power_tail if returned >= 0 else 0.0))
-        traced = _finish(begun, arguments, say)
+            speaker.say_all(power.stop(options.power_tail_s if status >= 0 else 0.0))
+        result = _finish(begun, options, speaker)
     except CltraceError as error:
-        say.error(f"{error}; the parts are kept: `cltrace recover {begun.path}` finishes the trace")
+        speaker.error(
+            f"{error}; the parts are kept: `cltrace recover {begun.path}` finishes the trace"
+        )
     except OSError as error:
-        say.error(
+        speaker.error(
             f"{begun.parts}: {error.strerror}; `cltrace recover {begun.path}` finishes the trace"
         )
     except KeyboardInterrupt:
-        say.error(f"interrupted: `cltrace recover {begun.path}` finishes the trace")
+        speaker.error(f"interrupted: `cltrace recover {begun.path}` finishes the trace")
     except Exception as defect:
         if os.environ.get("CLTRACE_DEBUG"):
             raise
-        say.error(
+        speaker.error(
             f"internal error: {type(defect).__name__}: {defect}; the parts are kept in {begun.parts}"
         )
-    if arguments.strict and not traced.has_calls:
-        say.error("--strict: no OpenCL call was traced")
+    if options.is_strict and not result.has_calls:
+        speaker.error("--strict: no OpenCL call was traced")
         return int(ExitStatus.REFUSED)
-    if returned < 0:
-        die_of(-returned)
-        return 128 - returned
-    return returned
+    if status < 0:
+        die_of_signal(-status)
+        return 128 - status
+    return status
 
 
-def _finish(begun: Recording, arguments: argparse.Namespace, say: "_Speaker") -> _Traced:
+def _finish(begun: Recording, options: RecordingOptions, speaker: Speaker) -> _Result:
     # `_load` has loaded these while the command ran.
     from cltrace.timeline.timekeeping import finalise  # noqa: PLC0415
     from cltrace.trace.reader import Trace  # noqa: PLC0415
 
-    done = finalise(begun.parts, begun.path)
+    finalised = finalise(begun.parts, begun.path)
     has_python = bool(process_directories(begun.parts))
-    if not done.running_pids:
+    if not finalised.running_pids:
         recording.discard_parts(begun.parts)
     with Trace(begun.path) as trace:
         has_calls = bool(trace.rows("SELECT count(*) FROM v_api_rollup")[0][0])
-        if has_calls and not arguments.no_summary and not arguments.quiet:
+        if has_calls and options.shows_summary:
             try:
                 with contextlib.suppress(OSError, ValueError, AttributeError):
-                    _print_summary(trace, color=arguments.color)
+                    _print_summary(trace, color=options.color)
             except CltraceError as error:
-                say.error(f"the summary cannot be made: {error}")
-            say.line("")
+                speaker.error(f"the summary cannot be made: {error}")
+            speaker.say("")
         why_nothing = "" if has_calls else _why_nothing(trace, has_python=has_python)
     if why_nothing:
-        say.line(why_nothing)
-    _say_where(done.path, done.running_pids, say)
-    return _Traced(has_trace=True, has_calls=has_calls)
+        speaker.say(why_nothing)
+    _say_path(finalised.path, finalised.running_pids, speaker)
+    return _Result(has_trace=True, has_calls=has_calls)
 
 
 def _print_summary(trace: "Trace", *, color: str) -> None:
     from cltrace.commands.shared.documents import print_document  # noqa: PLC0415 - loaded by `_load`
     from cltrace.report.summary import SummaryOptions, summary  # noqa: PLC0415 - likewise
 
-    document = summary(trace, SummaryOptions(top=8, is_brief=True))
-    print_document(document, file=sys.stderr, color=color)
+    stream = error_stream()
+    if stream is not None:
+        document = summary(trace, SummaryOptions(top=8, is_brief=True))
+        print_document(document, file=stream, color=color)
 
 
 def _why_nothing(trace: "Trace", *, has_python: bool) -> str:
+    """Return why the trace has no call, for a message."""
     processes, skipped = trace.rows(
         "SELECT count(pyopencl_version), sum(commands_skipped) FROM v_process"
     )[0]
@@ -196,66 +202,38 @@ def _why_nothing(trace: "Trace", *, has_python: bool) -> str:
     )
 
 
-def _say_where(path: Path, running_pids: Sequence[int], say: "_Speaker") -> None:
+def _say_path(path: Path, running_pids: Sequence[int], speaker: Speaker) -> None:
     if running_pids:
         pids = ", ".join(map(str, running_pids))
-        say.line(
-            f"process {pids} of this program still runs: `cltrace recover {_near(path)}` later adds "
-            "what it does"
+        speaker.say(
+            f"process {pids} of this program still runs: `cltrace recover {_shorten(path)}` later "
+            "adds its commands"
         )
-    say.line(f"wrote {_near(path)}; next: cltrace summary {_near(path)}")
+    speaker.say(f"wrote {_shorten(path)}; next: cltrace summary {_shorten(path)}")
 
 
-def _near(path: Path) -> str:
-    """A path as short as it can be typed here."""
+def _shorten(path: Path) -> str:
+    """Return a path relative to the working directory, where it lies in that."""
     try:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
 
 
-def _write(text: str) -> None:
-    """Write to stderr, if there is one that takes it: the command's status must come out."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-
-class _Speaker:
-    """Lines of ours on stderr."""
-
-    def __init__(self, *, is_quiet: bool) -> None:
-        self._is_quiet = is_quiet
-
-    def line(self, text: str) -> None:
-        """Say something, unless we are to be quiet."""
-        if not self._is_quiet:
-            _write(f"cltrace: {plain(text)}\n" if text else "\n")
-
-    def lines(self, texts: Sequence[str]) -> None:
-        """Say some things, unless we are to be quiet."""
-        for text in texts:
-            self.line(text)
-
-    def error(self, text: str) -> None:
-        """Say something that must be known."""
-        _write(f"cltrace: {plain(text)}\n")
-
-
-def _was_refused(begun: Recording, returned: int) -> bool:
-    """Whether the command itself was an interpreter that cannot be traced."""
+def _was_refused(begun: Recording, status: int) -> bool:
+    """Return True if the command itself is an interpreter that cannot be traced."""
     return (
-        returned == ExitStatus.REFUSED
+        status == ExitStatus.REFUSED
         and bool(untraced_reasons(begun.parts))
         and not process_directories(begun.parts)
     )
 
 
-_AFTERWARDS: Final = ("trace.reader", "timeline.timekeeping")
-_FOR_THE_SUMMARY: Final = ("commands.shared.documents", "report.summary")
+_END_MODULES: Final = ("trace.reader", "timeline.timekeeping")
+_SUMMARY_MODULES: Final = ("commands.shared.documents", "report.summary")
 
 
 def _load(modules: Sequence[str]) -> None:
-    """Import what the end needs, while the command runs."""
+    """Import the modules that the end needs, while the command runs."""
     for name in modules:
         import_module(f"cltrace.{name}")

@@ -1,13 +1,13 @@
-"""The vocabulary: what a traced process can report. Facts only; nothing here is interpreted.
+"""Vocabulary of a recording: the raw facts that a traced process reports, without interpretation.
 
-Two shapes carry them. *Records* (`events.records`) are frozen and few: a device, a program, a
-launch configuration. *Row tables* (`events.tables`) are columns of 64-bit integers and can be many
-millions: commands, stamps, buffers.
+Facts have two forms. *Records* (`events.records`) are frozen dataclasses, and there are few of them: a
+device, a program, a launch configuration. *Row tables* (`events.tables`) are columns of 64-bit integers
+and can have millions of rows: commands, stamps, buffers.
 
-Names say the unit and the clock. `host_ns` is `CLOCK_MONOTONIC` of the machine that the process ran
-on (`time.perf_counter_ns()`); `device_ns` is the device's own profiling counter, whose zero is
-unknown. An `*_id` is a number that one process gave, from 1; 0 is "none". A `*_handle` is the
-address of an OpenCL object, which a driver may use again once the object is gone.
+Names state the unit and the clock. `host_ns` is `CLOCK_MONOTONIC` of the machine that the process ran on
+(`time.perf_counter_ns()`); `device_ns` is the device's own profiling counter, whose zero is unknown. An
+`*_id` is a number from 1 that is unique in its process; 0 stands for "none". A `*_handle` is the address
+of an OpenCL object; the driver may reuse it after the object is released.
 """
 
 from typing import Final

@@ -1,11 +1,11 @@
-"""The OpenCL entry points that a trace can name, and what each one asks of a device."""
+"""OpenCL entry points that a trace can name, and the kinds of the commands that they enqueue."""
 
 from enum import IntEnum, StrEnum
 from typing import Final
 
 
 class CommandKind(StrEnum):
-    """What a device was asked to do."""
+    """Kind of a command."""
 
     KERNEL = "kernel"
     WRITE = "write"
@@ -22,7 +22,7 @@ class CommandKind(StrEnum):
 
 
 class Api(IntEnum):
-    """The OpenCL entry points that a trace can name. The numbers are stored: never change one."""
+    """OpenCL entry points that a trace can name. The numbers are stored: never change one."""
 
     clEnqueueNDRangeKernel = 1
     clEnqueueReadBuffer = 2
@@ -114,4 +114,4 @@ COMMAND_KINDS: Final[dict[Api, CommandKind]] = {
     Api.clEnqueueAcquireGLObjects: CommandKind.INTEROP,
     Api.clEnqueueReleaseGLObjects: CommandKind.INTEROP,
 }
-"""The entry points that enqueue, and what the device then does."""
+"""Kinds of the commands that entry points enqueue. Other entry points are not in it."""

@@ -1,7 +1,7 @@
-"""What a benchmark of the score is: what a run does, and what it has to come to.
+"""Benchmarks of the score, as data: the steps of a run, its expected results and its reference.
 
-After Barba and others, A benchmark for OpenCL (2016): runs as a program would see them, results that are
-checked, and times of a sequential program beside them.
+After Barba and others, A benchmark for OpenCL (2016): runs as a program would see them, checked results,
+and times of a sequential program for comparison.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays: TypeAlias = Sequence[NDArray[np.generic]]
-"""The contents of a benchmark's buffers before a run, in order."""
+"""Contents of a benchmark's buffers before a run, in order."""
 Reference: TypeAlias = Callable[[Arrays], Mapping[int, NDArray[np.generic]]]
-"""From the contents before a run to those after it, of each output by the place of its buffer."""
+"""Function from the contents before a run to the contents of each output after it, by buffer index."""
 
 
-class Kind(StrEnum):
-    """What a benchmark mostly asks of a machine."""
+class BenchmarkKind(StrEnum):
+    """Main bottleneck of a benchmark."""
 
     COMPUTE = "compute"
     BANDWIDTH = "bandwidth"
@@ -31,8 +31,8 @@ class Kind(StrEnum):
     LAUNCHES = "launches"
 
 
-class Limit(StrEnum):
-    """What a device can do at most, as the same session measures it: an amount each second."""
+class RateLimit(StrEnum):
+    """Kind of work whose peak rate per second is measured on the device in the same session."""
 
     FLOPS = "float operations"
     INTEGER_OPS = "integer operations"
@@ -42,16 +42,16 @@ class Limit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """A buffer: what is in it before a run. `is_output` says that a run changes it."""
+class BenchmarkBuffer:
+    """A buffer and its contents before a run. `is_output` is true if a run changes it."""
 
     contents: Callable[[], NDArray[np.generic]]
     is_output: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """A kernel launched `times` times. Arguments are buffers by their place, or scalars as they are."""
+class BenchmarkLaunch:
+    """A kernel launched `times` times. Its arguments are buffers, by index, and then scalars."""
 
     kernel: str
     global_size: tuple[int, ...]
@@ -62,52 +62,52 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """A buffer moved: from the host's copy of it to the device, or back."""
+class BenchmarkCopy:
+    """A transfer of a buffer, given by index, between the host's copy of it and the device."""
 
     buffer: int
     to_host: bool
 
 
-Step: TypeAlias = Launch | Copy
+Step: TypeAlias = BenchmarkLaunch | BenchmarkCopy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """A benchmark of the score.
 
-    A run does `steps` in order, `repeats` times, which comes to the same as once; it is timed by the
-    host from before the first to the end of the last. `reference` does them once by numpy, and so does
-    `c_source` on one thread, which defines `void run(void **buffers, long items)`: who times them repeats
-    them as often. `tolerance` is relative to the largest value; 0 asks for the same bits. `amounts` say
-    how much it takes at least, done once, of what a device's limits are about.
+    A run executes `steps` in order, `repeats` times; repeating them does not change the results. The host
+    times a run from before the first step to the end of the last. `reference` executes the steps once in
+    numpy. `c_source` executes them once on one thread and defines `void run(void **buffers, long items)`;
+    to time them, both are repeated equally often. `tolerance` is relative to the largest value; 0
+    requires the same bits. `amounts` is the least work that the steps need, executed once, by rate limit.
     """
 
     name: str
-    kind: Kind
+    kind: BenchmarkKind
     about: str
     source: str
-    memories: tuple[Memory, ...]
+    buffers: tuple[BenchmarkBuffer, ...]
     steps: tuple[Step, ...]
     items: int
     reference: Reference
     c_source: str
     repeats: int = 1
     tolerance: float = 0.0
-    amounts: Mapping[Limit, float] = field(default_factory=dict)
+    amounts: Mapping[RateLimit, float] = field(default_factory=dict)
 
     @property
     def run_steps(self) -> tuple[Step, ...]:
-        """All that a run does."""
+        """All steps of a run."""
         return self.steps * self.repeats
 
 
 @dataclass(frozen=True, slots=True)
 class LimitProbe:
-    """Steps of which the shortest time tells a limit: `amount` is done in them."""
+    """Steps whose shortest time gives a rate limit: they do `amount` of the limit's work."""
 
-    limit: Limit
+    limit: RateLimit
     source: str
-    memories: tuple[Memory, ...]
+    buffers: tuple[BenchmarkBuffer, ...]
     steps: tuple[Step, ...]
     amount: float

@@ -1,4 +1,4 @@
-"""What is known of a device's clock: the segments that put its stamps on the host's clock."""
+"""Fitted clocks: the segments that map a device's stamps to the host's clock."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,32 +9,31 @@ from numpy.typing import NDArray
 from cltrace.events.kinds import ClockState
 
 CLOCK_METHOD: Final = 1
-"""Version of the method that fits clocks. Segments of an older one are fitted anew by readers."""
+"""Version of the method that fits clocks. Readers refit the segments of older versions."""
 
-ALWAYS: Final = 1 << 62
-"""Before and after everything: the limits of a segment that has none on that side."""
+UNBOUNDED_NS: Final = 1 << 62
+"""Limit, positive or negative, of a segment that is not limited on that side."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSegment:
-    """A stretch of a device's clock, and the straight line that leads from it to the host's.
+    """A segment of a device's clock, and the straight line that maps it to the host's clock.
 
         host = anchor_host_ns + (device - anchor_device_ns) * (1 + drift)
 
-    It is for stamps from `from_device_ns` up to, not including, `to_device_ns`, of commands whose call
-    was entered from `from_enter_host_ns` up to, not including, `to_enter_host_ns`: a counter that was
-    set anew shows the same twice.
+    The segment covers the stamps in [`from_device_ns`, `to_device_ns`) of commands whose call was entered
+    in [`from_enter_host_ns`, `to_enter_host_ns`). The calls' range is needed because a device counter
+    that was reset shows the same values twice.
 
-    `drift` may be off by `drift_within`, as far as the bounds tell. `half_width_ns` is how far the line
-    can be moved up or down without breaking a bound: its error is no larger if `drift` is exact.
-    `bound_ns` needs less: in a segment that `is_straight` the rate may be that of any line that keeps
-    the bounds, or run along a curve that they do not exclude; in one that is not it may be anything
-    between those of the segments around. `observations` is the number of bounds that the line keeps,
-    `rejected` that of commands that were left out because they contradict. `reason` says in words why
-    the state is not proven; empty if it is. An unaligned segment leads nowhere: its anchors, drift and
-    bounds are 0.
-    `quantum_ns` is the step in which the stamps move. `input_hash` is the CRC-32 of the observations
-    that it was fitted to.
+    `drift_within` is the largest possible error of `drift` under the observed bounds. `half_width_ns` is
+    the largest shift of the line, up or down, that violates no bound: the line's largest error if `drift`
+    is exact. `bound_ns` is the largest error under a weaker assumption: if `is_straight`, the rate may be
+    that of any line within the bounds, or follow a curve that they do not exclude; otherwise it may be
+    any rate between those of the neighbouring segments. `observations` counts the bounds that the line
+    satisfies, `rejected` the commands that were left out because they contradict it. `reason` explains
+    why the state is not proven; it is empty if the state is proven. An unaligned segment maps nothing:
+    its anchors, drift and bounds are 0. `quantum_ns` is the step of the stamps. `input_hash` is the
+    CRC-32 of the observations that the segment was fitted to.
     """
 
     TABLE = "clock_segment"
@@ -60,8 +59,8 @@ class ClockSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTime:
-    """The clocks of a process's devices, and the `StampFault` bits of each of its commands."""
+class ProcessClocks:
+    """The clock segments of a process's devices, and the `StampFault` bits of each of its commands."""
 
     segments: tuple[ClockSegment, ...]
     faults: NDArray[np.int64]

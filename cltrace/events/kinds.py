@@ -1,45 +1,45 @@
-"""The closed sets of words that records and rows use."""
+"""Enumerations that records and rows use."""
 
 from enum import IntEnum, IntFlag, StrEnum
 from typing import Final
 
 
 class CallFlag(IntFlag):
-    """What else is known of a host call."""
+    """Further properties of a host call."""
 
     BLOCKING = 1
-    """The call returned only after its own command was complete."""
+    """The call returned only after its command had completed."""
     MAP_WRITE = 2
-    """A map whose contents go back to the device when it is unmapped."""
+    """The mapped contents return to the device on unmapping."""
     QUEUED_ONLY = 4
-    """The driver gives no event for this command: host times only."""
+    """The driver returned no event for this command: only host times exist."""
     EMPTY_RANGE = 8
-    """A launch of no work-items: pyopencl enqueues a marker in its place."""
+    """A launch without work-items: pyopencl enqueued a marker instead."""
 
 
 class StampFault(IntFlag):
-    """What is wrong with a command's device stamps. The numbers are stored."""
+    """Fault of a command's device stamps. The numbers are stored."""
 
     ZERO = 1
-    """One of them is zero."""
+    """A stamp is zero."""
     REVERSED = 2
-    """A later stage has an earlier stamp."""
+    """The stamp of a later stage precedes that of an earlier one."""
     MADE_UP = 4
-    """The driver's clock does not run: small numbers, or the same ones for every command."""
+    """The driver has no running clock: it gives small numbers, or the same for every command."""
     FOREIGN = 8
-    """They are of another time than those of the commands around."""
+    """The stamps lie far from those of neighbouring commands, as if from another time."""
     BEFORE_ENQUEUE = 16
-    """QUEUED is before the call that enqueued the command was entered."""
+    """QUEUED precedes the entry of the call that enqueued the command."""
     AFTER_RETURN = 32
-    """QUEUED is after that call returned."""
+    """QUEUED follows the return of that call."""
     AFTER_COMPLETION = 64
-    """END is after a host call returned that had waited for the command."""
+    """END follows the return of a host call that waited for the command."""
     FAILED = 128
-    """The command failed: its stamps are whatever the driver left there."""
+    """The command failed, so its stamps mean nothing."""
 
 
 def fault_name(fault: StampFault) -> str:
-    """The word for a fault in views and reports."""
+    """Return the name of a fault in views and reports."""
     return (fault.name or "").lower().replace("_", "-")
 
 
@@ -50,36 +50,36 @@ UNUSABLE_STAMPS: Final = (
     | StampFault.FOREIGN
     | StampFault.FAILED
 )
-"""Stamps with one of these faults tell neither when a command ran nor how long; others are near."""
+"""Faults of stamps that give neither the time nor the duration of a command. Others are small."""
 
 FAULT_SHIFT: Final = 17
-"""A command's stamp faults stand in its flags, from this bit on."""
+"""Position of the lowest `StampFault` bit in a command's flags."""
 
 
 class ClockState(StrEnum):
-    """How well a device's clock is known."""
+    """Reliability of a fitted device clock."""
 
     PROVEN = "proven"
-    """Everything observed agrees: the bound holds, as long as the rate was constant."""
+    """All observations agree: the bound holds, as long as the rate was constant."""
     CONDITIONAL = "conditional"
-    """Some observations contradict the others and were left out."""
+    """Some observations contradict the others and were left out of the fit."""
     UNALIGNED = "unaligned"
     """Nothing relates this device's stamps to the host's clock."""
 
 
 class Timing(StrEnum):
-    """How the time of a command is taken; the three methods of the literature."""
+    """Source of a command's time; the three methods of the literature."""
 
     EVENT = "event"
-    """From the device's own stamps, read after completion."""
+    """The device's own stamps, read after completion."""
     CALLBACK = "callback"
-    """From a completion callback, on the host clock."""
+    """A completion callback, on the host clock."""
     SYNC = "sync"
-    """By waiting for every command, on the host clock. This serialises the program."""
+    """A wait for every command, on the host clock. This serialises the program."""
 
 
 class ArgumentKind(StrEnum):
-    """What a kernel argument is."""
+    """Kind of a kernel argument."""
 
     BUFFER = "buffer"
     IMAGE = "image"
@@ -93,7 +93,7 @@ class ArgumentKind(StrEnum):
 
 
 class MemoryKind(IntEnum):
-    """What kind of memory object a buffer row describes. The numbers are stored."""
+    """Kind of a memory object in the `buffers` table. The numbers are stored."""
 
     BUFFER = 1
     SUB_BUFFER = 2
@@ -103,7 +103,7 @@ class MemoryKind(IntEnum):
 
 
 class Severity(StrEnum):
-    """How much a diagnostic matters."""
+    """Severity of a diagnostic."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -111,7 +111,7 @@ class Severity(StrEnum):
 
 
 class ProgramOrigin(StrEnum):
-    """What a program was made from."""
+    """Form from which a program object was created."""
 
     SOURCE = "source"
     BINARY = "binary"
@@ -122,4 +122,4 @@ class ProgramOrigin(StrEnum):
 
 
 RELEASES_UNSEEN: Final = "releases-unseen"
-"""The code of the diagnostic that says: this process's memory objects have no known end."""
+"""Code of the diagnostic for a process in which releases of memory objects were not observed."""

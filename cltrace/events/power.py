@@ -1,7 +1,7 @@
-"""The vocabulary of power: channels that sensors have, what probing for them found, their samples.
+"""Vocabulary of power recordings: channels of sensors, results of probing for sensors, and samples.
 
-Values are kept as the sensor gave them, as whole steps: `raw * unit_per_step` is W or J. What a reader
-gets wrong can be put right from a trace.
+Values are stored as the sensor gave them, in whole steps: `raw * unit_per_step` is W or J. So a reader's
+mistake in the unit can be corrected later, from the trace.
 """
 
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from cltrace.events.tables import RowTable
 
 
 class Quantity(StrEnum):
-    """What a channel tells."""
+    """Physical quantity of a channel."""
 
     ENERGY = "energy"
-    """Joules since some time in the past: only differences mean something."""
+    """Joules since an arbitrary time: only differences are meaningful."""
     POWER = "power"
-    """Watts, of a moment or the mean of a window."""
+    """Watts, instantaneous or averaged over a window."""
 
 
 class Scope(StrEnum):
-    """What a channel measures. What contains what is told by `PowerChannel.inside`."""
+    """Part of the machine that a channel measures. `PowerChannel.inside` nests the channels."""
 
     WALL = "wall"
     PSU = "psu"
@@ -36,43 +36,43 @@ class Scope(StrEnum):
 
 
 class ProbeState(StrEnum):
-    """What looking for a sensor found. Nothing found is never a reading of zero."""
+    """Result of probing for a sensor. A missing sensor never reads as zero."""
 
     OK = "ok"
     ABSENT = "absent"
-    """There is none."""
+    """There is no such sensor."""
     MASKED = "masked"
-    """The system has it, and this container or machine is kept from seeing it."""
+    """The system has the sensor, but hides it from this container or virtual machine."""
     DENIED = "denied"
-    """It is there, and this user may not read it."""
+    """The sensor exists, but this user may not read it."""
     FROZEN = "frozen"
-    """It can be read, and does not move."""
+    """The sensor can be read, but its value does not change."""
     UNSUPPORTED = "unsupported"
-    """It is there, in a form that this reader does not know."""
+    """The sensor exists, but in a form that this reader does not support."""
 
 
 class SampleFlag(IntFlag):
-    """What is to be known of a sample."""
+    """Caveats of a sample."""
 
     RESTARTED = 1
-    """The sensor began anew: nothing is known of the time between the sample before and this one."""
+    """The sensor was restarted: the time since the previous sample is unknown."""
     LOST = 2
-    """The sensor had more samples before this one, which were not read in time."""
+    """Earlier samples of the sensor were lost, because they were not read in time."""
     DOUBTFUL = 4
-    """The reader's source said that the value is worth less."""
+    """The sensor itself marked the value as unreliable."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerChannel:
-    """A sensor's channel.
+    """A channel of a sensor.
 
-    `key` names it on its host, the same in every run. `inside` is the key of the channel whose value
-    contains this one's. `device` is the PCI address or UUID of the OpenCL device it belongs to, "" for
-    none. `modulus_steps` is where a counter begins anew at 0; None if it cannot, or that is not known.
-    `quantum` is the smallest step in W or J, `period_s` the time between updates, `window_s` that over
-    which a value is the mean, `delay_s` how late it is, `lag_s` the time constant with which it follows
-    a change; None where not known. `gain_error` is the
-    relative error of its scale that its maker or a study states, one standard deviation.
+    `key` identifies the channel on its host and is the same in every run. `inside` is the key of the
+    channel whose value contains this channel's. `device` is the PCI address or UUID of the OpenCL device
+    that it belongs to, "" for none. `modulus_steps` is the value at which a counter wraps to 0; None if
+    it does not wrap or the value is not known. `quantum` is the smallest step in W or J, `period_s` the
+    time between updates, `window_s` the averaging window, `delay_s` the delay of a value, `lag_s` the
+    time constant with which the channel follows a change; each is None if not known. `gain_error` is the
+    relative error of the scale that the vendor or a study states, one standard deviation.
     """
 
     TABLE = "power_channel"
@@ -83,26 +83,27 @@ class PowerChannel:
     label: str
     quantity: str
     scope: str
-    inside: str
-    device: str
+    inside: str = ""
+    device: str = ""
     unit_per_step: float
-    modulus_steps: int | None
-    quantum: float | None
-    period_s: float | None
-    window_s: float | None
-    delay_s: float | None
-    lag_s: float | None
-    gain_error: float | None
-    is_estimated: bool
-    note: str
+    modulus_steps: int | None = None
+    quantum: float | None = None
+    period_s: float | None = None
+    window_s: float | None = None
+    delay_s: float | None = None
+    lag_s: float | None = None
+    gain_error: float | None = None
+    is_estimated: bool = False
+    note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerProbe:
-    """What a reader found when it was asked, and what came of it.
+    """The result of probing for a reader's sensor, and the end of its reading.
 
-    `evidence` is what was looked at, `remedy` what to do, `security` what that would mean for the
-    safety of the machine. `ended` says why the reader was dropped while it read, "" if it was not.
+    `evidence` is the observation behind `state`, `remedy` the advice to the user, `security` the effect
+    of that remedy on the machine's security. `ended` is the reason if the reader was dropped during the
+    recording, else "".
     """
 
     TABLE = "power_probe"
@@ -116,7 +117,7 @@ class PowerProbe:
 
 
 POWER_SAMPLES = RowTable("power_samples", ("channel_id", "host_ns", "within_ns", "raw", "flags"))
-"""What channels read. `host_ns` is when the value was so, `within_ns` how far that may be off."""
+"""Samples of channels. `host_ns` is the time of the value, `within_ns` the uncertainty of that time."""
 
 POWER_READS = RowTable("power_reads", ("reader", "due_host_ns", "begin_host_ns", "end_host_ns"))
-"""When each reader was read, by its position among the probes, and when it should have been."""
+"""Scheduled and actual times of each reading. `reader` is the reader's position among the probes."""

@@ -1,7 +1,7 @@
-"""The records: facts that are few and have names, stored one by one.
+"""Records: facts of which a process has few, stored one by one.
 
-An `*_id` is a number that one process gave, from 1; 0 is "none". `Numbering` in `cltrace.trace` makes
-the trace's own of them when processes are put together.
+An `*_id` is a number from 1 that is unique in its process; 0 stands for "none". `TraceIdAllocator` in
+`cltrace.trace` replaces it by a number that is unique in the trace when processes are merged.
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from cltrace.events.power import PowerChannel, PowerProbe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStarted:
-    """One traced process. `argv` and `environment` are empty when the user asked for that."""
+    """A traced process. `argv` and `environment` are empty if the user excluded them."""
 
     TABLE = "process"
     pid: int
@@ -27,9 +27,9 @@ class ProcessStarted:
     environment: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEnded:
-    """The last words of a process: how it ended as it saw it, and what tracing cost in it."""
+    """The end of a process, as it reported it, and the cost of tracing in the process."""
 
     TABLE = "process_end"
     how: str
@@ -57,7 +57,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that other records share: a source, a build log, a header, a region's name."""
+    """A text that other records refer to: a source, a build log, a header, a region's name."""
 
     TABLE = "string"
     id: int
@@ -66,7 +66,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the program that made a call. `outer_site_id` is its caller; 0 ends the chain."""
+    """A place in the program's source that made a call. `outer_site_id` is its caller's, 0 for none."""
 
     TABLE = "site"
     id: int
@@ -87,12 +87,13 @@ class Platform:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """An OpenCL device. `None` where the driver does not say.
+    """An OpenCL device. `None` stands for properties that the driver does not report.
 
-    `timer_resolution_ns` is what the driver claims for its stamps. `bus` is the PCI address and
-    `uuid` the device's, where an extension gives them. A sub-device names its parent.
+    `timer_resolution_ns` is the resolution of stamps that the driver claims. `bus` is the PCI address and
+    `uuid` the UUID of the device, if an extension reports them. `parent_device_id` is 0 for a device that
+    is no sub-device.
     """
 
     TABLE = "device"
@@ -124,11 +125,11 @@ class Context:
     device_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A command queue. `properties` are those the program asked for; cltrace may have added profiling.
+    """A command queue. `properties` are those that the program requested; cltrace may add profiling.
 
-    `known_host_ns` is when the handle came to mean this queue.
+    `known_host_ns` is the time from which the handle denotes this queue.
     """
 
     TABLE = "queue"
@@ -142,9 +143,9 @@ class Queue:
     device_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program object. `binary_bytes` is the size of what it was made from when that is no text."""
+    """A program object. `binary_bytes` is the size of the binary or IL that it was created from."""
 
     TABLE = "program"
     id: int
@@ -158,7 +159,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """One file or header program that a program's source pulled in, as it was at the build."""
+    """A file or header program that a program's source includes, with its text at the build."""
 
     TABLE = "include"
     name: str
@@ -166,11 +167,11 @@ class Include:
     text_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """One build, compile or link of a program for one device, and what came of it.
+    """A build, compilation or link of a program for one device, with its result.
 
-    `status` is the entry point's: 0, or the OpenCL error that the call raised.
+    `status` is the status of the call: 0, or the OpenCL error that it raised.
     """
 
     TABLE = "build"
@@ -197,7 +198,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class WorkGroupInfo:
-    """What the driver says of a kernel on a device; `None` where it does not say."""
+    """Work-group properties that the driver reports for a kernel on a device; `None` if it does not."""
 
     TABLE = "work_group_info"
     max_group_size: int | None
@@ -208,30 +209,30 @@ class WorkGroupInfo:
     device_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """One argument of a launch.
+    """An argument of a launch.
 
-    `kind` is an `ArgumentKind`. `size_bytes` is the size of local memory or of a scalar; `value` is
-    a scalar's bytes in hexadecimal, `dtype` numpy's name for it. `offset_bytes` is where a buffer
-    that pyopencl passes with an offset starts. `detail` says what an unknown argument was.
+    `kind` is an `ArgumentKind`. `size_bytes` is the size of local memory or of a scalar. `value` is a
+    scalar's bytes in hexadecimal, `dtype` the numpy name of its type. `offset_bytes` is the offset of a
+    buffer that pyopencl passes with one. `detail` describes an argument of an unknown kind.
     """
 
     kind: str
-    offset_bytes: int
-    size_bytes: int
-    dtype: str
-    value: str
-    detail: str
-    buffer_id: int
+    offset_bytes: int = 0
+    size_bytes: int = 0
+    dtype: str = ""
+    value: str = ""
+    detail: str = ""
+    buffer_id: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """A launch configuration: a kernel with its NDRange and its arguments, stored once.
 
-    `local_size` and `global_offset` are empty when the program gave none.
-    `arguments_known` is false when they were set where cltrace could not see it.
+    `local_size` and `global_offset` are empty if the program gave none. `arguments_known` is false if
+    cltrace could not observe how the arguments were set.
     """
 
     TABLE = "launch"
@@ -244,12 +245,12 @@ class Launch:
     kernel_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Captured bytes of a buffer, as the host last wrote it before a launch used it.
+    """Captured contents of a buffer, as the host last wrote it before a launch used it.
 
-    They stand at `position_bytes` of the process's contents file, `stored_bytes` long, deflated. A
-    kernel may have written the buffer between `written_host_ns` and the launch.
+    They are stored deflated in the process's contents file: `stored_bytes` bytes from `position_bytes`.
+    A kernel may have written the buffer between `written_host_ns` and the launch.
     """
 
     TABLE = "content"
@@ -264,7 +265,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Surcharge:
-    """What the driver's profiling costs a launch on one device: medians over `launches` each."""
+    """Cost of the driver's profiling per launch on a device: medians of `launches` launches each."""
 
     TABLE = "surcharge"
     launches: int
@@ -275,7 +276,7 @@ class Surcharge:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Something the reader of a trace should know. `code` is a stable word for scripts."""
+    """A message for readers of the trace. `code` is a stable identifier for scripts."""
 
     TABLE = "diagnostic"
     severity: str
@@ -286,7 +287,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Something that was left out because the user asked for it."""
+    """Kind of data that was left out of the trace at the user's request."""
 
     TABLE = "redaction"
     what: str
@@ -315,4 +316,4 @@ Record = (
     | PowerChannel
     | PowerProbe
 )
-"""Every record that a spool can hold."""
+"""Union of all records that a spool can contain."""

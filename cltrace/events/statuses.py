@@ -1,4 +1,4 @@
-"""The names of OpenCL's error codes."""
+"""Names of OpenCL's error codes."""
 
 from typing import Final
 
@@ -71,6 +71,6 @@ STATUS_NAMES: Final[dict[int, str]] = {
 
 
 def status_name(status: int) -> str:
-    """The name of an error code, with its number."""
+    """Return the name of an error code with its number, as in `INVALID_VALUE (-30)`."""
     name = STATUS_NAMES.get(status, "unknown error")
     return f"{name} ({status})"

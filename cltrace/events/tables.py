@@ -1,4 +1,4 @@
-"""The row tables: facts that can be many millions, as columns of 64-bit integers."""
+"""Row tables: facts with up to millions of rows, in columns of 64-bit integers."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """A table of 64-bit integers: its name and its columns, in the order they are stored."""
+    """A table of 64-bit integers: its name, and its columns in stored order."""
 
     name: str
     columns: tuple[str, ...]
@@ -17,20 +17,20 @@ class RowTable:
         return len(self.columns)
 
     def index(self, column: str) -> int:
-        """The position of `column`. Raises: `ValueError` for a column that is not there."""
+        """Return the position of `column`. Raises: `ValueError` for an unknown column."""
         return self.columns.index(column)
 
 
 LAUNCHES = RowTable(
     "launches", ("enter_host_ns", "return_host_ns", "circumstance_id", "event_handle")
 )
-"""Plain kernel launches: no wait list, no offset. The hot path writes nothing but these rows."""
+"""Plain kernel launches: without a wait list or offset. The hot path writes only these rows."""
 
 CIRCUMSTANCES = RowTable(
     "circumstances",
     ("circumstance_id", "launch_id", "site_id", "thread_id", "queue_handle"),
 )
-"""What was launched, from where, by which thread, on which queue: stored once, named by many rows."""
+"""Combinations of launch configuration, site, thread and queue, which rows of `LAUNCHES` refer to."""
 
 CALLS = RowTable(
     "calls",
@@ -53,12 +53,12 @@ CALLS = RowTable(
         "event_handle",
     ),
 )
-"""Every other host call: launches that are not plain, other enqueues, waits, builds, creations.
+"""All other host calls: launches that are not plain, other enqueues, waits, builds, creations.
 
-`mark` joins a row with its wait list and completion; 0 when it has neither. `subject_id` is a
-launch for a launch, a program for a build, a buffer for a creation. `size_bytes` is -1 where it has
-no meaning or is unknown. `event_handle` is 0 for a call that made no command. The last column of both
-command tables is the event, which the recording process holds as an object until it has read the
+`mark` joins a row with its wait list and completion; 0 if it has neither. `subject_id` is the launch
+configuration of a launch, the program of a build, the buffer of a creation. `size_bytes` is -1 if it has
+no meaning or is unknown. `event_handle` is 0 for a call that enqueued no command. The last column of
+`LAUNCHES` and `CALLS` is the event; the recording process holds the event object until it has read the
 stamps."""
 
 STAMPS = RowTable(
@@ -72,14 +72,14 @@ STAMPS = RowTable(
         "execution_status",
     ),
 )
-"""The device's stamps. `command` is twice the row number in `LAUNCHES`, or twice that in `CALLS` plus 1.
+"""Device stamps. `command` is 2 * row number in `LAUNCHES`, or 2 * row number in `CALLS` + 1.
 `execution_status` is 0, or the negative OpenCL error with which the command ended."""
 
 COMPLETIONS = RowTable("completions", ("mark", "complete_host_ns"))
-"""When the host learned of a command's completion: timing by callback or by waiting."""
+"""Times at which the host learned of completions, when timing by callbacks or waits."""
 
 EDGES = RowTable("edges", ("mark", "event_handle"))
-"""The events that a command, or a host call, waits for."""
+"""Events that commands and host calls wait for."""
 
 BUFFERS = RowTable(
     "buffers",
@@ -101,22 +101,23 @@ BUFFERS = RowTable(
         "created_here",
     ),
 )
-"""Memory objects. `created_here` is 0 for one first seen in use, made where cltrace cannot look."""
+"""Memory objects. `created_here` is 0 for an object that was first observed in use: cltrace did not
+observe its creation."""
 
 RELEASES = RowTable(
     "releases",
     ("buffer_id", "not_before_host_ns", "not_after_host_ns"),
 )
-"""When a memory object was destroyed, between two looks."""
+"""Releases of memory objects, each between two checks of the object."""
 
 REGIONS = RowTable(
     "regions",
     ("name_text_id", "thread_id", "enter_host_ns", "leave_host_ns"),
 )
-"""Named stretches of the program."""
+"""Regions of the program that the user named."""
 
 ANCHORS = RowTable("anchors", ("host_ns", "raw_host_ns", "realtime_ns", "bracket_ns"))
-"""The host's clocks read together. `bracket_ns` is how long the reading took: its uncertainty."""
+"""Simultaneous readings of the host's clocks. `bracket_ns` is their duration: the uncertainty."""
 
 ROW_TABLES: Final = (
     LAUNCHES,

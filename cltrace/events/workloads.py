@@ -1,4 +1,4 @@
-"""What is to be launched or transferred, as data: what measuring runs and what prediction counts."""
+"""Workloads: descriptions of launches and transfers, for measurement and for prediction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class BufferInput:
-    """A buffer. Without `contents` it is filled on the device with numbers that are all different.
+    """A buffer argument. Without `contents`, the device fills it with distinct numbers.
 
-    Those numbers are floats from 1 to 2 as well as integers, so that neither arithmetic nor memory is
-    faster for them than for others. `contents` makes an array that is at most as long as the buffer;
-    what depends on it is counted with it.
+    Read as floats, these numbers lie between 1 and 2, so that neither arithmetic nor memory is faster for
+    them than for others. `contents` returns an array that is at most as long as the buffer; control flow
+    and addresses that depend on it are counted with it.
     """
 
     size_bytes: int
@@ -45,42 +45,43 @@ class Workload:
 
     @property
     def work_items(self) -> int:
-        """How many work-items are launched."""
+        """Number of work-items in the NDRange."""
         return int(np.prod(self.global_size, dtype=np.int64))
 
     @property
     def group_items(self) -> int:
-        """How many work-items a work-group has."""
+        """Number of work-items in a work-group."""
         return int(np.prod(self.local_size, dtype=np.int64))
 
     @property
     def buffer_bytes(self) -> int:
-        """What all buffers take."""
-        return sum(one.size_bytes for one in self.inputs if isinstance(one, BufferInput))
+        """Total size of all buffers."""
+        return sum(item.size_bytes for item in self.inputs if isinstance(item, BufferInput))
 
 
 class Direction(StrEnum):
-    """Which way bytes go between host and device."""
+    """Direction of a transfer between host and device."""
 
     TO_DEVICE = "to device"
     FROM_DEVICE = "from device"
 
 
 DIRECTION_OF: Final[Mapping[str, Direction]] = {
-    "write": Direction.TO_DEVICE, "read": Direction.FROM_DEVICE,
-}  # fmt: skip
-"""By the kind of a traced command: which way it moves bytes."""
+    "write": Direction.TO_DEVICE,
+    "read": Direction.FROM_DEVICE,
+}
+"""Directions of traced transfers, by command kind."""
 
 
 class HostMemory(StrEnum):
-    """What the host's side of a transfer is."""
+    """Kind of host memory in a transfer."""
 
     PAGEABLE = "pageable"
-    """Memory as programs usually have it."""
+    """Ordinary memory of the program."""
     PINNED = "pinned"
-    """Memory that the driver allocated and the device can reach by itself."""
+    """Memory that the driver allocated and that the device can access directly."""
     MAPPED = "mapped"
-    """A buffer that is mapped, read or written by the host, and unmapped."""
+    """A buffer that the host maps, reads or writes, and unmaps."""
 
 
 @dataclass(frozen=True, slots=True)

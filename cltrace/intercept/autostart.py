@@ -1,11 +1,11 @@
-"""Tracing that starts by itself: called by the bootstrap once the program has imported pyopencl."""
+"""Start of tracing in a child process: called by the bootstrap once the program has imported pyopencl."""
 
 import os
 from pathlib import Path
 from typing import Final
 
 from cltrace.intercept import session
-from cltrace.intercept.children import leave_word
+from cltrace.intercept.children import report_untraced
 from cltrace.spool.layout import ProcessIdentity, create_process_directory
 from cltrace.spool.settings import read_session
 
@@ -19,18 +19,18 @@ FIRST_ONLY_VARIABLE: Final = "CLTRACE_FIRST_ONLY"
 def begin(parts: str, directory: str) -> None:
     """Trace this process in the recording in `parts`.
 
-    `directory` is what the interpreter made for itself when it started; a copy of it, made by a fork
-    since, needs one of its own. Raises: `OSError`, `CltraceError`.
+    `directory` is the one that the interpreter created for itself when it started. A fork of that
+    process needs a directory of its own. Raises: `OSError`, `CltraceError`.
     """
-    place, own = Path(parts), Path(directory)
-    facts = read_session(place)
+    parts_path, own = Path(parts), Path(directory)
+    facts = read_session(parts_path)
     identity = ProcessIdentity.of(os.getpid())
     if not own.name.startswith(f"{identity.pid}-"):
         if not facts.settings.follow_children:
             return
-        own = create_process_directory(place, identity)
-    session.join(place, facts.settings, facts.origin_host_ns, own)
+        own = create_process_directory(parts_path, identity)
+    session.join(parts_path, facts.settings, facts.origin_host_ns, own)
     try:
         session.start()
     except Exception as fault:
-        leave_word(place, f"tracing did not start: {type(fault).__name__}: {fault}")
+        report_untraced(parts_path, f"tracing did not start: {type(fault).__name__}: {fault}")

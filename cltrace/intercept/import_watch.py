@@ -1,4 +1,4 @@
-"""Acting right after a module is imported, without importing it before the program does."""
+"""Hook that runs right after the program imports a module, without importing it earlier."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -8,10 +8,10 @@ from types import ModuleType
 
 
 class ImportWatch(MetaPathFinder):
-    """Calls `action` once, when the module `name` is complete; at once if it is already.
+    """Finder that calls `action` once when the module `name` is complete; at once if it already is.
 
-    The module is found and loaded by whoever would have, and its loader is itself again before
-    `action` runs. `action` must not raise.
+    The other finders find and load the module. Its loader is restored before `action` runs. `action`
+    must not raise.
     """
 
     def __init__(self, name: str, action: Callable[[], None]) -> None:
@@ -23,14 +23,14 @@ class ImportWatch(MetaPathFinder):
             sys.meta_path.insert(0, self)
 
     def cancel(self) -> None:
-        """Forget it, if the module was not imported yet."""
+        """Stop watching, if the module was not imported yet."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The specification that the other finders give, its loader told to call us back."""
+        """Return the specification from the other finders, with a loader that runs `action`."""
         if fullname != self._name:
             return None
         for finder in sys.meta_path:
@@ -48,14 +48,14 @@ class ImportWatch(MetaPathFinder):
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            # Whoever only asks where the module is gets a loader of its own, with this in it too.
+            # A look-up of the module's place gets a loader of its own, which has this function too.
             loader.__dict__.pop("exec_module", None)
             execute(module)
             if self in sys.meta_path:
                 self.cancel()
                 self._action()
 
-        # Python leaves the frames of its import machinery out of tracebacks: this is one of them.
+        # Python leaves the frames of its import machinery out of tracebacks: make this one of them.
         exec_module.__code__ = exec_module.__code__.replace(
             co_filename="<frozen importlib._bootstrap>"
         )

@@ -1,4 +1,4 @@
-"""Queues made ready for tracings to come: a notebook's queues are older than its tracings."""
+"""Profiling of queues that are created between tracings: a notebook's queues outlive its tracings."""
 
 from typing import TYPE_CHECKING
 
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
 
 
 class Preparation:
-    """Gives every new queue profiling, from `install` until `remove`. Nothing is recorded."""
+    """Patch that enables profiling on every new queue, from `install` to `remove`. Records nothing."""
 
     def __init__(self) -> None:
         self._patches: Patches | None = None
         self._watch: ImportWatch | None = None
 
     def install(self) -> None:
-        """Act as soon as the program has imported pyopencl."""
+        """Install the patch as soon as the program has imported pyopencl."""
         if self._watch is None:
             self._watch = ImportWatch("pyopencl", self._patch)
 
     def remove(self) -> None:
-        """Leave queues as the program makes them. Those that it has made keep their profiling."""
+        """Create later queues as the program asks. Existing queues keep their profiling."""
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
@@ -30,7 +30,7 @@ class Preparation:
             self._patches = None
 
     def _patch(self) -> None:
-        # Each of these imports pyopencl, which is there by now.
+        # Each of these modules imports pyopencl, which the program has imported by now.
         from cltrace.intercept.hooks.constructors import ConstructorsClosedError  # noqa: PLC0415
         from cltrace.intercept.hooks.installation import Patches  # noqa: PLC0415
         from cltrace.intercept.hooks.patches import queue_patches  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What a process says of itself when it starts to be traced."""
+"""Facts about a process that are recorded when its tracing starts."""
 
 import os
 import platform
@@ -33,12 +33,12 @@ RECORDED_VARIABLES: Final = (
     "ZE_AFFINITY_MASK",
     "OMP_NUM_THREADS",
 )
-"""The only environment variables that a trace may contain: those that say which device and driver
-was used, and which rank this is."""
+"""The only environment variables that a trace may contain. They identify the device, the driver and
+the rank."""
 
 
 def process_started(settings: Settings, pyopencl_version: str) -> ProcessStarted:
-    """The record of this process. Without arguments, its command line is only the first word."""
+    """Return the record of this process. Without arguments, its command line is only the first word."""
     return ProcessStarted(
         pid=os.getpid(),
         parent_pid=os.getppid(),
@@ -55,7 +55,7 @@ def process_started(settings: Settings, pyopencl_version: str) -> ProcessStarted
 
 
 def recorded_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The variables that a trace may contain, sorted."""
+    """Return the variables that a trace may contain, sorted."""
     return tuple(
         (name, value)
         for name, value in sorted(environment.items())

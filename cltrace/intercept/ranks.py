@@ -1,4 +1,4 @@
-"""Which rank of a parallel run this process is, from what its launcher put into the environment."""
+"""Rank of this process in a parallel run, read from the environment that its launcher set."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ RANK_VARIABLES: Final = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM
 
 
 def rank_of(environment: Mapping[str, str]) -> int | None:
-    """The rank, or `None` outside a parallel run."""
+    """Return the rank, or `None` outside a parallel run."""
     for name in RANK_VARIABLES:
         value = environment.get(name, "")
         if value.isascii() and value.isdigit():
@@ -20,10 +20,10 @@ _JOB_VARIABLES: Final = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID
 
 
 def job_of(environment: Mapping[str, str], parent_pid: int) -> str:
-    """What tells a parallel run apart from others on this host: its launcher's name for it.
+    """Return a text that identifies a parallel run on this host: its launcher's name for it.
 
-    Where it has none it is the process that started its ranks here, whose number is `parent_pid`.
+    Without such a name the run is identified by the process that started its ranks here, `parent_pid`.
     """
-    found = (f"{name}={environment[name]}" for name in _JOB_VARIABLES if environment.get(name))
+    names = (f"{name}={environment[name]}" for name in _JOB_VARIABLES if environment.get(name))
     step = environment.get("SLURM_STEP_ID", "")
-    return f"{next(found, f'parent {parent_pid}')} {step}"
+    return f"{next(names, f'parent {parent_pid}')} {step}"

@@ -1,4 +1,4 @@
-"""When to record: by the clock, by hand, and until there is enough."""
+"""Schedule of recording: by the clock, by hand, and up to a limit of commands."""
 
 from cltrace.events import NS_PER_S
 from cltrace.events.kinds import Severity
@@ -7,15 +7,15 @@ from cltrace.spool.settings import Settings
 
 
 class Schedule:
-    """Opens and closes a recorder's gate.
+    """Control of a recorder's gate.
 
-    The clock decides until the program does, or a limit is reached. `began_ns` is what it counts
-    from, in host ns.
+    The clock opens and closes the gate until the program does so itself, or a limit is reached.
+    `began_ns` is the origin of the delay and the duration, in host ns.
     """
 
     def __init__(self, recorder: Recorder, settings: Settings, began_ns: int) -> None:
         self._recorder = recorder
-        self._most_commands = settings.max_commands
+        self._max_commands = settings.max_commands
         self._is_by_hand = settings.start_paused
         self._from_ns = began_ns + round(settings.delay_s * NS_PER_S)
         self._until_ns = (
@@ -25,17 +25,17 @@ class Schedule:
         )
 
     def pause(self) -> None:
-        """Record nothing until `resume`, whatever the clock says."""
+        """Record nothing until `resume`, whatever the clock shows."""
         self._is_by_hand = True
         self._recorder.pause()
 
     def resume(self) -> None:
-        """Record from now on, whatever the clock says."""
+        """Record from now on, whatever the clock shows."""
         self._is_by_hand = True
         self._recorder.open()
 
     def follow(self, now_ns: int) -> None:
-        """Do what the clock says."""
+        """Open or close the gate by the clock."""
         if self._is_by_hand or self._recorder.is_closed:
             return
         is_early = now_ns < self._from_ns
@@ -46,9 +46,9 @@ class Schedule:
             self._recorder.open()
 
     def limit(self, commands: int) -> None:
-        """Pause when so many commands are enough."""
-        most, recorder = self._most_commands, self._recorder
-        if most is not None and commands >= most and recorder.gate:
+        """Pause when the number of recorded commands has reached the limit."""
+        limit, recorder = self._max_commands, self._recorder
+        if limit is not None and commands >= limit and recorder.gate:
             self.pause()
-            message = f"recording paused after {commands:,} commands (--max-events {most})"
+            message = f"recording paused after {commands:,} commands (--max-events {limit})"
             recorder.note(Severity.NOTE, "limit-reached", message)

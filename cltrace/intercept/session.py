@@ -1,4 +1,4 @@
-"""The one tracing of this process: where it is found, and what the process's life does to it.
+"""Tracing of this process: its state, and the hooks on forks, ends and replacements of the process.
 
 This module and `autostart` may be imported before pyopencl, and import it only to start tracing.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
-from cltrace.intercept.children import leave_word
+from cltrace.intercept.children import report_untraced
 from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
 from cltrace.spool.layout import ProcessIdentity, create_process_directory
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _State:
-    """What this process traces now. `parts` is set from the start, `tracer` once pyopencl is there.
+    """State of the tracing of this process.
 
-    `began_ns` is when the whole recording began, in host ns.
+    `parts` is set from the start, `tracer` once pyopencl is imported. `began_ns` is the begin of the
+    whole recording, in host ns.
     """
 
     parts: Path | None = None
@@ -42,30 +43,31 @@ class _State:
     began_ns: int = 0
     tracer: "Tracer | None" = None
     preparation: Preparation | None = None
-    is_watching_life: bool = False
+    has_lifecycle_hooks: bool = False
     endings: tuple[tuple[str, Callable[..., Any], Callable[..., Any]], ...] = ()
-    """What of `os` ends this process, and is hooked: name, original, hook."""
+    """Hooked functions of `os` that end this process: name, original, hook."""
 
 
 _state: Final = _State()
 
 
 def current() -> "Tracer | None":
-    """The tracer of this process, while it traces."""
+    """Return the tracer of this process, or `None` while it does not trace."""
     return _state.tracer
 
 
 def is_recording_here() -> bool:
-    """Whether this process belongs to a recording, traced already or not."""
+    """Return whether this process belongs to a recording, traced already or not."""
     return _state.parts is not None
 
 
 def join(
     parts: Path, settings: Settings, began_ns: int | None = None, directory: Path | None = None
 ) -> None:
-    """Make this process a part of the recording in `parts`, which began then, or now.
+    """Make this process a part of the recording in `parts`.
 
-    `directory` is the process's own, if it has one already.
+    `began_ns` is the begin of the recording in host ns, `None` for now. `directory` is the process's
+    own, if it has one already.
 
     Raises: `OSError`, `TracingError`.
     """
@@ -77,11 +79,11 @@ def join(
     _state.directory = directory or create_process_directory(parts, identity)
     _state.parts, _state.settings = parts, settings
     _state.began_ns = time.perf_counter_ns() if began_ns is None else began_ns
-    _watch_life()
+    _install_lifecycle_hooks()
 
 
 def start() -> None:
-    """Start to trace; pyopencl must be importable. Raises: `OSError`, `ImportError`."""
+    """Start to trace. pyopencl must be importable. Raises: `OSError`, `ImportError`."""
     from cltrace.intercept.tracer import Tracer  # noqa: PLC0415 - imports pyopencl
 
     if _state.directory is None or _state.settings is None or _state.tracer is not None:
@@ -92,43 +94,43 @@ def start() -> None:
     _state.tracer.install()
 
 
-def leave(how: str) -> None:
-    """End the tracing of this process and say why."""
+def leave(ending: str) -> None:
+    """End the tracing of this process. `ending` names the event that ends it."""
     tracer = _state.tracer
     _state.tracer = _state.parts = _state.directory = _state.settings = None
     if tracer is not None:
-        tracer.finish(how)
+        tracer.finish(ending)
     _unhook_endings()
     if _state.preparation is not None:
         _state.preparation.install()
 
 
 def prepare() -> None:
-    """Give queues that are made between tracings profiling: the next tracing may need it."""
+    """Enable profiling on queues that are created between tracings: the next tracing may need it."""
     if _state.preparation is None:
         _state.preparation = Preparation()
         _state.preparation.install()
 
 
-def unprepare() -> None:
-    """Leave queues that are made between tracings as they are asked for."""
+def stop_preparing() -> None:
+    """Create queues between tracings as the program asks."""
     if _state.preparation is not None:
         _state.preparation.remove()
         _state.preparation = None
 
 
 def flush() -> None:
-    """Write what was recorded so far."""
+    """Write all rows that were recorded so far."""
     if _state.tracer is not None:
         _state.tracer.flush()
 
 
-def _watch_life() -> None:
-    """See the ends of this process that Python can see, and its copies."""
+def _install_lifecycle_hooks() -> None:
+    """Hook the ends of this process that Python can observe, and its forks."""
     _hook_endings()
-    if _state.is_watching_life:
+    if _state.has_lifecycle_hooks:
         return
-    _state.is_watching_life = True
+    _state.has_lifecycle_hooks = True
     atexit.register(leave, "exit")
     os.register_at_fork(
         before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
@@ -140,30 +142,30 @@ def _hook_endings() -> None:
         return
     originals = {name: getattr(os, name) for name in ("_exit", "abort", "execv", "execve")}
     _state.endings = tuple(
-        (name, original, _flushing(original, name)) for name, original in originals.items()
+        (name, original, _make_flushing(original, name)) for name, original in originals.items()
     )
     for name, _, hook in _state.endings:
         setattr(os, name, hook)
 
 
 def _unhook_endings() -> None:
-    """Put back what the program has not replaced itself meanwhile."""
+    """Restore the functions that the program has not replaced since."""
     for name, original, hook in _state.endings:
         if getattr(os, name) is hook:
             setattr(os, name, original)
     _state.endings = ()
 
 
-def _flushing(original: Callable[..., Any], how: str) -> Callable[..., Any]:
-    """A function that ends this process image, after the last rows are written."""
-    is_replaced = how.startswith("exec")
+def _make_flushing(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function that writes the last rows and then ends this process image with `original`."""
+    replaces_image = name.startswith("exec")
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        if is_replaced:
+        if replaces_image:
             if _state.tracer is not None:
                 _state.tracer.about_to_exec()
         else:
-            leave(how)
+            leave(name)
         try:
             return original(*args, **kwargs)
         except BaseException as error:
@@ -186,7 +188,7 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    """The child starts a tracing of its own, or none."""
+    """Start a tracing of the child's own, or none."""
     tracer, parts, settings = _state.tracer, _state.parts, _state.settings
     _state.tracer = _state.parts = _state.directory = None
     if tracer is not None:
@@ -197,12 +199,12 @@ def _after_in_child() -> None:
         join(parts, settings, _state.began_ns)
         if tracer is not None:
             start()
-    except Exception as fault:  # the child is the program's: it goes on untraced
-        leave_word(parts, f"tracing did not start: {type(fault).__name__}: {fault}")
+    except Exception as fault:  # the child belongs to the program: it goes on untraced
+        report_untraced(parts, f"tracing did not start: {type(fault).__name__}: {fault}")
 
 
 def _is_for_exec() -> bool:
-    """Whether `subprocess` made this child, which is about to become another program."""
+    """Return whether `subprocess` made this child, which is about to execute another program."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code

@@ -1,7 +1,7 @@
-"""Where hooks put what they saw: flat lists that a thread empties (`drain`).
+"""Store of recorded rows: flat lists to which hooks append and which a thread empties (`drain`).
 
-A row is appended by one `list.extend` of a tuple, which the interpreter does in one step, so rows of
-several threads never mix and no lock is needed.
+A row is appended by one `list.extend` of a tuple, which the interpreter does in one step. So rows of
+several threads never mix, and no lock is needed.
 """
 
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from cltrace.events.tables import CALLS, LAUNCHES, ROW_TABLES, RowTable
 
 
 class Sink:
-    """The rows and records of one process that are not written yet."""
+    """Rows and records of one process that are not written yet."""
 
     def __init__(self) -> None:
         self.rows: Final[dict[str, list[Any]]] = {table.name: [] for table in ROW_TABLES}
         self.records: Final[list[Record]] = []
         self.next_mark: Final[Callable[[], int]] = count(1).__next__
-        """A number that joins a row with its edges and its completion, new at each call."""
+        """Returns a new number that joins a row with its edges and its completion."""
 
     def extender(self, table: RowTable) -> Callable[[tuple[Any, ...]], None]:
-        """What appends one row, given as a tuple of `table.width` values, to `table`."""
+        """Return the function that appends one row, a tuple of `table.width` values, to `table`."""
         return self.rows[table.name].extend
 
     def take(self, table: RowTable) -> list[Any]:
@@ -40,14 +40,14 @@ class Sink:
 
     @property
     def unwritten_commands(self) -> int:
-        """Rows that may hold an unread event."""
+        """The number of rows that may hold an unread event."""
         return (
             len(self.rows[LAUNCHES.name]) // LAUNCHES.width
             + len(self.rows[CALLS.name]) // CALLS.width
         )
 
     def abandon(self) -> None:
-        """Forget everything without destroying it, in a forked child.
+        """Drop everything without destroying it, in a forked child.
 
         The events belong to the parent. Destroying the child's copies would enter a driver whose
         threads do not exist here.
@@ -57,4 +57,4 @@ class Sink:
 
 
 _immortal: Final[list[Any]] = []
-"""What must not be destroyed as long as this process lives."""
+"""Objects that must not be destroyed as long as this process lives."""

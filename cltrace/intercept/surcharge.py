@@ -1,4 +1,4 @@
-"""What the driver's profiling costs a launch: the same launches on queues with and without it."""
+"""Cost of the driver's profiling per launch: the same launches on queues with and without it."""
 
 import statistics
 import time
@@ -13,9 +13,9 @@ _ROUNDS: Final = 7
 
 
 def measure_surcharge(device: cl.Device) -> tuple[float, float, int]:
-    """Median host ns a launch without and with profiling, and the number of launches each.
+    """Return the median host ns per launch without and with profiling, and the launches of each kind.
 
-    The rounds of both kinds take turns. Run it only where nothing of cltrace is installed, or while
+    The rounds of both kinds alternate. Call it only where nothing of cltrace is installed, or while
     recording is paused. Raises: `pyopencl.Error`.
     """
     context = cl.Context([device])
@@ -24,13 +24,13 @@ def measure_surcharge(device: cl.Device) -> tuple[float, float, int]:
     profiling = cl.command_queue_properties.PROFILING_ENABLE
     queues = (cl.CommandQueue(context, device), cl.CommandQueue(context, device, profiling))
     for queue in queues:
-        _round(kernel, queue, buffer)
-    times = [[_round(kernel, queue, buffer) for queue in queues] for _ in range(_ROUNDS)]
+        _time_round(kernel, queue, buffer)
+    times = [[_time_round(kernel, queue, buffer) for queue in queues] for _ in range(_ROUNDS)]
     plain, profiled = (statistics.median(column) for column in zip(*times, strict=True))
     return plain, profiled, _LAUNCHES * _ROUNDS
 
 
-def _round(kernel: cl.Kernel, queue: cl.CommandQueue, buffer: cl.Buffer) -> float:
+def _time_round(kernel: cl.Kernel, queue: cl.CommandQueue, buffer: cl.Buffer) -> float:
     begin = time.perf_counter_ns()
     for _ in range(_LAUNCHES):
         kernel(queue, (1,), None, buffer)

@@ -1,4 +1,4 @@
-"""What this interpreter's pyopencl offers, as JSON on stdout: run as a child, because drivers crash.
+"""Survey of this interpreter's pyopencl, as JSON on stdout: run as a child, because drivers crash.
 
 `python -m cltrace.intercept.survey [--surcharge]`
 """
@@ -23,17 +23,18 @@ from cltrace.intercept.surcharge import measure_surcharge
 
 
 def survey(*, with_surcharge: bool) -> dict[str, Any]:
-    """Everything `cltrace doctor` tells of pyopencl and its devices."""
+    """Return the facts that `cltrace doctor` reports about pyopencl and its devices."""
     return {
         "pyopencl_version": cl.VERSION_TEXT,
-        "constructors": _answer(lambda: VectorcallEntry(cl.CommandQueue, cl.Event)),
-        "destructors": _answer(_watch_destruction),
+        "constructors": _attempt(lambda: VectorcallEntry(cl.CommandQueue, cl.Event)),
+        "destructors": _attempt(_watch_destruction),
         "platforms": [
             {
                 "name": platform.name.strip(),
                 "version": platform.version.strip(),
                 "devices": [
-                    _device(device, with_surcharge=with_surcharge) for device in _devices(platform)
+                    _survey_device(device, with_surcharge=with_surcharge)
+                    for device in _devices(platform)
                 ],
             }
             for platform in _platforms()
@@ -55,27 +56,27 @@ def _devices(platform: cl.Platform) -> Iterator[cl.Device]:
         return
 
 
-def _device(device: cl.Device, *, with_surcharge: bool) -> dict[str, Any]:
+def _survey_device(device: cl.Device, *, with_surcharge: bool) -> dict[str, Any]:
     sink = Sink()
     registry = Registry(sink, Programs(sink, Texts(sink), record_source=False))
     registry.device_id(device)
     record = asdict(sink.records[-1])
     facts = {name: record[name] for name in ("name", "driver_version", "kind", "compute_units")}
     facts["timer_resolution_ns"] = record["timer_resolution_ns"]
-    facts["device_and_host_timer"] = _answer(device.device_and_host_timer)
-    facts["profiling"] = _answer(lambda: _profile_once(device))
+    facts["device_and_host_timer"] = _attempt(device.device_and_host_timer)
+    facts["profiling"] = _attempt(lambda: _profile_marker(device))
     if with_surcharge:
-        facts["surcharge"] = _answer(lambda: _surcharge(device))
+        facts["surcharge"] = _attempt(lambda: _surcharge(device))
     return facts
 
 
-def _profile_once(device: cl.Device) -> str:
+def _profile_marker(device: cl.Device) -> str:
     context = cl.Context([device])
     properties = cl.command_queue_properties.PROFILING_ENABLE
     queue = cl.CommandQueue(context, device, properties)
     event = cl.enqueue_marker(queue)
     event.wait()
-    stamps = [event.get_profiling_info(one) for one in (0x1280, 0x1281, 0x1282, 0x1283)]
+    stamps = [event.get_profiling_info(stage) for stage in (0x1280, 0x1281, 0x1282, 0x1283)]
     return ",".join(map(str, stamps))
 
 
@@ -89,10 +90,10 @@ def _watch_destruction() -> None:
         ReleaseSlots(Path(directory))
 
 
-def _answer(ask: Callable[[], Any]) -> list[Any]:
-    """`[true, what was answered]`, or `[false, why not]`."""
+def _attempt(read: Callable[[], Any]) -> list[Any]:
+    """Return `[true, text]` with the text that `read` returns, if any; `[false, reason]` if it fails."""
     try:
-        value = ask()
+        value = read()
     except cl.Error as error:
         return [False, f"{error.routine} failed: {status_name(int(error.code))}"]
     except (ConstructorsClosedError, NoDestructorCallbackError, OSError, AttributeError) as error:

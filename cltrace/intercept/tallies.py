@@ -1,15 +1,15 @@
-"""What tracing costs in this process, counted while it happens."""
+"""Cost of tracing in this process, counted while it is traced."""
 
 import time
 from dataclasses import dataclass
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Tallies:
     """Counters of one process. All times in ns.
 
-    A plain launch is timed when the low six bits of its return time are zero: one in 64,
-    at random. `sampled_ns` is what those hooks took after their call had returned.
+    A plain launch is timed when the low six bits of its return time are zero: one in 64, at random.
+    `sampled_ns` is the time of these hooks after their calls had returned.
     """
 
     sampled_ns: int = 0
@@ -22,15 +22,15 @@ class Tallies:
     commands_skipped: int = 0
 
     def hook_ns(self, launches: int, entry_ns: int) -> int:
-        """The time spent in hooks, without the calls that they stand for.
+        """Return the time spent in hooks, without the hooked calls.
 
-        `launches` counts the plain launches; `entry_ns` is what a hook takes before its call.
+        `launches` is the number of plain launches, `entry_ns` the time of a hook before its call.
         """
         return 64 * self.sampled_ns + self.slow_ns + (launches + self.calls) * entry_ns
 
 
 def entry_cost_ns() -> int:
-    """What a Python call and a clock reading take here: a hook's cost before its call. Median of 9."""
+    """Measure a hook's cost before its call: a Python call and a clock reading. Median of 9 batches."""
     clock = time.perf_counter_ns
 
     def hook() -> int:

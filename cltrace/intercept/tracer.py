@@ -1,4 +1,4 @@
-"""One process's tracing: everything put together, installed and removed in one place."""
+"""Tracer of one process: the place where all parts are created, installed and removed."""
 
 import contextlib
 import sys
@@ -17,9 +17,9 @@ from cltrace.intercept.hooks.bare_launches import BareLaunches
 from cltrace.intercept.hooks.calls import CallHooks
 from cltrace.intercept.hooks.configurations import Configurations
 from cltrace.intercept.hooks.constructors import ConstructorsClosedError
-from cltrace.intercept.hooks.contents import Contents
+from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture, HostWrites
 from cltrace.intercept.hooks.installation import Patch, Patches
-from cltrace.intercept.hooks.launch_paths import Lanes
+from cltrace.intercept.hooks.launch_paths import LaunchPaths
 from cltrace.intercept.hooks.memory import MemoryHooks
 from cltrace.intercept.hooks.programs import ProgramHooks
 from cltrace.intercept.hooks.queues import QueueHooks
@@ -35,27 +35,27 @@ from cltrace.spool.settings import Settings
 from cltrace.spool.writer import SpoolWriter
 
 _PERIOD_S: Final = 0.04
-"""How often the sink is emptied: what a killed program loses is at most this and a flush."""
+"""Period of emptying the sink: a killed program loses at most the rows of this time and of a flush."""
 
-_MOST_READING_NS: Final = 20_000_000
-"""How long stamps are read before new rows are written again."""
+_MAX_READING_NS: Final = 20_000_000
+"""Time for which stamps are read before new rows are written again."""
 
-_MOST_STOP_S: Final = 5.0
+_MAX_STOP_S: Final = 5.0
 
 _OTHER_LIBRARIES: Final = ("pyvkfft", "gpyfft", "pyclblast", "arrayfire", "pyclblas")
-"""Python packages that call OpenCL past pyopencl."""
+"""Python packages that call OpenCL without pyopencl."""
 
 _CALLBACK_PATIENCE_S: Final = 0.5
-"""How long the end of a process waits for callbacks that have not come."""
+"""Time for which the end of a process waits for pending callbacks."""
 
 _PATIENCE_S: Final = 0.25
-"""How long the end of a process waits in vain for commands to become complete."""
+"""Time without progress for which the end of a process waits for commands to complete."""
 
 
 class Tracer:
-    """Traces this process into `directory` from `install` until `finish`.
+    """Tracer of this process into `directory`, from `install` to `finish`. Single use.
 
-    `began_ns` is when the recording began that this process belongs to, in host ns. Single use.
+    `began_ns` is the begin of the recording that this process belongs to, in host ns.
 
     Raises: `OSError` when the directory cannot be written.
     """
@@ -63,8 +63,8 @@ class Tracer:
     def __init__(self, directory: Path, settings: Settings, began_ns: int) -> None:
         self._settings = settings
         sink = Sink()
-        slots, why_not = _release_slots(directory)
-        self.recorder: Final = Recorder(settings, sink, slots)
+        slots, slots_problem = _release_slots(directory)
+        self.recorder: Final = Recorder(settings, sink, slots, self._limit_unread_events)
         self._writer = SpoolWriter(directory)
         self._drain = Drain(self.recorder, self._writer)
         self._patches = Patches()
@@ -73,24 +73,16 @@ class Tracer:
         self._thread = ReaderThread(self._read, _PERIOD_S)
         self._schedule = Schedule(self.recorder, settings, began_ns)
         self._writer.records([process_started(settings, cl.VERSION_TEXT), *_redactions(settings)])
-        if why_not:
-            self.recorder.note(Severity.WARNING, RELEASES_UNSEEN, why_not)
+        if slots_problem:
+            self.recorder.note(Severity.WARNING, RELEASES_UNSEEN, slots_problem)
 
     def install(self) -> None:
-        """Put the hooks in place and start to record."""
-        recorder = self.recorder
-        recorder.relieve = self._relieve
-        configurations = Configurations(recorder)
+        """Install the hooks and start to record."""
+        recorder, capture = self.recorder, self._content_capture()
+        configurations = Configurations(recorder, capture)
         bare = BareLaunches(recorder, configurations)
-        lanes = Lanes(recorder, configurations, bare)
-        calls, memory = CallHooks(recorder), MemoryHooks(recorder)
-        if self._settings.capture_bytes:
-            budget_bytes = self._settings.capture_bytes
-            contents = Contents(recorder.sink, self._writer, budget_bytes, recorder.clock)
-            recorder.configured = contents.configured
-            memory.initialised = contents.initialised
-            memory.divided = contents.divided
-            calls.enqueued = contents.enqueued
+        paths = LaunchPaths(recorder, configurations, bare)
+        calls, memory = CallHooks(recorder, capture), MemoryHooks(recorder, capture)
         self._install(
             [
                 *patches.launch_patches(bare),
@@ -100,13 +92,13 @@ class Tracer:
                 *patches.queue_patches(QueueHooks(recorder)),
             ]
         )
-        self._watch = ImportWatch(patches.INVOKER, lambda: self._install_invoker(lanes))
+        self._watch = ImportWatch(patches.INVOKER, lambda: self._install_invoker(paths))
         self._schedule.follow(time.perf_counter_ns())
         self._thread.start()
 
     @property
     def installed_names(self) -> list[str]:
-        """What is replaced now."""
+        """The names that are replaced now."""
         return self._patches.installed_names
 
     def pause(self) -> None:
@@ -118,24 +110,24 @@ class Tracer:
         self._schedule.resume()
 
     def flush(self) -> None:
-        """Write what was recorded so far. A full disk ends the recording."""
+        """Write all rows that were recorded so far. A full disk ends the recording."""
         try:
             self._drain.flush()
             self._schedule.limit(self._drain.commands_written)
         except Exception as fault:
-            self._give_up(fault)
+            self._stop_recording(fault)
 
-    def finish(self, how: str) -> None:
-        """Remove the hooks and write the last rows and words. `how` says what ended the tracing."""
+    def finish(self, ending: str) -> None:
+        """Remove the hooks and write the last rows and records. `ending` names what ended the tracing."""
         if self._is_over:
             return
         self._is_over = True
         self._cancel_watch()
         _note_other_libraries(self.recorder)
         for name in self._patches.remove():
-            message = f"{name} was replaced by the program after cltrace had: it is left"
+            message = f"{name} was replaced again by the program: cltrace leaves it as it is"
             self.recorder.note(Severity.NOTE, "hook-left", message)
-        self._thread.stop(_MOST_STOP_S)
+        self._thread.stop(_MAX_STOP_S)
         if self.recorder.completions is not None:
             self.recorder.completions.settle(_CALLBACK_PATIENCE_S)
         try:
@@ -145,29 +137,29 @@ class Tracer:
                 self._measure_surcharge()
             self.recorder.close()
             self._drain.flush()
-            self._writer.records([self._last_words(how)])
+            self._writer.records([self._process_ended(ending)])
         except Exception as fault:
-            self._give_up(fault)
+            self._stop_recording(fault)
         self._writer.close()
 
     def about_to_exec(self) -> None:
-        """This process image may be over: write what there is, and words that may be the last."""
+        """Write all rows and an end record: this process image may be about to end."""
         try:
             self._drain.flush()
-            self._writer.records([self._last_words("exec")])
+            self._writer.records([self._process_ended("exec")])
         except Exception as fault:
-            self._give_up(fault)
+            self._stop_recording(fault)
 
     def prepare_fork(self) -> None:
-        """Have nothing under way when the process is copied."""
+        """Take the drain's lock, so that the process is not copied during a flush."""
         self._drain.lock.acquire()
 
     def forked_in_parent(self) -> None:
-        """Go on after the process was copied."""
+        """Continue after the process was copied."""
         self._drain.lock.release()
 
     def forked_in_child(self) -> None:
-        """Let go of everything that is the parent's; this tracer is over here."""
+        """Drop everything that belongs to the parent. This tracer has ended in the child."""
         self._is_over = True
         self._cancel_watch()
         self._patches.remove()
@@ -180,11 +172,17 @@ class Tracer:
         if self._watch is not None:
             self._watch.cancel()
 
-    def _install_invoker(self, lanes: Lanes) -> None:
+    def _content_capture(self) -> ContentCapture:
+        budget_bytes = self._settings.capture_bytes
+        if not budget_bytes:
+            return NO_CAPTURE
+        return HostWrites(self.recorder.sink, self._writer, budget_bytes, self.recorder.clock)
+
+    def _install_invoker(self, paths: LaunchPaths) -> None:
         try:
-            self._patches.install([patches.invoker_patch(lanes)])
+            self._patches.install([patches.invoker_patch(paths)])
         except Exception as fault:
-            self.recorder.faulty(fault)
+            self.recorder.stop_on_fault(fault)
 
     def _install(self, wanted: list[Patch]) -> None:
         try:
@@ -192,33 +190,33 @@ class Tracer:
         except ConstructorsClosedError as error:
             message = (
                 f"constructors are not hooked ({error}): queues have no profiling unless the "
-                "program asks for it, and memory is found when it is used"
+                "program enables it, and memory objects are registered at their first use"
             )
             self.recorder.note(Severity.WARNING, "constructors-closed", message)
             self._patches.install(patch for patch in wanted if not patch.constructor_witness)
 
     def _read(self) -> bool:
-        """What the reader thread does: true when there is more to read already."""
+        """Do one round of the reader thread; return true when there is more to read already."""
         begin_ns = time.thread_time_ns()
         self._schedule.follow(time.perf_counter_ns())
         try:
-            has_more = self._drain.flush(pause=lambda: time.sleep(0), most_ns=_MOST_READING_NS)
+            has_more = self._drain.flush(pause=lambda: time.sleep(0), max_ns=_MAX_READING_NS)
             self._schedule.limit(self._drain.commands_written)
         except Exception as fault:
-            self._give_up(fault)
+            self._stop_recording(fault)
             return False
         self.recorder.tallies.reader_cpu_ns += time.thread_time_ns() - begin_ns
         return has_more
 
-    def _relieve(self) -> None:
+    def _limit_unread_events(self) -> None:
         try:
-            self._drain.relieve()
+            self._drain.limit_unread_events()
         except Exception as fault:
-            self._give_up(fault)
+            self._stop_recording(fault)
 
     def _measure_surcharge(self) -> None:
         registry = self.recorder.registry
-        for device in registry.known_devices():
+        for device in registry.registered_devices():
             try:
                 plain_ns, profiling_ns, launches = measure_surcharge(device)
             except cl.Error as error:
@@ -229,11 +227,11 @@ class Tracer:
                 [Surcharge(launches, plain_ns, profiling_ns, registry.device_id(device))]
             )
 
-    def _last_words(self, how: str) -> ProcessEnded:
+    def _process_ended(self, ending: str) -> ProcessEnded:
         tallies, memory = self.recorder.tallies, self.recorder.memory
         launches = self._drain.launches_written
         return ProcessEnded(
-            how=how,
+            how=ending,
             ended_host_ns=time.perf_counter_ns(),
             hook_calls=launches + tallies.calls,
             hook_ns=tallies.hook_ns(launches, entry_cost_ns()),
@@ -246,9 +244,9 @@ class Tracer:
             memory_peak_host_ns=memory.peak_host_ns if memory.is_watched else None,
         )
 
-    def _give_up(self, fault: Exception) -> None:
-        """Recording is over; say why if the disk still takes a few bytes."""
-        self.recorder.faulty(fault)
+    def _stop_recording(self, fault: Exception) -> None:
+        """Stop recording, and write the reason if the disk still takes a few bytes."""
+        self.recorder.stop_on_fault(fault)
         with contextlib.suppress(OSError):
             self._writer.records(self.recorder.sink.take_records())
 
@@ -256,22 +254,22 @@ class Tracer:
 def _note_other_libraries(recorder: Recorder) -> None:
     for name in _OTHER_LIBRARIES:
         if name in sys.modules:
-            message = f"{name} calls OpenCL by itself: what it does is not in this trace"
+            message = f"{name} calls OpenCL without pyopencl: its commands are not in this trace"
             recorder.note(Severity.NOTE, "other-library", message)
 
 
 def _release_slots(directory: Path) -> tuple[ReleaseSlots | None, str]:
-    """The slots for memory objects, or why there are none."""
+    """Return the slots for memory objects, or `None` and the reason why there are none."""
     try:
         return ReleaseSlots(directory), ""
     except NoDestructorCallbackError as error:
-        return None, f"memory objects have no end and no peak is known: {error}"
+        return None, f"releases of memory objects and the peak of memory are not recorded: {error}"
 
 
 def _redactions(settings: Settings) -> list[Redaction]:
-    left_out = {
+    is_recorded = {
         "source": settings.record_source,
         "arguments": settings.record_arguments,
         "environment": settings.record_environment,
     }
-    return [Redaction(what) for what, is_recorded in left_out.items() if not is_recorded]
+    return [Redaction(subject) for subject, recorded in is_recorded.items() if not recorded]

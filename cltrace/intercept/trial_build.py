@@ -1,4 +1,4 @@
-"""Whether a driver builds a kernel and runs it, as JSON on stdout: run as a child, because drivers crash.
+"""Trial of a driver: build and run one kernel. JSON on stdout; run as a child, because drivers crash.
 
 `python -m cltrace.intercept.trial_build PLATFORM DEVICE`, both by their positions in pyopencl's lists.
 """
@@ -18,7 +18,7 @@ _SOURCE: Final = "kernel void cltrace_trial(global int *one) {{ one[0] = {number
 
 
 def trial_build(device: cl.Device) -> str:
-    """What is wrong with building a kernel on a device and running it; empty if nothing is."""
+    """Build and run a kernel on a device, and return what went wrong; empty if nothing did."""
     # A source that is new each time is in no cache, neither pyopencl's nor the driver's.
     number = time.time_ns() % 2**31
     context = cl.Context([device])
@@ -27,16 +27,18 @@ def trial_build(device: cl.Device) -> str:
         program._build(b"")
     except cl.Error as error:
         log = program.get_build_info(device, cl.program_build_info.LOG)
-        return f"builds nothing: {_told(str(log or ''), error)}"
+        return f"builds nothing: {_describe_error(str(log or ''), error)}"
     try:
-        found = _run(context, cl.Kernel(cl.Program(program), "cltrace_trial"))
+        result = _run(context, cl.Kernel(cl.Program(program), "cltrace_trial"))
     except cl.Error as error:
-        return f"builds a kernel that does not run: {_told('', error)}"
-    return "" if found == number else f"builds a kernel that computes {found} in place of {number}"
+        return f"builds a kernel that does not run: {_describe_error('', error)}"
+    if result == number:
+        return ""
+    return f"builds a kernel that computes {result} in place of {number}"
 
 
 def _run(context: cl.Context, kernel: cl.Kernel) -> int:
-    """What the kernel wrote."""
+    """Return the number that the kernel wrote."""
     result = np.zeros(1, np.int32)
     buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, result.nbytes)
     queue = cl.CommandQueue(context)
@@ -46,8 +48,8 @@ def _run(context: cl.Context, kernel: cl.Kernel) -> int:
     return int(result[0])
 
 
-def _told(log: str, error: cl.Error) -> str:
-    """The line of a build log that tells most: its first with an error, or its first."""
+def _describe_error(log: str, error: cl.Error) -> str:
+    """Return the most telling line of a build log, its first error or its first line, and the status."""
     lines = [line.strip() for line in log.strip("\0").splitlines() if line.strip()]
     telling = next((line for line in lines if "error" in line.lower()), next(iter(lines), ""))
     status = f"{error.routine} failed: {status_name(int(error.code))}"

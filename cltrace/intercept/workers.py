@@ -1,6 +1,6 @@
-"""Workers of `multiprocessing`: a pool terminates them as soon as their last result was taken.
+"""Workers of `multiprocessing`: a pool terminates them as soon as it has taken their last result.
 
-So a worker writes what it has recorded before it hands over a result, not up to 100 ms later.
+So a worker writes its recorded rows before it hands over a result, not up to 100 ms later.
 """
 
 import sys
@@ -12,7 +12,7 @@ _SESSION: Final = "cltrace.intercept.session"
 
 
 def watch_results() -> None:
-    """Write before each result that a worker puts into its queue.
+    """Flush before each result that a worker puts into its queue.
 
     The program has imported `multiprocessing.queues`, and no worker has begun.
     """
@@ -22,7 +22,7 @@ def watch_results() -> None:
 
     def put(queue: Any, obj: Any) -> None:
         try:
-            session = sys.modules.get(_SESSION)  # imported once pyopencl is
+            session = sys.modules.get(_SESSION)  # imported together with pyopencl
             if session is not None and parent_process() is not None:
                 session.flush()
             original(queue, obj)

@@ -1,12 +1,12 @@
-"""OpenCL C understood: what a launch has to do, counted exactly.
+"""Static and executed analysis of OpenCL C: the operations and memory accesses of a launch.
 
     program = parse(source, "-DN=16")
     counts = count(program, "scale", (1 << 20,), (256,), [BufferArgument(4 << 20), 2.0])
 
-`parse` compiles, in confinement, with clang; `count` executes a sample of work-groups in lock-step on
-numpy and says what the launch does: operations by type and class, memory transactions by access site,
-footprints, trips, divergence. `execute` runs all work-groups for their results. `generate` makes random
-kernels. Nothing here needs an OpenCL device.
+`parse` compiles with a confined clang. `count` executes a sample of work-groups in lock-step on
+numpy and returns the launch's work: operations by type and cost class, memory transactions per access
+site, footprints, trip counts and divergence. `execute` runs all work-groups and returns their
+results. No OpenCL device is needed.
 """
 
 from cltrace.kernels.arguments import (
@@ -20,7 +20,7 @@ from cltrace.kernels.arguments import (
 from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.counts.count import count
-from cltrace.kernels.counts.count_cache import Configurations
+from cltrace.kernels.counts.count_cache import CountCache
 from cltrace.kernels.counts.records import KernelCounts
 from cltrace.kernels.counts.sampling import Sampling, Trips
 from cltrace.kernels.launch_results import execute
@@ -30,8 +30,8 @@ from cltrace.kernels.program import Kernel, KernelParameter, Program, parse
 __all__ = [
     "Argument",
     "BufferArgument",
-    "Configurations",
     "CostClass",
+    "CountCache",
     "ImageArgument",
     "Kernel",
     "KernelCounts",

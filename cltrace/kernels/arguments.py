@@ -1,6 +1,6 @@
-"""What a launch passes to a kernel."""
+"""Arguments of a kernel launch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BufferArgument:
-    """A buffer of `size_bytes`. `contents`, an array of any type, are its first bytes; None if unknown.
+    """A buffer of `size_bytes`.
 
-    Contents are read and never written to.
+    `contents` is an array of any type that holds its first bytes; None if they are unknown. The array
+    is only read, never written.
     """
 
     size_bytes: int
@@ -20,22 +21,23 @@ class BufferArgument:
 
 @dataclass(frozen=True, slots=True)
 class LocalArgument:
-    """Local memory of `size_bytes` for each work-group."""
+    """Local memory of `size_bytes` per work-group."""
 
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ImageArgument:
-    """An image, or an array of images. `channels` are those in memory, of numpy's type `channel_dtype`.
+    """An image or an array of images.
 
-    `is_normalised` says that integers stand for 0 to 1 (or -1 to 1). `contents` has shape
-    ([depth,] [height,] width[, channels]); None if unknown.
+    `channels` is the number of channels per texel in memory, `channel_dtype` their numpy type. If
+    `is_normalised`, integer channels stand for 0 to 1 (or -1 to 1). `contents` has shape ([depth,]
+    [height,] width[, channels]); None if unknown.
     """
 
-    width: int
-    height: int = 1
-    depth: int = 1
+    width: int = field(kw_only=False)
+    height: int = field(default=1, kw_only=False)
+    depth: int = field(default=1, kw_only=False)
     channels: int = 4
     channel_dtype: str = "float32"
     is_normalised: bool = False
@@ -46,7 +48,7 @@ class ImageArgument:
 
 @dataclass(frozen=True, slots=True)
 class SamplerArgument:
-    """A sampler. `addressing` is one of none, clamp, edge, repeat, mirrored."""
+    """A sampler. `addressing` is `none`, `clamp`, `edge`, `repeat` or `mirrored`."""
 
     normalised: bool = False
     addressing: str = "clamp"
@@ -55,7 +57,7 @@ class SamplerArgument:
 
 @dataclass(frozen=True, slots=True)
 class StructArgument:
-    """A structure or vector by value: its bytes."""
+    """The bytes of a structure or vector passed by value."""
 
     contents: bytes
 
@@ -71,4 +73,4 @@ Argument = (
     | float
     | None
 )
-"""One argument of a launch. None is a null pointer; a number is of the kernel's own type."""
+"""An argument of a launch. None is a null pointer; a number takes the type of the parameter."""

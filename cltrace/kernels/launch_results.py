@@ -1,4 +1,4 @@
-"""Executing a launch for its results: every work-group, with known contents."""
+"""Execution of a launch for its results: all work-groups, with known buffer contents."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,18 +9,19 @@ from numpy.typing import NDArray
 
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument
-from cltrace.kernels.compiler import Form
+from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.execute.lanes import Grid, NDRange
-from cltrace.kernels.execute.launch import Launch
+from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.scheduler import Runner
-from cltrace.kernels.execute.state import State, Unobserved
+from cltrace.kernels.execute.state import ExecutionState, NullObserver
 from cltrace.kernels.program import Program
 
-MOST_GROUP_ITEMS: Final = 1 << 16
-"""The most work-items of a work-group: more than any device has."""
-MOST_ITEMS: Final = 1 << 24
-"""The most work-items that are executed for their results."""
-MOST_STEPS: Final = 4_000_000_000
+MAX_GROUP_ITEMS: Final = 1 << 16
+"""Limit on the work-items per work-group; no device allows more."""
+MAX_ITEMS: Final = 1 << 24
+"""Limit on the work-items of a launch that `execute` runs."""
+MAX_STEPS: Final = 4_000_000_000
+"""Default budget of an execution, in instructions summed over all work-items."""
 
 
 def execute(
@@ -31,26 +32,32 @@ def execute(
     arguments: Sequence[Argument],
     *,
     global_offset: Sequence[int] | None = None,
-    form: Form = Form.OPTIMISED,
+    form: CodeForm = CodeForm.OPTIMISED,
     sub_group_size: int = 32,
-    most_steps: int = MOST_STEPS,
+    max_steps: int = MAX_STEPS,
 ) -> tuple[Mapping[int, NDArray[np.uint8]], frozenset[str]]:
-    """Execute a launch. Returns the bytes of its buffers by number of argument, and what went wrong.
+    """Execute a launch. Return its buffers' bytes by argument index, and notes on program faults.
 
-    Raises: `KernelError` for what is not supported, or goes over `most_steps`.
+    `max_steps` limits the execution, in instructions summed over all work-items.
+
+    Raises: `KernelError` for an unsupported construct, and when the execution exceeds `max_steps`.
     """
-    prepared = program.prepared(kernel, form)
-    space = nd_range(global_size, local_size, global_offset)
-    if space.work_items > MOST_ITEMS:
-        raise KernelExecutionError(f"more than {MOST_ITEMS:,} work-items are not executed")
-    grid = Grid(space, range(space.groups), sub_group_size)
-    launch = Launch(prepared, arguments, grid)
-    state = State(grid, launch.memory, launch.images, Unobserved())
-    Runner(prepared, state, most_steps).run(launch.frame)
+    prepared = program.prepare(kernel, form)
+    ndrange = nd_range(global_size, local_size, global_offset)
+    if ndrange.work_items > MAX_ITEMS:
+        raise KernelExecutionError(
+            f"cannot execute more than {MAX_ITEMS:,} work-items, the launch has {ndrange.work_items:,}"
+        )
+    grid = Grid(ndrange, range(ndrange.groups), sub_group_size)
+    launch = LaunchMemory(prepared, arguments, grid)
+    state = ExecutionState(
+        grid=grid, memory=launch.memory, images=launch.images, observer=NullObserver()
+    )
+    Runner(prepared, state, max_steps).run(launch.frame)
     notes = state.notes | {
-        f"{item.name}: {item.outside} accesses out of bounds"
+        f"{item.name}: {item.out_of_bounds} accesses out of bounds"
         for item in launch.memory.objects
-        if item.outside
+        if item.out_of_bounds
     }
     return launch.outputs(), frozenset(notes)
 
@@ -60,14 +67,16 @@ def nd_range(
     local_size: Sequence[int],
     global_offset: Sequence[int] | None = None,
 ) -> NDRange:
-    """The index space of a launch. Raises: `ValueError` for sizes that are none."""
+    """Build the index space of a launch. Raises: `ValueError` for invalid sizes."""
     sizes = tuple(int(size) for size in global_size)
     local = tuple(int(size) for size in local_size)
     offset = tuple(int(start) for start in global_offset or (0,) * len(sizes))
     if not 1 <= len(sizes) <= 3 or len(local) != len(sizes) or len(offset) != len(sizes):
-        raise ValueError(f"sizes of one to three dimensions are needed, not {sizes} and {local}")
+        raise ValueError(
+            f"a launch needs sizes of one to three dimensions, not {sizes} and {local}"
+        )
     if min(*sizes, *local, 1) < 1:
-        raise ValueError(f"sizes have to be positive, not {sizes} and {local}")
-    if math.prod(local) > MOST_GROUP_ITEMS:
-        raise ValueError(f"a work-group of {local} has more than {MOST_GROUP_ITEMS:,} work-items")
+        raise ValueError(f"sizes must be positive, not {sizes} and {local}")
+    if math.prod(local) > MAX_GROUP_ITEMS:
+        raise ValueError(f"a work-group of {local} has more than {MAX_GROUP_ITEMS:,} work-items")
     return NDRange(sizes, local, offset)

@@ -1,19 +1,20 @@
-"""The shape of a device as far as counts depend on it."""
+"""Device properties that counts depend on."""
 
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """How lanes are bundled and memory is divided. The defaults are those of NVIDIA's GPUs.
+    """Execution and memory granularity of a device. The defaults describe NVIDIA's GPUs.
 
-    `warp_width` lanes run in lock-step: on a CPU, those of a vector. Memory moves in sectors within
-    lines; on a CPU both are cache lines. Local memory has `banks` of `bank_bytes`. A *wave* is the
-    work-groups that are resident at a time: `compute_units` times what each holds of groups, work-items,
-    local memory and `registers` of 32 bits, which warps get `register_step` at a time for each lane.
-    All units share a cache of `shared_cache_bytes`. Its compiler puts `unrolled_trips` of innermost
-    loops side by side, and all of those that are known to have no more than `full_unroll_trips`.
-    Where it `has_item_loops`, the work-items of a group are trips of a loop: ids are counters of it.
+    `warp_width` work-items run in lock-step; on a CPU, it is the vector width. Memory moves in
+    sectors within lines; on a CPU both are cache lines. Local memory has `banks` of `bank_bytes`. A
+    *wave* is the set of work-groups resident at a time on `compute_units` units; each unit is limited
+    to `resident_groups`, `resident_items`, `local_bytes` of local memory and `registers` of 32 bits,
+    which are allocated per warp in multiples of `register_step` per lane. All units share a cache of
+    `shared_cache_bytes`. The device's compiler unrolls innermost loops by `unrolled_trips`, and fully
+    if they have at most `full_unroll_trips` known trips. If `has_item_loops`, the work-items of a
+    group run as trips of a loop, with ids as its counters.
     """
 
     warp_width: int = 32
@@ -36,7 +37,7 @@ class Machine:
     def of_cpu(
         cls, cores: int, vector_width: int = 8, shared_cache_bytes: int = 32 << 20
     ) -> "Machine":
-        """A CPU: a vector is a warp, a cache line sector and line, a core holds one group."""
+        """Return a CPU: a vector is a warp, a cache line is sector and line, a core runs one group."""
         return cls(
             warp_width=vector_width,
             sector_bytes=64,
@@ -53,24 +54,24 @@ class Machine:
 
     @property
     def has_registers(self) -> bool:
-        """Whether work-items share a compute unit's registers, as those of a GPU do."""
+        """True if work-items share a compute unit's register file, as on a GPU."""
         return self.registers > 0
 
     def wave_groups(self, group_items: int, local_bytes: int, registers: int = 0) -> int:
-        """How many work-groups are resident at a time.
+        """Return the number of work-groups resident at a time on the whole device.
 
-        Each has so many work-items, bytes of local memory, and registers a work-item; 0 where that is
-        not known, or none.
+        Each group has `group_items` work-items, `local_bytes` of local memory and `registers` per
+        work-item; 0 registers if unknown.
         """
         lanes = -(-group_items // self.warp_width) * self.warp_width
         limits = [self.resident_groups, self.resident_items // lanes]
         if local_bytes:
             limits.append(self.local_bytes // local_bytes)
         if registers and self.has_registers:
-            kept = -(-registers // self.register_step) * self.register_step
-            limits.append(self.registers // (kept * lanes))
+            allocated = -(-registers // self.register_step) * self.register_step
+            limits.append(self.registers // (allocated * lanes))
         return self.compute_units * max(min(limits), 1)
 
 
 NVIDIA = Machine()
-"""The default: a large GPU of NVIDIA's."""
+"""The default machine: a large NVIDIA GPU."""

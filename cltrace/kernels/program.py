@@ -1,4 +1,4 @@
-"""Programs in OpenCL C: what `parse` reads, and what is known of kernels without running them."""
+"""Programs in OpenCL C: parsing, and facts about kernels that need no execution."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ from typing import Final
 
 from cltrace.errors import CompilerFailedError, KernelSourceError
 from cltrace.kernels.compiler import (
+    CodeForm,
     Compiler,
     CompileRequest,
-    Form,
     RegisterUse,
     Target,
     read_options,
     read_registers,
-    source_name,
+    user_file_name,
 )
-from cltrace.kernels.compiler.targets import BODY
-from cltrace.kernels.execute.prepared_kernel import Prepared, prepare
-from cltrace.kernels.ir.module import Head, KernelFacts, Module
+from cltrace.kernels.compiler.targets import BODY_PREFIX
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_kernel
+from cltrace.kernels.ir.module import Declaration, KernelFacts, Module
 from cltrace.kernels.ir.reader import read_module
 from cltrace.kernels.ir.types import SPACE_NAMES, OpaqueType, PointerType
 
 _SUFFIXES: Final = frozenset({".h", ".cl", ".hpp", ".inc", ".clh"})
-"""The files of a directory that a source may include."""
+"""Suffixes of the files in an include directory that a source may include."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelParameter:
-    """A parameter of a kernel, as its source declares it.
+    """A parameter of a kernel as declared in its source.
 
-    `space` is the address space of what it points to, "" for what is passed by value; `type` the
-    source's words; `access` is `read_only`, `write_only`, `read_write` or none, for images; qualifiers
-    are those of `const`, `restrict`, `volatile` that it has.
+    `space` is the address space of a pointer's target, "" for a parameter passed by value. `type` is
+    the type as written. `access` is `read_only`, `write_only` or `read_write` for images, else
+    `none`. `qualifiers` is a subset of `const`, `restrict` and `volatile`.
     """
 
     name: str
@@ -45,7 +45,11 @@ class KernelParameter:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel. `line` is where it begins in the source; `required_local_size` its attribute or None."""
+    """A kernel of a program.
+
+    `line` is its first line in the source. `required_local_size` is the value of
+    `reqd_work_group_size`, or None.
+    """
 
     name: str
     parameters: tuple[KernelParameter, ...]
@@ -55,71 +59,82 @@ class Kernel:
 
 
 class Program:
-    """A program that was read. Forms of it are compiled when something first needs them."""
+    """A parsed program. Each code form is compiled when it is first needed."""
 
     def __init__(self, request: CompileRequest, compiler: Compiler, options: str) -> None:
         self.source = request.source
         self.options = options
         self._request = request
         self._compiler = compiler
-        self._modules: dict[Form, Module] = {}
-        self._prepared: dict[tuple[str, Form], Prepared] = {}
+        self._modules: dict[CodeForm, Module] = {}
+        self._prepared: dict[tuple[str, CodeForm], PreparedKernel] = {}
         self._registers: dict[Target, Mapping[str, RegisterUse]] = {}
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The files that came with the source, by name."""
+        """The header files passed with the source, by name."""
         return self._request.headers
 
     @cached_property
     def kernels(self) -> Mapping[str, Kernel]:
-        """The kernels by name, in the order of the source."""
-        module = self.module(Form.OPTIMISED)
-        heads = [module.heads[name] for name in module.heads if not name.startswith(BODY)]
-        return {head.name: _kernel(head, head.kernel) for head in heads if head.kernel is not None}
+        """The kernels by name, in source order."""
+        module = self.module(CodeForm.OPTIMISED)
+        declarations = [
+            module.declarations[name]
+            for name in module.declarations
+            if not name.startswith(BODY_PREFIX)
+        ]
+        return {
+            declaration.name: _describe_kernel(declaration, declaration.kernel)
+            for declaration in declarations
+            if declaration.kernel is not None
+        }
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
-        """The names of the functions that are no kernels."""
-        names = self.module(Form.WRITTEN).functions
+        """The names of the functions that are not kernels."""
+        names = self.module(CodeForm.WRITTEN).functions
         return tuple(
-            name for name in names if not name.startswith(BODY) and name not in self.kernels
+            name for name in names if not name.startswith(BODY_PREFIX) and name not in self.kernels
         )
 
-    def module(self, form: Form) -> Module:
-        """The program, compiled."""
+    def module(self, form: CodeForm) -> Module:
+        """Return the compiled program in one code form."""
         module = self._modules.get(form)
         if module is None:
             text = self._compiler.compile(self._request, form)
-            module = self._modules[form] = read_module(text, source_name)
+            module = self._modules[form] = read_module(text, user_file_name)
         return module
 
     def registers(self, kernel: str, target: Target) -> RegisterUse | None:
-        """What a kernel needs of the registers of `target`, or None where clang alone cannot tell."""
-        known = self._registers.get(target)
-        if known is None:
-            known = self._registers[target] = read_registers(target, self.assembly(target))
-        return known.get(kernel)
+        """Return a kernel's register use on `target`, or None if clang alone cannot determine it."""
+        uses = self._registers.get(target)
+        if uses is None:
+            uses = self._registers[target] = read_registers(target, self.assembly(target))
+        return uses.get(kernel)
 
     def assembly(self, target: Target) -> str:
-        """The program in the instructions of `target`; "" where clang alone cannot compile it."""
+        """Return the program's assembly for `target`; "" if clang alone cannot compile it."""
         try:
-            return self._compiler.assembly(self._request, target)
+            return self._compiler.compile_assembly(self._request, target)
         except (KernelSourceError, CompilerFailedError):
             return ""
 
-    def prepared(self, kernel: str, form: Form) -> Prepared:
-        """A kernel ready to be executed. Raises: `UnsupportedKernelError`, `ValueError` for no kernel."""
-        known = self._prepared.get((kernel, form))
-        if known is None:
+    def prepare(self, kernel: str, form: CodeForm) -> PreparedKernel:
+        """Return a kernel ready to be executed.
+
+        Raises: `UnsupportedKernelError`; `ValueError` if the program has no such kernel.
+        """
+        cached = self._prepared.get((kernel, form))
+        if cached is None:
             if kernel not in self.kernels:
                 names = ", ".join(self.kernels) or "none"
                 raise ValueError(f"the program has no kernel {kernel!r}; it has {names}")
             module = self.module(form)
-            body = BODY + kernel if form is Form.WRITTEN else kernel
+            body = BODY_PREFIX + kernel if form is CodeForm.WRITTEN else kernel
             name = body if body in module.functions else kernel
-            known = self._prepared[kernel, form] = prepare(module, name)
-        return known
+            cached = self._prepared[kernel, form] = prepare_kernel(module, name)
+        return cached
 
 
 def parse(
@@ -130,25 +145,25 @@ def parse(
     headers: Mapping[str, str] | None = None,
     compiler: Compiler | None = None,
 ) -> Program:
-    """The program that `source` is, OpenCL C 1.0 to 3.0, built with `options`.
+    """Parse the OpenCL C 1.0 to 3.0 program `source`, built with `options`.
 
-    `headers` are files that it includes, by name; `include_dirs` are directories whose files it may
-    include besides. No other file is ever read.
+    `headers` are the files that it includes, by name; `include_dirs` are directories whose files it
+    may also include. No other file is ever read.
 
-    Raises: `KernelSourceError` with file, line, column and the compiler's own words,
+    Raises: `KernelSourceError` with file, line, column and the compiler's message,
     `BuildOptionError`, `CompilerMissingError`, `CompilerFailedError`.
     """
-    found = dict(_files(include_dirs))
-    found.update(headers or {})
-    request = CompileRequest(source, read_options(options), found)
-    words = options if isinstance(options, str) else " ".join(options)
-    program = Program(request, compiler if compiler is not None else Compiler(), words)
-    program.module(Form.OPTIMISED)
+    files = dict(_read_headers(include_dirs))
+    files.update(headers or {})
+    request = CompileRequest(source, read_options(options), files)
+    option_text = options if isinstance(options, str) else " ".join(options)
+    program = Program(request, compiler if compiler is not None else Compiler(), option_text)
+    program.module(CodeForm.OPTIMISED)
     return program
 
 
-def _files(directories: Iterable[str | Path]) -> Iterable[tuple[str, str]]:
-    """The files of directories, by the names under which a source includes them; the first wins."""
+def _read_headers(directories: Iterable[str | Path]) -> Iterable[tuple[str, str]]:
+    """Yield name and text of each file in the directories; the first file of a name wins."""
     seen = set()
     for directory in directories:
         root = Path(directory)
@@ -159,14 +174,14 @@ def _files(directories: Iterable[str | Path]) -> Iterable[tuple[str, str]]:
                 yield name, path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
-def _kernel(function: Head, facts: KernelFacts) -> Kernel:
-    count = len(function.parameters)
+def _describe_kernel(declaration: Declaration, facts: KernelFacts) -> Kernel:
+    count = len(declaration.parameters)
 
     def at(values: Sequence[str], index: int, default: str = "") -> str:
         return values[index] if len(values) == count else default
 
     parameters = []
-    for index, parameter in enumerate(function.parameters):
+    for index, parameter in enumerate(declaration.parameters):
         space = ""
         if isinstance(parameter.type, PointerType) and parameter.pointee is None:
             space = SPACE_NAMES[parameter.type.space]
@@ -182,9 +197,9 @@ def _kernel(function: Head, facts: KernelFacts) -> Kernel:
             )
         )
     return Kernel(
-        function.name,
+        declaration.name,
         tuple(parameters),
-        function.place.line,
-        function.place.file,
+        declaration.place.line,
+        declaration.place.file,
         facts.required_local_size,
     )

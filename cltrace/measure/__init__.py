@@ -1,11 +1,11 @@
-"""Running launches and transfers on a device for their time.
+"""Timing of launches and transfers on a device.
 
-`Bench` holds a device; `Bench.launch` and `Bench.transfer` measure what `cltrace.events.workloads`
-describes, again and again until a `StopRule` is content. Nothing here knows what is measured or why.
+`Bench` holds a device. `Bench.time_launch` and `transfers.time_transfer` repeat a launch or transfer of
+`cltrace.events.workloads` until a `StopRule` is satisfied.
 """
 
 from cltrace.measure.bench import Bench
 from cltrace.measure.devices import device_facts, find_device
-from cltrace.measure.repetition import Sample, StopRule, repeated
+from cltrace.measure.repetition import Repetitions, StopRule, repeat
 
-__all__ = ["Bench", "Sample", "StopRule", "device_facts", "find_device", "repeated"]
+__all__ = ["Bench", "Repetitions", "StopRule", "device_facts", "find_device", "repeat"]

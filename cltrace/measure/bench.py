@@ -1,4 +1,4 @@
-"""A device with a queue, on which launches and transfers are timed by the device's own clock."""
+"""A device with a queue that times launches by the device's own clock."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ import pyopencl as cl
 from cltrace.errors import DeviceError, WorkloadError
 from cltrace.events.workloads import BufferInput, LocalInput, Workload, WorkloadInput
 from cltrace.measure.devices import device_facts
-from cltrace.measure.repetition import Sample, StopRule, repeated
+from cltrace.measure.repetition import Repetitions, StopRule, repeat
 
 _FILL: Final = """
 __kernel void cltrace_fill(__global uint *words, ulong count) {
@@ -23,14 +23,14 @@ __kernel void cltrace_fill(__global uint *words, ulong count) {
 }
 """
 _FLUSH_FACTOR: Final = 4
-"""How many times the size of a device's largest cache is written to empty it."""
-_LEAST_FLUSH_BYTES: Final = 256 << 20
+"""Multiple of the size of a device's largest cache that is written to empty it."""
+_MIN_FLUSH_BYTES: Final = 256 << 20
 
 
 class Bench:
-    """A device, a context and a queue that records times. Used as a context manager.
+    """A device, a context and a queue that records times; a context manager.
 
-    Buffers of a workload are made for its measurement and released after it.
+    The buffers of a workload are created for its measurement and released after it.
     """
 
     def __init__(self, device: cl.Device) -> None:
@@ -40,57 +40,57 @@ class Bench:
         properties = cl.command_queue_properties.PROFILING_ENABLE
         self.queue = cl.CommandQueue(self._context, device, properties)
         self._programs: dict[tuple[str, str], cl.Program] = {}
-        self._flushed: cl.Buffer | None = None
+        self._flush_buffer: cl.Buffer | None = None
 
     @property
     def context(self) -> cl.Context:
-        """The context of the device alone."""
+        """Context with only this device."""
         return self._context
 
-    def launch(self, workload: Workload, rule: StopRule, *, cold: bool = False) -> Sample:
-        """How long `workload` takes on the device, from its start to its end.
+    def time_launch(self, workload: Workload, rule: StopRule, *, cold: bool = False) -> Repetitions:
+        """Time a launch on the device, from its start to its end.
 
-        `cold` empties the device's caches before each run; else each run finds what the one before
-        left. Raises: `WorkloadError` when it cannot be built or run.
+        `cold` empties the device's caches before each run. Otherwise a run finds in the caches what the
+        run before it left there. Raises: `WorkloadError` if the workload cannot be built or run.
         """
-        with self.prepared(workload) as enqueue:
+        with self.prepare(workload) as enqueue:
 
             def run() -> float:
                 if cold:
                     self.flush()
                 return device_ns(enqueue())
 
-            return repeated(run, rule)
+            return repeat(run, rule)
 
     def results(self, workload: Workload) -> Sequence[np.ndarray]:
-        """What is in the buffers of `workload` after it ran once, as bytes, in the order of arguments."""
-        with self._bound(workload.inputs) as arguments:
+        """Run a workload once and return the contents of its buffers, as bytes, in order of arguments."""
+        with self._bind(workload.inputs) as arguments:
             kernel = self._kernel(workload)
             kernel(self.queue, workload.global_size, workload.local_size, *arguments).wait()
-            found = []
+            contents = []
             for argument in arguments:
                 if isinstance(argument, cl.Buffer):
                     host = np.empty(argument.size, np.uint8)
                     cl.enqueue_copy(self.queue, host, argument)
-                    found.append(host)
-            return found
+                    contents.append(host)
+            return contents
 
     def flush(self) -> None:
-        """Write so much memory that nothing of before is left in a cache."""
-        if self._flushed is None:
-            size = max(_FLUSH_FACTOR * self.facts.cache_bytes, _LEAST_FLUSH_BYTES)
-            self._flushed = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
-        self._fill(self._flushed)
+        """Write enough memory to evict everything from the caches."""
+        if self._flush_buffer is None:
+            size = max(_FLUSH_FACTOR * self.facts.cache_bytes, _MIN_FLUSH_BYTES)
+            self._flush_buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
+        self._fill(self._flush_buffer)
 
     @contextmanager
-    def prepared(self, workload: Workload) -> Iterator[Callable[[], cl.Event]]:
-        """What enqueues `workload`, with its buffers made.
+    def prepare(self, workload: Workload) -> Iterator[Callable[[], cl.Event]]:
+        """Create the buffers of a workload and yield a function that enqueues it.
 
-        Raises: `WorkloadError`, for what OpenCL refuses in the block too.
+        Raises: `WorkloadError`, also for errors of OpenCL within the block.
         """
         try:
             kernel = self._kernel(workload)
-            with self._bound(workload.inputs) as arguments:
+            with self._bind(workload.inputs) as arguments:
                 kernel.set_args(*arguments)
 
                 def enqueue() -> cl.Event:
@@ -100,58 +100,60 @@ class Bench:
 
                 yield enqueue
         except cl.Error as error:
-            raise WorkloadError(_said(workload.kernel, "cannot run", error)) from error
+            raise WorkloadError(_describe(workload.kernel, "cannot run", error)) from error
 
     def _kernel(self, workload: Workload) -> cl.Kernel:
         return cl.Kernel(self.program(workload.source, workload.options), workload.kernel)
 
     def program(self, source: str, options: str = "") -> cl.Program:
-        """A program, built once. Raises: `WorkloadError` with the first line of its log."""
-        known = self._programs.get((source, options))
-        if known is None:
+        """Return a program, built once. Raises: `WorkloadError` with the first line of its build log."""
+        program = self._programs.get((source, options))
+        if program is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 try:
-                    known = cl.Program(self._context, source).build(options.split())
+                    program = cl.Program(self._context, source).build(options.split())
                 except cl.Error as error:
-                    raise WorkloadError(_said("a program", "cannot be built", error)) from error
-            self._programs[source, options] = known
-        return known
+                    raise WorkloadError(_describe("a program", "cannot be built", error)) from error
+            self._programs[source, options] = program
+        return program
 
     @contextmanager
-    def _bound(self, inputs: Sequence[WorkloadInput]) -> Iterator[list[Any]]:
-        """Arguments as the kernel takes them."""
-        bound: list[Any] = []  # as pyopencl takes them: its own stubs leave local memory out
+    def _bind(self, inputs: Sequence[WorkloadInput]) -> Iterator[list[Any]]:
+        """Yield the arguments of a kernel."""
+        bound: list[Any] = []  # pyopencl's own stubs leave local memory out
         try:
-            for one in inputs:
-                match one:
+            for argument in inputs:
+                match argument:
                     case BufferInput():
-                        bound.append(self._buffer(one))
+                        bound.append(self._buffer(argument))
                     case LocalInput(size_bytes):
                         bound.append(cl.LocalMemory(size_bytes))
                     case _:
-                        bound.append(one)
+                        bound.append(argument)
             self.queue.finish()
             yield bound
         finally:
-            for argument in bound:
-                if isinstance(argument, cl.Buffer):
+            for value in bound:
+                if isinstance(value, cl.Buffer):
                     with suppress(cl.Error):
-                        argument.release()
+                        value.release()
 
-    def _buffer(self, wanted: BufferInput) -> cl.Buffer:
-        if wanted.size_bytes > self.facts.most_buffer_bytes:
-            raise DeviceError(f"{self.facts.name} has no buffers of {wanted.size_bytes:,} B")
+    def _buffer(self, argument: BufferInput) -> cl.Buffer:
+        if argument.size_bytes > self.facts.max_buffer_bytes:
+            raise DeviceError(f"{self.facts.name} has no buffers of {argument.size_bytes:,} B")
         try:
-            made = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(wanted.size_bytes, 4))
-            if wanted.contents is None:
-                self._fill(made)
+            buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(argument.size_bytes, 4))
+            if argument.contents is None:
+                self._fill(buffer)
             else:
-                contents = np.ascontiguousarray(wanted.contents())
-                cl.enqueue_copy(self.queue, made, contents, is_blocking=True)
+                contents = np.ascontiguousarray(argument.contents())
+                cl.enqueue_copy(self.queue, buffer, contents, is_blocking=True)
         except cl.Error as error:
-            raise WorkloadError(_said(f"a buffer of {wanted.size_bytes:,} B", "", error)) from error
-        return made
+            raise WorkloadError(
+                _describe(f"a buffer of {argument.size_bytes:,} B", "", error)
+            ) from error
+        return buffer
 
     def _fill(self, buffer: cl.Buffer) -> None:
         kernel = cl.Kernel(self.program(_FILL), "cltrace_fill")
@@ -165,22 +167,22 @@ class Bench:
         self.close()
 
     def close(self) -> None:
-        """Wait for the device and let its memory go."""
+        """Wait for the device and release its memory."""
         with suppress(cl.Error):
             self.queue.finish()
-        if self._flushed is not None:
+        if self._flush_buffer is not None:
             with suppress(cl.Error):
-                self._flushed.release()
-            self._flushed = None
+                self._flush_buffer.release()
+            self._flush_buffer = None
 
 
 def device_ns(event: cl.Event) -> float:
-    """How long a command took on the device, once it has ended. Raises: `cl.Error`."""
+    """Wait for a command and return its time on the device in ns. Raises: `cl.Error`."""
     event.wait()
     profile = event.profile
     return float(profile.end - profile.start)
 
 
-def _said(what: str, how: str, error: cl.Error) -> str:
-    first = next((line for line in str(error).splitlines() if line.strip()), "it said nothing")
-    return f"{what} {how}: {first}".replace(" : ", ": ")
+def _describe(subject: str, failure: str, error: cl.Error) -> str:
+    reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+    return f"{subject} {failure}: {reason}".replace(" : ", ": ")

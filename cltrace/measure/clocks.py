@@ -1,4 +1,4 @@
-"""A device's clock and temperature while it is measured, where something can tell them."""
+"""Clock frequency and temperature of a device during a measurement, where a library reports them."""
 
 from typing import Protocol
 
@@ -6,22 +6,22 @@ import pyopencl as cl
 
 
 class ClockSource(Protocol):
-    """Something that tells a device's clock and temperature."""
+    """A source of a device's clock frequency and temperature."""
 
     def read(self) -> tuple[int, int] | None:
-        """MHz and degrees Celsius, or None where they are not known."""
+        """Return MHz and degrees Celsius, or None if they cannot be read."""
 
 
 class NoClocks:
-    """For devices whose clock nothing tells."""
+    """The source for devices whose clock nothing reports."""
 
     def read(self) -> tuple[int, int] | None:
-        """Nothing."""
+        """Return None."""
         return None
 
 
 class NvmlClocks:
-    """NVIDIA's management library. Raises `ImportError` or its own errors where it is not there."""
+    """NVIDIA's management library. Raises `ImportError` or its own errors if it is not installed."""
 
     def __init__(self, bus_id: int) -> None:
         import pynvml  # noqa: PLC0415 - optional, and only here
@@ -32,11 +32,11 @@ class NvmlClocks:
             pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())
         ]
         self._device = next(
-            one for one in devices if pynvml.nvmlDeviceGetPciInfo(one).bus == bus_id
+            device for device in devices if pynvml.nvmlDeviceGetPciInfo(device).bus == bus_id
         )
 
     def read(self) -> tuple[int, int] | None:
-        """The clock of the multiprocessors and the temperature of the chip."""
+        """Return the clock of the multiprocessors and the temperature of the chip."""
         library = self._library
         try:
             return (
@@ -47,8 +47,8 @@ class NvmlClocks:
             return None
 
 
-def clocks_of(device: cl.Device) -> ClockSource:
-    """What tells the clock of `device`. Never raises: without a library there is nothing to tell."""
+def find_clock_source(device: cl.Device) -> ClockSource:
+    """Return the clock source of a device, `NoClocks` without a library for it. Never raises."""
     try:
         return NvmlClocks(int(device.pci_bus_id_nv))
     except Exception:  # noqa: BLE001 - whatever is missing of an optional library, its driver or device

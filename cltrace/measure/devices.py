@@ -1,4 +1,4 @@
-"""The devices that can be measured, and what they say of themselves."""
+"""The OpenCL devices of this machine, and their properties."""
 
 import pyopencl as cl
 
@@ -7,7 +7,7 @@ from cltrace.profile import DeviceFacts
 
 
 def device_facts(device: cl.Device) -> DeviceFacts:
-    """What `device` says of itself."""
+    """Return the properties of a device."""
     extensions = set(device.extensions.split())
     return DeviceFacts(
         platform=device.platform.name.strip(),
@@ -19,29 +19,29 @@ def device_facts(device: cl.Device) -> DeviceFacts:
         compute_units=int(device.max_compute_units),
         clock_mhz=int(device.max_clock_frequency),
         global_bytes=int(device.global_mem_size),
-        most_buffer_bytes=int(device.max_mem_alloc_size),
+        max_buffer_bytes=int(device.max_mem_alloc_size),
         local_bytes=int(device.local_mem_size),
         cache_bytes=int(device.global_mem_cache_size),
         line_bytes=int(device.global_mem_cacheline_size),
-        most_group_items=int(device.max_work_group_size),
+        max_group_items=int(device.max_work_group_size),
         has_double="cl_khr_fp64" in extensions,
         has_half="cl_khr_fp16" in extensions,
         timer_resolution_ns=int(device.profiling_timer_resolution),
     )
 
 
-def find_device(wanted: str = "") -> cl.Device:
-    """The first device whose name, platform or its version contains `wanted`; a GPU before others.
+def find_device(name: str = "") -> cl.Device:
+    """Return the first device whose name, platform or platform version contains `name`; GPUs first.
 
-    Raises: `DeviceError`, which lists what there is.
+    Raises: `DeviceError`, which lists the devices.
     """
     devices = _devices()
     if not devices:
-        raise DeviceError("there is no OpenCL device; `cltrace doctor` says what is missing")
-    matching = [device for device in devices if wanted.lower() in _words(device).lower()]
+        raise DeviceError("there is no OpenCL device: run `cltrace doctor` to see what is missing")
+    matching = [device for device in devices if name.lower() in _description(device).lower()]
     if not matching:
-        there = "; ".join(_label(device) for device in devices)
-        raise DeviceError(f"no device is called {wanted!r}; there are: {there}")
+        labels = "; ".join(_label(device) for device in devices)
+        raise DeviceError(f"no device is called {name!r}; there are: {labels}")
     gpus = [device for device in matching if device.type & cl.device_type.GPU]
     return (gpus or matching)[0]
 
@@ -60,7 +60,7 @@ def _devices() -> list[cl.Device]:
         return []
 
 
-def _words(device: cl.Device) -> str:
+def _description(device: cl.Device) -> str:
     return f"{_label(device)} {device.platform.version}"
 
 

@@ -1,4 +1,4 @@
-"""Repeating a measurement until its mean is known well enough.
+"""Repetition of a measurement until its mean is precise enough.
 
 After Pöppl, Run time prediction for OpenCL (2014), chapter 4: batches are repeated until the standard
 error of the mean is at most 2 % of it.
@@ -13,37 +13,37 @@ from time import perf_counter
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """When a measurement ends: not before `fewest` runs, and then when its mean is known well enough.
+    """The end of a measurement: after `min_runs`, once the standard error of the mean is small enough.
 
-    At the latest after `most` runs or `most_s` seconds. `warm_runs` come before and do not count.
+    It ends after `max_runs` or `max_s` seconds at the latest. `warm_runs` precede the measurement.
     """
 
     relative_error: float = 0.02
-    fewest: int = 5
-    most: int = 200
-    most_s: float = 2.0
+    min_runs: int = 5
+    max_runs: int = 200
+    max_s: float = 2.0
     warm_runs: int = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """Times of one thing, in ns. `deviation_ns` is the population's, as the literature has it.
+class Repetitions:
+    """Times of repeated runs, in ns. `deviation_ns` is the population's, as in the literature.
 
-    `is_settled` says that the standard error of the mean came below what the rule asked for.
+    `is_settled` is True if the standard error of the mean is as small as the rule demands.
     """
 
     runs: int
     mean_ns: float
     deviation_ns: float
     median_ns: float
-    least_ns: float
+    min_ns: float
     is_settled: bool
 
 
-def repeated(
+def repeat(
     run: Callable[[], float], rule: StopRule, clock: Callable[[], float] = perf_counter
-) -> Sample:
-    """Call `run`, which returns ns, until `rule` is content. `clock` tells seconds."""
+) -> Repetitions:
+    """Call `run`, which returns ns, until `rule` is satisfied. `clock` returns seconds."""
     for _ in range(rule.warm_runs):
         run()
     began = clock()
@@ -54,17 +54,17 @@ def repeated(
         times.append(value)
         total += value
         squares += value * value
-        if len(times) < rule.fewest:
+        if len(times) < rule.min_runs:
             continue
         mean = total / len(times)
         variance = max(squares / len(times) - mean * mean, 0.0)
         is_settled = math.sqrt(variance / len(times)) <= rule.relative_error * mean
-        if is_settled or len(times) >= rule.most or clock() - began > rule.most_s:
-            return Sample(
+        if is_settled or len(times) >= rule.max_runs or clock() - began > rule.max_s:
+            return Repetitions(
                 runs=len(times),
                 mean_ns=mean,
                 deviation_ns=statistics.pstdev(times),
                 median_ns=statistics.median(times),
-                least_ns=min(times),
+                min_ns=min(times),
                 is_settled=is_settled,
             )

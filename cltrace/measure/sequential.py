@@ -1,4 +1,4 @@
-"""The same work on one thread of the host: by numpy, and by compiled C where there is a compiler."""
+"""Sequential baselines: the same work on one thread of the host, by numpy and by compiled C."""
 
 import ctypes
 import shutil
@@ -18,14 +18,14 @@ FLAGS: Final = ("-O3", "-march=native", "-shared", "-fPIC", "-w")
 _NAMES: Final = ("cc", "gcc", "clang")
 _BUILD_S: Final = 60.0
 _RUNS: Final = 3
-_MOST_S: Final = 3.0
+_MAX_S: Final = 3.0
 T = TypeVar("T")
 Buffers: TypeAlias = tuple[NDArray[np.generic], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CCompiler:
-    """A C compiler: its path, and what it calls itself."""
+    """A C compiler: its path, and the version that it prints."""
 
     path: str
     version: str
@@ -33,63 +33,66 @@ class CCompiler:
 
 @dataclass(frozen=True, slots=True)
 class SequentialRun:
-    """The shortest time of some runs in s, and the buffers after the last."""
+    """Shortest time of some runs in s, and the buffers after the last run."""
 
     seconds: float
     after: Buffers
 
 
 def find_c_compiler() -> CCompiler | None:
-    """The C compiler of this machine, None without one."""
+    """Return the C compiler of this machine, None without one."""
     for name in _NAMES:
         path = shutil.which(name)
         if path is None:
             continue
         with suppress(OSError, subprocess.SubprocessError, IndexError):
-            said = subprocess.run(
+            result = subprocess.run(
                 [path, "--version"], capture_output=True, text=True, timeout=20, check=True
             )
-            return CCompiler(path, said.stdout.splitlines()[0].strip())
+            return CCompiler(path, result.stdout.splitlines()[0].strip())
     return None
 
 
-def shortest(prepared: Callable[[], Callable[[], T]], repeats: int = 1) -> tuple[float, T]:
-    """The shortest time of three runs in s, and what the last came to.
+def time_shortest(prepare: Callable[[], Callable[[], T]], repeats: int = 1) -> tuple[float, T]:
+    """Return the shortest time of three runs in s, and the result of the last.
 
-    A run is what `prepared` returns, called so many times; preparing it is not timed. No further one
-    begins after three seconds.
+    A run calls the function that `prepare` returns `repeats` times; `prepare` itself is not timed. No
+    further run begins after three seconds.
     """
     times: list[float] = []
     while True:
-        work = prepared()
+        work = prepare()
         began = perf_counter()
         for _ in range(repeats - 1):
             work()
-        found = work()
+        result = work()
         times.append(perf_counter() - began)
-        if len(times) == _RUNS or sum(times) > _MOST_S:
-            return min(times), found
+        if len(times) == _RUNS or sum(times) > _MAX_S:
+            return min(times), result
 
 
-def sequential_run(
-    compiler: CCompiler, source: str, buffers: Sequence[NDArray[np.generic]], items: int,
+def run_sequentially(
+    compiler: CCompiler,
+    source: str,
+    buffers: Sequence[NDArray[np.generic]],
+    items: int,
     repeats: int = 1,
-) -> SequentialRun | None:  # fmt: skip
-    """Compile `void run(void **buffers, long items)` and time it; None where it cannot be compiled.
+) -> SequentialRun | None:
+    """Compile and time `void run(void **buffers, long items)`; return None if it cannot be compiled.
 
-    Each run begins with the buffers as they are given, and calls it so many times.
+    Each run begins with copies of `buffers`, and calls the function `repeats` times.
     """
     with tempfile.TemporaryDirectory(prefix="cltrace-c-") as directory:
-        library = _compiled(compiler, source, Path(directory))
+        library = _compile(compiler, source, Path(directory))
         if library is None:
             return None
         function = library.run
         function.argtypes = (ctypes.POINTER(ctypes.c_void_p), ctypes.c_long)
         function.restype = None
 
-        def prepared() -> Callable[[], Buffers]:
-            copies = tuple(one.copy() for one in buffers)
-            pointers = (ctypes.c_void_p * len(copies))(*(one.ctypes.data for one in copies))
+        def prepare() -> Callable[[], Buffers]:
+            copies = tuple(buffer.copy() for buffer in buffers)
+            pointers = (ctypes.c_void_p * len(copies))(*(copy.ctypes.data for copy in copies))
 
             def work() -> Buffers:
                 function(pointers, items)
@@ -97,16 +100,18 @@ def sequential_run(
 
             return work
 
-        return SequentialRun(*shortest(prepared, repeats))
+        return SequentialRun(*time_shortest(prepare, repeats))
 
 
-def _compiled(compiler: CCompiler, source: str, directory: Path) -> ctypes.CDLL | None:
+def _compile(compiler: CCompiler, source: str, directory: Path) -> ctypes.CDLL | None:
     text, target = directory / "run.c", directory / "run.so"
     text.write_text(source)
     with suppress(OSError, subprocess.SubprocessError):
         subprocess.run(
             [compiler.path, *FLAGS, "-o", str(target), str(text)],
-            capture_output=True, timeout=_BUILD_S, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            timeout=_BUILD_S,
+            check=True,
+        )
         return ctypes.CDLL(str(target))
     return None

@@ -1,4 +1,4 @@
-"""Timing transfers between host and device, as a program sees them: from the call to its return."""
+"""Timing of transfers between host and device by the host, from the call to its return."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from cltrace.errors import WorkloadError
 from cltrace.events.workloads import Direction, HostMemory, Transfer
 from cltrace.measure.bench import Bench
-from cltrace.measure.repetition import Sample, StopRule, repeated
+from cltrace.measure.repetition import Repetitions, StopRule, repeat
 
 _Bytes = NDArray[np.uint8]
 
 
-def transfer_sample(bench: Bench, transfer: Transfer, rule: StopRule) -> Sample:
-    """How long `transfer` takes by the host's clock, until the bytes are where they are to be.
+def time_transfer(bench: Bench, transfer: Transfer, rule: StopRule) -> Repetitions:
+    """Time a transfer by the host's clock, until the bytes have arrived.
 
-    The device's own stamps do not tell: small transfers are buffered by drivers, and mapping is done
-    before or after its command. Raises: `WorkloadError`.
+    The device's own stamps do not show this: drivers buffer small transfers, and map memory before or
+    after the command. Raises: `WorkloadError`.
     """
     try:
-        with prepared_transfer(bench, transfer) as run:
-            return repeated(lambda: _host_ns(run), rule)
+        with prepare_transfer(bench, transfer) as run:
+            return repeat(lambda: _host_ns(run), rule)
     except (cl.Error, MemoryError) as error:
         raise WorkloadError(
             f"a transfer of {transfer.size_bytes:,} B cannot run: {error}"
@@ -38,8 +38,8 @@ def _host_ns(run: Callable[[], None]) -> float:
 
 
 @contextmanager
-def prepared_transfer(bench: Bench, transfer: Transfer) -> Iterator[Callable[[], None]]:
-    """What does `transfer` and returns when it is over, with its memory on both sides made."""
+def prepare_transfer(bench: Bench, transfer: Transfer) -> Iterator[Callable[[], None]]:
+    """Allocate memory on both sides and yield a function that does the transfer and waits for it."""
     flags = cl.mem_flags.READ_WRITE
     buffer = cl.Buffer(bench.context, flags, transfer.size_bytes)
     with _host_side(bench, transfer) as host:

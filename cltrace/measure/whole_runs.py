@@ -1,4 +1,4 @@
-"""Whole runs as a program sees them: timed by the host, from the first command to the end of the last."""
+"""Whole runs, timed by the host from the first command to the end of the last."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -10,13 +10,13 @@ import pyopencl as cl
 from numpy.typing import NDArray
 
 from cltrace.errors import WorkloadError
-from cltrace.events.benchmarks import Copy, Launch, Memory, Step
+from cltrace.events.benchmarks import BenchmarkBuffer, BenchmarkCopy, BenchmarkLaunch, Step
 from cltrace.measure.bench import Bench
 
 
 @dataclass(frozen=True, slots=True)
 class WholeRuns:
-    """Times of runs in s, in order, the discarded ones apart; what buffers hold after the last."""
+    """Times of runs in s, in order, discarded ones apart, and the buffers after the last run."""
 
     discarded_s: tuple[float, ...]
     counted_s: tuple[float, ...]
@@ -24,48 +24,53 @@ class WholeRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class HowMany:
-    """Runs that do not count, for whatever happens but once, and those that do."""
+class RunCounts:
+    """Numbers of runs: discarded ones, which pay the costs of a first run, and counted ones."""
 
     discarded: int = 1
     counted: int = 10
 
 
-def whole_runs(
-    bench: Bench, source: str, memories: Sequence[Memory], steps: Sequence[Step],
-    how_many: HowMany | None = None,
-) -> WholeRuns:  # fmt: skip
-    """Do `steps` again and again. Buffers that a run changes are as before at the start of each.
+def time_whole_runs(
+    bench: Bench,
+    source: str,
+    buffers: Sequence[BenchmarkBuffer],
+    steps: Sequence[Step],
+    counts: RunCounts | None = None,
+) -> WholeRuns:
+    """Repeat `steps`. Buffers that a run changes are reset before each run.
 
-    Raises: `WorkloadError` when something cannot be built or run.
+    Raises: `WorkloadError` if a step cannot be built or run.
     """
-    how_many = how_many if how_many is not None else HowMany()
-    hosts = [np.ascontiguousarray(one.contents()) for one in memories]
-    sent = {one.buffer for one in steps if isinstance(one, Copy) and not one.to_host}
-    read = {one.buffer for one in steps if isinstance(one, Copy) and one.to_host}
-    # What a run sends is not there before, and what it reads is taken from where it reads it to.
+    counts = counts if counts is not None else RunCounts()
+    hosts = [np.ascontiguousarray(buffer.contents()) for buffer in buffers]
+    copies = [step for step in steps if isinstance(step, BenchmarkCopy)]
+    sent = {step.buffer for step in copies if not step.to_host}
+    read = {step.buffer for step in copies if step.to_host}
+    # Buffers that a run sends are reset to other contents, so that a missing copy shows.
     resets = [~host.view(np.uint8) if at in sent else host for at, host in enumerate(hosts)]
-    outputs = [at for at, one in enumerate(memories) if one.is_output]
-    with _prepared(bench, source, hosts, steps) as ready:
+    outputs = [at for at, buffer in enumerate(buffers) if buffer.is_output]
+    with _prepare(bench, source, hosts, steps) as prepared:
         times = []
-        for _ in range(how_many.discarded + how_many.counted):
+        for _ in range(counts.discarded + counts.counted):
             for at in outputs:
-                cl.enqueue_copy(ready.queue, ready.buffers[at], resets[at])
-            ready.queue.finish()
-            times.append(ready.run())
-        after = dict(ready.read)
+                cl.enqueue_copy(prepared.queue, prepared.buffers[at], resets[at])
+            prepared.queue.finish()
+            times.append(prepared.run())
+        after = dict(prepared.read)
         for at in outputs:
             if at not in read:
                 after[at] = np.empty_like(hosts[at])
-                cl.enqueue_copy(ready.queue, after[at], ready.buffers[at], is_blocking=True)
-    return WholeRuns(tuple(times[: how_many.discarded]), tuple(times[how_many.discarded :]), after)
+                cl.enqueue_copy(prepared.queue, after[at], prepared.buffers[at], is_blocking=True)
+    return WholeRuns(tuple(times[: counts.discarded]), tuple(times[counts.discarded :]), after)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """Buffers with what is in them before, and a run, which returns how long it took in s.
+class _PreparedRun:
+    """Buffers with their contents, and a function that does a run and returns its time in s.
 
-    The queue records no times: programs' queues do not. `read` is where runs read buffers to.
+    The queue records no times, like the queues of most programs. `read` are the arrays that runs read
+    buffers into.
     """
 
     queue: cl.CommandQueue
@@ -75,9 +80,9 @@ class _Ready:
 
 
 @contextmanager
-def _prepared(
+def _prepare(
     bench: Bench, source: str, hosts: Sequence[NDArray[np.generic]], steps: Sequence[Step]
-) -> Iterator[_Ready]:
+) -> Iterator[_PreparedRun]:
     buffers: list[cl.Buffer] = []
     read: dict[int, NDArray[np.generic]] = {}
     try:
@@ -86,10 +91,10 @@ def _prepared(
             buffers.append(cl.Buffer(bench.context, cl.mem_flags.READ_WRITE, host.nbytes))
             cl.enqueue_copy(queue, buffers[-1], host, is_blocking=True)
         actions = [
-            _launches(queue, bench.program(source), one, buffers)
-            if isinstance(one, Launch)
-            else _copy(queue, one, buffers[one.buffer], hosts[one.buffer], read)
-            for one in steps
+            _launch_action(queue, bench.program(source), step, buffers)
+            if isinstance(step, BenchmarkLaunch)
+            else _copy_action(queue, step, buffers[step.buffer], hosts[step.buffer], read)
+            for step in steps
         ]
 
         def run() -> float:
@@ -99,19 +104,22 @@ def _prepared(
             queue.finish()
             return perf_counter() - began
 
-        yield _Ready(queue, buffers, read, run)
+        yield _PreparedRun(queue, buffers, read, run)
     except cl.Error as error:
         raise WorkloadError(f"it cannot run: {str(error).splitlines()[0]}") from error
     finally:
         for buffer in buffers:
-            with suppress(cl.Error):  # as after a fault of the device
+            with suppress(cl.Error):  # a fault of the device leaves buffers unreleasable
                 buffer.release()
 
 
-def _copy(
-    queue: cl.CommandQueue, step: Copy, buffer: cl.Buffer, host: NDArray[np.generic],
+def _copy_action(
+    queue: cl.CommandQueue,
+    step: BenchmarkCopy,
+    buffer: cl.Buffer,
+    host: NDArray[np.generic],
     read: dict[int, NDArray[np.generic]],
-) -> Callable[[], None]:  # fmt: skip
+) -> Callable[[], None]:
     if step.to_host:
         read[step.buffer] = np.empty_like(host)
 
@@ -124,11 +132,11 @@ def _copy(
     return copy
 
 
-def _launches(
-    queue: cl.CommandQueue, program: cl.Program, step: Launch, buffers: Sequence[cl.Buffer]
+def _launch_action(
+    queue: cl.CommandQueue, program: cl.Program, step: BenchmarkLaunch, buffers: Sequence[cl.Buffer]
 ) -> Callable[[], None]:
     kernel = cl.Kernel(program, step.kernel)
-    kernel.set_args(*(buffers[one] for one in step.buffers), *step.scalars)
+    kernel.set_args(*(buffers[number] for number in step.buffers), *step.scalars)
 
     def launch() -> None:
         for _ in range(step.times):

@@ -1,7 +1,8 @@
-"""Watts and joules: readers of power, what they read as energy of kernels and transfers.
+"""Power and energy: power readers, and attribution of the energy to kernels and transfers.
 
-What a reader of another distribution needs is here; the entry-point group `cltrace.power_readers` names
-its class, which has one of the two protocols of `cltrace.power.protocol`.
+This package exports the names that a power reader of another distribution needs. The entry-point group
+`cltrace.power_readers` names the class of a reader, which implements one of the two protocols of
+`cltrace.power.protocol`.
 """
 
 from cltrace.errors import PowerError

@@ -1,7 +1,8 @@
-"""How late a sensor is, from what it shows of the work that was done: no clock has to be agreed on.
+"""Delay and time constant of a sensor, estimated from its readings of known work.
 
-The delay and the time constant are those with which the work explains the readings best. How far off the
-delay may be comes from how fast the fit gets worse beside it.
+No clocks have to be synchronised: the estimates are the delay and the time constant with which the work
+explains the readings best. The uncertainty of the delay follows from how fast the fit degrades around
+the estimate.
 """
 
 import math
@@ -11,150 +12,171 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.power.activity_shares import Busy, Response
+from cltrace.power.activity_shares import ActiveTime, SensorResponse
 from cltrace.power.mean_power import Floats, Observations
-from cltrace.power.solving import non_negative
+from cltrace.power.without_scipy import nnls
 
-_MOST_OBSERVATIONS: Final = 6000
-_FEWEST: Final = 20
-_FEWEST_CHANGES: Final = 4
+_MAX_OBSERVATIONS: Final = 6000
+_MIN_OBSERVATIONS: Final = 20
 _ROUNDS: Final = 4
-_STEPS: Final = 12
-"""Steps to each side of the first look."""
-_BETWEEN: Final = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
-"""Time constants beside the best of those that are tried, as multiples of it."""
-_CLEAR: Final = 0.9
-"""A delay is found where the work explains this much less of the readings without it, at its worst."""
-_HALF_LIFE: Final = 3.84
-"""The chi-square of one parameter at 95 %."""
-_SQUARE_FALLS: Final = 1e-12
+_COARSE_STEPS: Final = 12
+"""Minimum number of steps to each side in the first, coarse search."""
+_FINE_LAGS: Final = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
+"""Time constants to try around the best one, as multiples of it."""
+_MAX_RESIDUAL_RATIO: Final = 0.9
+"""A delay is measured where its sum of squares is below this share of that of the worst delay."""
+_CHI_SQUARE_95: Final = 3.84
+"""95 % quantile of the chi-square distribution with one degree of freedom."""
+_ROUNDING: Final = 1e-12
 _HALVINGS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How a sensor follows, and how far off its delay and its time constant may be: 95 %.
+    """Response of a sensor, with the 95 % half-widths of its delay and of its time constant.
 
-    The time constant is off with the sum of both staying as it is. `is_found` says that the readings told
-    it; else it is what was stated, or nothing.
+    The half-width of the time constant holds for a constant sum of delay and time constant.
+    `is_measured` is true if the readings determined the response; otherwise it is the declared one.
     """
 
-    response: Response
+    response: SensorResponse
     within_s: float
     lag_within_s: float
-    is_found: bool
-    left_w: float = 0.0
-    """What is left unexplained of the readings: the root of the mean square."""
+    is_measured: bool
+    residual_w: float = 0.0
+    """Root mean square of the residuals."""
 
 
-def aligned(
-    seen: Observations,
-    active: Sequence[Busy],
+def align(
+    observations: Observations,
+    activities: Sequence[ActiveTime],
     *,
-    stated: Response,
-    furthest_s: float,
+    declared: SensorResponse,
+    max_shift_s: float,
     lags_s: Sequence[float],
     block: int,
 ) -> Alignment:
-    """How a sensor follows the times in which something was active.
+    """Return the response with which a sensor follows the active times of some work.
 
-    Delays up to `furthest_s` from the stated one are tried, with each of `lags_s`. Errors of `block`
-    observations in a row hang together.
+    Delays up to `max_shift_s` from the declared one are tried, with each time constant of `lags_s`. The
+    errors of `block` adjacent observations are taken as correlated.
     """
-    chosen = _informative(seen, active, furthest_s)
-    if len(chosen) < _FEWEST or not active:
-        return Alignment(stated, furthest_s, 0.0, is_found=False)
-    search = _Search(chosen, active)
+    chosen = _select_informative(observations, activities, max_shift_s)
+    if len(chosen) < _MIN_OBSERVATIONS or not activities:
+        return Alignment(declared, max_shift_s, 0.0, is_measured=False)
+    objective = _ResponseObjective(chosen, activities)
     spacing_s = float(np.median(np.diff(chosen.end_s)))
-    coarse = max(min(spacing_s / 2, furthest_s / _STEPS), furthest_s / 200)
-    steps = np.arange(-furthest_s, furthest_s + coarse / 2, coarse) + stated.delay_s
-    delay_s = min((search.misfit(Response(one, lags_s[0])), one) for one in steps.tolist())[1]
-    response = _refined(search, Response(delay_s, lags_s[0]), coarse)
+    coarse = max(min(spacing_s / 2, max_shift_s / _COARSE_STEPS), max_shift_s / 200)
+    delays = np.arange(-max_shift_s, max_shift_s + coarse / 2, coarse) + declared.delay_s
+    delay_s = min(
+        (objective.squares(SensorResponse(delay, lags_s[0])), delay) for delay in delays.tolist()
+    )[1]
+    response = _refine_delay(objective, SensorResponse(delay_s, lags_s[0]), coarse)
     for _ in range(_ROUNDS if len(lags_s) > 1 else 0):
         before = response
-        response = _with_lag(search, response, lags_s, spacing_s)
+        response = _fit_lag(objective, response, lags_s, spacing_s)
         if response.lag_s == before.lag_s:
             break
     if len(lags_s) > 1 and response.lag_s:
-        response = _with_lag(
-            search, response, [one * response.lag_s for one in _BETWEEN], spacing_s
-        )
-    return _judged(search, response, stated, furthest_s, block)
+        fine_lags = [factor * response.lag_s for factor in _FINE_LAGS]
+        response = _fit_lag(objective, response, fine_lags, spacing_s)
+    return _estimate_uncertainty(objective, response, declared, max_shift_s, block)
 
 
-def _with_lag(
-    search: "_Search", response: Response, lags_s: Sequence[float], spacing_s: float
-) -> Response:
-    """The best time constant, with its delay: their sum is known well, and stays about as it is."""
+def _fit_lag(
+    objective: "_ResponseObjective",
+    response: SensorResponse,
+    lags_s: Sequence[float],
+    spacing_s: float,
+) -> SensorResponse:
+    """Return the best time constant with its delay.
+
+    The readings determine the sum of both well, so the search stays near the present sum.
+    """
     age_s = response.delay_s + response.lag_s
     shifts = np.arange(-3, 4) * spacing_s / 8
-    options = (Response(age_s + shift - lag, lag) for lag in lags_s for shift in shifts.tolist())
-    found = min((search.misfit(one), one.delay_s, one.lag_s) for one in options)
-    return _refined(search, Response(found[1], found[2]), spacing_s / 8)
+    candidates = (
+        SensorResponse(age_s + shift - lag, lag) for lag in lags_s for shift in shifts.tolist()
+    )
+    _, delay_s, lag_s = min(
+        (objective.squares(candidate), candidate.delay_s, candidate.lag_s)
+        for candidate in candidates
+    )
+    return _refine_delay(objective, SensorResponse(delay_s, lag_s), spacing_s / 8)
 
 
-class _Search:
-    """How badly the work explains the readings, by how they follow."""
+class _ResponseObjective:
+    """Objective of the search for a response: the sum of squared residuals of the readings."""
 
-    def __init__(self, seen: Observations, active: Sequence[Busy]) -> None:
-        self._seen = seen
-        self._active = active
-        self.count = len(seen)
+    def __init__(self, observations: Observations, activities: Sequence[ActiveTime]) -> None:
+        self._observations = observations
+        self._activities = activities
+        self.count = len(observations)
 
-    def misfit(self, response: Response) -> float:
-        """The sum of squares that is left."""
-        seen = self._seen
-        columns = [one.mean(seen.begin_s, seen.end_s, response) for one in self._active]
-        matrix = np.stack([np.ones(len(seen)), *columns], axis=1)
-        left = seen.power_w - matrix @ non_negative(matrix, seen.power_w)
-        return float(left @ left)
+    def squares(self, response: SensorResponse) -> float:
+        """Return the sum of squared residuals for a response."""
+        begin_s, end_s = self._observations.begin_s, self._observations.end_s
+        power_w = self._observations.power_w
+        columns = [activity.mean(begin_s, end_s, response) for activity in self._activities]
+        matrix = np.stack([np.ones(self.count), *columns], axis=1)
+        residual = power_w - matrix @ nnls(matrix, power_w)
+        return float(residual @ residual)
 
 
-def _refined(search: _Search, found: Response, step: float) -> Response:
-    """The best delay beside one that is best within a step."""
-    best = found.delay_s
+def _refine_delay(
+    objective: _ResponseObjective, response: SensorResponse, step: float
+) -> SensorResponse:
+    """Return the response with the best delay within a step of the present one."""
+    best = response.delay_s
     for _ in range(_ROUNDS):
-        around = best + np.arange(-4, 5) * step / 4
-        best = min((search.misfit(Response(one, found.lag_s)), one) for one in around.tolist())[1]
+        delays = best + np.arange(-4, 5) * step / 4
+        best = min(
+            (objective.squares(SensorResponse(delay, response.lag_s)), delay)
+            for delay in delays.tolist()
+        )[1]
         step /= 4
-    return Response(best, found.lag_s)
+    return SensorResponse(best, response.lag_s)
 
 
-def _judged(
-    search: _Search, response: Response, stated: Response, furthest_s: float, block: int
+def _estimate_uncertainty(
+    objective: _ResponseObjective,
+    response: SensorResponse,
+    declared: SensorResponse,
+    max_shift_s: float,
+    block: int,
 ) -> Alignment:
-    """How far off a delay may be: where the sum of squares is above its least by what chance makes."""
-    least = search.misfit(response)
-    independent = max(search.count / max(block, 1), 2.0)
-    allowed = least * (1 + _HALF_LIFE / independent) + _SQUARE_FALLS
+    """Return a response with its half-widths: the shifts at which the fit is significantly worse."""
+    least = objective.squares(response)
+    independent = max(objective.count / max(block, 1), 2.0)
+    limit = least * (1 + _CHI_SQUARE_95 / independent) + _ROUNDING
     worst = max(
-        search.misfit(Response(response.delay_s + sign * furthest_s, response.lag_s))
+        objective.squares(SensorResponse(response.delay_s + sign * max_shift_s, response.lag_s))
         for sign in (-1, 1)
     )
-    if worst <= 0 or least > _CLEAR * worst:
-        return Alignment(stated, furthest_s, 0.0, is_found=False)
+    if worst <= 0 or least > _MAX_RESIDUAL_RATIO * worst:
+        return Alignment(declared, max_shift_s, 0.0, is_measured=False)
 
-    def is_late(moved_s: float) -> bool:
-        moved = Response(response.delay_s + moved_s, response.lag_s)
-        return search.misfit(moved) >= allowed
+    def is_delay_beyond(shift_s: float) -> bool:
+        shifted = SensorResponse(response.delay_s + shift_s, response.lag_s)
+        return objective.squares(shifted) >= limit
 
-    def is_slow(moved_s: float) -> bool:
-        lag_s = max(response.lag_s + moved_s, 0.0)
-        return (
-            search.misfit(Response(response.delay_s - (lag_s - response.lag_s), lag_s)) >= allowed
-        )
+    def is_lag_beyond(shift_s: float) -> bool:
+        lag_s = max(response.lag_s + shift_s, 0.0)
+        shifted = SensorResponse(response.delay_s - (lag_s - response.lag_s), lag_s)
+        return objective.squares(shifted) >= limit
 
-    within_s = max(_reach(is_late, sign, furthest_s) for sign in (-1.0, 1.0))
-    slow = response.lag_s > 0
-    lag_within_s = max(_reach(is_slow, sign, furthest_s) for sign in (-1.0, 1.0)) if slow else 0.0
-    left_w = math.sqrt(least / max(search.count, 1))
-    return Alignment(response, within_s, lag_within_s, is_found=True, left_w=left_w)
+    within_s = max(_find_limit(is_delay_beyond, sign, max_shift_s) for sign in (-1.0, 1.0))
+    lag_within_s = 0.0
+    if response.lag_s > 0:
+        lag_within_s = max(_find_limit(is_lag_beyond, sign, max_shift_s) for sign in (-1.0, 1.0))
+    residual_w = math.sqrt(least / max(objective.count, 1))
+    return Alignment(response, within_s, lag_within_s, is_measured=True, residual_w=residual_w)
 
 
-def _reach(is_beyond: Callable[[float], bool], sign: float, furthest_s: float) -> float:
-    """How far something can be moved to one side before it is beyond."""
+def _find_limit(is_beyond: Callable[[float], bool], sign: float, max_shift_s: float) -> float:
+    """Return the smallest shift to one side at which `is_beyond` is true, by bisection."""
     low, high = 0.0, 1e-4
-    while high < furthest_s and not is_beyond(sign * high):
+    while high < max_shift_s and not is_beyond(sign * high):
         low, high = high, high * 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -165,32 +187,37 @@ def _reach(is_beyond: Callable[[float], bool], sign: float, furthest_s: float) -
     return high
 
 
-def _informative(seen: Observations, active: Sequence[Busy], furthest_s: float) -> Observations:
-    """Readings while something went on and soon before and after; of very many those that change most."""
-    if not active or not len(seen):
-        return seen
-    first = min((float(one.at_s[0]) for one in active if len(one.at_s)), default=0.0)
-    last = max((float(one.at_s[-1]) for one in active if len(one.at_s)), default=0.0)
-    margin = furthest_s + 1.0
-    near = seen.chosen((seen.end_s > first - margin) & (seen.begin_s < last + margin))
-    if len(near) <= _MOST_OBSERVATIONS:
+def _select_informative(
+    observations: Observations, activities: Sequence[ActiveTime], max_shift_s: float
+) -> Observations:
+    """Return the readings during and near the work; of too many, the part with the most change."""
+    if not activities or not len(observations):
+        return observations
+    active = [activity for activity in activities if len(activity.at_s)]
+    first = min((float(activity.at_s[0]) for activity in active), default=0.0)
+    last = max((float(activity.at_s[-1]) for activity in active), default=0.0)
+    margin = max_shift_s + 1.0
+    near = observations.select(
+        (observations.end_s > first - margin) & (observations.begin_s < last + margin)
+    )
+    if len(near) <= _MAX_OBSERVATIONS:
         return near
     change = np.abs(np.diff(near.power_w, prepend=near.power_w[0]))
-    summed = np.concatenate([[0.0], np.cumsum(change)])
-    begin = int((summed[_MOST_OBSERVATIONS:] - summed[:-_MOST_OBSERVATIONS]).argmax())
-    where = np.zeros(len(near), np.bool_)
-    where[begin : begin + _MOST_OBSERVATIONS] = True
-    return near.chosen(where)
+    total_change = np.concatenate([[0.0], np.cumsum(change)])
+    begin = int((total_change[_MAX_OBSERVATIONS:] - total_change[:-_MAX_OBSERVATIONS]).argmax())
+    mask = np.zeros(len(near), np.bool_)
+    mask[begin : begin + _MAX_OBSERVATIONS] = True
+    return near.select(mask)
 
 
-def strongest(active: Sequence[Busy], most: int) -> list[Busy]:
-    """The classes that were active longest, and all others as one: enough to find a delay by."""
-    ordered = sorted(active, key=lambda one: -one.seconds)
-    kept, rest = ordered[:most], ordered[most:]
+def keep_strongest(activities: Sequence[ActiveTime], max_count: int) -> list[ActiveTime]:
+    """Return the longest activities, and all others summed: this suffices to estimate a delay."""
+    ordered = sorted(activities, key=lambda activity: -activity.seconds)
+    kept, rest = ordered[:max_count], ordered[max_count:]
     if rest:
-        at: Floats = np.unique(np.concatenate([one.at_s for one in rest]))
+        at: Floats = np.unique(np.concatenate([activity.at_s for activity in rest]))
         total = np.zeros(len(at))
-        for one in rest:
-            total += one.until(at)
-        kept.append(Busy(at, total))
+        for activity in rest:
+            total += activity.until(at)
+        kept.append(ActiveTime(at, total))
     return kept

@@ -1,10 +1,10 @@
-"""From readings to joules of kernels and transfers: every joule with its tier and its uncertainty.
+"""Attribution of measured energy to kernels and transfers, each with its tier and its uncertainty.
 
-Work shorter than a sensor's period is never looked up in its readings. All readings together are
-explained by all work together (least squares, in time windows as the sensor sees them): what a class of
-commands draws above the idle power follows from many windows in which it was more or less active. Long
-stretches of one class are then measured directly: what the readings in them differ from the explanation
-is theirs. What is left is told as unattributed. The linear form of Lang and Rünger, Euro-Par 2013.
+Work that is shorter than a sensor's period is never looked up in single readings. Instead, a regression
+explains all readings together by all work together: the windows of the readings, in which a class of
+commands was more or less active, determine its power above idle power (least squares; the linear form of
+Lang and Rünger, Euro-Par 2013). Long stretches of a single class are also measured directly: the
+residuals of their readings are added to this class. Energy that remains is reported as unattributed.
 """
 
 import math
@@ -14,312 +14,340 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.power.activity_shares import Busy, Response
-from cltrace.power.alignment import Alignment, aligned, strongest
-from cltrace.power.design import FEWEST_UPDATES, Design, Situation
-from cltrace.power.load_classes import Load, LoadKind, alone, busy_union, shared_seconds
+from cltrace.power.activity_shares import ActiveTime, SensorResponse
+from cltrace.power.alignment import Alignment, align, keep_strongest
+from cltrace.power.design import MIN_UPDATES, AttributionInput, DesignMatrix
+from cltrace.power.load_classes import (
+    Load,
+    LoadKind,
+    active_intervals,
+    runs_alone,
+    shared_seconds,
+)
 from cltrace.power.mean_power import Floats, Observations
-from cltrace.power.merging import merged, negligible, not_told_apart
+from cltrace.power.merging import find_inseparable, find_negligible, merge_pair
 from cltrace.power.results import Attribution, Balance, EnergyLine, Tier
-from cltrace.power.solving import Solution, student
-from cltrace.timeline.clock_fit.points import Bools
+from cltrace.power.solving import Solution
+from cltrace.power.without_scipy import student_t_95
+from cltrace.timeline.columns import Bools
 
 _DIRECT_UPDATES: Final = 10
-"""A stretch with so many updates of the sensor is measured directly."""
-_SEPARABLE: Final = 0.25
-"""A class whose power is uncertain by more than so much of it is not told apart from others."""
+"""Minimum number of the sensor's updates in a stretch that is measured directly."""
+_MAX_RELATIVE_ERROR: Final = 0.25
+"""A class with a larger relative uncertainty of its energy is unresolved."""
 _TAILS_S: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
-_CLEARER: Final = 0.98
-"""A tail is one where it leaves less than so much of the squares."""
-_STRONGEST: Final = 6
+_TAIL_IMPROVEMENT: Final = 0.98
+"""A tail is accepted if it leaves less than this share of the sum of squares."""
+_MAX_ACTIVITIES: Final = 6
 _LAGS_S: Final = (0.0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
-_FURTHEST_S: Final = 0.15
-_PERIODS: Final = 2.5
-_BREAK: Final = 0.05
-"""Launches of a class with gaps below so much of a sensor's period are one stretch."""
+_MAX_SHIFT_S: Final = 0.15
+_MAX_SHIFT_PERIODS: Final = 2.5
+_MAX_GAP_PERIODS: Final = 0.05
+"""Launches of a class with smaller gaps, in periods of the sensor, form one stretch."""
 
 
-def attributed(situation: Situation) -> Attribution | None:
-    """The energy of each class of commands; None without readings to speak of.
+def attribute(problem: AttributionInput) -> Attribution | None:
+    """Return the energy of each class of commands, `None` with fewer than `MIN_UPDATES` readings.
 
-    Classes that readings do not tell apart, because they always run together, become one.
+    Classes that readings do not distinguish, because they always run together, are merged.
     """
-    if len(situation.seen) < FEWEST_UPDATES:
+    if len(problem.observations) < MIN_UPDATES:
         return None
-    alignment = _alignment(situation, [load.busy for load in situation.loads])
-    design, solution = _explained(situation, alignment, (0.0, *_tails(situation)))
-    slight = negligible(situation, design, solution)
-    left_out = [situation.loads[place] for place in sorted(slight)]
-    if slight:
-        rest = tuple(one for place, one in enumerate(situation.loads) if place not in slight)
-        situation, design = replace(situation, loads=rest), design.without(slight)
-        solution = design.solved(situation.seen, situation.block)
-    while (pair := not_told_apart(situation.loads, solution, design.first_load)) is not None:
-        situation = replace(situation, loads=merged(situation.loads, *pair))
-        design = design.merged(*pair)
-        solution = design.solved(situation.seen, situation.block)
-    found = _told(situation, alignment, design, solution)
-    slights = [_slight(one, situation.seen) for one in left_out]
-    return replace(found, lines=(*found.lines, *slights))
+    alignment = _align(problem, [load.active_time for load in problem.loads])
+    design, solution = _fit_with_tail(problem, alignment, (0.0, *_possible_tails(problem)))
+    negligible = find_negligible(problem, design, solution)
+    left_out = [problem.loads[place] for place in sorted(negligible)]
+    if negligible:
+        rest = tuple(load for place, load in enumerate(problem.loads) if place not in negligible)
+        problem, design = replace(problem, loads=rest), design.without(negligible)
+        solution = design.solve(problem.observations, problem.block)
+    while (pair := find_inseparable(problem.loads, solution, design.first_load)) is not None:
+        problem = replace(problem, loads=merge_pair(problem.loads, *pair))
+        design = design.merge_pair(*pair)
+        solution = design.solve(problem.observations, problem.block)
+    attribution = _attribution_of(problem, alignment, design, solution)
+    left_out_lines = [_negligible_line(load, problem.observations) for load in left_out]
+    return replace(attribution, lines=(*attribution.lines, *left_out_lines))
 
 
-def _slight(load: Load, seen: Observations) -> EnergyLine:
-    share = load.busy.mean(seen.begin_s, seen.end_s, Response())
-    coverage = min(float((share * seen.span_s).sum()) / max(load.seconds, 1e-12), 1.0)
-    updates = int((share > 0).sum())
-    why = "it ran for too little of the time: repeat it, or read more often"
-    return EnergyLine(load, Tier.UNRESOLVED, None, None, None, None, coverage, updates, why)
+def _negligible_line(load: Load, observations: Observations) -> EnergyLine:
+    share = load.active_time.mean(observations.begin_s, observations.end_s, SensorResponse())
+    covered_s = float((share * observations.span_s).sum())
+    return EnergyLine.unresolved(
+        load,
+        "it ran for too little of the time: repeat it, or read more often",
+        coverage=min(covered_s / max(load.seconds, 1e-12), 1.0),
+        updates=int((share > 0).sum()),
+    )
 
 
-def _explained(
-    situation: Situation, alignment: Alignment, tails: Sequence[float]
-) -> tuple["Design", Solution]:
-    """What explains the readings best, with the tail that does."""
-    active = [load.busy for load in situation.loads]
-    best: tuple[Design, Solution] | None = None
+def _fit_with_tail(
+    problem: AttributionInput, alignment: Alignment, tails: Sequence[float]
+) -> tuple[DesignMatrix, Solution]:
+    """Return the regression with the tail that explains the readings best."""
+    activities = [load.active_time for load in problem.loads]
+    best: tuple[DesignMatrix, Solution] | None = None
+    least = math.inf
     for tail_s in tails:
-        design = Design.of(situation, active, alignment.response, tail_s)
-        solution = design.solved(situation.seen, situation.block)
-        if best is None or _squares(situation.seen, solution) < _CLEARER * _squares(
-            situation.seen, best[1]
-        ):
-            best = design, solution
+        design = DesignMatrix.of(problem, activities, alignment.response, tail_s)
+        solution = design.solve(problem.observations, problem.block)
+        squares = float((problem.observations.span_s * solution.residual**2).sum())
+        if best is None or squares < _TAIL_IMPROVEMENT * least:
+            best, least = (design, solution), squares
     assert best is not None
     return best
 
 
-def _squares(seen: Observations, solution: Solution) -> float:
-    return float((seen.span_s * solution.residual**2).sum())
-
-
-def _alignment(situation: Situation, active: Sequence[Busy]) -> Alignment:
-    lags = (situation.stated.lag_s,) if situation.is_lag_stated else _LAGS_S
-    return aligned(
-        situation.seen,
-        strongest(active, _STRONGEST),
-        stated=situation.stated,
-        furthest_s=max(_FURTHEST_S, _PERIODS * situation.period_s),
-        lags_s=lags,
-        block=situation.block,
+def _align(problem: AttributionInput, activities: Sequence[ActiveTime]) -> Alignment:
+    return align(
+        problem.observations,
+        keep_strongest(activities, _MAX_ACTIVITIES),
+        declared=problem.declared,
+        max_shift_s=max(_MAX_SHIFT_S, _MAX_SHIFT_PERIODS * problem.period_s),
+        lags_s=(problem.declared.lag_s,) if problem.is_lag_declared else _LAGS_S,
+        block=problem.block,
     )
 
 
-def _tails(situation: Situation) -> list[float]:
-    """Tails that could be told from idle: there is enough time both in them and after them."""
-    start, end = busy_union(situation.loads)
+def _possible_tails(problem: AttributionInput) -> list[float]:
+    """Return the tails that readings can distinguish from idle: enough time is in and after them."""
+    start, end = active_intervals(problem.loads)
     if not len(start):
         return []
-    until = np.append(start[1:], max(float(situation.seen.end_s[-1]), float(end[-1])))
-    gaps = until - end
-    enough = 5 * situation.period_s
+    last_s = max(float(problem.observations.end_s[-1]), float(end[-1]))
+    gaps = np.append(start[1:], last_s) - end
+    min_rest_s = 5 * problem.period_s
     return [
         tail
         for tail in _TAILS_S
-        if tail >= 2 * situation.period_s and float(np.maximum(gaps - tail, 0).sum()) > enough
+        if tail >= 2 * problem.period_s and float(np.maximum(gaps - tail, 0).sum()) > min_rest_s
     ]
 
 
-def _told(
-    situation: Situation, alignment: Alignment, design: Design, solution: Solution
+def _attribution_of(
+    problem: AttributionInput, alignment: Alignment, design: DesignMatrix, solution: Solution
 ) -> Attribution:
-    found = situation.loads
-    shared = shared_seconds(found)
-    moved = _moved(situation, alignment, design, solution)
-    factor = student(solution.freedom)
-    lines, extra = [], np.zeros(len(found))
-    for place in range(len(found)):
-        part = _Part(situation, design, solution, alignment.response, place)
-        extra[place], share = part.direct()
-        lines.append(_line(part, shared[place], extra[place], share, factor, moved[place]))
-    balance = _balance(situation, design, solution, lines, extra)
-    return Attribution(tuple(lines), balance, alignment, situation.period_s)
+    loads = problem.loads
+    shared_s = shared_seconds(loads)
+    response_error_w = _response_errors(problem, alignment, design, solution)
+    lines, extra_j = [], np.zeros(len(loads))
+    for place in range(len(loads)):
+        estimate = _LoadEstimate(problem, design, solution, alignment.response, place)
+        extra_j[place], direct_share = estimate.direct()
+        lines.append(
+            _line_of(
+                estimate, shared_s[place], extra_j[place], direct_share, response_error_w[place]
+            )
+        )
+    balance = _balance_of(problem, design, solution, lines, extra_j)
+    return Attribution(tuple(lines), balance, alignment, problem.period_s)
 
 
-def _moved(
-    situation: Situation, alignment: Alignment, design: Design, solution: Solution
+def _response_errors(
+    problem: AttributionInput, alignment: Alignment, design: DesignMatrix, solution: Solution
 ) -> Floats:
-    """By how much the power of each load changes where the response is off by as much as it may be."""
-    if not situation.loads:
+    """Return the change of each load's power, in W, for a response at the ends of its intervals."""
+    if not problem.loads:
         return np.zeros(0)
-    active = [load.busy for load in situation.loads]
-    found, width = alignment.response, alignment.within_s
-    if not alignment.is_found:
-        width = situation.period_s
-    others = [
-        [Response(found.delay_s + sign * width, found.lag_s) for sign in (-1, 1)],
-        [_slower(found, sign * alignment.lag_within_s) for sign in (-1, 1)],
+    activities = [load.active_time for load in problem.loads]
+    response, width_s = alignment.response, alignment.within_s
+    if not alignment.is_measured:
+        width_s = problem.period_s
+    ends = [
+        [SensorResponse(response.delay_s + sign * width_s, response.lag_s) for sign in (-1, 1)],
+        [_with_longer_lag(response, sign * alignment.lag_within_s) for sign in (-1, 1)],
     ]
-    squares = np.zeros(len(active))
-    for pair in others:
+    squares = np.zeros(len(activities))
+    for pair in ends:
         changes = []
-        for response in pair:
-            other = Design.of(situation, active, response, design.tail_s)
-            value = other.solved(situation.seen, situation.block).value
-            changes.append(np.abs(value[other.first_load :] - solution.value[design.first_load :]))
+        for end in pair:
+            other = DesignMatrix.of(problem, activities, end, design.tail_s)
+            powers = other.solve(problem.observations, problem.block).coefficients
+            change = powers[other.first_load :] - solution.coefficients[design.first_load :]
+            changes.append(np.abs(change))
         squares += np.max(changes, axis=0) ** 2
-    most: Floats = np.sqrt(squares)
-    return most
+    errors: Floats = np.sqrt(squares)
+    return errors
 
 
-def _slower(found: Response, by_s: float) -> Response:
-    """A response with another time constant that is as late in the mean."""
-    lag_s = max(found.lag_s + by_s, 0.0)
-    return Response(found.delay_s + found.lag_s - lag_s, lag_s)
+def _with_longer_lag(response: SensorResponse, change_s: float) -> SensorResponse:
+    """Return a response with another time constant and the same mean age."""
+    lag_s = max(response.lag_s + change_s, 0.0)
+    return SensorResponse(response.delay_s + response.lag_s - lag_s, lag_s)
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A load's part of an explanation."""
+class _LoadEstimate:
+    """Estimate of a load: the regression, and the load's place in it."""
 
-    situation: Situation
-    design: Design
+    problem: AttributionInput
+    design: DesignMatrix
     solution: Solution
-    response: Response
+    response: SensorResponse
     place: int
 
     @property
     def load(self) -> Load:
-        """The load."""
-        return self.situation.loads[self.place]
+        return self.problem.loads[self.place]
 
     @property
     def column(self) -> Floats:
-        """The share of each reading in which it was active."""
+        """Share of each reading in which the load was active."""
         shares: Floats = self.design.matrix[:, self.design.first_load + self.place]
         return shares
 
     @property
     def updates(self) -> int:
-        """Readings in which it was active."""
+        """Number of readings in which the load was active."""
         return int((self.column > 1e-6).sum())
 
     def coverage(self) -> float:
-        """The share of its time that has readings."""
-        seconds = self.load.seconds
-        return min(float((self.column * self.situation.seen.span_s).sum()) / seconds, 1.0)
+        """Return the share of the load's time that has readings."""
+        covered_s = float((self.column * self.problem.observations.span_s).sum())
+        return min(covered_s / self.load.seconds, 1.0)
 
     def direct(self) -> tuple[float, float]:
-        """What readings in long stretches of it alone differ from the explanation, in J.
-
-        And how much of its time lies in such stretches.
-        """
-        is_alone = alone(self.load, [one for one in self.situation.loads if one is not self.load])
-        start, end = _stretches(self.load, is_alone, self.situation.period_s)
-        long = end - start >= _DIRECT_UPDATES * self.situation.period_s
-        start, end = start[long], end[long]
+        """Return the residual energy in J of its long stretches alone, and their share of its time."""
+        problem = self.problem
+        others = [load for load in problem.loads if load is not self.load]
+        start, end = _stretches(self.load, runs_alone(self.load, others), problem.period_s)
+        is_long = end - start >= _DIRECT_UPDATES * problem.period_s
+        start, end = start[is_long], end[is_long]
         if not len(start):
             return 0.0, 0.0
-        seen = self.situation.seen
-        inside = Busy.of(start, end).mean(seen.begin_s, seen.end_s, self.response)
-        extra = self.solution.residual * seen.span_s * np.where(inside > 0.99, 1.0, 0.0)
+        observations = problem.observations
+        share = ActiveTime.of(start, end).mean(
+            observations.begin_s, observations.end_s, self.response
+        )
+        extra = self.solution.residual * observations.span_s * np.where(share > 0.99, 1.0, 0.0)
         return float(extra.sum()), float((end - start).sum()) / max(self.load.seconds, 1e-12)
 
 
 def _stretches(load: Load, is_alone: Bools, period_s: float) -> tuple[Floats, Floats]:
-    """Back-to-back launches of a load as one stretch each."""
+    """Return the begins and ends of stretches: runs of back-to-back launches of a load alone."""
     start, end = load.start_s[is_alone], load.end_s[is_alone]
     if not len(start):
         return start, end
-    begins = np.concatenate([[True], start[1:] - end[:-1] > _BREAK * period_s])
-    last = np.append(np.flatnonzero(begins)[1:] - 1, len(end) - 1)
-    return start[begins], end[last]
+    is_first = np.concatenate([[True], start[1:] - end[:-1] > _MAX_GAP_PERIODS * period_s])
+    last = np.append(np.flatnonzero(is_first)[1:] - 1, len(end) - 1)
+    return start[is_first], end[last]
 
 
-def _line(
-    part: _Part, shared_s: float, extra_j: float, direct: float, factor: float, moved_w: float
+def _line_of(
+    estimate: _LoadEstimate,
+    shared_s: float,
+    extra_j: float,
+    direct_share: float,
+    response_error_w: float,
 ) -> EnergyLine:
-    load, design, solution = part.load, part.design, part.solution
-    at = design.first_load + part.place
-    power_w = float(solution.value[at])
-    gradient = np.zeros(len(solution.value))
-    gradient[at] = load.seconds
-    dynamic_error = float(solution.standard_error[at]) * load.seconds
-    static_w = float(solution.value[0])
+    load, design, solution = estimate.load, estimate.design, estimate.solution
+    t_factor = student_t_95(solution.degrees_of_freedom)
+    column = design.first_load + estimate.place
+    gradient = np.zeros(len(solution.coefficients))
+    gradient[column] = load.seconds
     gradient[0] = shared_s
-    if design.context_at is not None:
-        gradient[design.context_at] = shared_s
-        static_w += float(solution.value[design.context_at])
-    error = math.sqrt(max(float(gradient @ solution.covariance @ gradient), 0.0))
-    off_j = moved_w * load.seconds
-    dynamic_j = power_w * load.seconds + extra_j
-    dynamic_within = float(np.hypot(factor * dynamic_error, off_j))
-    within_j = float(np.hypot(factor * error, off_j))
+    static_w = float(solution.coefficients[0])
+    if design.context_column is not None:
+        gradient[design.context_column] = shared_s
+        static_w += float(solution.coefficients[design.context_column])
+    error_j = math.sqrt(max(float(gradient @ solution.covariance @ gradient), 0.0))
+    dynamic_error_j = float(solution.standard_error[column]) * load.seconds
+    response_error_j = response_error_w * load.seconds
+    within_j = float(np.hypot(t_factor * error_j, response_error_j))
+    dynamic_j = float(solution.coefficients[column]) * load.seconds + extra_j
     energy_j = dynamic_j + static_w * shared_s
-    why = _why_unresolved(part, energy_j, within_j)
+    coverage, updates = estimate.coverage(), estimate.updates
+    why = _why_unresolved(updates, energy_j, within_j)
     if why:
-        return EnergyLine(
-            load, Tier.UNRESOLVED, None, None, None, None, part.coverage(), part.updates, why
-        )
-    tier = Tier.DIRECT if direct >= 0.5 else Tier.REGRESSED
+        return EnergyLine.unresolved(load, why, coverage=coverage, updates=updates)
     return EnergyLine(
-        load, tier, energy_j, within_j, max(dynamic_j, 0.0), dynamic_within, part.coverage(),
-        part.updates,
-    )  # fmt: skip
+        load=load,
+        tier=Tier.DIRECT if direct_share >= 0.5 else Tier.REGRESSED,
+        energy_j=energy_j,
+        within_j=within_j,
+        dynamic_j=max(dynamic_j, 0.0),
+        dynamic_within_j=float(np.hypot(t_factor * dynamic_error_j, response_error_j)),
+        coverage=coverage,
+        updates=updates,
+    )
 
 
-def _why_unresolved(part: _Part, energy_j: float, within_j: float) -> str:
-    if part.updates < FEWEST_UPDATES:
-        return f"active in {part.updates} readings of the sensor: repeat it, or read more often"
-    if within_j > _SEPARABLE * max(energy_j, 0.0):
-        return "not told apart from other work that always ran with it, or too little of it"
+def _why_unresolved(updates: int, energy_j: float, within_j: float) -> str:
+    if updates < MIN_UPDATES:
+        return f"active in {updates} readings of the sensor: repeat it, or read more often"
+    if within_j > _MAX_RELATIVE_ERROR * max(energy_j, 0.0):
+        return "not distinguishable from other work that always ran with it, or too little of it"
     return ""
 
 
-def _balance(
-    situation: Situation,
-    design: Design,
+def _balance_of(
+    problem: AttributionInput,
+    design: DesignMatrix,
     solution: Solution,
     lines: Sequence[EnergyLine],
     extra_j: Floats,
 ) -> Balance:
-    seen, value = situation.seen, solution.value
-    energy = (design.matrix * value * seen.span_s[:, None]).sum(axis=0)
-    static_j, static_busy_j = _static_j(situation, design, solution)
-    shared = np.array(shared_seconds(situation.loads))
-    loads_j = energy[design.first_load :] + extra_j
-    if shared.sum() > 0:
-        loads_j = loads_j + static_busy_j * shared / shared.sum()
-    is_told = np.array([one.energy_j is not None for one in lines], np.bool_)
-    is_kernel = np.array([one.load.kind is LoadKind.KERNEL for one in lines], np.bool_)
-    kernels, transfers = (float(loads_j[is_told & kind].sum()) for kind in (is_kernel, ~is_kernel))
-    unresolved = float(loads_j[~is_told].sum())
-    tail = float(energy[design.tail_at]) if design.tail_at is not None else 0.0
-    idle = static_j - static_busy_j
-    measured = seen.energy_j
+    observations, powers_w = problem.observations, solution.coefficients
+    column_j = (design.matrix * powers_w * observations.span_s[:, None]).sum(axis=0)
+    static_j, static_busy_j = _static_energy(problem, design, solution)
+    loads_j = column_j[design.first_load :] + extra_j + _split(static_busy_j, problem.loads)
+    is_resolved = np.array([line.energy_j is not None for line in lines], np.bool_)
+    is_kernel = np.array([line.load.kind is LoadKind.KERNEL for line in lines], np.bool_)
+    kernels_j, transfers_j = (
+        float(loads_j[is_resolved & mask].sum()) for mask in (is_kernel, ~is_kernel)
+    )
+    unresolved_j = float(loads_j[~is_resolved].sum())
+    tail, context = design.tail_column, design.context_column
+    tail_j = float(column_j[tail]) if tail is not None else 0.0
+    idle_j = static_j - static_busy_j
+    measured_j = observations.energy_j
     return Balance(
-        measured_j=measured,
-        measured_within_j=_measured_within_j(situation),
-        covered_s=float(seen.span_s.sum()),
-        kernels_j=kernels,
-        transfers_j=transfers,
+        measured_j=measured_j,
+        measured_within_j=_measured_within_j(problem),
+        covered_s=float(observations.span_s.sum()),
+        kernels_j=kernels_j,
+        transfers_j=transfers_j,
         transfers_within_j=math.hypot(
-            *(one.within_j or 0.0 for one in lines if one.load.kind is LoadKind.TRANSFER)
+            *(line.within_j or 0.0 for line in lines if line.load.kind is LoadKind.TRANSFER)
         ),
-        unresolved_j=unresolved,
-        tail_j=tail,
-        idle_j=idle,
-        unattributed_j=measured - kernels - transfers - unresolved - tail - idle,
-        idle_w=float(value[0]),
-        idle_within_w=student(solution.freedom) * float(solution.standard_error[0]),
-        context_w=float(value[design.context_at]) if design.context_at is not None else 0.0,
+        unresolved_j=unresolved_j,
+        tail_j=tail_j,
+        idle_j=idle_j,
+        unattributed_j=measured_j - kernels_j - transfers_j - unresolved_j - tail_j - idle_j,
+        idle_w=float(powers_w[0]),
+        idle_within_w=student_t_95(solution.degrees_of_freedom) * float(solution.standard_error[0]),
+        context_w=float(powers_w[context]) if context is not None else 0.0,
         tail_s=design.tail_s,
     )
 
 
-def _static_j(situation: Situation, design: Design, solution: Solution) -> tuple[float, float]:
-    """What was drawn at rest, and the part of it while something ran."""
-    seen, value = situation.seen, solution.value
-    start, end = busy_union(situation.loads)
-    busy = Busy.of(start, end).mean(seen.begin_s, seen.end_s, Response())
-    static = np.full(len(seen), value[0])
-    if design.context_at is not None:
-        static += design.matrix[:, design.context_at] * value[design.context_at]
-    return float((static * seen.span_s).sum()), float((static * busy * seen.span_s).sum())
+def _split(energy_j: float, loads: Sequence[Load]) -> Floats:
+    """Return the parts of an energy that is split in proportion to the loads' shared time."""
+    shared_s = np.array(shared_seconds(loads))
+    if shared_s.sum() <= 0:
+        return np.zeros(len(loads))
+    parts_j: Floats = energy_j * shared_s / shared_s.sum()
+    return parts_j
 
 
-def _measured_within_j(situation: Situation) -> float:
-    """How far off the sum of all readings may be: its ends, and the steps of the sensor."""
-    seen = situation.seen
-    first, last = (seen.power_w[[0, -1]] * situation.period_s / 2).tolist()
-    noise = math.sqrt(float(((seen.sigma_w * seen.span_s) ** 2).sum()))
-    return math.hypot(first, last, 2 * noise)
+def _static_energy(
+    problem: AttributionInput, design: DesignMatrix, solution: Solution
+) -> tuple[float, float]:
+    """Return the energy at rest in J, and the part of it during commands."""
+    observations, powers_w = problem.observations, solution.coefficients
+    busy_share = ActiveTime.of(*active_intervals(problem.loads)).mean(
+        observations.begin_s, observations.end_s, SensorResponse()
+    )
+    static_w = np.full(len(observations), powers_w[0])
+    if design.context_column is not None:
+        static_w += design.matrix[:, design.context_column] * powers_w[design.context_column]
+    span_s = observations.span_s
+    return float((static_w * span_s).sum()), float((static_w * busy_share * span_s).sum())
+
+
+def _measured_within_j(problem: AttributionInput) -> float:
+    """Return the half-width of the total energy: from its ends, and the steps of the sensor."""
+    observations = problem.observations
+    first_j, last_j = (observations.power_w[[0, -1]] * problem.period_s / 2).tolist()
+    noise_j = math.sqrt(float(((observations.sigma_w * observations.span_s) ** 2).sum()))
+    return math.hypot(first_j, last_j, 2 * noise_j)

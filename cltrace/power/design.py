@@ -1,4 +1,4 @@
-"""What readings are explained by: how much of the time of each something was active."""
+"""Regression problem of an attribution: shares of each reading's window in which work was active."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -6,99 +6,107 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.power.activity_shares import Busy, Response, within
-from cltrace.power.load_classes import Load, busy_union
+from cltrace.power.activity_shares import ActiveTime, SensorResponse, active_between
+from cltrace.power.load_classes import Load, active_intervals
 from cltrace.power.mean_power import Floats, Observations
-from cltrace.power.solving import Solution, solved
+from cltrace.power.solving import Solution, solve
 
-FEWEST_UPDATES: Final = 6
-"""A class that was active in fewer updates is not resolved."""
+MIN_UPDATES: Final = 6
+"""Minimum number of readings during a class of commands for its energy to be resolved."""
 _BLOCK_S: Final = 0.5
-"""Errors so close in time hang together."""
-_BLOCK_UPDATES: Final = 5
+"""Duration over which errors are taken as correlated."""
+_MIN_BLOCK: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """What is to be explained, and by what.
+class AttributionInput:
+    """Observed power of a sensor, and the loads and states that explain it.
 
-    `resident_s` is when the program had a context, as far as is known: None where it is not.
+    `declared` is the sensor's response as its reader declares it; `is_lag_declared` is true if that
+    includes the time constant. `resident_s` is the time for which the program had an OpenCL context,
+    `None` where it is unknown.
     """
 
-    seen: Observations
+    observations: Observations
     loads: tuple[Load, ...]
-    stated: Response
-    is_lag_stated: bool
+    declared: SensorResponse
+    is_lag_declared: bool
     resident_s: tuple[float, float] | None
 
     @property
     def period_s(self) -> float:
-        """The usual time between readings."""
-        return float(np.median(np.diff(self.seen.end_s)))
+        """Median time between readings."""
+        return float(np.median(np.diff(self.observations.end_s)))
 
     @property
     def block(self) -> int:
-        """How many readings in a row have errors that hang together."""
-        return max(_BLOCK_UPDATES, round(_BLOCK_S / self.period_s))
+        """Number of adjacent readings whose errors are taken as correlated."""
+        return max(_MIN_BLOCK, round(_BLOCK_S / self.period_s))
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
-    """What readings are explained by: columns of shares of time, and what they are.
+class DesignMatrix:
+    """Design matrix of the regression: a row per reading, a column per state or load.
 
-    The first is idle, then the context and the tail where there are such, then the loads.
+    Column 0 is idle power. The context and the tail follow where they exist, and then the loads from
+    `first_load` on. A cell is the share of the reading's window in which the column's state was active.
     """
 
     matrix: Floats
-    context_at: int | None
-    tail_at: int | None
+    context_column: int | None
+    tail_column: int | None
     first_load: int
     tail_s: float
 
     @classmethod
     def of(
-        cls, situation: Situation, active: Sequence[Busy], response: Response, tail_s: float
-    ) -> "Design":
-        """The columns for readings that follow with `response`."""
-        seen = situation.seen
-        columns = [np.ones(len(seen))]
-        context_at = tail_at = None
-        if situation.resident_s is not None:
-            share = within(*situation.resident_s).mean(seen.begin_s, seen.end_s, response)
-            if min((share < 0.5).sum(), (share > 0.5).sum()) >= FEWEST_UPDATES:
-                context_at = len(columns)
+        cls,
+        problem: AttributionInput,
+        activities: Sequence[ActiveTime],
+        response: SensorResponse,
+        tail_s: float,
+    ) -> "DesignMatrix":
+        """Return the matrix for a sensor with a response, and for a tail of `tail_s` (0 for none)."""
+        begin_s, end_s = problem.observations.begin_s, problem.observations.end_s
+        columns = [np.ones(len(problem.observations))]
+        context_column = tail_column = None
+        if problem.resident_s is not None:
+            share = active_between(*problem.resident_s).mean(begin_s, end_s, response)
+            if min((share < 0.5).sum(), (share > 0.5).sum()) >= MIN_UPDATES:
+                context_column = len(columns)
                 columns.append(share)
         if tail_s:
-            tail_at = len(columns)
-            columns.append(_tail_busy(situation, tail_s).mean(seen.begin_s, seen.end_s, response))
-        first = len(columns)
-        columns += [one.mean(seen.begin_s, seen.end_s, response) for one in active]
-        return cls(np.stack(columns, axis=1), context_at, tail_at, first, tail_s)
+            tail_column = len(columns)
+            columns.append(_tail_activity(problem, tail_s).mean(begin_s, end_s, response))
+        first_load = len(columns)
+        columns += [activity.mean(begin_s, end_s, response) for activity in activities]
+        return cls(np.stack(columns, axis=1), context_column, tail_column, first_load, tail_s)
 
-    def merged(self, one: int, other: int) -> "Design":
-        """The same with two loads as one, in the place of the first; of these `one` comes first."""
+    def merge_pair(self, first: int, second: int) -> "DesignMatrix":
+        """Return the matrix with the second load added to the first. Requires `first < second`."""
         columns = self.matrix.copy()
-        columns[:, self.first_load + one] += columns[:, self.first_load + other]
-        return replace(self, matrix=np.delete(columns, self.first_load + other, axis=1))
+        columns[:, self.first_load + first] += columns[:, self.first_load + second]
+        return replace(self, matrix=np.delete(columns, self.first_load + second, axis=1))
 
-    def without(self, places: Collection[int]) -> "Design":
-        """The same without some loads."""
+    def without(self, places: Collection[int]) -> "DesignMatrix":
+        """Return the matrix without the loads at some places."""
         columns = [self.first_load + place for place in places]
         return replace(self, matrix=np.delete(self.matrix, columns, axis=1))
 
-    def solved(self, seen: Observations, block: int) -> Solution:
-        """The powers that explain the readings best, each weighted with the time it stands for."""
-        spread = _spread_of(seen)
-        weight = seen.span_s / (spread**2 + seen.sigma_w**2)
-        return solved(self.matrix, seen.power_w, weight / weight.mean(), block)
+    def solve(self, observations: Observations, block: int) -> Solution:
+        """Return the powers that explain the readings best, weighted with the readings' spans."""
+        noise_w = _noise_of(observations)
+        weight = observations.span_s / (noise_w**2 + observations.sigma_w**2)
+        return solve(self.matrix, observations.power_w, weight / weight.mean(), block)
 
 
-def _spread_of(seen: Observations) -> float:
-    """A scale for the noise of readings: half of them differ from their neighbours by less."""
-    return float(np.median(np.abs(np.diff(seen.power_w)))) + 1e-9
+def _noise_of(observations: Observations) -> float:
+    """Return a scale of the readings' noise: the median difference of adjacent readings."""
+    return float(np.median(np.abs(np.diff(observations.power_w)))) + 1e-9
 
 
-def _tail_busy(situation: Situation, tail_s: float) -> Busy:
-    start, end = busy_union(situation.loads)
-    until = np.append(start[1:], np.inf)
-    return Busy.of(end, np.minimum(end + tail_s, until))
+def _tail_activity(problem: AttributionInput, tail_s: float) -> ActiveTime:
+    """Return the `tail_s` after each active interval, cut at the next interval."""
+    start, end = active_intervals(problem.loads)
+    next_start = np.append(start[1:], np.inf)
+    return ActiveTime.of(end, np.minimum(end + tail_s, next_start))

@@ -1,4 +1,4 @@
-"""The energy of a trace: what each sensor tells, of which commands, and how sensors agree."""
+"""Energy of a trace: energy per sensor, attribution to commands, and agreement of sensors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,19 +7,19 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.power import PowerChannel, Scope
-from cltrace.power.activity_shares import Busy, Response
-from cltrace.power.attribution import attributed
+from cltrace.power.activity_shares import ActiveTime, SensorResponse
+from cltrace.power.attribution import attribute
 from cltrace.power.channels import (
-    Device,
-    ReadChannel,
-    devices_of,
-    outermost,
-    probes_of,
+    ChannelReadings,
+    MeteredDevice,
+    find_outermost,
+    measures_device,
     read_channels,
-    serves,
+    read_devices,
+    read_probes,
 )
-from cltrace.power.design import Situation
-from cltrace.power.load_classes import Load, busy_union, loads
+from cltrace.power.design import AttributionInput
+from cltrace.power.load_classes import Load, active_intervals, group_loads
 from cltrace.power.mean_power import Observations
 from cltrace.power.results import Attribution, EnergyLine, Tier
 from cltrace.timeline.activity import Activity
@@ -34,264 +34,279 @@ _OUTSIDE_IN: Final = (
     frozenset({Scope.CPU, Scope.DRAM, Scope.GPU, Scope.OTHER}),
     frozenset(Scope),
 )
-"""Scopes from what contains all to what is contained."""
-_ADDED_UP: Final = frozenset({Scope.CPU})
-"""Scopes of which a device may have several, each with a meter of its own: a processor's packages."""
-_NEAREST: Final = (Scope.GPU, Scope.CPU, Scope.OTHER, Scope.PLATFORM, Scope.PSU, Scope.WALL)
-"""Scopes by how near they are to a device: the first that was read tells of its commands."""
-_COMPONENTS: Final[Mapping[str, str]] = {
-    Scope.GPU: "GPU", Scope.CPU: "CPU", Scope.DRAM: "CPU",
-}  # fmt: skip
+"""Scopes from the outermost to the innermost."""
+_SUMMED_SCOPES: Final = frozenset({Scope.CPU})
+"""Scopes of which a device may have several, each with its own meter: packages of a processor."""
+_NEAREST_FIRST: Final = (
+    Scope.GPU,
+    Scope.CPU,
+    Scope.OTHER,
+    Scope.PLATFORM,
+    Scope.PSU,
+    Scope.WALL,
+)
+"""Scopes by distance from a device. The nearest measured scope gives the energy of its commands."""
+_COMPONENTS: Final[Mapping[str, str]] = {Scope.GPU: "GPU", Scope.CPU: "CPU", Scope.DRAM: "CPU"}
 
 
 @dataclass(frozen=True, slots=True)
 class CrossCheck:
-    """Two channels that measure the same thing: `other_j` by `main_j` over the time of both.
+    """Comparison of a second channel with the main channel of the same measurand.
 
-    `loaded` is the ratio while something ran, None where nothing ran for long.
+    `main_j` and `other_j` are the energies in the time that both cover. `loaded_ratio` is the ratio of
+    their powers during commands, `None` without enough of this time.
     """
 
     other: PowerChannel
     main_j: float
     other_j: float
-    loaded: float | None
+    loaded_ratio: float | None
 
     @property
     def ratio(self) -> float:
-        """Of their energies."""
+        """Energy of the other channel relative to the main one."""
         return self.other_j / self.main_j if self.main_j else float("nan")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What a channel tells. `energy_j` is that of the time with readings, `covered_s` that time.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergySource:
+    """Measured energy of a channel. `energy_j` is the energy of the time with readings, `covered_s`.
 
-    `component` is what it is a part of: `GPU`, `CPU`, or its scope. `attribution` is None where no
-    command of the trace draws from it, or it has too few readings.
+    `component` is the part of the machine: `GPU`, `CPU`, or the channel's scope. `devices` are those
+    whose power the channel measures. `attribution` is `None` where no command of the trace runs on
+    these devices, or the readings are too few. `checks` compare further channels of the same measurand.
     """
 
     channel: PowerChannel
     component: str
-    devices: tuple[Device, ...]
+    devices: tuple[MeteredDevice, ...]
     energy_j: float
     covered_s: float
-    samples: int
-    seen: Observations
+    sample_count: int
+    observations: Observations
     attribution: Attribution | None
     checks: tuple[CrossCheck, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceEnergy:
-    """The energy of a trace. `sources` may be added up, `parts` are inside of one of them.
+    """Energy of a trace. `sources` do not overlap; each of `parts` is contained in another source.
 
-    `failures` are readers that read nothing, or not to the end: which, and why. `unserved` are
-    classes of commands that no sensor serves. `resident_s` is when the program had a context, on the
-    trace's axis, None where that is not known. `calibrated` are lines measured in other traces, by
-    kernel, global size and device.
+    `failures` are messages about readers that read nothing, or were dropped. `unserved` are the classes
+    of commands without a sensor. `resident_s` is the time on the trace's axis for which the program had
+    an OpenCL context, `None` where it is unknown. `calibrated` are lines that were measured in other
+    traces, by `configuration`.
     """
 
-    sources: tuple[Source, ...]
-    parts: tuple[Source, ...]
+    sources: tuple[EnergySource, ...]
+    parts: tuple[EnergySource, ...]
     failures: tuple[str, ...]
     unserved: tuple[Load, ...]
     device_names: Mapping[int, str]
     resident_s: tuple[float, float] | None = None
-    calibrated: Mapping[tuple[str, str, str], EnergyLine] = field(default_factory=dict)
+    calibrated: Mapping[tuple[tuple[str, ...], str, str], EnergyLine] = field(default_factory=dict)
 
     @property
-    def told(self) -> tuple[Source, ...]:
-        """Every source that is a component of a machine, inside of another one or not."""
+    def all_sources(self) -> tuple[EnergySource, ...]:
+        """All sources, contained in another one or not."""
         return (*self.sources, *self.parts)
 
     @property
     def total_j(self) -> float:
-        """All energy that was measured, once: what contains other components stands for them."""
-        return sum(one.energy_j for one in self._outermost())
+        """Total measured energy, each component once: a containing source replaces its parts."""
+        return sum(source.energy_j for source in self._outermost())
 
-    def during_j(self, begin_s: float, end_s: float) -> float:
-        """As much of it as was measured from one time of the trace's axis to another."""
-        return sum(one.seen.during_j(begin_s, end_s) for one in self._outermost())
+    def energy_between_j(self, begin_s: float, end_s: float) -> float:
+        """Return the part of the total that was measured between two times of the trace's axis."""
+        return sum(
+            source.observations.energy_between_j(begin_s, end_s) for source in self._outermost()
+        )
 
-    def _outermost(self) -> Sequence[Source]:
-        for scope in _OUTSIDE_IN:
-            mine = [one for one in self.sources if one.channel.scope in scope]
-            if any(one.energy_j for one in mine):
-                return mine
+    def _outermost(self) -> Sequence[EnergySource]:
+        for scopes in _OUTSIDE_IN:
+            outermost = [source for source in self.sources if source.channel.scope in scopes]
+            if any(source.energy_j for source in outermost):
+                return outermost
         return ()
 
     @property
     def lines(self) -> tuple[EnergyLine, ...]:
-        """The energy of every class of commands, once.
+        """Energy of each class of commands, each class once.
 
-        It is that of what its device draws by itself if that was measured, else of what contains it.
-        Packages of a processor are added up; of other meters of the same thing one is taken.
+        The nearest measured source of the device gives the energy. Packages of a processor are summed;
+        of other sources with the same scope, the one with most readings is used.
         """
         lines: list[EnergyLine] = []
-        for device in dict.fromkeys(d for one in self.told for d in one.devices):
-            lines += _lines_of(device, self.told, lines)
-        lines += [
-            EnergyLine(one, Tier.UNRESOLVED, None, None, None, None, 0.0, 0, self._why(one))
-            for one in self.unserved
-        ]
-        filled = [self._calibrated(line) for line in lines]
+        devices = [device for source in self.all_sources for device in source.devices]
+        for device in dict.fromkeys(devices):
+            lines += _device_lines(device, self.all_sources, lines)
+        lines += [EnergyLine.unresolved(load, self._why_unserved(load)) for load in self.unserved]
+        filled = [self._fill(line) for line in lines]
         return tuple(sorted(filled, key=lambda line: -(line.energy_j or 0.0)))
 
-    def configuration(self, load: Load) -> tuple[str, str, str]:
-        """What tells a kernel's energy in another trace: its name, its global size, and the device."""
-        return load.name, load.size, self.device_names.get(load.device, "")
+    def configuration(self, load: Load) -> tuple[tuple[str, ...], str, str]:
+        """Return the key of a load in other traces: its names, its global size, and the device."""
+        return load.names, load.size, self.device_names.get(load.device, "")
 
-    def _why(self, load: Load) -> str:
-        """Why nothing tells of a class."""
-        served = {number for one in self.told for device in one.devices for number in device.ids}
-        return "too few readings" if load.device in served else "no sensor of its device"
+    def _why_unserved(self, load: Load) -> str:
+        measured = {
+            number
+            for source in self.all_sources
+            for device in source.devices
+            for number in device.ids
+        }
+        return "too few readings" if load.device in measured else "no sensor of its device"
 
-    def _calibrated(self, line: EnergyLine) -> EnergyLine:
-        """An unresolved line as it was measured elsewhere, if it was."""
+    def _fill(self, line: EnergyLine) -> EnergyLine:
+        """Return an unresolved line with the energy of its calibration, if there is one."""
         load = line.load
         other = self.calibrated.get(self.configuration(load))
         if line.tier is not Tier.UNRESOLVED or other is None or not len(other.load):
             return line
-        share = len(load) / len(other.load)
+        scale = len(load) / len(other.load)
         return replace(
             line,
             tier=Tier.CALIBRATED,
             why="",
-            energy_j=(other.energy_j or 0.0) * share,
-            within_j=(other.within_j or 0.0) * share,
-            dynamic_j=(other.dynamic_j or 0.0) * share,
-            dynamic_within_j=(other.dynamic_within_j or 0.0) * share,
+            energy_j=(other.energy_j or 0.0) * scale,
+            within_j=(other.within_j or 0.0) * scale,
+            dynamic_j=(other.dynamic_j or 0.0) * scale,
+            dynamic_within_j=(other.dynamic_within_j or 0.0) * scale,
         )
 
 
-def with_calibrated(found: TraceEnergy, alone: Sequence[TraceEnergy]) -> TraceEnergy:
-    """The same with kernels that are unresolved as they were measured directly in other traces.
+def fill_from_calibration(energy: TraceEnergy, calibrations: Sequence[TraceEnergy]) -> TraceEnergy:
+    """Return the energy of a trace, its unresolved kernels filled in from direct measurements elsewhere.
 
-    A kernel of the same name and global size on a device of the same name is taken to draw what it drew
-    where it ran for long by itself.
+    A kernel of the same name and global size, on a device of the same name, is assumed to use the same
+    energy as in the trace in which it ran alone for long.
     """
-    known: dict[tuple[str, str, str], EnergyLine] = {}
-    for one in alone:
-        measured = (line for line in one.lines if line.tier is Tier.DIRECT)
-        known.update({one.configuration(line.load): line for line in measured})
-    return replace(found, calibrated=known)
+    calibrated: dict[tuple[tuple[str, ...], str, str], EnergyLine] = {}
+    for calibration in calibrations:
+        direct = (line for line in calibration.lines if line.tier is Tier.DIRECT)
+        calibrated.update({calibration.configuration(line.load): line for line in direct})
+    return replace(energy, calibrated=calibrated)
 
 
 def has_power(trace: Trace) -> bool:
-    """Whether power was asked for when the trace was recorded, or was added to it."""
+    """Return whether power was requested for a trace, or was added to it."""
     return bool(
         trace.rows("SELECT 1 FROM v_power_channel UNION ALL SELECT 1 FROM v_power_probe LIMIT 1")
     )
 
 
 def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
-    """What the sensors of a trace tell. Raises: `DamagedTraceError`."""
+    """Return the energy that the sensors of a trace measured. Raises: `DamagedTraceError`."""
     activity = read_activity(trace) if activity is None else activity
     channels = read_channels(trace, activity.axis)
-    devices = devices_of(trace)
+    devices = read_devices(trace)
     sizes = {
-        int(one): str(size or "")
-        for one, size in trace.rows("SELECT launch_id, global_size FROM v_launch")
+        int(launch): str(size or "")
+        for launch, size in trace.rows("SELECT launch_id, global_size FROM v_launch")
     }
-    one_of = {number: device.ids[0] for device in devices for number in device.ids}
-    made = _Maker(activity, devices, sizes, one_of, _resident_s(trace, activity))
-    tops = {id(one) for one in outermost(channels)}
-    groups: dict[tuple[str, ...], list[ReadChannel]] = {}
+    first_ids = {number: device.ids[0] for device in devices for number in device.ids}
+    builder = _SourceBuilder(activity, devices, sizes, first_ids, _resident_s(trace, activity))
+    outermost = {id(channel) for channel in find_outermost(channels)}
+    groups: dict[tuple[str, ...], list[ChannelReadings]] = {}
     for channel in channels:
-        groups.setdefault(channel.alternative, []).append(channel)
-    found = [(made.source(group), id(group[0]) in tops) for group in groups.values()]
-    sources = tuple(source for source, is_top in found if is_top)
-    served = {
-        number for one, _ in found if one.attribution for d in one.devices for number in d.ids
-    }
-    rest = [n for device in devices for n in device.ids if n not in served]
+        groups.setdefault(channel.measurand, []).append(channel)
+    built = [(builder.build(group), id(group[0]) in outermost) for group in groups.values()]
+    attributed = [source for source, _ in built if source.attribution]
+    served = {number for source in attributed for device in source.devices for number in device.ids}
+    unserved = [number for device in devices for number in device.ids if number not in served]
     return TraceEnergy(
-        sources,
-        tuple(source for source, is_top in found if not is_top),
-        tuple(_failures(trace)),
-        loads(activity, sizes, rest, one_of) if rest else (),
-        {number: device.name for device in devices for number in device.ids},
-        made.resident_s,
+        sources=tuple(source for source, is_outermost in built if is_outermost),
+        parts=tuple(source for source, is_outermost in built if not is_outermost),
+        failures=tuple(_failures(trace)),
+        unserved=group_loads(activity, sizes, unserved, first_ids) if unserved else (),
+        device_names={number: device.name for device in devices for number in device.ids},
+        resident_s=builder.resident_s,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes sources of a trace's channels."""
+class _SourceBuilder:
+    """Builder of a trace's energy sources. `first_ids` maps all ids of a device to its first one."""
 
     activity: Activity
-    devices: Sequence[Device]
+    devices: Sequence[MeteredDevice]
     sizes: Mapping[int, str]
-    one_of: Mapping[int, int]
+    first_ids: Mapping[int, int]
     resident_s: tuple[float, float] | None
 
-    def source(self, group: Sequence[ReadChannel]) -> Source:
-        """What channels that measure the same thing tell: the finest, held against the others."""
-        main, *others = sorted(group, key=_fineness)
-        mine = tuple(one for one in self.devices if serves(main.channel, one))
-        numbers = [number for device in mine for number in device.ids]
-        work = loads(self.activity, self.sizes, numbers, self.one_of) if numbers else ()
-        attribution = self._attribution(main, work) if work else None
-        return Source(
+    def build(self, group: Sequence[ChannelReadings]) -> EnergySource:
+        """Return the source of channels of the same measurand: the one with most readings is main."""
+        main, *others = sorted(group, key=_sampling_key)
+        devices = tuple(device for device in self.devices if measures_device(main.channel, device))
+        ids = [number for device in devices for number in device.ids]
+        loads = group_loads(self.activity, self.sizes, ids, self.first_ids) if ids else ()
+        return EnergySource(
             channel=main.channel,
             component=_COMPONENTS.get(main.channel.scope, main.channel.scope),
-            devices=mine,
-            energy_j=main.seen.energy_j,
-            covered_s=float(main.seen.span_s.sum()),
-            samples=main.samples,
-            seen=main.seen,
-            attribution=attribution,
-            checks=tuple(_check(main, one, work) for one in others if len(one.seen) > 1),
+            devices=devices,
+            energy_j=main.observations.energy_j,
+            covered_s=float(main.observations.span_s.sum()),
+            sample_count=main.sample_count,
+            observations=main.observations,
+            attribution=self._attribute(main, loads) if loads else None,
+            checks=tuple(
+                _cross_check(main, other, loads) for other in others if len(other.observations) > 1
+            ),
         )
 
-    def _attribution(self, main: ReadChannel, work: tuple[Load, ...]) -> Attribution | None:
+    def _attribute(self, main: ChannelReadings, loads: tuple[Load, ...]) -> Attribution | None:
         channel = main.channel
-        stated = Response(channel.delay_s or 0.0, channel.lag_s or 0.0)
-        is_stated = channel.lag_s is not None or channel.quantity == "energy"
-        return attributed(Situation(main.seen, work, stated, is_stated, self.resident_s))
+        declared = SensorResponse(channel.delay_s or 0.0, channel.lag_s or 0.0)
+        is_lag_declared = channel.lag_s is not None or channel.quantity == "energy"
+        return attribute(
+            AttributionInput(main.observations, loads, declared, is_lag_declared, self.resident_s)
+        )
 
 
-def _fineness(channel: ReadChannel) -> tuple[bool, float, str]:
-    """Lower for a channel with more readings a second."""
-    seen = channel.seen
-    if len(seen) < 2:
+def _sampling_key(channel: ChannelReadings) -> tuple[bool, float, str]:
+    """Return a sort key that is lower for a channel with more readings per second."""
+    observations = channel.observations
+    if len(observations) < 2:
         return True, 0.0, channel.channel.key
-    return False, float(np.median(np.diff(seen.end_s))), channel.channel.key
+    return False, float(np.median(np.diff(observations.end_s))), channel.channel.key
 
 
-def _check(main: ReadChannel, other: ReadChannel, work: tuple[Load, ...]) -> CrossCheck:
-    """Two channels over the time that both have readings of."""
-    begin = max(float(one.seen.end_s[0] - one.seen.span_s[0]) for one in (main, other))
-    end = min(float(one.seen.end_s[-1]) for one in (main, other))
-    parts = [
-        one.seen.chosen((one.seen.end_s - one.seen.span_s >= begin) & (one.seen.end_s <= end))
-        for one in (main, other)
+def _cross_check(
+    main: ChannelReadings, other: ChannelReadings, loads: tuple[Load, ...]
+) -> CrossCheck:
+    """Compare two channels in the time for which both have readings."""
+    pair = (main.observations, other.observations)
+    begin = max(float(each.end_s[0] - each.span_s[0]) for each in pair)
+    end = min(float(each.end_s[-1]) for each in pair)
+    common = [
+        each.select((each.end_s - each.span_s >= begin) & (each.end_s <= end)) for each in pair
     ]
-    start, until = busy_union(work)
-    busy = Busy.of(start, until)
-    loaded = []
-    for part in parts:
-        share = busy.mean(part.begin_s, part.end_s, Response())
-        inside = part.chosen(share > 0.99)
-        seconds = float(inside.span_s.sum())
-        loaded.append(inside.energy_j / seconds if seconds > 1.0 else 0.0)
-    spans = [float(part.span_s.sum()) for part in parts]
-    scale = spans[0] / spans[1] if spans[1] else 1.0
+    active_time = ActiveTime.of(*active_intervals(loads))
+    loaded_w = []
+    for each in common:
+        share = active_time.mean(each.begin_s, each.end_s, SensorResponse())
+        loaded = each.select(share > 0.99)
+        seconds = float(loaded.span_s.sum())
+        loaded_w.append(loaded.energy_j / seconds if seconds > 1.0 else 0.0)
+    spans_s = [float(each.span_s.sum()) for each in common]
+    scale = spans_s[0] / spans_s[1] if spans_s[1] else 1.0
     return CrossCheck(
         other.channel,
-        parts[0].energy_j,
-        parts[1].energy_j * scale,
-        loaded[1] / loaded[0] if loaded[0] and loaded[1] else None,
+        common[0].energy_j,
+        common[1].energy_j * scale,
+        loaded_w[1] / loaded_w[0] if loaded_w[0] and loaded_w[1] else None,
     )
 
 
 def _resident_s(trace: Trace, activity: Activity) -> tuple[float, float] | None:
-    """From the first use of OpenCL to the end of the last process, where that is known."""
-    rows = trace.rows("SELECT process_id, ended_host_ns FROM v_process")
+    """Return the time from the first use of OpenCL to the end of the last process, if it is known."""
+    processes = trace.rows("SELECT process_id, ended_host_ns FROM v_process")
     queues = trace.rows("SELECT min(known_host_ns) FROM v_queue")
     origin = activity.axis.origin_host_ns
-    ends = [int(end) - origin.get(int(one), 0) for one, end in rows if isinstance(end, int)]
-    first = [int(one) for (one,) in queues if isinstance(one, int)]
+    ends = [
+        int(end) - origin.get(int(process), 0) for process, end in processes if isinstance(end, int)
+    ]
+    first = [int(time_ns) for (time_ns,) in queues if isinstance(time_ns, int)]
     if not ends or not first or activity.axis.machines > 1:
         return None
     begin = first[0] - next(iter(origin.values()), 0)
@@ -299,45 +314,50 @@ def _resident_s(trace: Trace, activity: Activity) -> tuple[float, float] | None:
 
 
 def _failures(trace: Trace) -> list[str]:
-    said = []
-    for reader, state, evidence, remedy, ended in probes_of(trace):
+    messages = []
+    for reader, state, evidence, remedy, ended in read_probes(trace):
         if ended:
-            said.append(f"{reader} was dropped: {ended}")
+            messages.append(f"{reader} was dropped: {ended}")
         elif state != "ok":
-            then = f"; {remedy}" if remedy else ""
-            said.append(f"{reader} is {state}: {evidence}{then}")
-    return said
+            advice = f"; {remedy}" if remedy else ""
+            messages.append(f"{reader} is {state}: {evidence}{advice}")
+    return messages
 
 
-def _lines_of(
-    device: Device, told: Sequence[Source], known: Sequence[EnergyLine]
+def _device_lines(
+    device: MeteredDevice, sources: Sequence[EnergySource], previous: Sequence[EnergyLine]
 ) -> list[EnergyLine]:
-    """The lines of a device's commands by the sources that are nearest to it."""
-    mine = [one for one in told if device in one.devices and one.attribution is not None]
-    near = next(
-        (
-            some
-            for scope in _NEAREST
-            if (some := [one for one in mine if one.channel.scope == scope])
-        ),
-        mine[:1],
-    )
-    if near and near[0].channel.scope not in _ADDED_UP:
-        near = [max(near, key=lambda one: one.samples)]
-    else:
-        near = [one for one in near if one.channel.reader == near[0].channel.reader]
-    there = {id(line) for line in known}
-    groups: dict[tuple[str, ...], list[EnergyLine]] = {}
-    for source in near:
+    """Return the lines of a device's commands from its nearest sources, without the previous lines."""
+    taken = {id(line) for line in previous}
+    groups: dict[tuple[str, tuple[str, ...], str, str], list[EnergyLine]] = {}
+    for source in _nearest_sources(device, sources):
         for line in source.attribution.lines if source.attribution is not None else ():
-            if line.load.device in {*device.ids, 0} and id(line) not in there:
-                key = (line.load.kind, line.load.name, line.load.size, str(line.load.device))
+            if line.load.device in {*device.ids, 0} and id(line) not in taken:
+                key = (line.load.kind, line.load.names, line.load.size, str(line.load.device))
                 groups.setdefault(key, []).append(line)
-    return [_summed(some) for some in groups.values()]
+    return [_sum_lines(lines) for lines in groups.values()]
 
 
-def _summed(lines: Sequence[EnergyLine]) -> EnergyLine:
-    """One line of several sources: sums, errors in quadrature, the worst tier."""
+def _nearest_sources(
+    device: MeteredDevice, sources: Sequence[EnergySource]
+) -> Sequence[EnergySource]:
+    """Return the attributed sources of the nearest scope: several only where they are to be summed."""
+    attributed = [
+        source for source in sources if device in source.devices and source.attribution is not None
+    ]
+    nearest = attributed[:1]
+    for scope in _NEAREST_FIRST:
+        of_scope = [source for source in attributed if source.channel.scope == scope]
+        if of_scope:
+            nearest = of_scope
+            break
+    if nearest and nearest[0].channel.scope not in _SUMMED_SCOPES:
+        return [max(nearest, key=lambda source: source.sample_count)]
+    return [source for source in nearest if source.channel.reader == nearest[0].channel.reader]
+
+
+def _sum_lines(lines: Sequence[EnergyLine]) -> EnergyLine:
+    """Return the sum of several sources' lines: errors in quadrature, and the least reliable tier."""
     first = lines[0]
     if len(lines) == 1:
         return first

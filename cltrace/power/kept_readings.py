@@ -1,4 +1,4 @@
-"""Readings that were kept: channels with all their samples, and what went on meanwhile."""
+"""Files of readings: channels with all their samples, and the phases of a characterisation."""
 
 import gzip
 import json
@@ -13,31 +13,32 @@ import numpy as np
 from cltrace.errors import OutputError, ProfileError
 from cltrace.events.power import PowerChannel
 from cltrace.power.characterise import Phase
-from cltrace.power.metering import Metered
+from cltrace.power.metering import MeteredChannel
 from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
-_MOST_BYTES: Final = 256 << 20
+_MAX_BYTES: Final = 256 << 20
 _COLUMNS: Final = ("time_ns", "within_ns", "raw", "flags")
 
 
 def write_readings(
-    device: DeviceFacts, channels: Sequence[Metered], phases: Sequence[Phase], path: Path
+    device: DeviceFacts, channels: Sequence[MeteredChannel], phases: Sequence[Phase], path: Path
 ) -> None:
     """Write a gzipped JSON file. Raises: `OutputError`."""
     stored = {
         "cltrace_power_readings": SCHEMA,
-        "device": asdict(device),
+        "device": device.to_json(),
         "phases": [
-            [one.name, one.begin_ns, one.end_ns, one.on_ns.ravel().tolist()] for one in phases
+            [phase.name, phase.begin_ns, phase.end_ns, phase.on_ns.ravel().tolist()]
+            for phase in phases
         ],
         "channels": [
             {
-                "channel": asdict(one.channel),
-                # Differences of neighbours pack well.
-                **{name: np.diff(getattr(one, name), prepend=0).tolist() for name in _COLUMNS},
+                "channel": asdict(metered.channel),
+                # Differences of adjacent samples compress well.
+                **{name: np.diff(getattr(metered, name), prepend=0).tolist() for name in _COLUMNS},
             }
-            for one in channels
+            for metered in channels
         ],
     }
     text = json.dumps(stored, separators=(",", ":"), allow_nan=False).encode()
@@ -47,10 +48,10 @@ def write_readings(
         raise OutputError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def read_readings(path: Path) -> tuple[DeviceFacts, tuple[Metered, ...], list[Phase]]:
-    """Raises: `ProfileError` for what is not such a file."""
+def read_readings(path: Path) -> tuple[DeviceFacts, tuple[MeteredChannel, ...], list[Phase]]:
+    """Read a file of `write_readings`. Raises: `ProfileError` for another file."""
     try:
-        text = zlib.decompressobj(31).decompress(path.read_bytes(), _MOST_BYTES)
+        text = zlib.decompressobj(31).decompress(path.read_bytes(), _MAX_BYTES)
         stored: dict[str, Any] = json.loads(text)
         if stored["cltrace_power_readings"] != SCHEMA:
             raise ProfileError(f"{path} was written by another version of cltrace")
@@ -59,7 +60,7 @@ def read_readings(path: Path) -> tuple[DeviceFacts, tuple[Metered, ...], list[Ph
             for name, begin, end, on in stored["phases"]
         ]
         channels = tuple(map(_metered, stored["channels"]))
-        return DeviceFacts(**stored["device"]), channels, phases
+        return DeviceFacts.from_json(stored["device"]), channels, phases
     except OSError as error:
         raise ProfileError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
@@ -68,12 +69,11 @@ def read_readings(path: Path) -> tuple[DeviceFacts, tuple[Metered, ...], list[Ph
         ) from error
 
 
-def _metered(stored: dict[str, Any]) -> Metered:
-    names = {one.name for one in fields(PowerChannel)}
+def _metered(stored: dict[str, Any]) -> MeteredChannel:
     channel = PowerChannel(
-        **{key: value for key, value in stored["channel"].items() if key in names}
+        **{field.name: stored["channel"][field.name] for field in fields(PowerChannel)}
     )
     columns = [np.cumsum(np.array(stored[name], np.int64)) for name in _COLUMNS]
-    if len({len(one) for one in columns}) != 1:
-        raise ValueError(f"the columns of {channel.key} are not of one length")
-    return Metered(channel, *columns)
+    if len({len(column) for column in columns}) != 1:
+        raise ValueError(f"the columns of {channel.key} have different lengths")
+    return MeteredChannel(channel, *columns)

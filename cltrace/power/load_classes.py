@@ -1,4 +1,4 @@
-"""What drew power: commands in classes that are alike, and the time in which each was active."""
+"""Loads: classes of similar commands, and the times in which each class was active."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.power.activity_shares import Busy
+from cltrace.power.activity_shares import ActiveTime
 from cltrace.power.mean_power import Floats
 from cltrace.timeline.activity import KINDS, Activity
-from cltrace.timeline.clock_fit.points import Bools, Int64s
+from cltrace.timeline.columns import Bools, Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.intervals import union
 
 _S: Final = 1e-9
-_MOST_CLASSES: Final = 48
-"""So many classes are told apart; the shortest of the others are one, by what they do."""
+_MAX_CLASSES: Final = 48
+"""Maximum number of separate classes. The shortest further ones are merged, by kind."""
 
 
-TOGETHER: Final = " + "
-"""Between the names of classes that are told of together."""
+_SEPARATOR: Final = " + "
+"""Separator of the names of merged classes, in the texts that show them."""
 
 
 class LoadKind(StrEnum):
-    """What a class of commands is."""
+    """Kind of a class of commands."""
 
     KERNEL = "kernel"
     TRANSFER = "transfer"
@@ -33,14 +33,15 @@ class LoadKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Commands of one class: a kernel with a global size on a device, or transfers of a direction.
+    """Commands of a class: a kernel with a global size on a device, or transfers of a direction.
 
-    `size` is the global size, "" for transfers. `start_s`, `end_s` (n,) are on the trace's axis, and
-    ascend. Commands without a place in time are not among them.
+    `names` are those of its kernels: several where the sensors do not distinguish them.
+    `size` is the global size, "" for transfers. `start_s` and `end_s` (n,) are on the trace's axis, and
+    `start_s` ascends. Commands without a place in time are not included.
     """
 
     kind: LoadKind
-    name: str
+    names: tuple[str, ...]
     size: str
     device: int
     start_s: Floats
@@ -50,54 +51,55 @@ class Load:
         return len(self.start_s)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The kernels that it stands for: several where sensors do not tell them apart."""
-        return tuple(self.name.split(TOGETHER))
+    def name(self) -> str:
+        """The names as one text, to be shown."""
+        return _SEPARATOR.join(self.names)
 
     @property
-    def busy(self) -> Busy:
-        """When it was active."""
-        return Busy.of(self.start_s, self.end_s)
+    def active_time(self) -> ActiveTime:
+        """Active time of its commands."""
+        return ActiveTime.of(self.start_s, self.end_s)
 
     @property
     def seconds(self) -> float:
-        """How long it was, all commands added up."""
+        """Sum of the durations of its commands."""
         return float((self.end_s - self.start_s).sum())
 
 
-def loads(
+def group_loads(
     activity: Activity,
     sizes: Mapping[int, str],
     devices: Collection[int],
-    one_of: Mapping[int, int] = MappingProxyType({}),
+    first_ids: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Load, ...]:
-    """The classes of commands on some devices, the longest first. `sizes` are by launch.
+    """Return the classes of the commands on some devices, the longest first.
 
-    `one_of` leads from the numbers that a device has in several processes to one of them.
+    `sizes` are the global sizes by launch. `first_ids` maps the ids of a device in all processes to its
+    first one.
     """
     commands = activity.commands
     is_wanted = commands.is_placed & np.isin(commands.device, list(devices))
     chosen = np.flatnonzero(is_wanted & (commands.end_ns > commands.start_ns))
-    found = sorted(_classes(activity, sizes, chosen, one_of), key=lambda one: -one.seconds)
-    return (*found[:_MOST_CLASSES], *_as_others(found[_MOST_CLASSES:]))
+    loads = sorted(_classes(activity, sizes, chosen, first_ids), key=lambda load: -load.seconds)
+    return (*loads[:_MAX_CLASSES], *_merge_by_kind(loads[_MAX_CLASSES:]))
 
 
-def busy_union(chosen: Collection[Load]) -> tuple[Floats, Floats]:
-    """When any of them was active: disjoint intervals that ascend. Shapes (n,)."""
-    if not chosen:
+def active_intervals(loads: Collection[Load]) -> tuple[Floats, Floats]:
+    """Return the times in which any load was active: disjoint, ascending intervals. Shapes (n,)."""
+    if not loads:
         return np.zeros(0), np.zeros(0)
-    start = np.concatenate([one.start_s for one in chosen])
-    end = np.concatenate([one.end_s for one in chosen])
+    start = np.concatenate([load.start_s for load in loads])
+    end = np.concatenate([load.end_s for load in loads])
     whole = union(np.rint(start / _S).astype(np.int64), np.rint(end / _S).astype(np.int64))
     return whole.start_ns.astype(np.float64) * _S, whole.end_ns.astype(np.float64) * _S
 
 
-def shared_seconds(chosen: Collection[Load]) -> list[float]:
-    """For each, how much of the time is its own where those that are active at once share it evenly."""
-    if not chosen:
+def shared_seconds(loads: Collection[Load]) -> list[float]:
+    """Return the time of each load, where commands that run at once share the time evenly."""
+    if not loads:
         return []
-    start = np.concatenate([one.start_s for one in chosen])
-    end = np.concatenate([one.end_s for one in chosen])
+    start = np.concatenate([load.start_s for load in loads])
+    end = np.concatenate([load.end_s for load in loads])
     at = np.concatenate([start, end])
     order = np.argsort(at, kind="stable")
     active = np.cumsum(np.concatenate([np.ones(len(start)), -np.ones(len(end))])[order])
@@ -105,79 +107,76 @@ def shared_seconds(chosen: Collection[Load]) -> list[float]:
     share = np.where(active[:-1] > 0.5, 1.0 / np.maximum(active[:-1], 1.0), 0.0)
     until = np.concatenate([[0.0], np.cumsum(share * np.diff(at))])
     return [
-        float((np.interp(one.end_s, at, until) - np.interp(one.start_s, at, until)).sum())
-        for one in chosen
+        float((np.interp(load.end_s, at, until) - np.interp(load.start_s, at, until)).sum())
+        for load in loads
     ]
 
 
 def _classes(
-    activity: Activity, sizes: Mapping[int, str], chosen: Int64s, one_of: Mapping[int, int]
+    activity: Activity, sizes: Mapping[int, str], chosen: Int64s, first_ids: Mapping[int, int]
 ) -> Iterator[Load]:
     commands = activity.commands
-    is_kernel = commands.are("kernel")[chosen]
+    is_kernel = commands.is_kind("kernel")[chosen]
     for part, kind in (
         (chosen[is_kernel], LoadKind.KERNEL),
         (chosen[~is_kernel], LoadKind.TRANSFER),
     ):
-        labels, keys = _keys(activity, sizes, part, kind, one_of)
-        for key, members in groups(keys):
-            mine = part[members]
-            order = np.argsort(commands.start_ns[mine], kind="stable")
-            start = commands.start_ns[mine][order].astype(np.float64) * _S
-            end = commands.end_ns[mine][order].astype(np.float64) * _S
-            name, size, device = labels[key]
-            yield Load(kind, name, size, device, start, end)
+        labels, classes = _classify(activity, sizes, part, kind, first_ids)
+        for number, members in groups(classes):
+            rows = part[members]
+            order = np.argsort(commands.start_ns[rows], kind="stable")
+            start = commands.start_ns[rows][order].astype(np.float64) * _S
+            end = commands.end_ns[rows][order].astype(np.float64) * _S
+            name, size, device = labels[number]
+            yield Load(kind, (name,), size, device, start, end)
 
 
-def _keys(
+def _classify(
     activity: Activity,
     sizes: Mapping[int, str],
     chosen: Int64s,
     kind: LoadKind,
-    one_of: Mapping[int, int],
+    first_ids: Mapping[int, int],
 ) -> tuple[list[tuple[str, str, int]], Int64s]:
-    """What classes there are among some commands, and the class of each."""
+    """Return the classes of some commands as name, size and device, and the class of each command."""
     commands = activity.commands
     is_kernel = kind is LoadKind.KERNEL
     first = (commands.kernel if is_kernel else commands.kind)[chosen]
     launch = np.maximum(commands.launch[chosen], 0)
     device = commands.device[chosen]
-    shape = tuple(int(one.max(initial=0)) + 1 for one in (first, launch, device))
+    shape = tuple(int(column.max(initial=0)) + 1 for column in (first, launch, device))
     codes, place = np.unique(
         np.ravel_multi_index((first, launch, device), shape), return_inverse=True
     )
-    known: dict[tuple[str, str, int], int] = {}
+    labels: dict[tuple[str, str, int], int] = {}
     numbers = []
-    for one, of_launch, of_device in zip(
+    for number, launch_id, device_id in zip(
         *(part.tolist() for part in np.unravel_index(codes, shape)), strict=True
     ):
-        name = activity.names.kernels[one] if is_kernel else KINDS[one]
-        label = (
-            name,
-            sizes.get(of_launch, "") if is_kernel else "",
-            one_of.get(of_device, of_device),
-        )
-        numbers.append(known.setdefault(label, len(known)))
-    return list(known), np.array(numbers, np.int64)[place.ravel()]
+        name = activity.names.kernels[number] if is_kernel else KINDS[number]
+        size = sizes.get(launch_id, "") if is_kernel else ""
+        label = (name, size, first_ids.get(device_id, device_id))
+        numbers.append(labels.setdefault(label, len(labels)))
+    return list(labels), np.array(numbers, np.int64)[place.ravel()]
 
 
-def _as_others(rest: Collection[Load]) -> Iterator[Load]:
-    """Classes that are too many, as one a kind."""
+def _merge_by_kind(loads: Collection[Load]) -> Iterator[Load]:
+    """Yield a single class for all kernels, and one for all transfers."""
     for kind in LoadKind:
-        mine = [one for one in rest if one.kind is kind]
-        if mine:
-            yield together(mine, f"{len(mine)} others")
+        of_kind = [load for load in loads if load.kind is kind]
+        if of_kind:
+            yield merge_loads(of_kind, (f"{len(of_kind)} others",))
 
 
-def together(chosen: Sequence[Load], name: str) -> Load:
-    """Classes of one kind as one."""
-    start = np.concatenate([one.start_s for one in chosen])
-    end = np.concatenate([one.end_s for one in chosen])
+def merge_loads(loads: Sequence[Load], names: tuple[str, ...]) -> Load:
+    """Return a class that contains the commands of several classes of the same kind."""
+    start = np.concatenate([load.start_s for load in loads])
+    end = np.concatenate([load.end_s for load in loads])
     order = np.argsort(start, kind="stable")
-    sizes, devices = {one.size for one in chosen}, {one.device for one in chosen}
+    sizes, devices = {load.size for load in loads}, {load.device for load in loads}
     return Load(
-        chosen[0].kind,
-        name,
+        loads[0].kind,
+        names,
         sizes.pop() if len(sizes) == 1 else "",
         devices.pop() if len(devices) == 1 else 0,
         start[order],
@@ -185,11 +184,11 @@ def together(chosen: Sequence[Load], name: str) -> Load:
     )
 
 
-def alone(load: Load, others: Collection[Load]) -> Bools:
-    """Which commands of a class run while none of the others does. Shape (n,)."""
-    busy = Busy.of(*busy_union(others)) if others else None
-    if busy is None:
+def runs_alone(load: Load, others: Collection[Load]) -> Bools:
+    """Return a mask of the load's commands during which no other load is active. Shape (n,)."""
+    if not others:
         return np.ones(len(load), np.bool_)
-    shared = busy.until(load.end_s) - busy.until(load.start_s)
+    active_time = ActiveTime.of(*active_intervals(others))
+    shared = active_time.until(load.end_s) - active_time.until(load.start_s)
     is_alone: Bools = shared <= 0.01 * (load.end_s - load.start_s)
     return is_alone

@@ -1,76 +1,87 @@
-"""Classes of work that readings do not tell apart, because they always ran together, made one."""
+"""Merging of classes of commands that readings do not distinguish, because they always ran together."""
 
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from cltrace.power.design import Design, Situation
-from cltrace.power.load_classes import TOGETHER, Load, together
+from cltrace.power.design import AttributionInput, DesignMatrix
+from cltrace.power.load_classes import Load, merge_loads
 from cltrace.power.mean_power import Floats
-from cltrace.power.solving import Solution, student
+from cltrace.power.solving import Solution
+from cltrace.power.without_scipy import student_t_95
 
-_UNCLEAR: Final = 0.25
-"""A class is unclear whose energy is uncertain by more than so much of it."""
-_NOTABLE: Final = 0.02
-"""Classes with less of the time are left as they are: unresolved, without dragging others with them."""
-_SLIGHT: Final = 0.001
-"""So much of the time with readings is too little to tell anything of."""
+_MAX_RELATIVE_ERROR: Final = 0.25
+"""A class with a larger relative uncertainty of its power is uncertain."""
+_MIN_SHARE: Final = 0.02
+"""Uncertain classes with a smaller share of the time stay unresolved, and are not merged with others."""
+_NEGLIGIBLE_SHARE: Final = 0.001
+"""Maximum share of the time with readings that all negligible classes take together."""
 
 
-def negligible(situation: Situation, design: Design, solution: Solution) -> frozenset[int]:
-    """The places of the shortest classes that are unclear: what they draw cannot be told, and is little.
+def find_negligible(
+    problem: AttributionInput, design: DesignMatrix, solution: Solution
+) -> frozenset[int]:
+    """Return the places of the shortest classes whose power is uncertain.
 
-    Any power could be given to what ran for so short a time, to explain the noise of readings: in the
-    explanation of what matters these have no place. Together they are little of the time.
+    The regression could assign any power to such a short time to explain the noise of readings, so the
+    explanation of the other classes leaves these out. Together they are a small share of the time.
     """
-    seconds = np.array([one.seconds for one in situation.loads])
-    unclear = _unclear(solution, design.first_load) > _UNCLEAR
-    most_s = _SLIGHT * float(situation.seen.span_s.sum())
+    seconds = np.array([load.seconds for load in problem.loads])
+    is_uncertain = _relative_errors(solution, design.first_load) > _MAX_RELATIVE_ERROR
+    max_s = _NEGLIGIBLE_SHARE * float(problem.observations.span_s.sum())
     order = np.argsort(seconds)
-    is_short = np.cumsum(seconds[order]) <= most_s
-    return frozenset(place for place in order[is_short].tolist() if unclear[place])
+    is_short = np.cumsum(seconds[order]) <= max_s
+    return frozenset(place for place in order[is_short].tolist() if is_uncertain[place])
 
 
-def _unclear(solution: Solution, first: int) -> Floats:
-    """How uncertain the power of each class is, by that power with what is drawn at rest."""
-    error = student(solution.freedom) * solution.standard_error[first:]
-    unclear: Floats = error / np.maximum(solution.value[first:] + solution.value[0], 1e-9)
-    return unclear
+def _relative_errors(solution: Solution, first_load: int) -> Floats:
+    """Return the uncertainty of each class's power, relative to this power plus idle power."""
+    error = student_t_95(solution.degrees_of_freedom) * solution.standard_error[first_load:]
+    power = solution.coefficients[first_load:] + solution.coefficients[0]
+    relative: Floats = error / np.maximum(power, 1e-9)
+    return relative
 
 
-def not_told_apart(loads: Sequence[Load], solution: Solution, first: int) -> tuple[int, int] | None:
-    """The places of the two classes that are least told apart; None where all that matter are clear.
+def find_inseparable(
+    loads: Sequence[Load], solution: Solution, first_load: int
+) -> tuple[int, int] | None:
+    """Return the places of the two classes to merge next, `None` where all relevant ones are certain.
 
-    `first` is where the powers of the classes begin in `solution`.
+    `first_load` is the place of the first class's power in `solution`.
     """
-    seconds = np.array([one.seconds for one in loads])
-    unclear = _unclear(solution, first)
-    unclear[seconds < _NOTABLE * seconds.sum()] = 0.0
-    for place in np.argsort(-unclear).tolist():
-        if unclear[place] <= _UNCLEAR:
+    seconds = np.array([load.seconds for load in loads])
+    errors = _relative_errors(solution, first_load)
+    errors[seconds < _MIN_SHARE * seconds.sum()] = 0.0
+    for place in np.argsort(-errors).tolist():
+        if errors[place] <= _MAX_RELATIVE_ERROR:
             return None
-        other = _rival(loads, solution, first, place)
+        other = _find_confused_class(loads, solution, first_load, place)
         if other is not None:
             return min(place, other), max(place, other)
     return None
 
 
-def _rival(loads: Sequence[Load], solution: Solution, first: int, place: int) -> int | None:
-    """The class of the same kind whose power would have to fall most if this one's rose."""
-    covariance = solution.covariance[first:, first:]
-    spread = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    correlation = covariance[place] / (spread[place] * spread)
-    best, found = 0.0, None
-    for number, one in enumerate(loads):
-        is_alike = number != place and one.kind is loads[place].kind
-        if is_alike and one.device == loads[place].device and correlation[number] < best:
-            best, found = float(correlation[number]), number
-    return found
+def _find_confused_class(
+    loads: Sequence[Load], solution: Solution, first_load: int, place: int
+) -> int | None:
+    """Return the place of the class of the same kind and device that a class is confused with most.
+
+    This is the class whose power has the most negative correlation with that of the class at `place`.
+    """
+    covariance = solution.covariance[first_load:, first_load:]
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    correlation = covariance[place] / (deviation[place] * deviation)
+    lowest, best = 0.0, None
+    for number, load in enumerate(loads):
+        is_alike = number != place and load.kind is loads[place].kind
+        if is_alike and load.device == loads[place].device and correlation[number] < lowest:
+            lowest, best = float(correlation[number]), number
+    return best
 
 
-def merged(loads: Sequence[Load], one: int, other: int) -> tuple[Load, ...]:
-    """The classes with two as one, in the place of the first of them."""
-    names = [name for place in (one, other) for name in loads[place].names]
-    made = together([loads[one], loads[other]], TOGETHER.join(dict.fromkeys(names)))
-    return (*loads[:one], made, *loads[one + 1 : other], *loads[other + 1 :])
+def merge_pair(loads: Sequence[Load], first: int, second: int) -> tuple[Load, ...]:
+    """Return the classes with two of them merged, at the place of the first."""
+    names = [name for place in (first, second) for name in loads[place].names]
+    merged = merge_loads([loads[first], loads[second]], tuple(dict.fromkeys(names)))
+    return (*loads[:first], merged, *loads[first + 1 : second], *loads[second + 1 :])

@@ -1,4 +1,4 @@
-"""Reading power while something is measured on purpose, and what it was between two times."""
+"""Power readings during a measurement, and selection of those between two times."""
 
 import shutil
 import socket
@@ -11,18 +11,18 @@ from typing import Final
 
 from cltrace.errors import PowerError
 from cltrace.events.power import POWER_SAMPLES, PowerChannel, PowerProbe
-from cltrace.power.mean_power import Observations, observations
+from cltrace.power.mean_power import Observations, compute_observations
 from cltrace.power.sampler import ChosenReader, Sampler
 from cltrace.spool.layout import ProcessIdentity, power_directory
 from cltrace.spool.reader import read_process
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 
 _S: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Metered:
-    """A channel with all its samples, on the host's clock. Columns are of shape (n,)."""
+class MeteredChannel:
+    """Channel with all its samples, on the host's clock. Columns have the shape (n,)."""
 
     channel: PowerChannel
     time_ns: Int64s
@@ -31,13 +31,15 @@ class Metered:
     flags: Int64s
 
     @property
-    def seen(self) -> Observations:
-        """What it tells; times in s on the host's clock."""
-        return observations(self.channel, self.time_ns, self.raw, self.within_ns, self.flags)
+    def observations(self) -> Observations:
+        """Mean powers from the samples; times in s on the host's clock."""
+        return compute_observations(
+            self.channel, self.time_ns, self.raw, self.within_ns, self.flags
+        )
 
 
 class Meter:
-    """Readers that read within a `with` block; `channels` afterwards. Single use."""
+    """Power readers that read within a `with` block; `channels` returns the samples. Single use."""
 
     def __init__(self, readers: Sequence[ChosenReader]) -> None:
         self._parts = Path(tempfile.mkdtemp(prefix="cltrace-"))
@@ -55,23 +57,26 @@ class Meter:
         if kind is not None:
             shutil.rmtree(self._parts, ignore_errors=True)
 
-    def channels(self) -> tuple[Metered, ...]:
-        """What was read. Raises: `PowerError` when nothing was."""
+    def channels(self) -> tuple[MeteredChannel, ...]:
+        """Return the channels with their samples. Raises: `PowerError` without any."""
         spool = read_process(power_directory(self._parts), ProcessIdentity(0, 0))
         columns = dict(zip(POWER_SAMPLES.columns, spool.rows(POWER_SAMPLES).copy().T, strict=True))
         channels = spool.records(PowerChannel)
         shutil.rmtree(self._parts, ignore_errors=True)
         if not channels:
-            said = "; ".join(f"{one.reader}: {one.ended or one.evidence}" for one in self.probes)
-            raise PowerError(f"no reader is available, because {said or 'none was asked for'}")
-        found = []
+            reasons = "; ".join(
+                f"{probe.reader}: {probe.ended or probe.evidence}" for probe in self.probes
+            )
+            raise PowerError(f"no reader is available, because {reasons or 'none was requested'}")
+        metered = []
         for channel in channels:
-            mine = columns["channel_id"] == channel.id
+            mask = columns["channel_id"] == channel.id
             names = ("host_ns", "within_ns", "raw", "flags")
-            found.append(Metered(channel, *(columns[name][mine] for name in names)))
-        return tuple(found)
+            metered.append(MeteredChannel(channel, *(columns[name][mask] for name in names)))
+        return tuple(metered)
 
 
-def between(seen: Observations, begin_ns: int, end_ns: int) -> Observations:
-    """The readings whose windows lie wholly between two host times."""
-    return seen.chosen((seen.begin_s >= begin_ns * _S) & (seen.end_s <= end_ns * _S))
+def select_between(observations: Observations, begin_ns: int, end_ns: int) -> Observations:
+    """Return the observations whose windows are entirely between two host times."""
+    begin_s, end_s = begin_ns * _S, end_ns * _S
+    return observations.select((observations.begin_s >= begin_s) & (observations.end_s <= end_s))

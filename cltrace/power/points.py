@@ -1,4 +1,4 @@
-"""Measured power of work that went on for seconds: what a model is fitted to, and held against."""
+"""Points: measured power of steady work, to which a model is fitted or with which it is compared."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import ProfileError
-from cltrace.files import write_whole
+from cltrace.files import write_atomically
 from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerPoint:
-    """Work that went on steadily, and its power in W.
+    """Steady work and its power in W.
 
-    `name` and `trips` say which work it was, `group` of what kind. `runs` were done in `seconds`, each of
-    which took `device_ns` on the device (None where only the host timed it). `power_w` is the mean of
-    the channel that is read most often, of `readings` readings that deviate by `deviation_w`; `other_w`
-    that of the other channel of the same thing, `memory_w` of the part that is memory, None without one.
-    `clock_mhz` and `temperature_c` are as they were at its end, `warmed_c` is the temperature before it
-    began to count; None where nothing tells.
+    `name` and `trips` identify the work, and `group` its kind. `runs` runs took `seconds`, and each of
+    them `device_ns` on the device (`None` where only the host timed it). `power_w` is the mean of the
+    channel with most readings: of `readings` readings with the standard deviation `deviation_w`.
+    `other_w` is the mean of a second channel of the same measurand, and `memory_w` that of the memory's
+    channel, `None` without one. `clock_mhz` and `temperature_c` are the values at the end, and `warmed_c`
+    is the temperature after the warm-up; `None` where they cannot be read.
     """
 
     name: str
@@ -42,16 +42,16 @@ class PowerPoint:
 
     @property
     def run_s(self) -> float:
-        """How long a run took, with what was between it and the next."""
+        """Time per run, with the gap to the next run."""
         return self.seconds / max(self.runs, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerPoints:
-    """Points of a device, with the powers at rest.
+    """Points of a device, with its powers at rest.
 
-    `without_w` is that before it had a context, `idle_w` with one that had nothing to do for seconds,
-    `rested_w` soon after work.
+    `without_w` is the power before it had an OpenCL context, `idle_w` the power with a context after
+    seconds without work, and `rested_w` the power soon after work.
     """
 
     device: DeviceFacts
@@ -63,21 +63,22 @@ class PowerPoints:
     points: tuple[PowerPoint, ...]
 
 
-def write_points(found: PowerPoints, path: Path) -> None:
-    """Raises: `OutputError`."""
-    names = [one.name for one in fields(PowerPoint)]
+def write_points(points: PowerPoints, path: Path) -> None:
+    """Write points as JSON. Raises: `OutputError`."""
+    names = [field.name for field in fields(PowerPoint)]
     stored = {
         "cltrace_power_points": SCHEMA,
-        **{key: value for key, value in asdict(found).items() if key != "points"},
+        **{key: value for key, value in asdict(points).items() if key != "points"},
+        "device": points.device.to_json(),
         "point": names,
-        "points": [[_rounded(getattr(one, name)) for name in names] for one in found.points],
+        "points": [[_rounded(getattr(point, name)) for name in names] for point in points.points],
     }
     text = json.dumps(stored, separators=(",", ":"), allow_nan=False).replace("],[", "],\n[")
-    write_whole(text + "\n", path)
+    write_atomically(text + "\n", path)
 
 
 def read_points(path: Path) -> PowerPoints:
-    """Raises: `ProfileError` for what is not such a file."""
+    """Read a file of `write_points`. Raises: `ProfileError` for another file."""
     try:
         stored: dict[str, Any] = json.loads(path.read_bytes())
         if stored["cltrace_power_points"] != SCHEMA:
@@ -85,7 +86,7 @@ def read_points(path: Path) -> PowerPoints:
         points = _points(stored["point"], stored["points"])
         without = stored["without_w"]
         return PowerPoints(
-            device=DeviceFacts(**stored["device"]),
+            device=DeviceFacts.from_json(stored["device"]),
             date=str(stored["date"]),
             channels=tuple(map(str, stored["channels"])),
             without_w=None if without is None else _watts(without),
@@ -102,14 +103,14 @@ def read_points(path: Path) -> PowerPoints:
 
 
 def _points(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[PowerPoint, ...]:
-    found = []
+    points = []
     for row in rows:
         values: Mapping[str, Any] = dict(zip(names, row, strict=True))
         if not isinstance(values["name"], str) or values["runs"] < 1 or values["seconds"] <= 0:
             raise ValueError(f"{values['name']!r} cannot have been measured")
         _watts(values["power_w"])
-        found.append(PowerPoint(**values))
-    return tuple(found)
+        points.append(PowerPoint(**values))
+    return tuple(points)
 
 
 def _watts(value: object) -> float:

@@ -1,12 +1,12 @@
-"""What a reader of power is.
+"""Protocols that power readers implement.
 
-Other distributions may bring their own: the entry-point group `cltrace.power_readers` names a class,
-whose `kind` says which of two protocols it has.
+Other distributions may provide readers: the entry-point group `cltrace.power_readers` names a class, and
+the `kind` of this class selects one of two protocols.
 
-A *live* reader is asked while a program runs, a *log* reader turns a file into samples afterwards. Both
-only read: they change no state of a device, and leave unwrapping, integrating and attributing to
-cltrace. Values are whole steps of a channel's unit, times are ns on the host's monotonic clock
-(`time.perf_counter_ns`, `CLOCK_MONOTONIC`), or for logs on the wall clock.
+cltrace calls a *live* reader while a program runs. A *log* reader converts a file to samples afterwards.
+Both only read: they do not change the state of a device, and cltrace unwraps counters, integrates power
+and attributes energy. Values are whole steps of a channel's unit. Times are in ns on the host's
+monotonic clock (`time.perf_counter_ns`, `CLOCK_MONOTONIC`), or for logs on the wall clock.
 """
 
 import time
@@ -20,17 +20,17 @@ from cltrace.events.power import PowerChannel, ProbeState, Quantity, SampleFlag,
 from cltrace.trace.reader import Trace
 
 API: Final = 1
-"""The version of these protocols. A reader's `api` says which one it was written for."""
+"""Version of these protocols. A reader's `api` is the version for which it was written."""
 
 
-_MOST_UNIT: Final = 1e6
-_MOST_REAL: Final = 1e9
-_MOST_STEPS: Final = 1 << 60
+_MAX_UNIT: Final = 1e6
+_MAX_REAL: Final = 1e9
+_MAX_STEPS: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel as its reader declares it. `cltrace.events.power.PowerChannel` says what each means."""
+    """Channel as its reader declares it. `cltrace.events.power.PowerChannel` explains the fields."""
 
     key: str
     label: str
@@ -49,8 +49,8 @@ class Channel:
     is_estimated: bool = False
     note: str = ""
 
-    def recorded(self, number: int, host: str, reader: str) -> PowerChannel:
-        """As a recording keeps it."""
+    def to_record(self, number: int, host: str, reader: str) -> PowerChannel:
+        """Return the record of the channel that a recording stores."""
         return PowerChannel(
             id=number,
             host=host,
@@ -74,32 +74,32 @@ class Channel:
         )
 
 
-def checked(channel: PowerChannel) -> PowerChannel:
-    """A channel whose numbers a trace can hold. Raises: `ValueError` for a unit that cannot be.
+def validate_channel(channel: PowerChannel) -> PowerChannel:
+    """Return a channel with the numbers that a trace can store.
 
-    What else is impossible counts as not known.
+    Any other impossible number becomes `None`. Raises: `ValueError` for an impossible unit.
     """
-    if not 0 < channel.unit_per_step < _MOST_UNIT:
+    if not 0 < channel.unit_per_step < _MAX_UNIT:
         raise ValueError(f"channel {channel.key!r} has steps of {channel.unit_per_step}")
     modulus = channel.modulus_steps
     return replace(
         channel,
-        modulus_steps=modulus if modulus is not None and 0 < modulus < _MOST_STEPS else None,
-        quantum=_sane(channel.quantum),
-        period_s=_sane(channel.period_s),
-        window_s=_sane(channel.window_s),
-        delay_s=_sane(channel.delay_s),
-        lag_s=_sane(channel.lag_s),
-        gain_error=_sane(channel.gain_error),
+        modulus_steps=modulus if modulus is not None and 0 < modulus < _MAX_STEPS else None,
+        quantum=_valid_or_none(channel.quantum),
+        period_s=_valid_or_none(channel.period_s),
+        window_s=_valid_or_none(channel.window_s),
+        delay_s=_valid_or_none(channel.delay_s),
+        lag_s=_valid_or_none(channel.lag_s),
+        gain_error=_valid_or_none(channel.gain_error),
     )
 
 
-def _sane(value: float | None) -> float | None:
-    return value if value is not None and 0 <= value < _MOST_REAL else None
+def _valid_or_none(value: float | None) -> float | None:
+    return value if value is not None and 0 <= value < _MAX_REAL else None
 
 
 class Sample(NamedTuple):
-    """A reading of a channel: `raw` steps at `time_ns`, give or take `within_ns`."""
+    """Reading of a channel: `raw` steps at `time_ns` ± `within_ns`."""
 
     key: str
     time_ns: int
@@ -109,7 +109,11 @@ class Sample(NamedTuple):
 
     @classmethod
     def taken(cls, key: str, read: Callable[[], int]) -> "Sample":
-        """What `read` returns now: it was so at some time while it ran. Raises: what `read` does."""
+        """Call `read` and return a sample of its value.
+
+        The time is the middle of the call, and `within_ns` half of its duration. Raises: the errors of
+        `read`.
+        """
         before_ns = time.perf_counter_ns()
         raw = read()
         after_ns = time.perf_counter_ns()
@@ -119,10 +123,10 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What looking for a sensor found.
+    """Result of looking for a sensor.
 
-    `evidence` is what was looked at and what was there, `remedy` what to do about it, `security` what
-    that means for the safety of the machine.
+    `evidence` states what the reader examined and its content. `remedy` tells the user what to do about
+    it, and `security` what this remedy means for the security of the machine.
     """
 
     state: ProbeState
@@ -133,56 +137,56 @@ class Probe:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the reader can read."""
+        """True if the reader can read."""
         return self.state is ProbeState.OK
 
 
 class OpenReader(Protocol):
-    """A live reader that was opened. `longest_interval_s`: asked less often, it loses samples."""
+    """Open live reader. It loses samples when it is read less often than `longest_interval_s`."""
 
     channels: Sequence[Channel]
     longest_interval_s: float
 
     def read(self) -> Iterable[Sample]:
-        """What is new since the last call. Raises: whatever it likes; it is dropped then."""
+        """Return the samples since the last call. Raises: any exception; the reader is then dropped."""
 
     def close(self) -> None:
-        """Let the sensor go."""
+        """Release the sensor."""
 
 
 class LiveReader(Protocol):
-    """A reader that is asked while a program runs. Made with the text behind `NAME:`, "" for none."""
+    """Reader that reads while a program runs. Its argument is the text after `NAME:`, "" for none."""
 
     api: ClassVar[int]
     kind: ClassVar[Literal["live"]]
     period_s: ClassVar[float]
-    """How often it is asked unless the user says otherwise."""
+    """Default time between two reads."""
 
     def __init__(self, argument: str = "") -> None:
-        """Remember what was given; look at nothing yet."""
+        """Store the argument without looking at the sensor yet."""
 
     def probe(self) -> Probe:
-        """Look whether the sensor can be read. Never raises, changes nothing."""
+        """Check that the sensor can be read. Never raises, and changes no state."""
 
     def open(self, period_s: float) -> OpenReader:
-        """Begin to read, about every `period_s`. Raises: whatever it likes; nothing depends on it."""
+        """Start to read, about every `period_s`. Raises: any exception; the recording goes on."""
 
 
 class LogClock(StrEnum):
-    """Which clock the times of a log are on."""
+    """Clock of the times in a log."""
 
     WALL = "wall"
     """ns since 1970, UTC."""
     HOST = "host"
-    """The monotonic clock of the traced host: nothing is to be aligned."""
+    """Monotonic clock of the traced host: the log needs no alignment."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """What a log reader is to read: a file for a trace.
+    """Request to read a log file for a trace.
 
-    `time_zone` is the name of the zone of times that tell none. `columns` maps the log's columns to
-    scopes, where the user says so.
+    `time_zone` names the zone of times that contain no zone. `columns` are the pairs of a column of the
+    log and its scope that the user gave.
     """
 
     path: Path
@@ -194,7 +198,7 @@ class LogRequest:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a log holds. Samples of a channel ascend in time."""
+    """Content of a log. The samples of a channel are in ascending order of time."""
 
     channels: tuple[Channel, ...]
     samples: tuple[Sample, ...]
@@ -202,19 +206,19 @@ class Log:
 
 
 class LogReader(Protocol):
-    """A reader of files. Made with the text behind `NAME:`, "" for none."""
+    """Reader of log files. Its argument is the text after `NAME:`, "" for none."""
 
     api: ClassVar[int]
     kind: ClassVar[Literal["log"]]
 
     def __init__(self, argument: str = "") -> None:
-        """Remember what was given; look at nothing yet."""
+        """Store the argument without reading anything yet."""
 
     def probe(self) -> Probe:
-        """Whether it can read logs here, and what they look like. Never raises."""
+        """Check that it can read logs here, and describe them. Never raises."""
 
     def read_log(self, request: LogRequest) -> Log:
-        """Read a log. Raises: `PowerError` for what it cannot read."""
+        """Read a log. Raises: `PowerError` for a log that it cannot read."""
 
 
 Reader: TypeAlias = LiveReader | LogReader

@@ -1,52 +1,54 @@
-"""Recording power beside a recording of a program: which readers, in which process of a job."""
+"""Power recording beside a traced program: selection of the readers and of the process that reads."""
 
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from cltrace.power.host_lock import FileTurn
-from cltrace.power.registry import live_reader, probed, reader_names
-from cltrace.power.sampler import AlwaysOurs, ChosenReader, Sampler, Turn
+from cltrace.power.host_lock import HostLock
+from cltrace.power.registry import find_readers, load_live_reader, probe_reader
+from cltrace.power.sampler import ChosenReader, NoLock, ReaderLock, Sampler
 
 AUTO: Final = "auto"
-"""Every reader that can read here."""
-_NEEDS_WORDS: Final = frozenset({"exec"})
+"""Specification of all readers that can read here."""
+_NEEDS_ARGUMENT: Final = frozenset({"exec"})
 
 
-def chosen_readers(wanted: Sequence[str], period_s: float | None) -> list[ChosenReader]:
-    """The readers for `NAME`, `NAME:ARGUMENT` or `auto`. Raises: `PowerError` for what is not known.
+def choose_readers(specifications: Sequence[str], period_s: float | None) -> list[ChosenReader]:
+    """Return the readers for specifications: `NAME`, `NAME:ARGUMENT` or `auto`.
 
-    With `auto` it is those whose probe says that they can read; if there is none, all of them, so that
-    the recording says why.
+    `auto` stands for the readers whose probe is ok. If there are none it stands for all, so that the
+    recording contains the reasons. Raises: `PowerError` for an unknown reader.
     """
     chosen: dict[str, ChosenReader] = {}
-    for words in wanted:
-        for one in _available() if words == AUTO else [words]:
-            name, reader = live_reader(one)
-            is_another = any(other.name == name for other in chosen.values())
-            # Two of one kind are told apart by the words that they were given.
-            chosen.setdefault(one, ChosenReader(one if is_another else name, reader, period_s, one))
+    for requested in specifications:
+        for specification in _available() if requested == AUTO else [requested]:
+            name, reader = load_live_reader(specification)
+            is_repeated = any(other.name == name for other in chosen.values())
+            # The whole specification distinguishes two readers of the same name.
+            unique_name = specification if is_repeated else name
+            choice = ChosenReader(unique_name, reader, period_s, specification)
+            chosen.setdefault(specification, choice)
     return list(chosen.values())
 
 
-def sampler_for(
+def make_sampler(
     parts: Path, readers: Sequence[ChosenReader], rank: int | None, job: str
 ) -> Sampler:
-    """What reads into the recording in `parts`; of ranks on one host one reads a sensor at a time."""
+    """Return a sampler for the recording in `parts`. A single rank of a host reads a sensor at a time."""
 
-    def turn_of(name: str) -> Turn:
-        return AlwaysOurs() if rank is None else FileTurn(job, name)
+    def make_lock(name: str) -> ReaderLock:
+        return NoLock() if rank is None else HostLock(job, name)
 
-    return Sampler(parts, socket.gethostname(), readers, turn_of)
+    return Sampler(parts, socket.gethostname(), readers, make_lock)
 
 
 def _available() -> list[str]:
     live = []
-    for name, point in reader_names().items():
-        if name in _NEEDS_WORDS:
+    for name, point in find_readers().items():
+        if name in _NEEDS_ARGUMENT:
             continue
-        kind, probe = probed(name, point)
+        kind, probe = probe_reader(name, point)
         if kind == "live":
             live.append((name, probe.is_ok))
     return [name for name, is_ok in live if is_ok] or [name for name, _ in live]

@@ -1,4 +1,4 @@
-"""Finding readers: those that come with cltrace and those of other distributions, in one group."""
+"""Registry of readers: those of cltrace and those of other distributions, in one entry-point group."""
 
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -11,65 +11,66 @@ from cltrace.power.protocol import API, LiveReader, LogReader, Probe, Reader
 GROUP: Final = "cltrace.power_readers"
 
 
-def reader_names() -> Mapping[str, EntryPoint]:
-    """All readers by name. Nothing of theirs is imported."""
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda one: (not _is_ours(one), one.name)):
-        found.setdefault(point.name, point)
-    return found
+def find_readers() -> Mapping[str, EntryPoint]:
+    """Return the entry points of all readers by name, without importing the readers."""
+    readers: dict[str, EntryPoint] = {}
+    points = sorted(entry_points(group=GROUP), key=lambda point: (not _is_ours(point), point.name))
+    for point in points:
+        readers.setdefault(point.name, point)
+    return readers
 
 
-def live_reader(words: str) -> tuple[str, LiveReader]:
-    """The name and the reader for `NAME` or `NAME:ARGUMENT`. Raises: `PowerError`."""
-    name, reader = _reader(words)
+def load_live_reader(specification: str) -> tuple[str, LiveReader]:
+    """Return the name and the reader for `NAME` or `NAME:ARGUMENT`. Raises: `PowerError`."""
+    name, reader = _load(specification)
     if reader.kind != "live":
         raise PowerError(f"{name} reads logs: `cltrace power import TRACE LOG --reader {name}`")
     return name, reader
 
 
-def log_reader(words: str) -> tuple[str, LogReader]:
-    """The name and the reader for `NAME` or `NAME:ARGUMENT`. Raises: `PowerError`."""
-    name, reader = _reader(words)
+def load_log_reader(specification: str) -> tuple[str, LogReader]:
+    """Return the name and the reader for `NAME` or `NAME:ARGUMENT`. Raises: `PowerError`."""
+    name, reader = _load(specification)
     if reader.kind != "log":
         raise PowerError(f"{name} reads while a program runs: `cltrace run --power {name} ...`")
     return name, reader
 
 
-def probed(name: str, point: EntryPoint) -> tuple[str, Probe]:
-    """The kind of a reader and what its probe says; a reader that fails is unsupported. Never raises."""
+def probe_reader(name: str, point: EntryPoint) -> tuple[str, Probe]:
+    """Return the kind of a reader and its probe. Never raises: a reader that fails is unsupported."""
     try:
-        reader = _made(name, point, "")
+        reader = _make(name, point, "")
         return reader.kind, reader.probe()
     except PowerError as error:
         return "", Probe(ProbeState.UNSUPPORTED, str(error))
-    except Exception as error:  # noqa: BLE001 - whatever another distribution does
-        said = f"{point.value} failed: {type(error).__name__}: {error}"
-        return "", Probe(ProbeState.UNSUPPORTED, said, "report it to its authors")
+    except Exception as error:  # noqa: BLE001 - a reader of another distribution may raise anything
+        evidence = f"{point.value} failed: {type(error).__name__}: {error}"
+        return "", Probe(ProbeState.UNSUPPORTED, evidence, "report it to its authors")
 
 
-def _reader(words: str) -> tuple[str, Reader]:
-    name, _, argument = words.partition(":")
-    known = reader_names()
-    if name not in known:
-        raise PowerError(f"there is no power reader {name!r}; there are: {', '.join(known)}")
-    return name, _made(name, known[name], argument)
+def _load(specification: str) -> tuple[str, Reader]:
+    name, _, argument = specification.partition(":")
+    readers = find_readers()
+    if name not in readers:
+        raise PowerError(f"there is no power reader {name!r}; there are: {', '.join(readers)}")
+    return name, _make(name, readers[name], argument)
 
 
-def _made(name: str, point: EntryPoint, argument: str) -> Reader:
-    """A reader. Raises: `PowerError`."""
+def _make(name: str, point: EntryPoint, argument: str) -> Reader:
     try:
-        made: Any = point.load()(argument)
+        reader: Any = point.load()(argument)
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {error}"
         raise PowerError(
-            f"the power reader {name} ({point.value}) cannot be loaded: {said}"
+            f"the power reader {name} ({point.value}) cannot be loaded: {reason}"
         ) from error
-    if getattr(made, "api", None) != API or getattr(made, "kind", None) not in {"live", "log"}:
+    api = getattr(reader, "api", None)
+    if api != API or getattr(reader, "kind", None) not in {"live", "log"}:
         raise PowerError(
             f"the power reader {name} ({point.value}) is for another cltrace: its `api` is "
-            f"{getattr(made, 'api', None)!r}, this one has {API}"
+            f"{api!r}, this one has {API}"
         )
-    return cast("Reader", made)
+    return cast("Reader", reader)
 
 
 def _is_ours(point: EntryPoint) -> bool:

@@ -1,4 +1,4 @@
-"""Joules with what they are worth: tiers, uncertainties, and a balance that adds up."""
+"""Results of an attribution: energies with tiers and uncertainties, and a balance that adds up."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,29 +8,30 @@ from cltrace.power.load_classes import Load
 
 
 class Tier(StrEnum):
-    """How a number of joules was come by. From the best to none."""
+    """Method by which an energy was obtained, the most reliable first."""
 
     RUN = "run"
-    """Of the whole run: readings added up."""
+    """Sum of the readings of the whole run."""
     DIRECT = "direct"
-    """Readings added up over stretches that are long for the sensor."""
+    """Sum of the readings in stretches that are long compared with the sensor's period."""
     REGRESSED = "regressed"
-    """What explains all readings together."""
+    """Regression of all readings on all work."""
     CALIBRATED = "calibrated"
-    """The same launch, measured by itself for seconds."""
+    """Measurement of the same launch alone, for seconds, in another trace."""
     MODELLED = "modelled"
-    """An energy model's."""
+    """Prediction of an energy model."""
     UNRESOLVED = "unresolved"
-    """Nothing tells: it is not 0."""
+    """No result: the energy is unknown, not 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnergyLine:
     """Energy of a class of commands on a device.
 
-    `energy_j` is all that was drawn while it ran, idle power included, `dynamic_j` what it added; None
-    where unresolved. `within_j` and `dynamic_within_j` are how far off these may be: 95 %. `coverage` is
-    the share of its time with readings, `updates` the readings in which it was active.
+    `energy_j` is the energy during its commands, idle power included, and `dynamic_j` the part above
+    idle; `within_j` and `dynamic_within_j` are their 95 % half-widths. All are `None` where unresolved.
+    `coverage` is the share of its time with readings, and `updates` the number of readings in which it
+    was active. `why` is the reason for an unresolved energy.
     """
 
     load: Load
@@ -43,20 +44,37 @@ class EnergyLine:
     updates: int
     why: str = ""
 
+    @classmethod
+    def unresolved(
+        cls, load: Load, why: str, *, coverage: float = 0.0, updates: int = 0
+    ) -> "EnergyLine":
+        """Return a line without an energy, and the reason."""
+        return cls(
+            load=load,
+            tier=Tier.UNRESOLVED,
+            energy_j=None,
+            within_j=None,
+            dynamic_j=None,
+            dynamic_within_j=None,
+            coverage=coverage,
+            updates=updates,
+            why=why,
+        )
+
     @property
     def power_w(self) -> float | None:
-        """The mean power while it ran, were it alone."""
+        """Mean power of its commands, as if each ran alone."""
         seconds = self.load.seconds
         return None if self.energy_j is None or not seconds else self.energy_j / seconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """Where the energy of the time with readings went, in J. The parts add up to `measured_j`.
+    """Balance of the energy in the time with readings, in J. The parts add up to `measured_j`.
 
-    `kernels_j` and `transfers_j` are of the classes that are told, `unresolved_j` of all others;
-    `transfers_within_j` is how far off `transfers_j` may be. `idle_j` is what was drawn while nothing
-    ran, `tail_j` what was drawn above that soon after work.
+    `kernels_j` and `transfers_j` are of the resolved classes, and `unresolved_j` of all others;
+    `transfers_within_j` is the 95 % half-width of `transfers_j`. `idle_j` is the energy while no command
+    ran, and `tail_j` the energy above idle soon after commands.
     """
 
     measured_j: float
@@ -77,7 +95,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What a channel tells of some commands."""
+    """Energies that a channel's readings attribute to commands. `period_s` is its sampling period."""
 
     lines: tuple[EnergyLine, ...]
     balance: Balance

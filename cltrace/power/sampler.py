@@ -1,7 +1,7 @@
-"""Reading power while a program runs: a thread for each reader, with deadlines that do not drift.
+"""Sampling of power while a program runs: a thread per reader, with deadlines that do not drift.
 
-A reader that fails is dropped, with its reason in the recording; nothing else notices. What is read goes
-to the recording's parts at once, so that it survives whatever happens to this process.
+A reader that fails is dropped, and the recording contains the reason; the program and the other readers
+go on. Samples are written to the parts of the recording at once, so they survive a crash of this process.
 """
 
 import contextlib
@@ -16,82 +16,82 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from cltrace.events.power import POWER_READS, POWER_SAMPLES, PowerProbe, ProbeState
-from cltrace.power.protocol import LiveReader, OpenReader, Probe, Sample, checked
+from cltrace.power.protocol import LiveReader, OpenReader, Probe, Sample, validate_channel
 from cltrace.spool.layout import DIRECTORY_MODE, power_directory
 from cltrace.spool.writer import SpoolWriter
 
 _LOG: Final = logging.getLogger(__name__)
 _S_NS: Final = 1_000_000_000
-_PATIENCE_S: Final = 2.0
-"""How long the end waits for a reader that is in the middle of a read."""
-_LARGEST: Final = 1 << 60
-_SHORTEST_S: Final = 0.001
+_JOIN_TIMEOUT_S: Final = 2.0
+"""Time that `stop` waits for readers that are in the middle of a read."""
+_MAX_VALUE: Final = 1 << 60
+_MIN_PERIOD_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenReader:
-    """A reader with its name, and how often it is to be read: None for as often as it says itself."""
+    """Reader with its name, and the period of its reads: `None` for the reader's own period."""
 
     name: str
     reader: LiveReader
     period_s: float | None = None
-    words: str = ""
-    """What it was asked for with: of ranks those take turns that ask for the same."""
+    specification: str = ""
+    """The user's request for it. Of ranks with the same request, a single one reads at a time."""
 
     @property
-    def wanted_s(self) -> float:
-        """The period that is wanted."""
+    def effective_period_s(self) -> float:
+        """Requested period of reads, or the reader's own."""
         return self.reader.period_s if self.period_s is None else self.period_s
 
 
-class Turn(Protocol):
-    """Whether it is this process that reads, where several could (`cltrace.power.host_lock`)."""
+class ReaderLock(Protocol):
+    """Lock that selects the process that reads, where several could (`cltrace.power.host_lock`)."""
 
-    def is_ours(self) -> bool:
-        """Whether it is. Once it is, it stays so."""
+    def acquire(self) -> bool:
+        """Try to take the lock. Once it returns true it always does."""
 
-    def end(self) -> None:
-        """Leave it to another."""
+    def release(self) -> None:
+        """Leave the lock to another process."""
 
 
-class AlwaysOurs:
-    """Nobody else could read."""
+class NoLock:
+    """Lock of a reader that no other process could use."""
 
-    def is_ours(self) -> bool:
-        """It is."""
+    def acquire(self) -> bool:
+        """Return true."""
         return True
 
-    def end(self) -> None:
-        """Nobody waits for it."""
+    def release(self) -> None:
+        """Do nothing."""
 
 
 @dataclass(slots=True)
 class Pacing:
-    """Deadlines at whole periods since the beginning. Those that went by are left out."""
+    """Deadlines at whole periods since the begin. Missed deadlines are skipped."""
 
     begin_ns: int
     period_ns: int
-    turn: int = 0
+    number: int = 0
 
     @property
     def due_ns(self) -> int:
-        """The present deadline."""
-        return self.begin_ns + self.turn * self.period_ns
+        """Present deadline."""
+        return self.begin_ns + self.number * self.period_ns
 
     def advance(self, now_ns: int) -> None:
-        """Go on to the first deadline after this one that is not over yet."""
-        self.turn = max(self.turn + 1, -(-(now_ns - self.begin_ns) // self.period_ns))
+        """Go to the next deadline that is not yet over."""
+        self.number = max(self.number + 1, -(-(now_ns - self.begin_ns) // self.period_ns))
 
 
 class Sampler:
-    """Reads some readers from `start` to `stop` into the recording in `parts`. Single use."""
+    """Sampler that reads power from `start` to `stop` into the recording in `parts`. Single use."""
 
     def __init__(
         self,
         parts: Path,
         host: str,
         readers: Sequence[ChosenReader],
-        turn_of: Callable[[str], Turn] = lambda _: AlwaysOurs(),
+        make_lock: Callable[[str], ReaderLock] = lambda _: NoLock(),
     ) -> None:
         self._host = host
         self._directory = power_directory(parts)
@@ -101,62 +101,72 @@ class Sampler:
         self._channels: dict[tuple[int, str], int] = {}
         self._keys: set[str] = set()
         self._stopping = threading.Event()
-        self._tasks = [
-            _Task(self, number, one, turn_of(one.words or one.name))
-            for number, one in enumerate(readers, 1)
+        self._threads = [
+            _ReaderThread(self, number, chosen, make_lock(chosen.specification or chosen.name))
+            for number, chosen in enumerate(readers, 1)
         ]
 
     def start(self) -> None:
-        """Open the readers and begin. Never raises: what cannot be opened is in the recording."""
+        """Open the readers and begin. Never raises: the recording contains the failures."""
         try:
             self._directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
         except OSError as error:
             _LOG.warning("%s: %s", self._directory, error.strerror)
             return
-        for task in self._tasks:
-            # In the order of their numbers, whoever is first to open: statistics are told apart by it.
-            task.said = self.note(Probe(ProbeState.OK, "it was not read"), task.reader)
-        for task in self._tasks:
-            with contextlib.suppress(
-                RuntimeError
-            ):  # no more threads: it is in the recording already
-                task.start()
+        for thread in self._threads:
+            # Probes are recorded by number, because statistics of reads refer to their order.
+            unread = Probe(ProbeState.OK, "it was not read")
+            thread.probe = self.record_probe(unread, thread.reader)
+        for thread in self._threads:
+            # Without further threads the recorded probe stands.
+            with contextlib.suppress(RuntimeError):
+                thread.start()
 
     def follow(self, tail_s: float) -> None:
-        """Go on for `tail_s`, if there is a reader left."""
-        if tail_s > 0 and any(task.is_alive() for task in self._tasks):
+        """Continue for `tail_s`, if a reader is left."""
+        if tail_s > 0 and any(thread.is_alive() for thread in self._threads):
             time.sleep(tail_s)
 
     def stop(self) -> list[PowerProbe]:
-        """End. Returns what each reader found, and why it was dropped."""
+        """Stop, and return the probe of each reader, with the reason if it was dropped."""
         self._stopping.set()
-        until = time.monotonic() + _PATIENCE_S
-        for task in self._tasks:
-            if task.ident is not None:
-                task.join(max(until - time.monotonic(), 0.0))
-            if task.is_alive():
-                probe = Probe(ProbeState(task.said.state), task.said.evidence)
-                task.said = self.note(probe, task.reader, "it did not answer at the end")
+        until = time.monotonic() + _JOIN_TIMEOUT_S
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(max(until - time.monotonic(), 0.0))
+            if thread.is_alive():
+                probe = Probe(ProbeState(thread.probe.state), thread.probe.evidence)
+                ended = "it did not answer at the end"
+                thread.probe = self.record_probe(probe, thread.reader, ended)
         with self._lock:
-            # Who still hangs in a read may write no more: the recording is being finished.
+            # A thread that still hangs in a read must not write: the recording is being finished.
             self._is_closed = True
             self._writer.close()
-        return [task.said for task in self._tasks]
+        return [thread.probe for thread in self._threads]
 
     def wait_until(self, due_ns: int) -> bool:
-        """Wait for a deadline; whether it is to go on then."""
+        """Wait for a deadline, and return true unless the sampler was stopped."""
         return not self._stopping.wait(max(due_ns - time.perf_counter_ns(), 0) / _S_NS)
 
-    def note(self, probe: Probe, name: str, ended: str = "") -> PowerProbe:
-        """Record what a reader found."""
-        words = (str(probe.state), probe.evidence, probe.remedy, probe.security, ended)
-        record = PowerProbe(self._host, name, *words)
+    def record_probe(self, probe: Probe, name: str, ended: str = "") -> PowerProbe:
+        """Record the probe of a reader."""
+        record = PowerProbe(
+            host=self._host,
+            reader=name,
+            state=str(probe.state),
+            evidence=probe.evidence,
+            remedy=probe.remedy,
+            security=probe.security,
+            ended=ended,
+        )
         with contextlib.suppress(OSError):
             self._write(lambda: self._writer.records([record]))
         return record
 
-    def record(self, reader: int, name: str, opened: OpenReader, samples: Iterable[Sample]) -> None:
-        """Record samples. Raises: `OSError`, `ValueError` for nonsense."""
+    def record_samples(
+        self, reader: int, name: str, opened: OpenReader, samples: Iterable[Sample]
+    ) -> None:
+        """Record samples. Raises: `OSError`, and `ValueError` for an invalid sample."""
         rows = []
         for sample in samples:
             number = self._channels.get((reader, sample.key))
@@ -166,14 +176,14 @@ class Sampler:
         table = np.array(rows, np.int64).reshape(-1, POWER_SAMPLES.width)
         self._write(lambda: self._writer.rows(POWER_SAMPLES, table))
 
-    def note_read(self, *row: int) -> None:
-        """Record when a reader was read, or how often it is to be. Raises: `OSError`."""
+    def record_read(self, *row: int) -> None:
+        """Record the times of a read, or a reader's period. Raises: `OSError`."""
         self._write(lambda: self._writer.rows(POWER_READS, np.array([row], np.int64)))
 
     def _write(self, write: Callable[[], None]) -> None:
-        """Write something, unless the recording is over, or a write failed before.
+        """Write, unless the recording is over or a previous write failed.
 
-        A row that was cut short would shift all that follow it: nothing is written after one.
+        A row that was cut short would shift all following rows, so nothing is written after a failure.
         Raises: `OSError`.
         """
         with self._lock:
@@ -187,106 +197,117 @@ class Sampler:
                 raise
 
     def _declare(self, reader: int, name: str, opened: OpenReader, key: str) -> int:
-        channel = next((one for one in opened.channels if one.key == key), None)
+        channel = next((channel for channel in opened.channels if channel.key == key), None)
         if channel is None:
             raise ValueError(f"a sample names the channel {key!r}, which was never declared")
-        recorded = checked(channel.recorded(len(self._channels) + 1, self._host, name))
+        number = len(self._channels) + 1
+        record = validate_channel(channel.to_record(number, self._host, name))
         if key in self._keys:
-            # Another reader has such a channel: two meters of one program.
-            recorded = replace(recorded, key=f"{key}#{reader}")
-        self._keys.add(recorded.key)
-        self._channels[reader, key] = recorded.id
-        self._write(lambda: self._writer.records([recorded]))
-        return recorded.id
+            # Two readers have channels of this name, for example two meters of the same program.
+            record = replace(record, key=f"{key}#{reader}")
+        self._keys.add(record.key)
+        self._channels[reader, key] = record.id
+        self._write(lambda: self._writer.records([record]))
+        return record.id
 
 
-class _Task(threading.Thread):
-    """One reader's thread."""
+class _ReaderThread(threading.Thread):
+    """Thread of a reader. `probe` is its latest recorded probe."""
 
-    def __init__(self, sampler: Sampler, number: int, chosen: ChosenReader, turn: Turn) -> None:
+    def __init__(
+        self, sampler: Sampler, number: int, chosen: ChosenReader, lock: ReaderLock
+    ) -> None:
         super().__init__(name=f"cltrace-power-{chosen.name}", daemon=True)
         self._sampler = sampler
         self._number = number
         self._chosen = chosen
-        self._turn = turn
+        self._reader_lock = lock
         self.reader = chosen.name
-        self.said = PowerProbe("", chosen.name, str(ProbeState.OK), "", "", "", "")
+        self.probe = PowerProbe(
+            host="",
+            reader=chosen.name,
+            state=str(ProbeState.OK),
+            evidence="",
+            remedy="",
+            security="",
+            ended="",
+        )
 
     def run(self) -> None:
         """Open, read until the end, close. Never raises."""
         try:
             self._read_all()
-        except Exception as error:  # noqa: BLE001 - a reader may fail however it likes
-            self._say(Probe(ProbeState.OK, self.said.evidence), _why(error))
+        except Exception as error:  # noqa: BLE001 - a reader may raise anything
+            self._record(Probe(ProbeState.OK, self.probe.evidence), _describe(error))
         finally:
-            self._turn.end()
+            self._reader_lock.release()
 
     def _read_all(self) -> None:
-        if not self._wait_for_turn():
+        if not self._wait_for_lock():
             return
-        opened = self._opened()
+        opened = self._open()
         if opened is None:
             return
         try:
             names = ", ".join(channel.label for channel in opened.channels)
-            self._say(Probe(ProbeState.OK, names))
-            self._follow(opened)
+            self._record(Probe(ProbeState.OK, names))
+            self._read_until_stopped(opened)
         finally:
             opened.close()
 
-    def _wait_for_turn(self) -> bool:
-        """Wait until it is this process that reads; False when the end came first."""
-        if self._turn.is_ours():
+    def _wait_for_lock(self) -> bool:
+        """Wait until this process may read, and return true; false if the sampler was stopped first."""
+        if self._reader_lock.acquire():
             return True
-        self._say(Probe(ProbeState.OK, "another rank of this job on this host reads it"))
+        self._record(Probe(ProbeState.OK, "another rank of this job on this host reads it"))
         pacing = Pacing(time.perf_counter_ns(), _S_NS)
         while self._sampler.wait_until(pacing.due_ns):
-            if self._turn.is_ours():
+            if self._reader_lock.acquire():
                 return True
             pacing.advance(time.perf_counter_ns())
         return False
 
-    def _opened(self) -> OpenReader | None:
+    def _open(self) -> OpenReader | None:
         try:
-            return self._chosen.reader.open(self._chosen.wanted_s)
-        except Exception as error:  # noqa: BLE001 - as above; its probe says why
+            return self._chosen.reader.open(self._chosen.effective_period_s)
+        except Exception as error:  # noqa: BLE001 - as above; its probe gives the reason
             probe = self._chosen.reader.probe()
-            is_well = probe.state is ProbeState.OK
-            self._say(probe, _why(error) if is_well else "")
+            self._record(probe, _describe(error) if probe.state is ProbeState.OK else "")
             return None
 
-    def _follow(self, opened: OpenReader) -> None:
-        period_s = max(min(self._chosen.wanted_s, opened.longest_interval_s), _SHORTEST_S)
-        pacing = Pacing(time.perf_counter_ns(), max(int(period_s * _S_NS), 1))
-        self._sampler.note_read(-self._number, pacing.period_ns, 0, 0)
-        is_going_on = True
-        while is_going_on:
-            is_going_on = self._sampler.wait_until(pacing.due_ns)
-            # Once more at the end: what happened since the last deadline is wanted.
+    def _read_until_stopped(self, opened: OpenReader) -> None:
+        period_s = min(self._chosen.effective_period_s, opened.longest_interval_s)
+        period_ns = max(int(max(period_s, _MIN_PERIOD_S) * _S_NS), 1)
+        pacing = Pacing(time.perf_counter_ns(), period_ns)
+        self._sampler.record_read(-self._number, pacing.period_ns, 0, 0)
+        is_running = True
+        while is_running:
+            is_running = self._sampler.wait_until(pacing.due_ns)
+            # A last read follows the stop, for the time since the last deadline.
             begin_ns = time.perf_counter_ns()
             self._read_once(opened)
-            self._sampler.note_read(self._number, pacing.due_ns, begin_ns, time.perf_counter_ns())
+            self._sampler.record_read(self._number, pacing.due_ns, begin_ns, time.perf_counter_ns())
             pacing.advance(time.perf_counter_ns())
 
     def _read_once(self, opened: OpenReader) -> None:
-        """Record what is read, up to where reading fails."""
+        """Record the samples of a read, also those before a failure."""
         samples: list[Sample] = []
         try:
             for sample in opened.read():
-                samples.append(sample)  # noqa: PERF402 - what was read before a failure is kept
+                samples.append(sample)  # noqa: PERF402 - samples before a failure are kept
         finally:
-            self._sampler.record(self._number, self._chosen.name, opened, samples)
+            self._sampler.record_samples(self._number, self._chosen.name, opened, samples)
 
-    def _say(self, probe: Probe, ended: str = "") -> None:
-        self.said = self._sampler.note(probe, self._chosen.name, ended)
+    def _record(self, probe: Probe, ended: str = "") -> None:
+        self.probe = self._sampler.record_probe(probe, self._chosen.name, ended)
 
 
 def _row(number: int, sample: Sample) -> tuple[int, ...]:
     values: tuple[Any, ...] = (sample.time_ns, sample.within_ns, sample.raw, int(sample.flags))
-    if any(type(value) is not int or abs(value) > _LARGEST for value in values):
+    if any(type(value) is not int or abs(value) > _MAX_VALUE for value in values):
         raise ValueError(f"a sample of {sample.key!r} is not made of whole numbers: {values}")
     return (number, *values)
 
 
-def _why(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:500]

@@ -1,4 +1,4 @@
-"""Works of sets by name: what was measured on one machine is counted on another."""
+"""Sets of work by name, so that points measured on one machine can be counted on another."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import Final
 from cltrace.errors import UsageError
 from cltrace.events.workloads import BufferInput, Workload
 from cltrace.profile import DeviceFacts
-from cltrace.suite.calibration.probes import Effort, Room
+from cltrace.suite.calibration.probes import Effort, ProbeLimits
 from cltrace.suite.energy import EnergyProbe, energy_probes
 from cltrace.suite.energy.probes import Group
 from cltrace.suite.evaluation import APPLICATION, EVALUATION, Scale
@@ -19,41 +19,42 @@ _ON_CPU: Final = (16, 18)
 
 
 class PowerSet(StrEnum):
-    """What power is measured of."""
+    """Set of work whose power is measured."""
 
     CALIBRATION = "calibration"
-    """One kind of work at a time: what the energy model is fitted to."""
+    """Probes with a single kind of work each, to fit the energy model."""
     SUITE = "suite"
-    """The real kernels of the evaluation suite."""
+    """Real kernels of the evaluation suite."""
     APPLICATION = "application"
-    """The launches of the image-processing program."""
+    """Launches of the image-processing program."""
 
 
 _MAKERS: Final[Mapping[PowerSet, Mapping[str, CasesOf]]] = {
-    PowerSet.SUITE: EVALUATION, PowerSet.APPLICATION: APPLICATION,
-}  # fmt: skip
+    PowerSet.SUITE: EVALUATION,
+    PowerSet.APPLICATION: APPLICATION,
+}
 
 
-def probes_of(wanted: PowerSet, device: DeviceFacts) -> tuple[EnergyProbe, ...]:
-    """The works of a set that fit a device, in a fixed order."""
-    if wanted is PowerSet.CALIBRATION:
-        return tuple(energy_probes(Room.of(device, Effort.FULL)))
-    return tuple(_cases(wanted, device))
+def set_probes(power_set: PowerSet, device: DeviceFacts) -> tuple[EnergyProbe, ...]:
+    """Return the work of a set that fits a device, in a fixed order."""
+    if power_set is PowerSet.CALIBRATION:
+        return tuple(energy_probes(ProbeLimits.of(device, Effort.FULL)))
+    return tuple(_cases(power_set, device))
 
 
-def set_of(names: Sequence[str], device: DeviceFacts) -> PowerSet:
-    """The set that works of these names are of. Raises: `UsageError` where no set has them."""
-    for wanted in PowerSet:
-        if set(names) & {one.name for one in probes_of(wanted, device)}:
-            return wanted
+def find_set(names: Sequence[str], device: DeviceFacts) -> PowerSet:
+    """Return the set that contains work of these names. Raises: `UsageError` if there is none."""
+    for power_set in PowerSet:
+        if set(names) & {probe.name for probe in set_probes(power_set, device)}:
+            return power_set
     raise UsageError(f"no set of this cltrace has {names[0] if names else 'nothing'!r}")
 
 
-def _cases(wanted: PowerSet, device: DeviceFacts) -> Iterator[EnergyProbe]:
+def _cases(power_set: PowerSet, device: DeviceFacts) -> Iterator[EnergyProbe]:
     is_cpu = device.kind == "cpu"
     for exponent in _ON_CPU if is_cpu else _EXPONENTS:
-        scale = Scale(exponent, min(64 if is_cpu else _GROUP, device.most_group_items))
-        for subject, make in _MAKERS[wanted].items():
+        scale = Scale(exponent, min(64 if is_cpu else _GROUP, device.max_group_items))
+        for subject, make in _MAKERS[power_set].items():
             for case in make(scale):
                 if _fits(case.work, device):
                     yield EnergyProbe(
@@ -65,16 +66,17 @@ def _cases(wanted: PowerSet, device: DeviceFacts) -> Iterator[EnergyProbe]:
 
 
 def _fits(work: Workload, device: DeviceFacts) -> bool:
-    largest = max(one.size_bytes for one in work.inputs if isinstance(one, BufferInput))
-    return largest <= device.most_buffer_bytes and all(
+    largest = max(value.size_bytes for value in work.inputs if isinstance(value, BufferInput))
+    return largest <= device.max_buffer_bytes and all(
         size % part == 0 for size, part in zip(work.global_size, work.local_size, strict=True)
     )
 
 
-def known_load(device: DeviceFacts) -> Workload:
-    """Multiply-adds on the whole device, short launches of them: what sensors are characterised with."""
-    room = Room.of(device, Effort.FULL)
-    probe = next(one for one in energy_probes(room) if one.name == "float multiply-add")
-    work = probe.make(256 if not room.is_cpu else 16)
+def reference_load(device: DeviceFacts) -> Workload:
+    """Return the load for characterising sensors: short launches of multiply-adds on all units."""
+    limits = ProbeLimits.of(device, Effort.FULL)
+    probes = energy_probes(limits)
+    probe = next(probe for probe in probes if probe.name == "float multiply-add")
+    work = probe.make(256 if not limits.is_cpu else 16)
     assert isinstance(work, Workload)
     return work

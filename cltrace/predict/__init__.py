@@ -1,8 +1,9 @@
-"""What launches and transfers should cost: calibration, models, and how well they hold.
+"""Predicted times of launches and transfers: calibration, models, and their accuracy.
 
 profile = load_profile("nvidia-h200")
-found = predict_launch(source, "scale", (1 << 20,), (256,), [BufferArgument(4 << 20), 2.0], profile)
-found.duration_ns, found.interval_ns, found.limiter
+arguments = [BufferArgument(4 << 20), 2.0]
+prediction = predict_launch(source, "scale", (1 << 20,), (256,), arguments, profile)
+prediction.duration_ns, prediction.interval_ns, prediction.limiter
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from cltrace.profile import load_profile
 if TYPE_CHECKING:  # slow to load, and not needed to read a profile
     from cltrace.predict.launches import LaunchPrediction, predict_launch
     from cltrace.predict.models import MODELS, Cache
-    from cltrace.predict.traces import PredictedTrace, predicted_trace
+    from cltrace.predict.traces import PredictedTrace, predict_trace
 
 __all__ = [
     "MODELS",
@@ -21,23 +22,23 @@ __all__ = [
     "PredictedTrace",
     "load_profile",
     "predict_launch",
-    "predicted_trace",
+    "predict_trace",
 ]
 
-_HOMES = {
+_MODULES = {
     "MODELS": "cltrace.predict.models",
     "Cache": "cltrace.predict.models",
     "LaunchPrediction": "cltrace.predict.launches",
     "predict_launch": "cltrace.predict.launches",
     "PredictedTrace": "cltrace.predict.traces",
-    "predicted_trace": "cltrace.predict.traces",
+    "predict_trace": "cltrace.predict.traces",
 }
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - only where something is asked for
+    from importlib import import_module  # noqa: PLC0415 - only where a name is used
 
-    return getattr(import_module(home), name)
+    return getattr(import_module(module), name)

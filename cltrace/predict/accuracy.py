@@ -1,12 +1,12 @@
-"""How well models predict a set: the thesis's evaluation (Pöppl 2014, 6.3), and what is asked for since.
+"""Accuracy of models on a set of launches: the evaluation of the thesis (Pöppl 2014, 6.3), extended.
 
-Launches that are too short to be told from their launch are scored apart, by the absolute error. A
-launch that cannot be counted is not left out: it is scored with the geometric mean of the set's times.
+Launches that are no longer than the launch overhead are judged apart, by the absolute error. A launch
+that cannot be counted is not left out: its prediction is the geometric mean of the set's times.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,46 +15,48 @@ from cltrace.errors import KernelError
 from cltrace.events.workloads import Transfer
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.workloads import WorkloadCounts
-from cltrace.predict.measurements import Measurements, Timing
+from cltrace.predict.measurements import Measurements, SetTiming
 from cltrace.predict.models import MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.models.overlap import OVERLAP
-from cltrace.predict.models.overlap.ablation import ablated
+from cltrace.predict.models.overlap.ablation import ablation_stages
 from cltrace.predict.quotients import distance, quotient
 from cltrace.predict.sets import SetLaunch, SetName, launches_of
-from cltrace.predict.transfers import Transfers
+from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
 
 SHORT_NS: Final = 10_000.0
-"""Launches below, in the mean of both measurements, are scored by their absolute error."""
+"""Launches below this mean of both measurements are judged by their absolute error."""
 LONG_BYTES: Final = 64 << 10
-"""Transfers of so much are scored by their quotient."""
+"""Transfers of at least this size are judged by their quotient."""
 _RESAMPLES: Final = 1_000
-_Floats = NDArray[np.float64]
+_Floats: TypeAlias = NDArray[np.float64]
+_TimedLaunches: TypeAlias = Sequence[tuple[SetTiming, SetLaunch | None]]
+"""Timings with the launches of the set that they belong to; None where the set has none any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A value, and the 95 % interval of resampling kernels."""
+class ConfidenceInterval:
+    """A value with its 95 % confidence interval, from resampling kernels."""
 
     value: float
     low: float
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How well a model predicts. Quotients are predicted by measured, distances 1 or more.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSummary:
+    """Summary of a model's errors. Quotients are predicted by measured, distances 1 or more.
 
-    `geometric` is the geometric mean of the relative errors, each at least 1e-4; `within` the share of
-    launches within a quarter, `coverage` that within the interval that the model states, None if none;
-    `short_error_ns` the median absolute error of the short launches, None
-    where there is none.
+    `geometric` is the geometric mean of the relative errors, each at least 1e-4. `within` is the share of
+    launches with an error of at most a quarter, `coverage` the share within the interval that the model
+    states, None if it states none. `short_error_ns` is the median absolute error of the short launches,
+    None without any.
     """
 
     name: str
     launches: int
-    mean: Interval
-    deviation: Interval
+    mean: ConfidenceInterval
+    deviation: ConfidenceInterval
     standard_error: float
     median: float
     median_distance: float
@@ -68,15 +70,14 @@ class Score:
     short_error_ns: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """A set whose launches have predictions by model, in ns. NaN where a launch cannot be counted.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Measured times of a set, and predictions by model, in ns. NaN where a launch cannot be counted.
 
-    `bounds_ns` are what a model says a launch takes at least and at most, by model that says so;
-    `ablated_ns` the predictions of the default model's stages; `cold_ns` are the times with emptied
-    caches, NaN where they were not measured, and `predicted_cold_ns` what models say of these.
-    `is_long` says which launches are scored by their quotient; `sizes` are work-items, or bytes,
-    0 where a launch is not known.
+    `bounds_ns` are lower and upper bounds by model, for models that state them. `ablated_ns` are the
+    predictions of the default model's stages. `cold_ns` are the times with emptied caches, NaN where they
+    were not measured, and `predicted_cold_ns` their predictions. `is_long` marks the launches that are
+    judged by their quotient. `sizes` are work-items, or bytes; 0 where the set has no such launch.
     """
 
     families: tuple[str, ...]
@@ -90,32 +91,33 @@ class Evaluated:
     cold_ns: _Floats
     predicted_cold_ns: Mapping[str, _Floats]
     refused: Mapping[str, str]
-    """By launch: why it cannot be counted."""
+    """By launch: the reason why it cannot be counted."""
 
 
-def evaluated(measurements: Measurements, profile: DeviceProfile) -> Evaluated:
+def evaluate(measurements: Measurements, profile: DeviceProfile) -> Evaluation:
     """Predict all launches of a set. Raises: `ProfileError` if the profile is not fitted."""
     launches = launches_of(
         measurements.set_name, measurements.samples, measurements.seed, measurements.device
     )
     by_name = {(launch.family, launch.name): launch for launch in launches}
-    timings = [one for one in measurements.timings if one.first_ns and one.second_ns]
-    known = [(timing, by_name.get((timing.family, timing.name))) for timing in timings]
+    timings = [timing for timing in measurements.timings if timing.first_ns and timing.second_ns]
+    timed = [(timing, by_name.get((timing.family, timing.name))) for timing in timings]
     if measurements.set_name is SetName.TRANSFERS:
-        return _of_transfers(known, profile)
-    return _of_launches(known, WorkloadCounts(measurements.device), profile)
+        return _evaluate_transfers(timed, profile)
+    return _evaluate_launches(timed, WorkloadCounts(measurements.device), profile)
 
 
-_Known = Sequence[tuple[Timing, SetLaunch | None]]
-
-
-def _of_launches(known: _Known, counting: WorkloadCounts, profile: DeviceProfile) -> Evaluated:
-    models: dict[str, FittedModel] = {name: model.fitted(profile) for name, model in MODELS.items()}
-    stages = ablated(OVERLAP.fitted(profile))
-    table = _Table()
+def _evaluate_launches(
+    timed: _TimedLaunches, counting: WorkloadCounts, profile: DeviceProfile
+) -> Evaluation:
+    models: dict[str, FittedModel] = {
+        name: model.for_device(profile) for name, model in MODELS.items()
+    }
+    stages = ablation_stages(OVERLAP.for_device(profile))
+    table = _PredictionTable()
     refused: dict[str, str] = {}
-    for timing, launch in known:
-        counts = _counted(counting, launch)
+    for timing, launch in timed:
+        counts = _count(counting, launch)
         if isinstance(counts, str):
             refused[timing.name] = counts
         for name, model in models.items():
@@ -125,15 +127,15 @@ def _of_launches(known: _Known, counting: WorkloadCounts, profile: DeviceProfile
         for name, stage in stages.items():
             value = np.nan if isinstance(counts, str) else stage.predict(counts).duration_ns
             table.ablated.setdefault(name, []).append(value)
-    return table.evaluated(known, refused, None)
+    return table.evaluation(timed, refused, None)
 
 
-def _of_transfers(known: _Known, profile: DeviceProfile) -> Evaluated:
-    model = Transfers.of(profile)
-    table = _Table()
+def _evaluate_transfers(timed: _TimedLaunches, profile: DeviceProfile) -> Evaluation:
+    model = TransferModel.of(profile)
+    table = _PredictionTable()
     refused: dict[str, str] = {}
     is_long = []
-    for timing, launch in known:
+    for timing, launch in timed:
         if launch is None or not isinstance(launch.work, Transfer):
             refused[timing.name] = "the set has no such transfer any more since it was measured"
             table.add("transfers", None, None)
@@ -141,11 +143,11 @@ def _of_transfers(known: _Known, profile: DeviceProfile) -> Evaluated:
         else:
             table.add("transfers", model.predict(launch.work), None)
             is_long.append(launch.work.size_bytes >= LONG_BYTES)
-    return table.evaluated(known, refused, is_long)
+    return table.evaluation(timed, refused, is_long)
 
 
-class _Table:
-    """Predictions as they come, by model."""
+class _PredictionTable:
+    """Predictions by model, collected launch by launch."""
 
     def __init__(self) -> None:
         self._warm: dict[str, list[float]] = {}
@@ -154,29 +156,29 @@ class _Table:
         self.ablated: dict[str, list[float]] = {}
 
     def add(self, name: str, warm: Prediction | None, cold: Prediction | None) -> None:
-        """What a model says of the next launch; None where it cannot."""
+        """Add a model's predictions of the next launch; None where it has none."""
         self._warm.setdefault(name, []).append(np.nan if warm is None else warm.duration_ns)
         self._cold.setdefault(name, []).append(np.nan if cold is None else cold.duration_ns)
         if warm is None or warm.interval_ns is not None:
             bounds = (np.nan, np.nan) if warm is None else warm.interval_ns
             self._bounds.setdefault(name, []).append(bounds or (np.nan, np.nan))
 
-    def evaluated(
+    def evaluation(
         self,
-        known: _Known,
+        timed: _TimedLaunches,
         refused: Mapping[str, str],
         is_long: Sequence[bool] | None,
-    ) -> Evaluated:
-        """All of it beside what was measured."""
-        timings = [timing for timing, _ in known]
+    ) -> Evaluation:
+        """Return the predictions with the measured times."""
+        timings = [timing for timing, _ in timed]
         first = np.asarray([timing.first_ns for timing in timings], np.float64)
         second = np.asarray([timing.second_ns for timing in timings], np.float64)
         long = (
             (first + second) / 2 >= SHORT_NS if is_long is None else np.asarray(is_long, np.bool_)
         )
-        return Evaluated(
+        return Evaluation(
             families=tuple(timing.family for timing in timings),
-            sizes=np.asarray([_size(launch) for _, launch in known], np.int64),
+            sizes=np.asarray([_size(launch) for _, launch in timed], np.int64),
             measured_ns=first,
             again_ns=second,
             is_long=long,
@@ -200,8 +202,8 @@ def _size(launch: SetLaunch | None) -> int:
     return work.size_bytes if isinstance(work, Transfer) else work.work_items
 
 
-def _counted(counting: WorkloadCounts, launch: SetLaunch | None) -> KernelCounts | str:
-    """The counts of a launch, or why there are none."""
+def _count(counting: WorkloadCounts, launch: SetLaunch | None) -> KernelCounts | str:
+    """Return the counts of a launch, or the reason why there are none."""
     if launch is None:
         return "the set has no such launch any more since it was measured"
     if isinstance(launch.work, Transfer):
@@ -212,75 +214,79 @@ def _counted(counting: WorkloadCounts, launch: SetLaunch | None) -> KernelCounts
         return str(error)
 
 
-def scores(found: Evaluated) -> tuple[Score, ...]:
-    """A score for each model, for the thesis's without its bias, and for measuring twice."""
-    rows = [
-        _score(name, predicted, found, found.bounds_ns.get(name))
-        for name, predicted in _with_baseline(found).items()
+def summarise_errors(evaluation: Evaluation) -> tuple[ErrorSummary, ...]:
+    """Return a summary per model, of the thesis's model without its bias, and of measuring twice."""
+    summaries = [
+        _summarise(name, predicted, evaluation, evaluation.bounds_ns.get(name))
+        for name, predicted in _with_unbiased_thesis(evaluation).items()
     ]
-    return (*rows, _score("measured again", found.again_ns, found, None))
+    return (*summaries, _summarise("measured again", evaluation.again_ns, evaluation, None))
 
 
-def ablation(found: Evaluated) -> tuple[Score, ...]:
-    """A score for each stage of the default model."""
+def summarise_ablation(evaluation: Evaluation) -> tuple[ErrorSummary, ...]:
+    """Return a summary per stage of the default model."""
     return tuple(
-        _score(name, _guessed(values, found), found, None)
-        for name, values in found.ablated_ns.items()
+        _summarise(name, _fill_gaps(values, evaluation), evaluation, None)
+        for name, values in evaluation.ablated_ns.items()
     )
 
 
-def cold_scores(found: Evaluated) -> tuple[Score, ...]:
-    """A score for each model of launches with emptied caches; none where these were not measured."""
-    is_known = ~np.isnan(found.cold_ns)
-    if not is_known.any():
+def summarise_cold_errors(evaluation: Evaluation) -> tuple[ErrorSummary, ...]:
+    """Return a summary per model of launches with emptied caches; none if these were not measured."""
+    is_measured = ~np.isnan(evaluation.cold_ns)
+    if not is_measured.any():
         return ()
     cold = replace(
-        found,
-        measured_ns=np.where(is_known, found.cold_ns, 1.0),
-        is_long=is_known & (found.cold_ns >= SHORT_NS),
+        evaluation,
+        measured_ns=np.where(is_measured, evaluation.cold_ns, 1.0),
+        is_long=is_measured & (evaluation.cold_ns >= SHORT_NS),
     )
     return tuple(
-        _score(name, _guessed(values, cold), cold, None)
-        for name, values in found.predicted_cold_ns.items()
+        _summarise(name, _fill_gaps(values, cold), cold, None)
+        for name, values in evaluation.predicted_cold_ns.items()
     )
 
 
-def _trivial_ns(found: Evaluated) -> float:
-    """The best guess of who knows nothing of a launch: the geometric mean of the set's times."""
-    return float(np.exp(np.log(found.measured_ns).mean()))
+def _fill_gaps(values: _Floats, evaluation: Evaluation) -> _Floats:
+    """Return predictions, with the geometric mean of the set's times for launches without one."""
+    mean_ns = float(np.exp(np.log(evaluation.measured_ns).mean()))
+    return np.where(np.isnan(values), mean_ns, values)
 
 
-def _guessed(values: _Floats, found: Evaluated) -> _Floats:
-    """Predictions, with the best guess where there is none."""
-    return np.where(np.isnan(values), _trivial_ns(found), values)
-
-
-def _with_baseline(found: Evaluated) -> Mapping[str, _Floats]:
-    """Predictions, with the set's geometric mean for what could not be counted."""
-    whole = {name: _guessed(values, found) for name, values in found.predicted_ns.items()}
-    thesis = whole.get("thesis")
+def _with_unbiased_thesis(evaluation: Evaluation) -> Mapping[str, _Floats]:
+    """Return predictions without gaps by model, and the thesis's divided by their mean quotient."""
+    predicted = {
+        name: _fill_gaps(values, evaluation) for name, values in evaluation.predicted_ns.items()
+    }
+    thesis = predicted.get("thesis")
     if thesis is not None:
-        long = found.is_long
-        bias = float(quotient(thesis[long], found.measured_ns[long]).mean()) if long.any() else 1.0
-        whole["thesis without bias"] = thesis / bias
-    return whole
+        long = evaluation.is_long
+        quotients = quotient(thesis[long], evaluation.measured_ns[long])
+        bias = float(quotients.mean()) if long.any() else 1.0
+        predicted["thesis without bias"] = thesis / bias
+    return predicted
 
 
-def _score(
-    name: str, predicted: _Floats, found: Evaluated, bounds: tuple[_Floats, _Floats] | None
-) -> Score:
-    long = found.is_long
+def _summarise(
+    name: str,
+    predicted: _Floats,
+    evaluation: Evaluation,
+    bounds: tuple[_Floats, _Floats] | None,
+) -> ErrorSummary:
+    long = evaluation.is_long
     short = ~long
-    errors = np.abs(predicted[short] - found.measured_ns[short])
-    q = quotient(predicted[long], found.measured_ns[long])
-    d = distance(predicted[long], found.measured_ns[long])
-    families = [family for family, is_long in zip(found.families, long, strict=True) if is_long]
+    short_errors = np.abs(predicted[short] - evaluation.measured_ns[short])
+    q = quotient(predicted[long], evaluation.measured_ns[long])
+    d = distance(predicted[long], evaluation.measured_ns[long])
+    families = [
+        family for family, is_long in zip(evaluation.families, long, strict=True) if is_long
+    ]
     if not len(q):
         q = d = np.ones(1)
         families = [""]
-    off = np.abs(q - 1.0)
-    mean, deviation = _resampled(q, families)
-    return Score(
+    errors = np.abs(q - 1.0)
+    mean, deviation = _bootstrap(q, families)
+    return ErrorSummary(
         name=name,
         launches=int(long.sum()),
         mean=mean,
@@ -288,27 +294,29 @@ def _score(
         standard_error=deviation.value / np.sqrt(len(q)),
         median=float(np.median(q)),
         median_distance=float(np.median(d)),
-        geometric=float(np.exp(np.log(np.maximum(off, 1e-4)).mean())),
-        mape=float(off.mean()),
+        geometric=float(np.exp(np.log(np.maximum(errors, 1e-4)).mean())),
+        mape=float(errors.mean()),
         p90=float(np.quantile(d, 0.9)),
         p99=float(np.quantile(d, 0.99)),
-        within=float(np.mean(off <= 0.25)),
-        coverage=_coverage(found, bounds),
+        within=float(np.mean(errors <= 0.25)),
+        coverage=_coverage(evaluation, bounds),
         short=int(short.sum()),
-        short_error_ns=float(np.median(errors)) if len(errors) else None,
+        short_error_ns=float(np.median(short_errors)) if len(short_errors) else None,
     )
 
 
-def _coverage(found: Evaluated, bounds: tuple[_Floats, _Floats] | None) -> float | None:
-    if bounds is None or not found.is_long.any():
+def _coverage(evaluation: Evaluation, bounds: tuple[_Floats, _Floats] | None) -> float | None:
+    if bounds is None or not evaluation.is_long.any():
         return None
-    low, high = (one[found.is_long] for one in bounds)
-    measured = found.measured_ns[found.is_long]
+    low, high = (bound[evaluation.is_long] for bound in bounds)
+    measured = evaluation.measured_ns[evaluation.is_long]
     return float(np.mean((low <= measured) & (measured <= high)))
 
 
-def _resampled(q: _Floats, families: Sequence[str]) -> tuple[Interval, Interval]:
-    """Mean and deviation, with intervals over kernels: launches of one kernel are not independent."""
+def _bootstrap(
+    q: _Floats, families: Sequence[str]
+) -> tuple[ConfidenceInterval, ConfidenceInterval]:
+    """Return mean and standard deviation. Kernels are resampled: their launches are not independent."""
     names, owner = np.unique(np.asarray(families), return_inverse=True)
     count = np.bincount(owner).astype(np.float64)
     total = np.bincount(owner, weights=q)
@@ -320,6 +328,6 @@ def _resampled(q: _Floats, families: Sequence[str]) -> tuple[Interval, Interval]
     return _interval(float(q.mean()), means), _interval(float(q.std()), spreads)
 
 
-def _interval(value: float, drawn: _Floats) -> Interval:
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(value, float(low), float(high))
+def _interval(value: float, samples: _Floats) -> ConfidenceInterval:
+    low, high = np.quantile(samples, [0.025, 0.975])
+    return ConfidenceInterval(value, float(low), float(high))

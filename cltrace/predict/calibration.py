@@ -1,4 +1,4 @@
-"""Measuring a device: every probe of the calibration suite, until its mean is known well enough."""
+"""Calibration of a device: every probe of the suite is measured until its mean is precise enough."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -8,26 +8,26 @@ from typing import Final
 
 from cltrace.errors import DeviceError
 from cltrace.events.workloads import Transfer
-from cltrace.measure import Bench, Sample, StopRule
+from cltrace.measure import Bench, Repetitions, StopRule
 from cltrace.measure.clocks import ClockSource
-from cltrace.measure.transfers import transfer_sample
+from cltrace.measure.transfers import time_transfer
 from cltrace.profile import ClockReading, DeviceProfile, Point, Provenance
-from cltrace.suite.calibration import FAMILIES, Effort, Probe, Room
+from cltrace.suite.calibration import FAMILIES, Effort, Probe, ProbeLimits
 from cltrace.version import __version__
 
 RULES: Final[Mapping[Effort, StopRule]] = {
-    Effort.QUICK: StopRule(fewest=4, most=20, most_s=0.03, warm_runs=1),
-    Effort.FULL: StopRule(fewest=6, most=100, most_s=0.35, warm_runs=2),
+    Effort.QUICK: StopRule(min_runs=4, max_runs=20, max_s=0.03, warm_runs=1),
+    Effort.FULL: StopRule(min_runs=6, max_runs=100, max_s=0.35, warm_runs=2),
 }
 _NOISY: Final = 0.25
-"""A calibration of which a larger share did not settle says that it is noisy."""
+"""Share of unsettled probes above which a calibration is noisy."""
 _THROTTLED: Final = 0.95
-"""A clock below so much of its highest reading while work was under way is said."""
+"""Share of the highest clock reading below which the clock was throttled."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a calibration is. `left_s` is an estimate, None before anything was measured."""
+class CalibrationProgress:
+    """Progress of a calibration, in probes. `left_s` is an estimate, None before the first probe."""
 
     family: str
     done: int
@@ -36,7 +36,7 @@ class Progress:
 
 
 class Calibration:
-    """A calibration under way. It goes on from families that an earlier one measured."""
+    """A calibration in progress. Families that an earlier one measured are not repeated."""
 
     def __init__(
         self,
@@ -48,16 +48,18 @@ class Calibration:
         self._bench = bench
         self._effort = effort
         self._clocks = clocks
-        self._room = Room.of(bench.facts, effort)
-        known = earlier.families if earlier is not None else {}
-        self._families = {name: points for name, points in known.items() if points}
+        self._limits = ProbeLimits.of(bench.facts, effort)
+        families = earlier.families if earlier is not None else {}
+        self._families = {name: points for name, points in families.items() if points}
         self._readings = list(earlier.provenance.clocks) if earlier is not None else []
         self._spent_s = earlier.provenance.seconds if earlier is not None else 0.0
         self._notes: list[str] = list(earlier.notes) if earlier is not None else []
 
-    def families(self, report: Callable[[Progress], None]) -> Iterator[DeviceProfile]:
-        """Measure what is not measured yet. What there is so far is yielded after each family."""
-        plan = {name: list(family.probes(self._room)) for name, family in FAMILIES.items()}
+    def measure_families(
+        self, report: Callable[[CalibrationProgress], None]
+    ) -> Iterator[DeviceProfile]:
+        """Measure the families that are missing. Yields the profile so far after each family."""
+        plan = {name: list(family.probes(self._limits)) for name, family in FAMILIES.items()}
         total = sum(map(len, plan.values()))
         done = sum(len(plan[name]) for name in plan if name in self._families)
         before = done
@@ -69,8 +71,8 @@ class Calibration:
             for probe in probes:
                 spent = perf_counter() - began
                 left = spent / (done - before) * (total - done) if done > before else None
-                report(Progress(FAMILIES[name].title, done, total, left))
-                points.extend(self._measured(name, probe))
+                report(CalibrationProgress(FAMILIES[name].title, done, total, left))
+                points.extend(self._measure(name, probe))
                 done += 1
             if not points:
                 raise DeviceError(f"no probe of {name} could be measured: {self._notes[-1]}")
@@ -78,17 +80,17 @@ class Calibration:
             self._read_clock(perf_counter() - began)
             yield self._profile(perf_counter() - began)
 
-    def _measured(self, family: str, probe: Probe) -> Iterator[Point]:
+    def _measure(self, family: str, probe: Probe) -> Iterator[Point]:
         try:
-            yield _point(probe, self._sample(probe))
+            yield _point(probe, self._time(probe))
         except DeviceError as error:
             self._notes.append(f"{family}, {probe.series}, {probe.x:g}: {error}")
 
-    def _sample(self, probe: Probe) -> Sample:
+    def _time(self, probe: Probe) -> Repetitions:
         rule = RULES[self._effort]
         if isinstance(probe.work, Transfer):
-            return transfer_sample(self._bench, probe.work, rule)
-        return self._bench.launch(probe.work, rule)
+            return time_transfer(self._bench, probe.work, rule)
+        return self._bench.time_launch(probe.work, rule)
 
     def _read_clock(self, at_s: float) -> None:
         reading = self._clocks.read()
@@ -108,19 +110,19 @@ class Calibration:
         )
 
 
-def doubts(profile: DeviceProfile) -> tuple[str, ...]:
-    """What makes a profile worth less: noise, and a clock that was lowered."""
+def find_doubts(profile: DeviceProfile) -> tuple[str, ...]:
+    """Return what makes a profile less reliable: noise, and a throttled clock."""
     points = [point for family in profile.families.values() for point in family]
     unsettled = sum(not point.is_settled for point in points)
-    found = []
+    doubts = []
     if points and unsettled > _NOISY * len(points):
         share = unsettled / len(points)
-        found.append(f"noisy: {share:.0%} of the probes did not settle within 2 % of their mean")
+        doubts.append(f"noisy: {share:.0%} of the probes did not settle within 2 % of their mean")
     speeds = [reading.clock_mhz for reading in profile.provenance.clocks]
     if speeds and min(speeds) < _THROTTLED * max(speeds):
-        found.append(f"the clock went down from {max(speeds)} to {min(speeds)} MHz")
-    return tuple(found)
+        doubts.append(f"the clock went down from {max(speeds)} to {min(speeds)} MHz")
+    return tuple(doubts)
 
 
-def _point(probe: Probe, sample: Sample) -> Point:
-    return Point(probe.series, float(probe.x), **asdict(sample))
+def _point(probe: Probe, repetitions: Repetitions) -> Point:
+    return Point(series=probe.series, x=float(probe.x), **asdict(repetitions))

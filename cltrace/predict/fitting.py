@@ -1,4 +1,4 @@
-"""What models make of a calibration."""
+"""Fit of all models to a calibration."""
 
 import math
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from cltrace.predict.models import MODELS
 from cltrace.profile import DeviceProfile
 
 
-def fitted(profile: DeviceProfile) -> DeviceProfile:
-    """The profile with the parameters of all models, and what is left of their families' points.
+def fit_models(profile: DeviceProfile) -> DeviceProfile:
+    """Return the profile with the parameters of all models, and their residuals.
 
     Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
     """
@@ -28,14 +28,14 @@ def fitted(profile: DeviceProfile) -> DeviceProfile:
 def _residuals(
     profile: DeviceProfile, fitted_ns: Mapping[str, tuple[float | None, ...]]
 ) -> Mapping[str, tuple[float | None, ...]]:
-    """The logarithms of fitted by measured of families of which any point is fitted."""
-    found = {}
+    """Return the logarithms of fitted by measured, for families with a fitted point."""
+    residuals = {}
     for family, values in fitted_ns.items():
         pairs = zip(values, profile.points(family), strict=True)
-        left = tuple(
+        logs = tuple(
             math.log(value / point.mean_ns) if value and point.mean_ns > 0 else None
             for value, point in pairs
         )
-        if any(one is not None for one in left):
-            found[family] = left
-    return found
+        if any(log is not None for log in logs):
+            residuals[family] = logs
+    return residuals

@@ -1,4 +1,4 @@
-"""Predicting one launch from its source: what editors, autotuners and notebooks ask for."""
+"""Prediction of a single launch from its source, for editors, autotuners and notebooks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from cltrace.profile import DeviceProfile
 
 @dataclass(frozen=True, slots=True)
 class LaunchPrediction:
-    """What a launch should take, in ns: in all, at least and at most, and each part of it by name.
+    """Predicted time of a launch, its interval, and its parts by name, in ns.
 
-    `limiter` names the part that takes longest; `assumptions` are the places of the source that rest on
-    contents which are not known, in words. `interval_ns` is None for models that state none.
+    `limiter` names the longest part. `assumptions` describe the places of the source that depend on
+    unknown contents. `interval_ns` is None for models that state none.
     """
 
     duration_ns: float
@@ -36,18 +36,18 @@ def predict_launch(
     model: str = DEFAULT,
     cache: Cache = Cache.WARM,
 ) -> LaunchPrediction:
-    """What a launch of `kernel_name` takes on the device of `profile`, without running it.
+    """Predict the time of a launch of `kernel_name` on the device of `profile`, without running it.
 
-    `arguments` are the kernel's in order: numbers, `cltrace.kernels.BufferArgument` and its like; what
-    depends on contents that are not given is assumed, and the interval is wider. `cache` is what the
-    device's caches hold at the beginning.
+    `arguments` are the kernel's in order: numbers, `cltrace.kernels.BufferArgument` and similar ones.
+    Where the launch depends on contents that are not given, assumptions are made, and the interval is
+    wider. `cache` is the state of the device's caches when the launch begins.
 
-    Raises: `KernelError` for what cannot be counted, `ProfileError` for a profile that is not fitted,
-    `ValueError` for sizes, a kernel or a model that do not exist.
+    Raises: `KernelError` for a kernel that cannot be counted, `ProfileError` for a profile that is not
+    fitted, `ValueError` for invalid sizes, or a kernel or a model that does not exist.
     """
     if model not in MODELS:
         raise ValueError(f"there is no model {model!r}; there are {', '.join(MODELS)}")
-    fitted = MODELS[model].fitted(profile)
+    fitted = MODELS[model].for_device(profile)
     counts = count(
         parse(source, build_options),
         kernel_name,
@@ -56,11 +56,13 @@ def predict_launch(
         arguments,
         machine=machine_of(profile.device),
     )
-    found = fitted.predict(counts, Cache(cache))
+    prediction = fitted.predict(counts, Cache(cache))
     return LaunchPrediction(
-        duration_ns=found.duration_ns,
-        interval_ns=found.interval_ns,
-        limiter=found.limiter,
-        parts={part.name: part.time_ns for part in found.parts},
-        assumptions=tuple(f"{one.place}: {one.what}" for one in counts.assumptions),
+        duration_ns=prediction.duration_ns,
+        interval_ns=prediction.interval_ns,
+        limiter=prediction.limiter,
+        parts={part.name: part.time_ns for part in prediction.parts},
+        assumptions=tuple(
+            f"{assumption.place}: {assumption.what}" for assumption in counts.assumptions
+        ),
     )

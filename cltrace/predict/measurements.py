@@ -1,4 +1,4 @@
-"""What launches of a set took on a device: measured twice, apart from each other, and stored."""
+"""Measured times of a set of launches: each launch twice, with others between, and stored."""
 
 import json
 import math
@@ -9,21 +9,22 @@ from typing import Any, Final
 
 from cltrace.errors import DeviceError, ProfileError
 from cltrace.events.workloads import Transfer
-from cltrace.files import write_whole
+from cltrace.files import write_atomically
 from cltrace.measure import Bench, StopRule
-from cltrace.measure.transfers import transfer_sample
+from cltrace.measure.transfers import time_transfer
 from cltrace.predict.sets import SetLaunch, SetName
 from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
-RULE: Final = StopRule(fewest=7, most=60, most_s=0.12, warm_runs=3)
+RULE: Final = StopRule(min_runs=7, max_runs=60, max_s=0.12, warm_runs=3)
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """What a launch took: medians in ns of two measurements with others between, and of a cold one.
+class SetTiming:
+    """Times of a launch in ns: medians of two separate measurements, and of one with cold caches.
 
-    `deviation_ns` is that of single runs. None stands for what was not measured, or failed.
+    `deviation_ns` is the standard deviation of single runs. A time is None if it was not measured, or
+    if the launch failed. The names of the fields are stored.
     """
 
     name: str
@@ -36,76 +37,80 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """The timings of a set, in its order."""
+    """The timings of a set in the order of its launches. The names of the fields are stored."""
 
     device: DeviceFacts
     set_name: SetName
     seed: int
     samples: int
     date: str
-    timings: tuple[Timing, ...]
+    timings: tuple[SetTiming, ...]
 
 
-def measured(
+def measure_set(
     bench: Bench,
     launches: Sequence[SetLaunch],
     report: Callable[[int, int], None],
     *,
     with_cold: bool,
-) -> tuple[Timing, ...]:
+) -> tuple[SetTiming, ...]:
     """Measure all launches, and then all again from the last to the first."""
     first: list[tuple[float | None, float]] = []
     cold: list[float | None] = []
     total = 2 * len(launches)
     for number, launch in enumerate(launches):
         report(number, total)
-        first.append(_median(bench, launch))
-        cold.append(_median(bench, launch, is_cold=True)[0] if with_cold else None)
+        first.append(_median_ns(bench, launch))
+        cold.append(_median_ns(bench, launch, is_cold=True)[0] if with_cold else None)
     second: list[float | None] = []
     for number, launch in enumerate(reversed(launches)):
         report(len(launches) + number, total)
-        second.append(_median(bench, launch)[0])
+        second.append(_median_ns(bench, launch)[0])
     return tuple(
-        Timing(launch.name, launch.family, one[0], other, without, one[1])
-        for launch, one, other, without in zip(launches, first, reversed(second), cold, strict=True)
+        SetTiming(launch.name, launch.family, first_ns, second_ns, cold_ns, deviation_ns)
+        for launch, (first_ns, deviation_ns), second_ns, cold_ns in zip(
+            launches, first, reversed(second), cold, strict=True
+        )
     )
 
 
-def _median(
+def _median_ns(
     bench: Bench, launch: SetLaunch, *, is_cold: bool = False
 ) -> tuple[float | None, float]:
+    """Return the median and the standard deviation of a launch; None and 0 if it fails."""
     try:
         if isinstance(launch.work, Transfer):
-            sample = transfer_sample(bench, launch.work, RULE)
+            repetitions = time_transfer(bench, launch.work, RULE)
         else:
-            sample = bench.launch(launch.work, RULE, cold=is_cold)
+            repetitions = bench.time_launch(launch.work, RULE, cold=is_cold)
     except DeviceError:
         return None, 0.0
-    return sample.median_ns, sample.deviation_ns
+    return repetitions.median_ns, repetitions.deviation_ns
 
 
 def write_measurements(measurements: Measurements, path: Path) -> None:
-    """Raises: `OutputError`."""
+    """Write measurements to a file. Raises: `OutputError`."""
     rows = [list(asdict(timing).values()) for timing in measurements.timings]
     stored = {
         "cltrace_measurements": SCHEMA,
         **{name: value for name, value in asdict(measurements).items() if name != "timings"},
-        "timing": [field.name for field in fields(Timing)],
+        "device": measurements.device.to_json(),
+        "timing": [field.name for field in fields(SetTiming)],
         "timings": rows,
     }
     text = json.dumps(stored, separators=(",", ":"), allow_nan=False).replace("],[", "],\n[")
-    write_whole(text + "\n", path)
+    write_atomically(text + "\n", path)
 
 
 def read_measurements(path: Path) -> Measurements:
-    """Raises: `ProfileError` for what is not such a file."""
+    """Read measurements from a file. Raises: `ProfileError` for any other file."""
     try:
         stored: dict[str, Any] = json.loads(path.read_bytes())
         if stored["cltrace_measurements"] != SCHEMA:
             raise ProfileError(f"{path} was written by another version of cltrace")
         names = stored["timing"]
         return Measurements(
-            device=DeviceFacts(**stored["device"]),
+            device=DeviceFacts.from_json(stored["device"]),
             set_name=SetName(stored["set_name"]),
             seed=int(stored["seed"]),
             samples=int(stored["samples"]),
@@ -116,11 +121,11 @@ def read_measurements(path: Path) -> Measurements:
         raise ProfileError(f"{path} holds no measurements of cltrace: {error}") from error
 
 
-def _timing(values: dict[str, Any]) -> Timing:
-    """A timing of finite times above 0. Raises: `ValueError`, `TypeError`."""
+def _timing(values: dict[str, Any]) -> SetTiming:
+    """Return a timing whose times are finite and above 0. Raises: `ValueError`, `TypeError`."""
     if not isinstance(values["name"], str) or not isinstance(values["family"], str):
         raise TypeError("a launch has no name")
-    timing = Timing(**values)
+    timing = SetTiming(**values)
     for time_ns in (timing.first_ns, timing.second_ns, timing.cold_ns):
         if time_ns is not None and not (math.isfinite(time_ns) and time_ns > 0):
             raise ValueError(f"{timing.name} took {time_ns} ns")

@@ -1,4 +1,4 @@
-"""How far a prediction is from what was measured: the thesis's two figures (Pöppl 2014, A.4)."""
+"""Error of a prediction: the quotient and the distance of the thesis (Pöppl 2014, A.4)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,13 +7,13 @@ _Floats = NDArray[np.float64]
 
 
 def quotient(predicted: _Floats, measured: _Floats) -> _Floats:
-    """Predicted by measured: 1 is right, 2 is twice as long as it took. Any shape."""
-    found: _Floats = np.asarray(predicted, np.float64) / np.asarray(measured, np.float64)
-    return found
+    """Return predicted by measured: 1 is exact, 2 is twice the measured time. Any shape."""
+    result: _Floats = np.asarray(predicted, np.float64) / np.asarray(measured, np.float64)
+    return result
 
 
 def distance(predicted: _Floats, measured: _Floats) -> _Floats:
-    """The larger of both by the smaller: 1 is right, 2 is twice or half (equation A.1)."""
+    """Return the larger by the smaller: 1 is exact, 2 is twice or half (equation A.1). Any shape."""
     value = quotient(predicted, measured)
-    found: _Floats = np.maximum(value, 1.0 / value)
-    return found
+    result: _Floats = np.maximum(value, 1.0 / value)
+    return result

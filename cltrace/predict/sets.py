@@ -1,6 +1,6 @@
-"""What accuracy is evaluated on: launches of random kernels, and of the suite's real ones.
+"""Sets of launches for evaluating accuracy: random kernels, and real kernels of the suite.
 
-A set is made anew from its name, seed and size, on any machine; the same words make the same launches.
+A set is generated from its name, seed and size: the same three give the same launches on any machine.
 """
 
 import random
@@ -11,12 +11,12 @@ from itertools import islice
 
 from cltrace.events.workloads import BufferInput, Direction, HostMemory, Transfer, Workload
 from cltrace.profile import DeviceFacts
-from cltrace.suite.domain_iterations import RESTRICTED, UNRESTRICTED, domain_iterations
+from cltrace.suite.domain_iterations import RESTRICTED, UNRESTRICTED, generate_domain_iterations
 from cltrace.suite.evaluation import EVALUATION, Scale
 
 
 class SetName(StrEnum):
-    """The sets of launches."""
+    """Name of a set of launches."""
 
     RESTRICTED = "restricted"
     """Random domain iterations of few nodes, without division (Pöppl 2014, section 6.1.1)."""
@@ -30,7 +30,7 @@ class SetName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SetLaunch:
-    """A launch of a set. `family` is that of its kernel: what is learned is never learned from it."""
+    """A launch of a set. `family` is that of its kernel, which nothing is fitted to."""
 
     name: str
     family: str
@@ -38,30 +38,30 @@ class SetLaunch:
 
 
 _LARGEST_TRANSFER = 28
-"""The exponent of the largest transfer's bytes."""
+"""Exponent of the bytes of the largest transfer."""
 _SIZES = tuple(range(11, 27))
-"""Exponents of the numbers of work-items of random kernels."""
-_SIZES_OF_CPU = tuple(range(10, 21))
-_LAUNCHES_OF_KERNEL = 4
-"""How many launches of different sizes a random kernel has."""
+"""Exponents of the work-items of random kernels."""
+_CPU_SIZES = tuple(range(10, 21))
+_KERNEL_LAUNCHES = 4
+"""Launches of different sizes per random kernel."""
 
 
 def launches_of(
-    wanted: SetName, samples: int, seed: int, device: DeviceFacts
+    set_name: SetName, samples: int, seed: int, device: DeviceFacts
 ) -> Sequence[SetLaunch]:
-    """About `samples` launches of a set that `device` can run, in an order without a pattern."""
-    if wanted is SetName.TRANSFERS:
+    """Return at most `samples` launches of a set that `device` can run, in random order."""
+    if set_name is SetName.TRANSFERS:
         return tuple(_transfers(samples, seed))
-    if wanted is SetName.SUITE:
+    if set_name is SetName.SUITE:
         launches = list(_suite(device))
     else:
-        launches = list(islice(_random(wanted, samples, seed, device), samples))
+        launches = list(islice(_random_kernels(set_name, samples, seed, device), samples))
     random.Random(seed).shuffle(launches)
     return launches[:samples]
 
 
 def _transfers(samples: int, seed: int) -> Iterator[SetLaunch]:
-    """Transfers of sizes that are no powers of two, evenly spread over their exponents."""
+    """Yield transfers whose sizes are uniform on a logarithmic scale, and no powers of two."""
     chooser = random.Random(seed)
     for number in range(samples):
         memory, direction = chooser.choice(list(HostMemory)), chooser.choice(list(Direction))
@@ -70,14 +70,16 @@ def _transfers(samples: int, seed: int) -> Iterator[SetLaunch]:
         yield SetLaunch(f"{number}: {size:,} B", f"{memory} {direction}", transfer)
 
 
-def _random(wanted: SetName, samples: int, seed: int, device: DeviceFacts) -> Iterator[SetLaunch]:
-    """Random kernels, each at sizes of its own."""
-    rules = RESTRICTED if wanted is SetName.RESTRICTED else UNRESTRICTED
+def _random_kernels(
+    set_name: SetName, samples: int, seed: int, device: DeviceFacts
+) -> Iterator[SetLaunch]:
+    """Yield random kernels, each at sizes of its own."""
+    rules = RESTRICTED if set_name is SetName.RESTRICTED else UNRESTRICTED
     chooser = random.Random(seed)
-    exponents = _SIZES_OF_CPU if device.kind == "cpu" else _SIZES
-    kernels = domain_iterations(rules, -(-samples // _LAUNCHES_OF_KERNEL), seed)
+    exponents = _CPU_SIZES if device.kind == "cpu" else _SIZES
+    kernels = generate_domain_iterations(rules, -(-samples // _KERNEL_LAUNCHES), seed)
     for kernel in kernels:
-        for exponent in chooser.sample(exponents, _LAUNCHES_OF_KERNEL):
+        for exponent in chooser.sample(exponents, _KERNEL_LAUNCHES):
             items = 1 << exponent
             height, width = 1 << (exponent // 2), 1 << (exponent - exponent // 2)
             group = min(items, _largest_group(device))
@@ -94,26 +96,26 @@ def _random(wanted: SetName, samples: int, seed: int, device: DeviceFacts) -> It
 
 
 def _largest_group(device: DeviceFacts) -> int:
-    """The largest power of two that fits, as the literature chooses it, but no more than is usual."""
-    return min(1 << (device.most_group_items.bit_length() - 1), 1024)
+    """Return the largest power of two that fits, as the literature does, up to 1024 work-items."""
+    return min(1 << (device.max_group_items.bit_length() - 1), 1024)
 
 
 def _suite(device: DeviceFacts) -> Iterator[SetLaunch]:
     is_cpu = device.kind == "cpu"
     for exponent in (12, 14, 16, 18) if is_cpu else (14, 16, 18, 20, 21, 22, 24):
         for group in (16, 64) if is_cpu else (64, 128, 256, 512, 1024):
-            scale = Scale(exponent, min(group, device.most_group_items))
-            for make in EVALUATION.values():
-                for case in make(scale):
+            scale = Scale(exponent, min(group, device.max_group_items))
+            for cases_of in EVALUATION.values():
+                for case in cases_of(scale):
                     if _fits(case.work, device):
                         name = f"{case.name} 2^{exponent} by {group}"
                         yield SetLaunch(name, case.family, case.work)
 
 
 def _fits(work: Workload, device: DeviceFacts) -> bool:
-    largest = max(one.size_bytes for one in work.inputs if isinstance(one, BufferInput))
+    largest = max(buffer.size_bytes for buffer in work.inputs if isinstance(buffer, BufferInput))
     return (
-        largest <= device.most_buffer_bytes
+        largest <= device.max_buffer_bytes
         and work.buffer_bytes <= device.global_bytes // 2
         and all(
             size % part == 0 for size, part in zip(work.global_size, work.local_size, strict=True)

@@ -1,55 +1,55 @@
-"""The profile of the device that a trace was recorded on, and what it says of the trace."""
+"""The profile of the device that a trace was recorded on, and predictions with it."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from cltrace.errors import ProfileError
-from cltrace.predict.traces import PredictedTrace, predicted_trace
-from cltrace.profile import DeviceProfile, known_profile
+from cltrace.predict.traces import PredictedTrace, predict_trace
+from cltrace.profile import DeviceProfile, find_profile
 from cltrace.trace.reader import Trace
 
-_MOST_SECONDS: Final = 20.0
-"""What predicting a trace may take where it is a part of something else."""
+_MAX_SECONDS: Final = 20.0
+"""Time limit of predicting a trace as a part of another report."""
 _DEVICES: Final = "SELECT DISTINCT platform, name, compute_units, driver_version FROM v_device"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnProfile:
-    """The profile of a trace's device; None where there is none, or no single device."""
+    """The profile of a trace's device; None without a profile, or without a single device."""
 
-    found: DeviceProfile | None
+    profile: DeviceProfile | None
     devices: tuple[str, ...]
 
-    def needed(self) -> DeviceProfile:
-        """Raises: `ProfileError` where there is none."""
-        if self.found is None:
+    def require(self) -> DeviceProfile:
+        """Return the profile. Raises: `ProfileError` if there is none."""
+        if self.profile is None:
             names = ", ".join(self.devices) or "the trace's device"
             raise ProfileError(
-                f"there is no profile of {names}: `cltrace calibrate` makes one there, "
-                "--profile NAME takes another device's"
+                f"there is no profile of {names}: run `cltrace calibrate` there, "
+                "or choose another device's with --profile NAME"
             )
-        return self.found
+        return self.profile
 
 
 def profile_of_trace(trace: Trace) -> OwnProfile:
-    """The fitted profile of the one device that a trace has, if there is such."""
+    """Return the fitted profile of a trace's device, if the trace has one device and it has a profile."""
     devices = trace.rows(_DEVICES)
     names = tuple(dict.fromkeys(str(row[1]) for row in devices))
     if len(devices) != 1 or not isinstance(devices[0][2], int):
         return OwnProfile(None, names)
     platform, name, units, driver = devices[0]
-    return OwnProfile(known_profile(str(platform), str(name), units, str(driver)), names)
+    return OwnProfile(find_profile(str(platform), str(name), units, str(driver)), names)
 
 
-def own_predictions(trace: Trace, most_s: float = _MOST_SECONDS) -> PredictedTrace | None:
-    """What a trace should take on its own device; None where there is no sound profile of it.
+def predict_on_own_device(trace: Trace, max_s: float = _MAX_SECONDS) -> PredictedTrace | None:
+    """Predict a trace on its own device; return None without a valid profile of it.
 
-    What is not predicted after `most_s` seconds is among the refused.
+    Launches that are not predicted within `max_s` seconds are among the refused.
     """
-    profile = profile_of_trace(trace).found
+    profile = profile_of_trace(trace).profile
     if profile is None:
         return None
     try:
-        return predicted_trace(trace, profile, most_s=most_s)
+        return predict_trace(trace, profile, max_s=max_s)
     except ProfileError:
         return None

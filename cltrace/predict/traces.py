@@ -1,4 +1,4 @@
-"""What the launches and transfers of a trace should take, held against what they took."""
+"""Predicted times of the launches and transfers of a trace, with their measured times."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.counts.traced_launches import TracedCounts, TracedLaunch, traced_launches
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, Prediction
-from cltrace.predict.transfers import Transfers
+from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
 from cltrace.trace.reader import Trace
 
@@ -30,17 +30,17 @@ _TRANSFERS: Final = """
     FROM v_command WHERE kind IN ('read', 'write') AND size_bytes > 0 ORDER BY command_id
 """
 _SIZES: Final = "SELECT buffer_id, size_bytes FROM v_buffer"
-_MOST_ORDER: Final = 1_000_000
-"""So many launches are followed to see what caches hold."""
+_MAX_LAUNCHES: Final = 1_000_000
+"""Launches of a trace that the state of the shared cache is followed through."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedLaunch:
-    """Launches that have the same to do: what they took in the median, and what they should take.
+    """Launches with the same counts: their median measured time, and their prediction.
 
-    `launch` is one of their configurations with the calls of all, `launch_ids` are the numbers of these.
-    `measured_ns` is None where no call has a device time. `cache` is what the launches before it leave in
-    the device's caches. `counts` are what it has to do there.
+    `launch` is one of their configurations with the calls of all, `launch_ids` are the ids of all.
+    `measured_ns` is None if no call has a device time. `cache` is the state in which the launches before
+    them mostly leave the device's caches. `counts` are those on the profile's device.
     """
 
     launch: TracedLaunch
@@ -53,7 +53,7 @@ class PredictedLaunch:
 
     @property
     def is_outside(self) -> bool:
-        """Whether what was measured is outside of what the model says."""
+        """True if the measured time is outside of the predicted interval."""
         bounds = self.prediction.interval_ns
         if self.measured_ns is None or bounds is None:
             return False
@@ -62,7 +62,7 @@ class PredictedLaunch:
 
 @dataclass(frozen=True, slots=True)
 class PredictedTransfers:
-    """Transfers of one direction and size: how many, in the median what they took and should take."""
+    """Transfers of one direction and size: their number, median measured time, and prediction."""
 
     direction: Direction
     size_bytes: int
@@ -74,7 +74,7 @@ class PredictedTransfers:
 
 @dataclass(frozen=True, slots=True)
 class PredictedTrace:
-    """The predictions of a trace. `refused` are kernels, their calls, and why there is none for them."""
+    """The predictions of a trace. `refused` are kernels without one, their calls, and the reason."""
 
     profile: DeviceProfile
     model: str
@@ -83,26 +83,28 @@ class PredictedTrace:
     refused: tuple[tuple[str, int, str], ...]
 
 
-def predicted_trace(
-    trace: Trace, profile: DeviceProfile, model: str = DEFAULT, *, most_s: float | None = None
+def predict_trace(
+    trace: Trace, profile: DeviceProfile, model: str = DEFAULT, *, max_s: float | None = None
 ) -> PredictedTrace:
     """Predict all launches and transfers of a trace on the device of a profile.
 
-    Launches that are not counted after `most_s` seconds are among the refused; None for no limit.
+    Launches that are not counted within `max_s` seconds are among the refused; None for no limit.
     Raises: `ProfileError` if the profile is not fitted, `TraceError`.
     """
-    fitted = MODELS[model].fitted(profile)
+    fitted = MODELS[model].for_device(profile)
     machine = machine_of(profile.device)
     counting = TracedCounts(machine, Compiler())
     times = _times(trace)
     launches = list(traced_launches(trace))
-    warmth = _warmth(trace, launches, machine.shared_cache_bytes)
+    warm_votes = _warm_votes(trace, launches, machine.shared_cache_bytes)
     groups: dict[tuple[str, int], _Group] = {}
     refused: list[tuple[str, int, str]] = []
     began = monotonic()
     for launch in launches:
-        if most_s is not None and monotonic() - began > most_s:
-            refused.append((launch.kernel, launch.calls, "`cltrace predict` takes the time for it"))
+        if max_s is not None and monotonic() - began > max_s:
+            refused.append(
+                (launch.kernel, launch.calls, "not predicted in time: run `cltrace predict`")
+            )
             continue
         try:
             _, counts = counting.count(launch)
@@ -110,35 +112,37 @@ def predicted_trace(
             refused.append((launch.kernel, launch.calls, str(error)))
             continue
         groups.setdefault((launch.kernel, id(counts)), _Group(counts, [])).launches.append(launch)
-    found = (group.predicted(times, group.cache(warmth), fitted) for group in groups.values())
-    return PredictedTrace(
-        profile, model, tuple(found), tuple(_transfers(trace, profile)), tuple(refused)
+    predicted = tuple(
+        group.predict(times, group.cache(warm_votes), fitted) for group in groups.values()
     )
+    transfers = tuple(_predict_transfers(trace, profile))
+    return PredictedTrace(profile, model, predicted, transfers, tuple(refused))
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Launch configurations that have to do the same: they differ in numbers that decide nothing."""
+    """Launch configurations with the same counts, which do not depend on the numbers that differ."""
 
     counts: KernelCounts
     launches: list[TracedLaunch]
 
-    def cache(self, warmth: Mapping[int, int]) -> Cache:
-        """What caches hold when they begin, most of the times."""
-        votes = sum(warmth.get(one.launch_id, 0) for one in self.launches)
+    def cache(self, warm_votes: Mapping[int, int]) -> Cache:
+        """Return the state of the caches in which most of the launches begin."""
+        votes = sum(warm_votes.get(launch.launch_id, 0) for launch in self.launches)
         return Cache.COLD if votes < 0 else Cache.WARM
 
-    def predicted(
+    def predict(
         self, times: Mapping[int, NDArray[np.int64]], cache: Cache, model: FittedModel
     ) -> PredictedLaunch:
-        """All of them as one."""
-        known = [times[one.launch_id] for one in self.launches if one.launch_id in times]
-        taken = np.concatenate(known) if known else np.zeros(0, np.int64)
+        """Return the prediction of all of them as one."""
+        ids = tuple(launch.launch_id for launch in self.launches)
+        timed = [times[launch_id] for launch_id in ids if launch_id in times]
+        durations = np.concatenate(timed) if timed else np.zeros(0, np.int64)
         return PredictedLaunch(
-            launch=replace(self.launches[0], calls=sum(one.calls for one in self.launches)),
-            launch_ids=tuple(one.launch_id for one in self.launches),
-            measured_ns=float(np.median(taken)) if len(taken) else None,
-            total_ns=float(taken.sum()),
+            launch=replace(self.launches[0], calls=sum(launch.calls for launch in self.launches)),
+            launch_ids=ids,
+            measured_ns=float(np.median(durations)) if len(durations) else None,
+            total_ns=float(durations.sum()),
             cache=cache,
             prediction=model.predict(self.counts, cache),
             counts=self.counts,
@@ -146,7 +150,7 @@ class _Group:
 
 
 def _times(trace: Trace) -> Mapping[int, NDArray[np.int64]]:
-    """The durations of each launch configuration in ns."""
+    """Return the durations of each launch configuration in ns."""
     rows = np.asarray(
         [
             row
@@ -164,10 +168,13 @@ def _times(trace: Trace) -> Mapping[int, NDArray[np.int64]]:
     }
 
 
-def _warmth(trace: Trace, launches: Sequence[TracedLaunch], held_bytes: int) -> Mapping[int, int]:
-    """By configuration: how many more launches find their memory in the shared cache than do not.
+def _warm_votes(
+    trace: Trace, launches: Sequence[TracedLaunch], cache_bytes: int
+) -> Mapping[int, int]:
+    """Return, by configuration, the number of warm launches minus the number of cold ones.
 
-    It keeps what was used last, as much as fits: a launch is warm whose memory is mostly there.
+    The shared cache keeps the buffers that were used last, as far as they fit. A launch is warm if at
+    least half of its memory is in the cache.
     """
     sizes = {
         buffer: size
@@ -179,39 +186,39 @@ def _warmth(trace: Trace, launches: Sequence[TracedLaunch], held_bytes: int) -> 
     recent: OrderedDict[int, int] = OrderedDict()
     total = 0
     for number, (launch_id,) in enumerate(trace.iterate(_ORDER)):
-        if number >= _MOST_ORDER:
+        if number >= _MAX_LAUNCHES:
             break
         buffers = used.get(launch_id, ()) if isinstance(launch_id, int) else ()
-        wanted = sum(sizes.get(buffer, 0) for buffer in buffers)
-        there = sum(recent.get(buffer, 0) for buffer in buffers)
+        used_bytes = sum(sizes.get(buffer, 0) for buffer in buffers)
+        cached_bytes = sum(recent.get(buffer, 0) for buffer in buffers)
         if isinstance(launch_id, int):
-            is_warm = wanted == 0 or there * 2 >= wanted or wanted > held_bytes
+            is_warm = used_bytes == 0 or cached_bytes * 2 >= used_bytes or used_bytes > cache_bytes
             votes[launch_id] = votes.get(launch_id, 0) + (1 if is_warm else -1)
         for buffer in buffers:
             total += sizes.get(buffer, 0) - recent.pop(buffer, 0)
             recent[buffer] = sizes.get(buffer, 0)
-        while total > held_bytes and recent:
+        while total > cache_bytes and recent:
             total -= recent.popitem(last=False)[1]
     return votes
 
 
-def _transfers(trace: Trace, profile: DeviceProfile) -> Iterator[PredictedTransfers]:
-    """Reads and writes by direction and size. Host memory is taken for pageable, as it mostly is."""
+def _predict_transfers(trace: Trace, profile: DeviceProfile) -> Iterator[PredictedTransfers]:
+    """Yield reads and writes by direction and size. Host memory is assumed pageable, as it mostly is."""
     if not profile.points("transfers", f"{HostMemory.PAGEABLE} {Direction.TO_DEVICE}"):
         return
-    model = Transfers.of(profile)
+    model = TransferModel.of(profile)
     times: dict[tuple[Direction, int], list[int]] = {}
-    for kind, size, taken in trace.iterate(_TRANSFERS):
+    for kind, size, duration in trace.iterate(_TRANSFERS):
         if isinstance(size, int):
-            mine = times.setdefault((DIRECTION_OF[str(kind)], size), [])
-            mine.append(taken if isinstance(taken, int) and taken > 0 else 0)
-    for (direction, size), all_taken in times.items():
-        known = [taken for taken in all_taken if taken]
+            durations = times.setdefault((DIRECTION_OF[str(kind)], size), [])
+            durations.append(duration if isinstance(duration, int) and duration > 0 else 0)
+    for (direction, size), durations in times.items():
+        timed = [duration for duration in durations if duration]
         yield PredictedTransfers(
             direction=direction,
             size_bytes=size,
-            calls=len(all_taken),
-            measured_ns=float(np.median(known)) if known else None,
-            total_ns=float(sum(known)),
+            calls=len(durations),
+            measured_ns=float(np.median(timed)) if timed else None,
+            total_ns=float(sum(timed)),
             prediction=model.predict(Transfer(direction, HostMemory.PAGEABLE, size)),
         )

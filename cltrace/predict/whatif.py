@@ -1,7 +1,8 @@
-"""From which size on a launch is faster on another device than on the one that it was traced on."""
+"""Break-even sizes: the problem sizes at which another device is faster than the traced one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from cltrace.events.workloads import HostMemory, Transfer
@@ -10,23 +11,23 @@ from cltrace.predict.traces import (
     PredictedLaunch,
     PredictedTrace,
     PredictedTransfers,
-    predicted_trace,
+    predict_trace,
 )
-from cltrace.predict.transfers import Transfers
+from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
 from cltrace.trace.reader import Trace
 
 _EXPONENTS: Final = 20
-"""Sizes are looked at from so many halvings of what was traced to as many doublings."""
+"""Sizes range from this many halvings of the traced size to as many doublings."""
 _BISECTIONS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """A kernel, or the whole program: on which device it is faster at which size.
+    """The sizes at which a kernel, or the whole program, is faster on the other device.
 
-    `own_ns` and `other_ns` are what it takes at the size that was traced. `from_factor` and `to_factor`
-    are between how many times that size the other device wins; None for no end, both if it always wins,
+    `own_ns` and `other_ns` are the times at the traced size. The other device is faster from
+    `from_factor` to `to_factor` times that size. None is no bound; both are None if it is always faster,
     or never.
     """
 
@@ -39,70 +40,74 @@ class BreakEven:
 
     @property
     def other_wins(self) -> bool:
-        """Whether the other device is faster at the size that was traced."""
+        """True if the other device is faster at the traced size."""
         return self.other_ns < self.own_ns
 
 
-def break_evens(trace: Trace, own: DeviceProfile, other: PredictedTrace) -> Iterator[BreakEven]:
-    """For each kernel alone, and for the whole program with its transfers.
+def find_break_evens(
+    trace: Trace, own: DeviceProfile, other: PredictedTrace
+) -> Iterator[BreakEven]:
+    """Yield the break-even sizes of each kernel, and of the whole program with its transfers.
 
-    Launches of other sizes are taken to have as many times the work-groups, and arrays to be as many
-    times as large. Raises: `ProfileError` if a profile lacks what is needed.
+    A launch of another size has proportionally more or fewer work-groups, on proportional arrays.
+    Raises: `ProfileError` if a profile is not fitted, or lacks transfers.
     """
-    here = predicted_trace(trace, own)
-    mine, theirs = OVERLAP.fitted(own), OVERLAP.fitted(other.profile)
-    by_launch = {number: there for there in other.launches for number in there.launch_ids}
+    own_trace = predict_trace(trace, own)
+    own_model, other_model = OVERLAP.for_device(own), OVERLAP.for_device(other.profile)
+    by_id = {launch_id: launch for launch in other.launches for launch_id in launch.launch_ids}
     pairs = [
-        (one, by_launch[one.launch.launch_id])
-        for one in here.launches
-        if one.launch.launch_id in by_launch
+        (launch, by_id[launch.launch.launch_id])
+        for launch in own_trace.launches
+        if launch.launch.launch_id in by_id
     ]
-    for one, there in pairs:
-        yield break_even(
-            one.launch.kernel,
-            one.counts.work_items,
-            lambda factor, counts=one.counts: mine.scaled_ns(counts, factor),  # type: ignore[misc]
-            lambda factor, counts=there.counts: theirs.scaled_ns(counts, factor),  # type: ignore[misc]
+    for on_own, on_other in pairs:
+        yield find_break_even(
+            on_own.launch.kernel,
+            on_own.counts.work_items,
+            partial(own_model.scaled_ns, on_own.counts),
+            partial(other_model.scaled_ns, on_other.counts),
         )
     if pairs:
-        most = max(one.counts.work_items for one, _ in pairs)
-        yield break_even(
+        yield find_break_even(
             "the whole program",
-            most,
-            _whole(own, here.transfers, [one for one, _ in pairs]),
-            _whole(other.profile, here.transfers, [there for _, there in pairs]),
+            max(on_own.counts.work_items for on_own, _ in pairs),
+            _whole_program(own, own_trace.transfers, [on_own for on_own, _ in pairs]),
+            _whole_program(other.profile, own_trace.transfers, [on_other for _, on_other in pairs]),
         )
 
 
-def _whole(
+def _whole_program(
     profile: DeviceProfile,
     transfers: Sequence[PredictedTransfers],
     launches: Sequence[PredictedLaunch],
 ) -> Callable[[float], float]:
-    """What all launches and transfers take on a device, by how many times as large they are."""
-    model, moves = OVERLAP.fitted(profile), Transfers.of(profile)
+    """Return the time of all launches and transfers on a device as a function of their size factor."""
+    launch_model, transfer_model = OVERLAP.for_device(profile), TransferModel.of(profile)
 
     def total_ns(factor: float) -> float:
-        taken = sum(one.launch.calls * model.scaled_ns(one.counts, factor) for one in launches)
-        for one in transfers:
-            size = max(int(one.size_bytes * factor), 1)
-            transfer = Transfer(one.direction, HostMemory.PAGEABLE, size)
-            taken += one.calls * moves.predict(transfer).duration_ns
-        return taken
+        total = sum(
+            launch.launch.calls * launch_model.scaled_ns(launch.counts, factor)
+            for launch in launches
+        )
+        for group in transfers:
+            size = max(int(group.size_bytes * factor), 1)
+            transfer = Transfer(group.direction, HostMemory.PAGEABLE, size)
+            total += group.calls * transfer_model.predict(transfer).duration_ns
+        return total
 
     return total_ns
 
 
-def break_even(
+def find_break_even(
     name: str, items: int, own: Callable[[float], float], other: Callable[[float], float]
 ) -> BreakEven:
-    """Where one of two functions of a factor is the smaller."""
+    """Return the factors between which `other` is smaller than `own`. Both are functions of a factor."""
     factors = [2.0**exponent for exponent in range(-_EXPONENTS, _EXPONENTS + 1)]
-    wins = [number for number, factor in enumerate(factors) if other(factor) < own(factor)]
-    first, last = (wins[0], wins[-1]) if wins else (0, len(factors) - 1)
+    faster = [number for number, factor in enumerate(factors) if other(factor) < own(factor)]
+    first, last = (faster[0], faster[-1]) if faster else (0, len(factors) - 1)
 
-    def between(loses: int, wins_at: int) -> float:
-        low, high = factors[loses], factors[wins_at]
+    def bisect(slower_at: int, faster_at: int) -> float:
+        low, high = factors[slower_at], factors[faster_at]
         for _ in range(_BISECTIONS):
             middle = (low * high) ** 0.5
             if other(middle) < own(middle):
@@ -116,6 +121,6 @@ def break_even(
         work_items=items,
         own_ns=own(1.0),
         other_ns=other(1.0),
-        from_factor=between(first - 1, first) if first else None,
-        to_factor=between(last + 1, last) if last < len(factors) - 1 else None,
+        from_factor=bisect(first - 1, first) if first else None,
+        to_factor=bisect(last + 1, last) if last < len(factors) - 1 else None,
     )

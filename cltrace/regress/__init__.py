@@ -1,1 +1,1 @@
-"""Whether a program became slower or does more, and how fast a device is: samples, verdicts, scores."""
+"""Regressions: samples of runs, statistics, verdicts and baselines; and scores of devices."""

@@ -1,64 +1,92 @@
-"""Times of one device held against those of another, through what the model says of both."""
+"""Comparison of times across devices: base's times, projected to head's device by the model."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Modelled, Round, RunSample
+from cltrace.regress.runs import (
+    DeviceIdentity,
+    KernelKey,
+    KernelTime,
+    ModelledTime,
+    Round,
+    RunSample,
+)
 
 
-def through_model(rounds: Sequence[Round]) -> tuple[tuple[Round, ...], Mapping[str, float]]:
-    """Rounds with base as it would be on head's device, and how far off that may be, by kernel.
+@dataclass(frozen=True, slots=True)
+class _Projection:
+    """Projection of a kernel of base to head's device.
 
-    A time of base is multiplied by what the model says of head's launch, by what it says of base's.
-    Kernels that the model does not know on both devices are left out. The factors are by the kernel's
-    name: those of both intervals together.
+    Attributes:
+        key: the kernel's key at head.
+        ratio: head's predicted time by base's.
+        doubt: the factor ≥ 1 that both predictions' intervals leave open.
     """
-    ratios = dict(_ratios(rounds))
+
+    key: KernelKey
+    ratio: float
+    doubt: float
+
+
+def project_base(rounds: Sequence[Round]) -> tuple[tuple[Round, ...], Mapping[str, float]]:
+    """Return rounds with base projected to head's device, and the doubt in it, a factor ≥ 1 by kernel.
+
+    A time of base is multiplied by the predicted time of head's launch over that of base's. Kernels
+    without a prediction on both devices are left out. The doubts are by the kernel's name: the product of
+    both predictions' factors.
+    """
+    projections = dict(_find_projections(rounds))
     doubts: dict[str, float] = {}
-    for old, (_, _, doubt) in ratios.items():
-        doubts[old.kernel] = max(doubt, doubts.get(old.kernel, 1.0))
-    moved = tuple(
+    for key, projection in projections.items():
+        doubts[key.kernel] = max(projection.doubt, doubts.get(key.kernel, 1.0))
+    head_keys = {projection.key for projection in projections.values()}
+    projected = tuple(
         Round(
-            tuple(_moved(run, ratios, one.head[0].devices) for run in one.base),
-            tuple(_known(run, {new for new, _, _ in ratios.values()}) for run in one.head),
+            tuple(_project(run, projections, one_round.head[0].devices) for run in one_round.base),
+            tuple(_select_kernels(run, head_keys) for run in one_round.head),
         )
-        for one in rounds
-        if one.pairs
+        for one_round in rounds
+        if one_round.num_pairs
     )
-    return moved, doubts
+    return projected, doubts
 
 
-def _ratios(rounds: Sequence[Round]) -> Iterator[tuple[KernelKey, tuple[KernelKey, float, float]]]:
-    """Of each kernel of base: its name at head, head's time by base's, and the doubt in it."""
-    bases: dict[KernelKey, Modelled] = {}
-    heads: dict[tuple[str, str], tuple[KernelKey, Modelled]] = {}
-    for one in rounds:
-        for run in one.base:
+def _find_projections(rounds: Sequence[Round]) -> Iterator[tuple[KernelKey, _Projection]]:
+    """Yield the projection of each kernel of base that both sides predict."""
+    bases: dict[KernelKey, ModelledTime] = {}
+    heads: dict[tuple[str, str], tuple[KernelKey, ModelledTime]] = {}
+    for one_round in rounds:
+        for run in one_round.base:
             bases.update(run.modelled)
-        for run in one.head:
+        for run in one_round.head:
             heads.update(
-                {(key.kernel, key.global_size): (key, on) for key, on in run.modelled.items()}
+                {(key.kernel, key.global_size): (key, time) for key, time in run.modelled.items()}
             )
-    for old, before in bases.items():
-        found = heads.get((old.kernel, old.global_size))
-        if found is not None:
-            new, after = found
-            yield old, (new, after.duration_ns / before.duration_ns, before.factor * after.factor)
+    for key, before in bases.items():
+        match = heads.get((key.kernel, key.global_size))
+        if match is not None:
+            head_key, after = match
+            ratio = after.duration_ns / before.duration_ns
+            yield key, _Projection(head_key, ratio, before.factor * after.factor)
 
 
-def _moved(
-    run: RunSample, ratios: Mapping[KernelKey, tuple[KernelKey, float, float]],
+def _project(
+    run: RunSample,
+    projections: Mapping[KernelKey, _Projection],
     devices: tuple[DeviceIdentity, ...],
-) -> RunSample:  # fmt: skip
+) -> RunSample:
     kernels = {}
-    for old, time in run.kernels.items():
-        if old in ratios:
-            new, ratio, _ = ratios[old]
-            kernels[new] = KernelTime(
-                time.launches, time.counted, time.median_ns * ratio, time.total_ns * ratio
+    for key, time in run.kernels.items():
+        if key in projections:
+            projection = projections[key]
+            kernels[projection.key] = KernelTime(
+                time.launches,
+                time.counted,
+                time.median_ns * projection.ratio,
+                time.total_ns * projection.ratio,
             )
     return replace(run, devices=devices, kernels=kernels)
 
 
-def _known(run: RunSample, known: set[KernelKey]) -> RunSample:
-    return replace(run, kernels={key: one for key, one in run.kernels.items() if key in known})
+def _select_kernels(run: RunSample, keys: set[KernelKey]) -> RunSample:
+    return replace(run, kernels={key: time for key, time in run.kernels.items() if key in keys})

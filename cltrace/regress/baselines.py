@@ -1,4 +1,4 @@
-"""Samples kept under a name, for each machine apart: times of another device are no baseline."""
+"""Baselines: samples stored under a name, separately for each machine."""
 
 import hashlib
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.errors import OutputError, SampleFileError, UsageError
-from cltrace.files import file_name
+from cltrace.files import slug
 from cltrace.regress.runs import DeviceIdentity
 from cltrace.regress.sample_files import SampleFile, read_samples, write_samples
 
@@ -19,80 +19,82 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Samples under a name. `machine` stands for the devices that they are of."""
+    """Samples under a name. `machine` is the name of the devices that they were measured on."""
 
     name: str
     machine: str
     path: Path
 
     def read(self) -> SampleFile:
-        """Raises: `SampleFileError`."""
+        """Read the samples. Raises: `SampleFileError`."""
         return read_samples(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Baselines:
-    """The baselines of a directory: a directory for each machine, a file for each name."""
+    """Baselines in a directory: a directory per machine, a file per name."""
 
     directory: Path = DIRECTORY
 
     def all(self) -> Iterator[Baseline]:
-        """Every one, by name and machine."""
-        paths = sorted(self.directory.glob(f"*/*{_SUFFIX}"), key=lambda one: (one.stem, one.parent))
-        for path in paths:
+        """Yield all baselines, by name and machine."""
+        paths = self.directory.glob(f"*/*{_SUFFIX}")
+        for path in sorted(paths, key=lambda path: (path.stem, path.parent)):
             yield Baseline(path.name.removesuffix(_SUFFIX), path.parent.name, path)
 
-    def named(self, name: str) -> Sequence[Baseline]:
-        """Those of a name, of any machine. Raises: `UsageError` for what is no name."""
-        checked = _checked(name)
-        return [one for one in self.all() if one.name == checked]
+    def with_name(self, name: str) -> Sequence[Baseline]:
+        """Return the baselines with a name, of all machines. Raises: `UsageError` for an invalid name."""
+        checked = _check_name(name)
+        return [baseline for baseline in self.all() if baseline.name == checked]
 
-    def of(self, name: str, devices: Sequence[DeviceIdentity]) -> Baseline | None:
-        """That of a name on a machine. Raises: `UsageError`."""
+    def find(self, name: str, devices: Sequence[DeviceIdentity]) -> Baseline | None:
+        """Return the baseline with a name on a machine. Raises: `UsageError`."""
         path = self._path(name, devices)
         return Baseline(name, path.parent.name, path) if path.is_file() else None
 
     def save(self, name: str, samples: SampleFile, *, overwrite: bool) -> Path:
-        """Keep samples. Raises: `OutputError`, `UsageError` where others have the name."""
-        path = self._path(name, devices_of(samples))
+        """Store samples under a name. Raises: `OutputError`, `UsageError` where the name is taken."""
+        path = self._path(name, head_devices(samples))
         if path.exists() and not overwrite:
-            raise UsageError(f"{path} exists already: -f saves over it")
+            raise UsageError(f"{path} exists already: -f overwrites it")
         write_samples(samples, path)
         return path
 
-    def remove(self, one: Baseline) -> None:
-        """Raises: `OutputError`."""
+    def remove(self, baseline: Baseline) -> None:
+        """Remove a baseline, and its directory where that becomes empty. Raises: `OutputError`."""
         try:
-            one.path.unlink()
-            if not any(one.path.parent.iterdir()):
-                one.path.parent.rmdir()
+            baseline.path.unlink()
+            if not any(baseline.path.parent.iterdir()):
+                baseline.path.parent.rmdir()
         except OSError as error:
-            raise OutputError(f"{one.path} cannot be removed: {error.strerror}") from error
+            raise OutputError(f"{baseline.path} cannot be removed: {error.strerror}") from error
 
     def _path(self, name: str, devices: Sequence[DeviceIdentity]) -> Path:
-        return self.directory / machine_of(devices) / f"{_checked(name)}{_SUFFIX}"
+        return self.directory / machine_name(devices) / f"{_check_name(name)}{_SUFFIX}"
 
 
-def machine_of(devices: Sequence[DeviceIdentity]) -> str:
-    """A name of devices with their drivers: another driver is another machine."""
-    whole = "\n".join("\t".join(_parts(one)) for one in sorted(devices))
-    names = file_name("-".join(one.name for one in sorted(devices)))[:60].strip("-")
+def machine_name(devices: Sequence[DeviceIdentity]) -> str:
+    """Return a name for devices with their drivers: another driver makes another machine."""
+    whole = "\n".join("\t".join(_parts(device)) for device in sorted(devices))
+    names = slug("-".join(device.name for device in sorted(devices)))[:60].strip("-")
     return f"{names or 'none'}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
 
 
-def devices_of(samples: SampleFile) -> tuple[DeviceIdentity, ...]:
-    """The devices that head ran on. Raises: `SampleFileError` without any."""
-    found = {one for each in samples.rounds for run in each.head for one in run.devices}
-    if not found:
+def head_devices(samples: SampleFile) -> tuple[DeviceIdentity, ...]:
+    """Return the devices that head ran on. Raises: `SampleFileError` without any."""
+    devices = {device for rounds in samples.rounds for run in rounds.head for device in run.devices}
+    if not devices:
         raise SampleFileError("the samples name no device")
-    return tuple(sorted(found))
+    return tuple(sorted(devices))
 
 
-def _parts(one: DeviceIdentity) -> tuple[str, ...]:
-    return one.name, one.platform, one.driver, one.platform_version
+def _parts(device: DeviceIdentity) -> tuple[str, ...]:
+    return device.name, device.platform, device.driver, device.platform_version
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name for a baseline: letters, digits, '.', '_' and '-'")
+        raise UsageError(
+            f"{name!r} is no name for a baseline: use letters, digits, '.', '_' and '-'"
+        )
     return name

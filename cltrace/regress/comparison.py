@@ -1,4 +1,4 @@
-"""Runs of head held against runs of base: counters exactly, kernels by what pairs of runs say."""
+"""Comparison of head with base: counters exactly, times and energy by pairs of runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,33 +12,32 @@ from cltrace.regress.counters import (
     CounterKey,
     CounterKind,
     Difference,
-    compared_counters,
+    compare_counters,
 )
 from cltrace.regress.floors import Floors
 from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
-from cltrace.regress.statistics import FEWEST_PAIRS, Floats
-from cltrace.regress.verdicts import Finding, Verdict, confirmed, findings
-from cltrace.regress.work import (
-    RunWork,
-    WorkDifference,
-    WorkKey,
-    steady_work,
-    work_differences,
-)
+from cltrace.regress.statistics import MIN_PAIRS, Floats
+from cltrace.regress.verdicts import Finding, Verdict, compute_findings, confirm
+from cltrace.regress.work import RunWork, SizedKernel, WorkDifference, combine_work, compare_work
 
-K = TypeVar("K", KernelKey, WorkKey)
-_SHARE: Final = 0.01
-"""Kernels with less of the time of all are listed, and fail nothing."""
+K = TypeVar("K", KernelKey, SizedKernel)
+_MIN_SHARE: Final = 0.01
+"""Kernels with a smaller share of the time of all kernels are listed, and cannot fail a check."""
 ALL_KERNELS: Final = KernelKey("", "", "")
 """The key of the time of all kernels of a run."""
+_ALLOWED: Final = "allowed"
 
 
 @dataclass(frozen=True, slots=True)
 class KernelComparison:
-    """What is known of a kernel. `finding` is None with too few pairs, or where a side lacks it.
+    """Comparison of the times of a kernel.
 
-    Times are medians over runs in ns, None for a side without it. `is_gated` says that a slower one
-    counts, `is_confirmed` that a second round of pairs was there to contradict.
+    Attributes:
+        base_ns: the median over base's runs, None where base lacks the kernel.
+        head_ns: the same of head.
+        finding: the result of the test; None with too few pairs, or where a side lacks the kernel.
+        is_gated: True if a slower kernel fails a check.
+        is_confirmed: True if a second round of pairs tested the kernel, too.
     """
 
     base_ns: float | None
@@ -49,13 +48,13 @@ class KernelComparison:
 
     @property
     def is_slower(self) -> bool:
-        """Whether this alone is a regression."""
+        """True if this kernel alone is a regression."""
         slow = self.finding is not None and self.finding.verdict is Verdict.SLOW
         return slow and self.is_gated and self.is_confirmed
 
     @property
     def is_open(self) -> bool:
-        """Whether it counts and could be slower, for all that is known."""
+        """True if the kernel is gated and the pairs do not exclude that it is slower."""
         if not self.is_gated or self.is_slower:
             return False
         if self.finding is None:
@@ -65,242 +64,285 @@ class KernelComparison:
 
 @dataclass(frozen=True, slots=True)
 class EnergyComparison:
-    """The energy of a run, or of a launch of a kernel: medians over runs in J, and what pairs say.
+    """Comparison of the energy of a run, or of a launch of a kernel.
 
-    `is_confirmed` says that a second round of pairs was there to contradict.
+    Attributes:
+        base_j: the median over base's runs.
+        head_j: the same of head.
+        finding: the result of the test.
+        is_gated: True if more energy fails a check: there is a floor for energy.
+        is_confirmed: True if a second round of pairs tested the energy, too.
     """
 
     base_j: float
     head_j: float
     finding: Finding
+    is_gated: bool
     is_confirmed: bool
 
+    @property
+    def is_higher(self) -> bool:
+        """True if more energy is drawn."""
+        return self.finding.verdict is Verdict.SLOW
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Head by base. `unsteady` are counters that differ among the runs of one side: they tell nothing.
+    """Comparison of head with base.
 
-    `other_devices` are those that only one side ran on: with any, times are not comparable. `not_counted`
-    are kernels of which the work is not known, and why; `sides_not_counted` those of which no run's is,
-    for want of a compiler.
+    Attributes:
+        counters: the counters that differ.
+        unsteady: counters that vary among the runs of one side, which are not compared.
+        work: the differences in work per launch.
+        not_counted: kernels without counted work, with the reason.
+        sides_not_counted: the sides of which no run's work was counted, for want of a compiler.
+        kernels: the comparison of each kernel's time.
+        energy: the comparison of energies.
+        other_devices: the devices that only one side ran on; with any, times are not comparable.
+        num_pairs: the pairs of the first round.
     """
 
     counters: tuple[Difference, ...]
     unsteady: tuple[CounterKey, ...]
     work: tuple[WorkDifference, ...]
-    not_counted: Mapping[WorkKey, str]
+    not_counted: Mapping[SizedKernel, str]
     sides_not_counted: tuple[str, ...]
     kernels: Mapping[KernelKey, KernelComparison]
-    energy: Mapping[WorkKey, EnergyComparison]
+    energy: Mapping[SizedKernel, EnergyComparison]
     other_devices: tuple[DeviceIdentity, ...]
-    pairs: int
+    num_pairs: int
 
     @property
     def has_more(self) -> bool:
-        """Whether there is more of what has no noise."""
-        counted = any(one.is_worse for one in self.counters)
-        return counted or any(one.is_worse for one in self.work)
+        """True if a counter or the work of a kernel is higher: these have no noise."""
+        counted = any(difference.is_worse for difference in self.counters)
+        return counted or any(difference.is_worse for difference in self.work)
 
     @property
     def is_slower(self) -> bool:
-        """Whether a kernel is slower beyond doubt, on the same device."""
-        return not self.other_devices and any(one.is_slower for one in self.kernels.values())
+        """True if a kernel is slower beyond doubt, on the same device."""
+        return not self.other_devices and any(kernel.is_slower for kernel in self.kernels.values())
 
     @property
-    def draws_more(self) -> tuple[EnergyComparison, ...]:
-        """What draws more energy in the first round of pairs, and was not contradicted."""
-        return tuple(one for one in self.energy.values() if one.finding.verdict is Verdict.SLOW)
+    def higher_energies(self) -> tuple[EnergyComparison, ...]:
+        """The energies that are higher in the first round, and not contradicted by a second one."""
+        return tuple(energy for energy in self.energy.values() if energy.is_higher)
 
     @property
     def is_open(self) -> bool:
-        """Whether a kernel that counts could be slower, for all that is known."""
-        return any(one.is_open for one in self.kernels.values())
+        """True if the pairs do not exclude that a gated kernel is slower."""
+        return any(kernel.is_open for kernel in self.kernels.values())
 
 
-def compared(rounds: Sequence[Round], floors: Floors | None = None) -> Comparison:
-    """The first round's verdicts, confirmed by the second where there is one.
+def compare_rounds(rounds: Sequence[Round], floors: Floors | None = None) -> Comparison:
+    """Compare head with base by the first round, confirmed by the second where there is one.
 
     Raises: `ValueError` without a run of each side.
     """
     floors = floors if floors is not None else Floors()
     first, *later = rounds
-    if not first.pairs:
+    if not first.num_pairs:
         raise ValueError("there is no pair of runs")
-    counters, unsteady = compared_counters(
-        [one.counters for each in rounds for one in each.base],
-        [one.counters for each in rounds for one in each.head],
+    counters, unsteady = compare_counters(
+        [run.counters for one_round in rounds for run in one_round.base],
+        [run.counters for one_round in rounds for run in one_round.head],
     )
-    works = _works(rounds)
+    works = _combine_sides(rounds)
     base, head = works.values()
-    sides = [{one for run in side for one in run.devices} for side in (first.base, first.head)]
+    sides = [
+        {device for run in side for device in run.devices} for side in (first.base, first.head)
+    ]
     return Comparison(
         counters=counters,
         unsteady=unsteady,
-        work=work_differences(base, head) if base and head else (),
+        work=compare_work(base, head) if base and head else (),
         not_counted={**base.refused, **head.refused} if base and head else {},
-        sides_not_counted=tuple(side for side, one in works.items() if one is None),
-        kernels=_kernels(first, later, floors),
-        energy=dict(_energies(first, later, floors)),
+        sides_not_counted=tuple(side for side, work in works.items() if work is None),
+        kernels=_compare_kernels(first, later, floors),
+        energy=dict(_compare_energies(first, later, floors)),
         other_devices=tuple(sorted(sides[0] ^ sides[1])),
-        pairs=first.pairs,
+        num_pairs=first.num_pairs,
     )
 
 
-def pardoned(found: Comparison, globs: Sequence[str]) -> Comparison:
-    """The same, but more of what fits one of `globs` fails nothing: `launches*`, `operations saxpy*`."""
+def allow_increases(comparison: Comparison, patterns: Sequence[str]) -> Comparison:
+    """Return the comparison with the increases exempt that fit one of `patterns`.
 
-    def fits(kind: str, subject: object) -> bool:
-        return any(fnmatchcase(f"{kind} {subject}".strip(), glob) for glob in globs)
+    A pattern is a glob of a counter or of work: `launches*`, `operations saxpy*`.
+    """
+
+    def fits(name: str) -> bool:
+        return any(fnmatchcase(name.strip(), pattern) for pattern in patterns)
 
     counters = [
-        replace(one, pardon="allowed") if fits(one.key.kind, one.key.subject) else one
-        for one in found.counters
+        replace(difference, exemption=_ALLOWED) if fits(str(difference.key)) else difference
+        for difference in comparison.counters
     ]
-    meant = sum(
-        one.head - one.base
-        for one in counters
-        if one.pardon == "allowed" and one.key.kind is CounterKind.LAUNCHES and one.key.subject
+    allowed_launches = sum(
+        difference.head - difference.base
+        for difference in counters
+        if difference.exemption == _ALLOWED
+        and difference.key.kind is CounterKind.LAUNCHES
+        and difference.key.subject is not None
     )
     counters = [
-        replace(one, pardon="allowed")
-        if one.key == ALL_LAUNCHES and one.head - meant <= one.base
-        else one
-        for one in counters
+        replace(difference, exemption=_ALLOWED)
+        if difference.key == ALL_LAUNCHES and difference.head - allowed_launches <= difference.base
+        else difference
+        for difference in counters
     ]
     work = tuple(
-        replace(one, doubt="allowed") if fits(one.kind, one.key) else one for one in found.work
+        replace(difference, doubt=_ALLOWED)
+        if fits(f"{difference.kind} {difference.key}")
+        else difference
+        for difference in comparison.work
     )
-    return replace(found, counters=tuple(counters), work=work)
+    return replace(comparison, counters=tuple(counters), work=work)
 
 
-def _works(rounds: Sequence[Round]) -> dict[str, RunWork | None]:
-    """What kernels of base and of head had to do, None where it was counted of no run."""
+def _combine_sides(rounds: Sequence[Round]) -> dict[str, RunWork | None]:
+    """Return the work of base and of head, None where no run's work was counted."""
     sides = {
-        "base": [run for one in rounds for run in one.base],
-        "head": [run for one in rounds for run in one.head],
+        "base": [run for one_round in rounds for run in one_round.base],
+        "head": [run for one_round in rounds for run in one_round.head],
     }
     return {
-        side: steady_work([run.work for run in runs if run.work is not None])
+        side: combine_work([run.work for run in runs if run.work is not None])
         for side, runs in sides.items()
     }
 
 
-def _kernels(
+def _compare_kernels(
     first: Round, later: Sequence[Round], floors: Floors
 ) -> dict[KernelKey, KernelComparison]:
-    """What is known of each kernel that any run has; where sides have others, of all together, too."""
-    shares = _shares([*first.base, *first.head])
-    found = _tested(first, later, _times, floors.of, lambda key: shares.get(key, 1.0) >= _SHARE)
-    known = {
+    """Compare each kernel of any run; where a side lacks some, the time of all together, too."""
+    shares = _max_shares([*first.base, *first.head])
+    tests = _test(first, later, _times, floors.of, lambda key: shares.get(key, 1.0) >= _MIN_SHARE)
+    comparisons = {
         key: KernelComparison(
             _median(first.base, _times, key),
             _median(first.head, _times, key),
-            found[key].finding if key in found else None,
-            share >= _SHARE,
-            key in found and found[key].is_confirmed,
+            tests[key].finding if key in tests else None,
+            share >= _MIN_SHARE,
+            key in tests and tests[key].is_confirmed,
         )
         for key, share in shares.items()
     }
-    lacking = [one for one in known.values() if None in {one.base_ns, one.head_ns}]
-    if any(one.is_gated for one in lacking):
-        known.update(_all_kernels(first, later, floors))
-    return known
+    of_one_side = [
+        comparison
+        for comparison in comparisons.values()
+        if None in {comparison.base_ns, comparison.head_ns}
+    ]
+    if any(comparison.is_gated for comparison in of_one_side):
+        comparisons.update(_compare_all_kernels(first, later, floors))
+    return comparisons
 
 
-def _all_kernels(
+def _compare_all_kernels(
     first: Round, later: Sequence[Round], floors: Floors
 ) -> Iterator[tuple[KernelKey, KernelComparison]]:
-    """The time of all kernels of a run: what tells where a kernel has another name or size."""
-    for key, one in _tested(first, later, _total, floors.of, lambda _: True).items():
+    """Yield the comparison of the time of all kernels, which a kernel's new name or size leaves valid."""
+    for key, test in _test(first, later, _total, floors.of, lambda _: True).items():
         base, head = _median(first.base, _total, key), _median(first.head, _total, key)
         yield (
             key,
-            KernelComparison(base, head, one.finding, is_gated=True, is_confirmed=one.is_confirmed),
+            KernelComparison(
+                base, head, test.finding, is_gated=True, is_confirmed=test.is_confirmed
+            ),
         )
 
 
-def _energies(
+def _compare_energies(
     first: Round, later: Sequence[Round], floors: Floors
-) -> Iterator[tuple[WorkKey, EnergyComparison]]:
+) -> Iterator[tuple[SizedKernel, EnergyComparison]]:
     floor = floors.usual if floors.energy is None else floors.energy
-    for key, one in _tested(first, later, _joules, lambda _: floor, lambda _: True).items():
-        base, head = _median(first.base, _joules, key), _median(first.head, _joules, key)
+    is_gated = floors.energy is not None
+    for key, test in _test(first, later, _energies, lambda _: floor, lambda _: True).items():
+        base, head = _median(first.base, _energies, key), _median(first.head, _energies, key)
         if base is not None and head is not None:
-            yield key, EnergyComparison(base, head, one.finding, one.is_confirmed)
+            yield key, EnergyComparison(base, head, test.finding, is_gated, test.is_confirmed)
 
 
 def _times(run: RunSample) -> Mapping[KernelKey, float]:
-    return {key: one.median_ns for key, one in run.kernels.items()}
+    return {key: time.median_ns for key, time in run.kernels.items()}
 
 
-def _joules(run: RunSample) -> Mapping[WorkKey, float]:
+def _energies(run: RunSample) -> Mapping[SizedKernel, float]:
     return run.energy_j
 
 
 def _total(run: RunSample) -> Mapping[KernelKey, float]:
-    whole = sum(one.total_ns for one in run.kernels.values())
-    return {ALL_KERNELS: whole} if whole else {}
+    total_ns = sum(time.total_ns for time in run.kernels.values())
+    return {ALL_KERNELS: total_ns} if total_ns else {}
 
 
 Measure = Callable[[RunSample], Mapping[K, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Tested:
-    """What pairs of the first round say, and whether those of a second were asked, too."""
+class _Test:
+    """Result of the first round's pairs. `is_confirmed` is True if a second round tested it, too."""
 
     finding: Finding
     is_confirmed: bool
 
 
-def _tested(
-    first: Round, later: Sequence[Round], measure: Measure[K], floor_of: Callable[[str], float],
+def _test(
+    first: Round,
+    later: Sequence[Round],
+    measure: Measure[K],
+    floor_of: Callable[[str], float],
     is_gated: Callable[[K], bool],
-) -> dict[K, _Tested]:  # fmt: skip
-    found = _verdicts(first, measure, floor_of, is_gated)
-    second = _verdicts(later[0], measure, floor_of, is_gated) if later else {}
+) -> dict[K, _Test]:
+    findings = _test_round(first, measure, floor_of, is_gated)
+    second = _test_round(later[0], measure, floor_of, is_gated) if later else {}
     return {
-        key: _Tested(confirmed(one, second[key]) if key in second else one, key in second)
-        for key, one in found.items()
+        key: _Test(confirm(finding, second[key]) if key in second else finding, key in second)
+        for key, finding in findings.items()
     }
 
 
-def _verdicts(
-    one: Round, measure: Measure[K], floor_of: Callable[[str], float],
+def _test_round(
+    one_round: Round,
+    measure: Measure[K],
+    floor_of: Callable[[str], float],
     is_gated: Callable[[K], bool],
-) -> dict[K, Finding]:  # fmt: skip
-    """Verdicts of what enough pairs of a round have."""
-    pairs = [(measure(base), measure(head)) for base, head in zip(one.base, one.head, strict=False)]
+) -> dict[K, Finding]:
+    """Return the findings of the keys that enough pairs of a round have."""
+    pairs = [
+        (measure(base), measure(head))
+        for base, head in zip(one_round.base, one_round.head, strict=False)
+    ]
     keys = sorted({key for before, after in pairs for key in before if key in after})
     ratios = {key: _log_ratios(pairs, key) for key in keys}
-    # What fails nothing is not tested with what does: every test makes the others weaker.
-    found: dict[K, Finding] = {}
+    # Keys that cannot fail are tested apart: every further test weakens the others.
+    findings: dict[K, Finding] = {}
     for side in (True, False):
-        mine = {
-            key: d for key, d in ratios.items() if len(d) >= FEWEST_PAIRS and is_gated(key) is side
+        tested = {
+            key: d for key, d in ratios.items() if len(d) >= MIN_PAIRS and is_gated(key) is side
         }
-        found.update(findings(mine, {key: floor_of(key.kernel) for key in mine}))
-    return found
+        findings.update(compute_findings(tested, {key: floor_of(key.kernel) for key in tested}))
+    return findings
 
 
 def _log_ratios(pairs: Sequence[tuple[Mapping[K, float], Mapping[K, float]]], key: K) -> Floats:
-    """The log ratios of the pairs that have the key on both sides."""
+    """Return the log ratios of the pairs that have the key on both sides."""
     both = [(before[key], after[key]) for before, after in pairs if key in before and key in after]
     base, head = np.array(both).T
     ratios: Floats = np.log(head / base)
     return ratios
 
 
-def _shares(runs: Sequence[RunSample]) -> dict[KernelKey, float]:
-    """The largest share of a run's kernel time that each kernel has in any of them."""
-    found: dict[KernelKey, float] = {}
+def _max_shares(runs: Sequence[RunSample]) -> dict[KernelKey, float]:
+    """Return each kernel's largest share of the kernel time of any run."""
+    shares: dict[KernelKey, float] = {}
     for run in runs:
-        whole = sum(one.total_ns for one in run.kernels.values())
-        for key, one in run.kernels.items():
-            found[key] = max(found.get(key, 0.0), one.total_ns / whole)
-    return dict(sorted(found.items()))
+        total_ns = sum(time.total_ns for time in run.kernels.values())
+        for key, time in run.kernels.items():
+            shares[key] = max(shares.get(key, 0.0), time.total_ns / total_ns)
+    return dict(sorted(shares.items()))
 
 
 def _median(runs: Sequence[RunSample], measure: Measure[K], key: K) -> float | None:
-    values = [mine[key] for mine in map(measure, runs) if key in mine]
+    values = [measured[key] for measured in map(measure, runs) if key in measured]
     return float(np.median(values)) if values else None

@@ -1,11 +1,12 @@
-"""Counters of a run that have no noise: a launch more or a build in a loop shows on any machine."""
+"""Counters of a run, which have no noise: one more launch, or a build in a loop, shows on any machine."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
+from cltrace.regress.work import SizedKernel, parse_sized_kernel
 from cltrace.trace.reader import Trace
 
 _ALL: Final = "SELECT count(*) FROM v_command WHERE kind = 'kernel'"
@@ -21,19 +22,16 @@ _MOVED: Final = """
 _BUILDS: Final = "SELECT count(*) FROM v_build"
 _FAILED: Final = "SELECT coalesce(sum(failed), 0) FROM v_api_rollup"
 _ENDED_BADLY: Final = "SELECT count(*) FROM v_command WHERE execution_status < 0"
-# What stamps that are there tell is of the tracing, and not of what the program does.
+# A command with faulty stamps did end: the fault is the tracing's or the driver's, not the program's.
 _UNTIMED: Final = (
     "SELECT count(*) FROM v_command WHERE duration_ns IS NULL AND stamp_faults IS NULL"
 )
 _BLOCKING: Final = "SELECT count(*) FROM v_command WHERE blocking = 1"
-_MANY_RUNS: Final = 6
-_MOVES: Final = {
-    "write": "to device", "read": "from device", "copy": "within device", "fill": "filled",
-}  # fmt: skip
+_MIN_RUNS_FOR_OUTLIER: Final = 6
 
 
 class CounterKind(StrEnum):
-    """What is counted. More of any of them is worse."""
+    """Kind of event that is counted. An increase of any of them is a regression."""
 
     LAUNCHES = "launches"
     TRANSFERS = "transfers"
@@ -42,101 +40,160 @@ class CounterKind(StrEnum):
     FAILURES = "failures"
     BLOCKING = "blocking calls"
     UNTIMED = "commands without a time"
-    """Nobody saw them end, or their queue has no profiling."""
+    """Commands that nobody saw end, or of queues without profiling."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+class Direction(StrEnum):
+    """Direction of transfers."""
+
+    TO_DEVICE = "to device"
+    FROM_DEVICE = "from device"
+    WITHIN_DEVICE = "within device"
+    FILLED = "filled"
+
+
+class FailureKind(StrEnum):
+    """Kind of failure."""
+
+    CALLS = "calls"
+    COMMANDS = "commands"
+
+
+_DIRECTIONS: Final = {
+    "write": Direction.TO_DEVICE,
+    "read": Direction.FROM_DEVICE,
+    "copy": Direction.WITHIN_DEVICE,
+    "fill": Direction.FILLED,
+}
+
+Subject: TypeAlias = SizedKernel | Direction | FailureKind | None
+
+
+@dataclass(frozen=True, slots=True)
 class CounterKey:
-    """A counter: what is counted, and of what, as a kernel with its global size, or a direction."""
+    """A counter: the kind of event, and its subject; None for the events of all subjects."""
 
     kind: CounterKind
-    subject: str
+    subject: Subject = None
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, self.to_stored()))
+
+    def __lt__(self, other: "CounterKey") -> bool:
+        return self.to_stored() < other.to_stored()
+
+    @property
+    def subject_text(self) -> str:
+        """The subject as text, "" for all subjects."""
+        return "" if self.subject is None else str(self.subject)
+
+    def to_stored(self) -> tuple[str, str]:
+        """Return the kind and the subject as files store them."""
+        return self.kind.value, self.subject_text
 
 
-ALL_LAUNCHES: Final = CounterKey(CounterKind.LAUNCHES, "")
+def parse_counter(kind: str, subject: str) -> CounterKey:
+    """Return the counter for a stored kind and subject. Raises: `ValueError`."""
+    counter_kind = CounterKind(kind)
+    if not subject:
+        return CounterKey(counter_kind)
+    match counter_kind:
+        case CounterKind.LAUNCHES:
+            return CounterKey(counter_kind, parse_sized_kernel(subject))
+        case CounterKind.TRANSFERS | CounterKind.BYTES:
+            return CounterKey(counter_kind, Direction(subject))
+        case CounterKind.FAILURES:
+            return CounterKey(counter_kind, FailureKind(subject))
+        case CounterKind.BUILDS | CounterKind.BLOCKING | CounterKind.UNTIMED:
+            raise ValueError(f"{kind} have no subject, and {subject!r} is given")
+
+
+ALL_LAUNCHES: Final = CounterKey(CounterKind.LAUNCHES)
 """The counter of the launches of all kernels."""
-_PLAIN: Final = {
+_SINGLE_NUMBERS: Final = {
     ALL_LAUNCHES: _ALL,
-    CounterKey(CounterKind.BUILDS, ""): _BUILDS,
-    CounterKey(CounterKind.FAILURES, "calls"): _FAILED,
-    CounterKey(CounterKind.FAILURES, "commands"): _ENDED_BADLY,
-    CounterKey(CounterKind.BLOCKING, ""): _BLOCKING,
-    CounterKey(CounterKind.UNTIMED, ""): _UNTIMED,
+    CounterKey(CounterKind.BUILDS): _BUILDS,
+    CounterKey(CounterKind.FAILURES, FailureKind.CALLS): _FAILED,
+    CounterKey(CounterKind.FAILURES, FailureKind.COMMANDS): _ENDED_BADLY,
+    CounterKey(CounterKind.BLOCKING): _BLOCKING,
+    CounterKey(CounterKind.UNTIMED): _UNTIMED,
 }
 Counters = Mapping[CounterKey, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A counter that is another one in `head` than in `base`; what one of them does not have is 0.
+    """A counter that differs between `base` and `head`; a counter that a side lacks is 0.
 
-    `pardon` says why more of it fails nothing, "" where it does.
+    `exemption` says why an increase does not fail the check, "" where it does.
     """
 
     key: CounterKey
     base: int
     head: int
-    pardon: str = ""
+    exemption: str = ""
 
     @property
     def is_worse(self) -> bool:
-        """Whether there is more of it, and that counts."""
-        return self.head > self.base and not self.pardon
+        """True for an increase that is not exempt."""
+        return self.head > self.base and not self.exemption
 
 
-def counters_of(trace: Trace) -> Counters:
-    """All counters of a trace that are not 0. Raises: `DamagedTraceError`."""
-    return {key: value for key, value in sorted(_counted(trace)) if value}
+def count_events(trace: Trace) -> Counters:
+    """Return all counters of a trace that are not 0. Raises: `DamagedTraceError`."""
+    return {key: value for key, value in sorted(_read_counters(trace)) if value}
 
 
-def compared_counters(
+def compare_counters(
     base: Sequence[Counters], head: Sequence[Counters]
 ) -> tuple[tuple[Difference, ...], tuple[CounterKey, ...]]:
-    """The counters that differ between runs of two sides, and those that tell nothing.
+    """Return the counters that differ between the runs of two sides, and the unsteady ones.
 
-    A counter that wavers among the runs of a side tells nothing; one run of many that is not like the
-    others, as the first with a cold cache, is passed over. A kernel that base does not launch fails
-    nothing by itself: another name is no regression, and there is a counter of all launches.
+    A counter that varies among the runs of a side is unsteady and not compared. A single outlier among
+    six or more runs, as a first run with a cold cache, is ignored. A kernel that only head launches is
+    exempt: a new name is no regression, and all launches together have a counter of their own.
     """
     keys = sorted({key for run in (*base, *head) for key in run})
-    found, unsteady = [], []
+    differences, unsteady = [], []
     for key in keys:
-        before, after = (_usual([run.get(key, 0) for run in side]) for side in (base, head))
+        before, after = (_steady_value([run.get(key, 0) for run in side]) for side in (base, head))
         if before is None or after is None:
             unsteady.append(key)
         elif before != after:
-            found.append(Difference(key, before, after, _pardon(key, before)))
-    return tuple(found), tuple(unsteady)
+            differences.append(Difference(key, before, after, _find_exemption(key, before)))
+    return tuple(differences), tuple(unsteady)
 
 
-def steady(runs: Sequence[Counters]) -> Counters:
-    """The counters that are the same in all runs."""
+def select_steady(runs: Sequence[Counters]) -> Counters:
+    """Return the counters that are the same in all runs."""
     first, *others = runs
     return {
         key: value
         for key, value in first.items()
-        if all(one.get(key, 0) == value for one in others)
+        if all(run.get(key, 0) == value for run in others)
     }
 
 
-def _usual(values: Sequence[int]) -> int | None:
-    """The value of all runs, or of all but one of many; None where there is none."""
+def _steady_value(values: Sequence[int]) -> int | None:
+    """Return the value of all runs, or of all but an outlier; None where they vary."""
     ((value, count),) = Counter(values).most_common(1)
     others = len(values) - count
-    return value if others == 0 or (others == 1 and len(values) >= _MANY_RUNS) else None
+    is_steady = others == 0 or (others == 1 and len(values) >= _MIN_RUNS_FOR_OUTLIER)
+    return value if is_steady else None
 
 
-def _pardon(key: CounterKey, before: int) -> str:
-    is_of_kernel = key.kind is CounterKind.LAUNCHES and bool(key.subject)
+def _find_exemption(key: CounterKey, before: int) -> str:
+    is_of_kernel = key.kind is CounterKind.LAUNCHES and key.subject is not None
     return "new" if is_of_kernel and not before else ""
 
 
-def _counted(trace: Trace) -> Iterator[tuple[CounterKey, int]]:
+def _read_counters(trace: Trace) -> Iterator[tuple[CounterKey, int]]:
     for kernel, size, count in trace.rows(_LAUNCHES):
-        yield CounterKey(CounterKind.LAUNCHES, f"{kernel} {size}".strip()), int(count)
+        subject = SizedKernel(str(kernel), str(size)) if kernel or size else None
+        yield CounterKey(CounterKind.LAUNCHES, subject), int(count)
     for kind, count, size_bytes in trace.rows(_MOVED):
-        yield CounterKey(CounterKind.TRANSFERS, _MOVES[str(kind)]), int(count)
-        yield CounterKey(CounterKind.BYTES, _MOVES[str(kind)]), int(size_bytes)
-    for key, sql in _PLAIN.items():
+        yield CounterKey(CounterKind.TRANSFERS, _DIRECTIONS[str(kind)]), int(count)
+        yield CounterKey(CounterKind.BYTES, _DIRECTIONS[str(kind)]), int(size_bytes)
+    for key, sql in _SINGLE_NUMBERS.items():
         ((count,),) = trace.rows(sql)
         yield key, int(count)

@@ -1,28 +1,31 @@
-"""The smallest changes that matter: one for all kernels, and others for some of them."""
+"""Smallest changes that matter: one for all kernels, and others for kernels by name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-FLOOR: Final = 0.10
+DEFAULT_FLOOR: Final = 0.10
 
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """`usual` for kernels that no pattern of `limits` fits; the last that fits decides.
+    """Smallest relative changes that matter.
 
-    `doubts` are factors from 1 on, by kernel, of what is not known for certain: they come on top.
-    `energy` is that of joules, None where they only inform.
+    Attributes:
+        usual: the floor of kernels whose names fit no pattern of `limits`.
+        limits: pairs of a pattern of kernel names and a floor; the last one that fits applies.
+        energy: the floor of energy, None where energy only informs.
+        doubts: factors ≥ 1 by kernel, the uncertainty of a model; they widen the floor.
     """
 
-    usual: float = FLOOR
+    usual: float = DEFAULT_FLOOR
     limits: Sequence[tuple[str, float]] = ()
     energy: float | None = None
     doubts: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, kernel: str) -> float:
-        """The smallest relative change of a kernel that matters."""
-        fitting = [limit for glob, limit in self.limits if fnmatchcase(kernel, glob)]
-        floor = fitting[-1] if fitting else self.usual
+        """Return the smallest relative change of a kernel's time that matters."""
+        matches = [floor for pattern, floor in self.limits if fnmatchcase(kernel, pattern)]
+        floor = matches[-1] if matches else self.usual
         return (1 + floor) * self.doubts.get(kernel, 1.0) - 1

@@ -1,32 +1,32 @@
-"""What a comparison means for whoever waits for it: it passes, it fails, or nothing can be said."""
+"""Judgement of a comparison: it passes, it fails, or it is undecided."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from cltrace.regress.comparison import Comparison
-from cltrace.regress.statistics import FEWEST_PAIRS
+from cltrace.regress.statistics import MIN_PAIRS
 from cltrace.regress.verdicts import Verdict
 
 
 class Basis(StrEnum):
-    """What was compared, as far as it matters for how far to trust it."""
+    """Basis of a comparison, which limits what it can decide."""
 
     TURNS = "runs in turns"
     APART = "runs at different times"
-    """What drifted between them counts as a change."""
+    """Drift between the two sides counts as a change."""
     TRACES = "counters only"
     """Single runs: times of one process decide nothing."""
 
 
 class OnAmbiguous(StrEnum):
-    """What a kernel means that could be slower, for all that is known."""
+    """Policy for a kernel that may be slower."""
 
     PASS = "pass"
     FAIL = "fail"
 
 
 class Outcome(StrEnum):
-    """What a check comes to."""
+    """Outcome of a check."""
 
     PASSED = "passed"
     REGRESSION = "regression"
@@ -35,44 +35,44 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An outcome, and why it is not `PASSED`."""
+    """An outcome, and the reason where it is not `PASSED`."""
 
     outcome: Outcome
     why: str
 
 
-def judged(
-    found: Comparison, basis: Basis, on_ambiguous: OnAmbiguous = OnAmbiguous.PASS, *,
-    has_energy_floor: bool = False,
-) -> Judgement:  # fmt: skip
-    """What a comparison comes to. With a floor for energy more of it counts."""
-    if found.other_devices:
+def judge(
+    comparison: Comparison, basis: Basis, on_ambiguous: OnAmbiguous = OnAmbiguous.PASS
+) -> Judgement:
+    """Judge a comparison: counters and work first, then times and gated energies."""
+    if comparison.other_devices:
         return Judgement(Outcome.UNDECIDED, "base and head ran on different devices or drivers")
-    draws_more = found.draws_more if has_energy_floor else ()
-    if found.has_more:
-        return Judgement(Outcome.REGRESSION, "there is more of what has no noise")
+    if comparison.has_more:
+        return Judgement(Outcome.REGRESSION, "a counter or the work of a kernel is higher")
     if basis is Basis.TRACES:
         return Judgement(Outcome.PASSED, "")
-    if found.is_slower:
-        return Judgement(Outcome.REGRESSION, "a kernel is slower, and was again in a second round")
-    if any(one.is_confirmed for one in draws_more):
-        return Judgement(Outcome.REGRESSION, "more energy is drawn, and was in a second round")
-    undecided = _undecided(found, on_ambiguous)
-    if draws_more and not undecided:
-        undecided = "more energy is drawn, and there is no second round to confirm it"
-    return Judgement(Outcome.UNDECIDED if undecided else Outcome.PASSED, undecided)
+    if comparison.is_slower:
+        return Judgement(Outcome.REGRESSION, "a kernel is slower, confirmed by a second round")
+    higher = [energy for energy in comparison.higher_energies if energy.is_gated]
+    if any(energy.is_confirmed for energy in higher):
+        return Judgement(Outcome.REGRESSION, "an energy is higher, confirmed by a second round")
+    why = _find_doubt(comparison, on_ambiguous)
+    if higher and not why:
+        why = "an energy is higher, and there is no second round to confirm it"
+    return Judgement(Outcome.UNDECIDED if why else Outcome.PASSED, why)
 
 
-def _undecided(found: Comparison, on_ambiguous: OnAmbiguous) -> str:
-    """Why nothing can be said of times; "" where it can."""
-    if found.pairs < FEWEST_PAIRS:
-        return f"{found.pairs} runs of each side are too few: {FEWEST_PAIRS} at least"
+def _find_doubt(comparison: Comparison, on_ambiguous: OnAmbiguous) -> str:
+    """Return why the times are undecided, "" where they are decided."""
+    if comparison.num_pairs < MIN_PAIRS:
+        return f"{comparison.num_pairs} runs of each side are too few: {MIN_PAIRS} at least"
     slow = [
-        one for one in found.kernels.values()
-        if one.is_gated and one.finding is not None and one.finding.verdict is Verdict.SLOW
-    ]  # fmt: skip
-    if slow:  # a confirmed one was told before
+        kernel
+        for kernel in comparison.kernels.values()
+        if kernel.is_gated and kernel.finding is not None and kernel.finding.verdict is Verdict.SLOW
+    ]
+    if slow:  # a confirmed one is a regression already
         return "a kernel is slower, and there is no second round to confirm it"
-    if found.is_open and on_ambiguous is OnAmbiguous.FAIL:
-        return "a kernel may be slower: more pairs would tell"
+    if comparison.is_open and on_ambiguous is OnAmbiguous.FAIL:
+        return "a kernel may be slower: take more pairs"
     return ""

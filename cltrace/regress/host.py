@@ -1,4 +1,4 @@
-"""The machine that something was measured on."""
+"""Facts of the machine that something was measured on."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ _RELEASE: Final = Path("/etc/os-release")
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """A machine: its name, its processor and how many threads of it are ours, system, and Python."""
+    """A machine. `threads` are the hardware threads that this process may use."""
 
     name: str
     processor: str
@@ -25,26 +25,30 @@ class HostFacts:
 
 
 def host_facts(cpu_info: Path = _CPU_INFO, release: Path = _RELEASE) -> HostFacts:
-    """What this machine says of itself; what it does not say is what Python knows."""
+    """Return the facts of this machine, from its own files and, where those lack one, from Python."""
     return HostFacts(
         name=socket.gethostname(),
-        processor=_value(cpu_info, "model name", ":") or platform.processor() or platform.machine(),
-        threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _threads(),
-        system=_value(release, "PRETTY_NAME", "=").strip('"') or platform.system(),
+        processor=_read_value(cpu_info, "model name", ":")
+        or platform.processor()
+        or platform.machine(),
+        threads=len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else _count_threads(),
+        system=_read_value(release, "PRETTY_NAME", "=").strip('"') or platform.system(),
         kernel=platform.release(),
         python=platform.python_version(),
     )
 
 
-def _threads() -> int:
+def _count_threads() -> int:
     return os.cpu_count() or 1
 
 
-def _value(path: Path, name: str, sign: str) -> str:
-    """The first value of a name in a file of such lines; "" without one."""
+def _read_value(path: Path, name: str, separator: str) -> str:
+    """Return the first value of `name` in a file with one name and value per line; "" without one."""
     with suppress(OSError):
         for line in path.read_text("utf-8", "replace").splitlines():
-            key, found, value = line.partition(sign)
-            if found and key.strip() == name:
+            key, has_separator, value = line.partition(separator)
+            if has_separator and key.strip() == name:
                 return value.strip()
     return ""

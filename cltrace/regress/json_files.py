@@ -1,4 +1,4 @@
-"""Reading files of ours, which may be anybody's: a mark, a version, and values of their kinds."""
+"""Reading of cltrace's JSON files, whoever wrote them: the mark, the version and types are checked."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,32 +9,39 @@ from typing import Any, Final, TypeVar
 from cltrace.errors import SampleFileError
 
 T = TypeVar("T")
-_MOST_COUNT: Final = 1 << 62
-_MOST: Final = 1e300
+_MAX_COUNT: Final = 1 << 62
+_MAX_AMOUNT: Final = 1e300
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A kind of file: the key that marks it, its version, how large it may be, and what it holds."""
+class JsonFormat:
+    """A kind of JSON file.
+
+    Attributes:
+        mark: the key that marks such a file; its value is the version.
+        schema: the version.
+        max_bytes: the largest size that is read.
+        content: the content in words, for messages.
+        hint: what else such a file may be, in words, for messages.
+    """
 
     mark: str
     schema: int
-    most_bytes: int
-    what: str
+    max_bytes: int
+    content: str
     hint: str = ""
-    """What a file may be that is something else."""
 
     def read(self, path: Path, make: Callable[[Mapping[str, Any]], T]) -> T:
-        """What `make` makes of a file. Raises: `SampleFileError` for what is not of this form."""
+        """Return what `make` makes of a file. Raises: `SampleFileError` for any other kind of file."""
         try:
-            if path.stat().st_size > self.most_bytes:
-                raise SampleFileError(f"{path} is too large to hold {self.what}")
-            return self.made(path.read_bytes(), str(path), make)
+            if path.stat().st_size > self.max_bytes:
+                raise SampleFileError(f"{path} is too large to hold {self.content}")
+            return self.parse(path.read_bytes(), str(path), make)
         except OSError as error:
             raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
 
-    def made(self, data: bytes, name: str, make: Callable[[Mapping[str, Any]], T]) -> T:
-        """What `make` makes of a file's bytes. Raises: `SampleFileError`."""
+    def parse(self, data: bytes, name: str, make: Callable[[Mapping[str, Any]], T]) -> T:
+        """Return what `make` makes of a file's bytes. Raises: `SampleFileError`."""
         try:
             stored: dict[str, Any] = json.loads(data)
             if stored[self.mark] != self.schema:
@@ -43,26 +50,32 @@ class Form:
                 )
             return make(stored)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise SampleFileError(f"{name} holds no {self.what} of cltrace{self.hint}") from error
+            raise SampleFileError(
+                f"{name} holds no {self.content} of cltrace{self.hint}"
+            ) from error
 
 
-def text(value: object) -> str:
-    """Raises: `TypeError`, `ValueError`."""
+def as_text(value: object) -> str:
+    """Return `value` as text. Raises: `TypeError`, `ValueError`."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
-    value.encode()  # half of a surrogate pair is none
+    value.encode()  # raises for half of a surrogate pair
     return value
 
 
-def count(value: object) -> int:
-    """A whole number from 0 on. Raises: `ValueError`."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST_COUNT:
-        raise ValueError("a count is no such number")
+def as_count(value: object) -> int:
+    """Return `value` as a whole number ≥ 0. Raises: `ValueError`."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MAX_COUNT:
+        raise ValueError("a count is no whole number from 0 on")
     return value
 
 
-def amount(value: object) -> float:
-    """A number from 0 on. Raises: `ValueError`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MOST:
-        raise ValueError("an amount is no such number")
+def as_amount(value: object) -> float:
+    """Return `value` as a number ≥ 0. Raises: `ValueError`."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0 <= value < _MAX_AMOUNT
+    ):
+        raise ValueError("an amount is no number from 0 on")
     return float(value)

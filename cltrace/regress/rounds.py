@@ -1,78 +1,82 @@
-"""How many pairs of runs are taken: more until it is decided, and new ones for what looks slower."""
+"""Rounds of pairs of runs: more pairs while a result is ambiguous, a second round to confirm."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cltrace.regress.comparison import Comparison, compared
+from cltrace.regress.comparison import Comparison, compare_rounds
 from cltrace.regress.floors import Floors
 from cltrace.regress.runs import Round, RunSample
-from cltrace.regress.statistics import FEWEST_PAIRS
-from cltrace.regress.verdicts import Verdict, fewest_pairs
+from cltrace.regress.statistics import MIN_PAIRS
+from cltrace.regress.verdicts import Verdict, min_pairs
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many pairs to begin with, and how many at most in a round."""
+    """Number of pairs that a round begins with, and its maximum."""
 
-    pairs: int
-    most_pairs: int
+    num_pairs: int
+    max_pairs: int
 
 
-def taken(
+def take_rounds(
     take: Callable[[int], Round], budget: Budget, floors: Floors | None = None
 ) -> tuple[Round, ...]:
-    """Rounds of pairs from `take`, which makes as many as it is asked for.
+    """Take rounds of pairs with `take`, which runs the number of pairs that it is given.
 
-    The first is doubled while something that counts is not decided; where a kernel that counts is slower,
-    a second one of as many new pairs confirms or contradicts it.
+    The first round is doubled while a gated kernel is ambiguous. Where a gated kernel is slower, a second
+    round with as many new pairs confirms or contradicts it.
     """
-    first = take(budget.pairs)
-    found = compared([first], floors)
-    while first.pairs < budget.most_pairs and Verdict.AMBIGUOUS in _gated(found):
-        more = take(min(first.pairs, budget.most_pairs - first.pairs))
+    first = take(budget.num_pairs)
+    comparison = compare_rounds([first], floors)
+    while first.num_pairs < budget.max_pairs and Verdict.AMBIGUOUS in _gated_verdicts(comparison):
+        more = take(min(first.num_pairs, budget.max_pairs - first.num_pairs))
         first = Round(first.base + more.base, first.head + more.head)
-        found = compared([first], floors)
-    has_energy = floors is not None and floors.energy is not None
-    if Verdict.SLOW not in _gated(found) and not (has_energy and found.draws_more):
+        comparison = compare_rounds([first], floors)
+    is_energy_higher = any(energy.is_gated for energy in comparison.higher_energies)
+    if Verdict.SLOW not in _gated_verdicts(comparison) and not is_energy_higher:
         return (first,)
-    return first, take(first.pairs)
+    return first, take(first.num_pairs)
 
 
-def parted(base: Sequence[RunSample], head: Sequence[RunSample]) -> tuple[Round, ...]:
-    """Runs that did not take turns, as rounds: the later ones confirm the earlier.
+def split_rounds(base: Sequence[RunSample], head: Sequence[RunSample]) -> tuple[Round, ...]:
+    """Split runs that did not take turns into two rounds: the later runs confirm the earlier.
 
-    The first has half of them, or as many as a change needs to be told at all. With too few runs for
-    two rounds there is one.
+    The first round has half of the pairs, or the fewest with which a change is detectable. There is one
+    round where the pairs are too few for two.
     """
     count = min(len(base), len(head))
     whole = Round(tuple(base[:count]), tuple(head[:count]))
     if not count:
         return (whole,)
-    tests = sum(one.is_gated for one in compared([whole]).kernels.values())
-    first = max(count // 2, fewest_pairs(tests))
-    if count - first < FEWEST_PAIRS:
+    num_tests = sum(kernel.is_gated for kernel in compare_rounds([whole]).kernels.values())
+    first = max(count // 2, min_pairs(num_tests))
+    if count - first < MIN_PAIRS:
         return (whole,)
     parts = (slice(first), slice(first, count))
     return tuple(Round(tuple(base[part]), tuple(head[part])) for part in parts)
 
 
-def resolution(found: Comparison) -> float | None:
-    """The smallest change that so many pairs tell from none, for every kernel that counts.
+def resolution(comparison: Comparison) -> float | None:
+    """Return the smallest change that is distinguishable from none for every gated kernel.
 
-    It is how far the widest interval reaches from its estimate; None where no such kernel was tested.
+    It is the largest distance of an interval's bound from its estimate; None where no gated kernel was
+    tested.
     """
-    edges = [
+    distances = [
         max(
-            one.finding.interval.high / one.finding.ratio,
-            one.finding.ratio / one.finding.interval.low,
+            kernel.finding.interval.high / kernel.finding.ratio,
+            kernel.finding.ratio / kernel.finding.interval.low,
         )
         - 1
-        for one in found.kernels.values()
-        if one.finding is not None and one.is_gated and one.finding.interval.low > 0
+        for kernel in comparison.kernels.values()
+        if kernel.finding is not None and kernel.is_gated and kernel.finding.interval.low > 0
     ]
-    return max(edges) if edges else None
+    return max(distances) if distances else None
 
 
-def _gated(found: Comparison) -> set[Verdict]:
-    """The verdicts of kernels that count."""
-    return {one.finding.verdict for one in found.kernels.values() if one.finding and one.is_gated}
+def _gated_verdicts(comparison: Comparison) -> set[Verdict]:
+    return {
+        kernel.finding.verdict
+        for kernel in comparison.kernels.values()
+        if kernel.finding and kernel.is_gated
+    }

@@ -1,18 +1,19 @@
-"""The records of samples: a run of a program, what it ran on, and runs that took turns.
+"""Records of samples: a run of a program, the devices that it used, and runs of two sides in pairs.
 
-Launches of one process hang together, so a run is one value a kernel: the median of its launches.
+Launches of one process depend on each other, so a run yields one value per kernel: the median of its
+launches.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cltrace.regress.counters import Counters
-from cltrace.regress.work import RunWork, WorkKey
+from cltrace.regress.work import RunWork, SizedKernel
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class DeviceIdentity:
-    """What has to be the same for times to be compared."""
+    """Identity of a device with its driver. Times of different identities are not comparable."""
 
     name: str
     platform: str
@@ -31,7 +32,7 @@ class KernelKey:
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """How long a kernel took in a run: the median of `counted` of its launches, the sum of all, in ns."""
+    """Time of a kernel in a run, in ns: the median of `counted` launches, and the sum of all."""
 
     launches: int
     counted: int
@@ -40,8 +41,8 @@ class KernelTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Modelled:
-    """What a model says that a launch takes, in ns: about, at least, at most."""
+class ModelledTime:
+    """Predicted time of a launch, with its interval, in ns."""
 
     duration_ns: float
     low_ns: float
@@ -49,7 +50,7 @@ class Modelled:
 
     @property
     def factor(self) -> float:
-        """How far off it may be, by its own interval: a factor from 1 on."""
+        """The largest factor by which the interval's bounds are off the prediction, ≥ 1."""
         return max(self.duration_ns / self.low_ns, self.high_ns / self.duration_ns, 1.0)
 
 
@@ -57,26 +58,32 @@ class Modelled:
 class RunSample:
     """A run of a program.
 
-    `work` is None where it was not counted. `modelled` is empty without a profile of the device,
-    `energy_j` without sensors; its key without a kernel is the whole run, the others are of a launch.
+    Attributes:
+        devices: the devices that the run used.
+        kernels: the time of each kernel.
+        counters: the counters that are not 0.
+        work: the counted work, None where it was not counted.
+        modelled: the predicted time of each kernel; empty without a profile of the device.
+        energy_j: the energy of a launch of each kernel, and under a key without a kernel that of the
+            whole run; empty without sensors.
     """
 
     devices: tuple[DeviceIdentity, ...]
     kernels: Mapping[KernelKey, KernelTime]
     counters: Counters
     work: RunWork | None = None
-    modelled: Mapping[KernelKey, Modelled] = field(default_factory=dict)
-    energy_j: Mapping[WorkKey, float] = field(default_factory=dict)
+    modelled: Mapping[KernelKey, ModelledTime] = field(default_factory=dict)
+    energy_j: Mapping[SizedKernel, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Runs of both sides: those at the same place ran one after the other."""
+    """Runs of both sides: those with the same index ran one after the other."""
 
     base: tuple[RunSample, ...]
     head: tuple[RunSample, ...]
 
     @property
-    def pairs(self) -> int:
-        """How many there are of both."""
+    def num_pairs(self) -> int:
+        """The number of pairs."""
         return min(len(self.base), len(self.head))

@@ -1,6 +1,7 @@
-"""Samples in a file: every run of both sides with all that was measured, and what they are of.
+"""Files of samples: every run of both sides with all that was measured, and the commands.
 
-Raw samples, no statistics: what is made of them may be made anew, with another floor or a later cltrace.
+The files hold raw samples and no statistics, so that they can be judged again with another floor or by a
+later cltrace.
 """
 
 import json
@@ -10,32 +11,32 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import SampleFileError
-from cltrace.files import write_whole
-from cltrace.regress.counters import CounterKey, CounterKind
-from cltrace.regress.json_files import Form, amount, count, text
+from cltrace.files import write_atomically
+from cltrace.regress.counters import parse_counter
+from cltrace.regress.json_files import JsonFormat, as_amount, as_count, as_text
 from cltrace.regress.runs import (
     DeviceIdentity,
     KernelKey,
     KernelTime,
-    Modelled,
+    ModelledTime,
     Round,
     RunSample,
 )
-from cltrace.regress.work import Amount, KernelWork, RunWork, WorkKey, WorkKind
+from cltrace.regress.work import Amount, KernelWork, RunWork, SizedKernel, WorkKind
 
 SCHEMA: Final = 2
-_LEAST_NS: Final = 1e-3
+_MIN_NS: Final = 1e-3
+_MAX_NS: Final = 1e18
 _MARK: Final = "cltrace_samples"
-_FORM: Final = Form(_MARK, SCHEMA, 256 << 20, "samples", ": is it a trace?")
-_MOST_NS: Final = 1e18
+_FORMAT: Final = JsonFormat(_MARK, SCHEMA, 256 << 20, "samples", ": is it a trace?")
 _MODELLED: Final = ("duration_ns", "low_ns", "high_ns")
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What was run: its words, where, and the revision there, "" where there is none.
+    """One of the two sides: its command, directory and revision, "" where there is none.
 
-    `is_dirty` says that files differed from that revision.
+    `is_dirty` is True if files differed from that revision.
     """
 
     command: tuple[str, ...]
@@ -44,11 +45,12 @@ class Side:
     is_dirty: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampleFile:
-    """Runs of a program, and with `base` of another one, in rounds of pairs.
+    """Runs of a program and, where `base` is not None, of another one, in rounds of pairs.
 
-    `host` is the machine's name, `processor` its processor's. `date` is UTC, as YYYY-MM-DD.
+    `host` is the machine's name, `processor` its processor's. `date` is UTC, as YYYY-MM-DD. `dropped` is
+    the number of a kernel's first launches that do not count.
     """
 
     date: str
@@ -61,32 +63,38 @@ class SampleFile:
     rounds: tuple[Round, ...]
 
 
-def write_samples(found: SampleFile, path: Path) -> None:
-    """Raises: `OutputError`."""
+def write_samples(samples: SampleFile, path: Path) -> None:
+    """Write samples to a file. Raises: `OutputError`."""
     stored = {
         _MARK: SCHEMA,
-        "date": found.date,
-        "host": found.host,
-        "processor": found.processor,
-        "cltrace": found.cltrace,
-        "dropped": found.dropped,
-        "head": asdict(found.head),
-        "base": asdict(found.base) if found.base is not None else None,
-        "rounds": stored_rounds(found.rounds),
+        "date": samples.date,
+        "host": samples.host,
+        "processor": samples.processor,
+        "cltrace": samples.cltrace,
+        "dropped": samples.dropped,
+        "head": asdict(samples.head),
+        "base": asdict(samples.base) if samples.base is not None else None,
+        "rounds": rounds_to_json(samples.rounds),
     }
-    write_whole(json.dumps(stored, indent=1, allow_nan=False) + "\n", path)
+    write_atomically(json.dumps(stored, indent=1, allow_nan=False) + "\n", path)
 
 
-def stored_rounds(rounds: Sequence[Round]) -> list[dict[str, object]]:
-    """Rounds as JSON has them, every run with all that was measured."""
+def rounds_to_json(rounds: Sequence[Round]) -> list[dict[str, object]]:
+    """Return rounds as JSON values, every run with all that was measured."""
     return [
-        {"base": [*map(run_to_json, one.base)], "head": [*map(run_to_json, one.head)]}
-        for one in rounds
+        {
+            "base": [*map(run_to_json, one_round.base)],
+            "head": [*map(run_to_json, one_round.head)],
+        }
+        for one_round in rounds
     ]
 
 
 def is_samples(path: Path) -> bool:
-    """Whether a file looks like samples rather than a trace: it is text. Raises: `SampleFileError`."""
+    """Return True if a file looks like samples rather than a trace: it is text.
+
+    Raises: `SampleFileError` if it cannot be read.
+    """
     try:
         with path.open("rb") as stream:
             return stream.read(1) == b"{"
@@ -95,118 +103,129 @@ def is_samples(path: Path) -> bool:
 
 
 def read_samples(path: Path) -> SampleFile:
-    """Raises: `SampleFileError` for what is not such a file."""
-    return _FORM.read(path, _file)
+    """Read samples from a file. Raises: `SampleFileError` for any other kind of file."""
+    return _FORMAT.read(path, _file_from_json)
 
 
-def _file(stored: Mapping[str, Any]) -> SampleFile:
+def _file_from_json(stored: Mapping[str, Any]) -> SampleFile:
     base = stored["base"]
     return SampleFile(
-        date=text(stored["date"]),
-        host=text(stored["host"]),
-        processor=text(stored["processor"]),
-        cltrace=text(stored["cltrace"]),
-        dropped=count(stored["dropped"]),
-        head=_side(stored["head"]),
-        base=None if base is None else _side(base),
-        rounds=tuple(Round(_runs(one["base"]), _runs(one["head"])) for one in stored["rounds"]),
+        date=as_text(stored["date"]),
+        host=as_text(stored["host"]),
+        processor=as_text(stored["processor"]),
+        cltrace=as_text(stored["cltrace"]),
+        dropped=as_count(stored["dropped"]),
+        head=_side_from_json(stored["head"]),
+        base=None if base is None else _side_from_json(base),
+        rounds=tuple(
+            Round(_runs_from_json(rounds["base"]), _runs_from_json(rounds["head"]))
+            for rounds in stored["rounds"]
+        ),
     )
 
 
-def _side(stored: Mapping[str, Any]) -> Side:
+def _side_from_json(stored: Mapping[str, Any]) -> Side:
     return Side(
-        tuple(map(text, stored["command"])),
-        text(stored["directory"]),
-        text(stored["revision"]),
+        tuple(map(as_text, stored["command"])),
+        as_text(stored["directory"]),
+        as_text(stored["revision"]),
         stored["is_dirty"] is True,
     )
 
 
 def run_to_json(run: RunSample) -> dict[str, object]:
-    """A run as JSON has it."""
+    """Return a run as JSON values."""
     return {
-        "devices": [asdict(one) for one in run.devices],
-        "kernels": [{**asdict(key), **asdict(one)} for key, one in run.kernels.items()],
-        "counters": [[key.kind, key.subject, value] for key, value in run.counters.items()],
-        "work": _plain_work(run.work) if run.work is not None else None,
-        "modelled": [{**asdict(key), **asdict(one)} for key, one in run.modelled.items()],
+        "devices": [asdict(device) for device in run.devices],
+        "kernels": [{**asdict(key), **asdict(time)} for key, time in run.kernels.items()],
+        "counters": [[*key.to_stored(), value] for key, value in run.counters.items()],
+        "work": _work_to_json(run.work) if run.work is not None else None,
+        "modelled": [{**asdict(key), **asdict(time)} for key, time in run.modelled.items()],
         "energy_j": [{**asdict(key), "energy_j": value} for key, value in run.energy_j.items()],
     }
 
 
-def _plain_work(work: RunWork) -> dict[str, object]:
+def _work_to_json(work: RunWork) -> dict[str, object]:
     return {
         "compiler": work.compiler,
         "kernels": [
             {
                 **asdict(key),
-                "launches": one.launches,
+                "launches": kernel.launches,
                 "amounts": {
-                    kind: [a.total, a.standard_error, a.doubt] for kind, a in one.amounts.items()
+                    kind: [amount.total, amount.standard_error, amount.doubt]
+                    for kind, amount in kernel.amounts.items()
                 },
             }
-            for key, one in work.kernels.items()
+            for key, kernel in work.kernels.items()
         ],
         "refused": [{**asdict(key), "why": why} for key, why in work.refused.items()],
     }
 
 
-def _runs(stored: Sequence[Mapping[str, Any]]) -> tuple[RunSample, ...]:
+def _runs_from_json(stored: Sequence[Mapping[str, Any]]) -> tuple[RunSample, ...]:
     return tuple(map(run_from_json, stored))
 
 
 def run_from_json(stored: Mapping[str, Any]) -> RunSample:
-    """Raises: `ValueError`, `KeyError`, `TypeError` for what is not such a run."""
+    """Return the run of JSON values. Raises: `ValueError`, `KeyError`, `TypeError` for other values."""
     kernels = {}
-    for one in stored["kernels"]:
-        kernels[_kernel_key(one)] = KernelTime(
-            count(one["launches"]),
-            count(one["counted"]),
-            _ns(one["median_ns"]),
-            _ns(one["total_ns"]),
+    for row in stored["kernels"]:
+        kernels[_kernel_key(row)] = KernelTime(
+            as_count(row["launches"]),
+            as_count(row["counted"]),
+            _as_ns(row["median_ns"]),
+            _as_ns(row["total_ns"]),
         )
     names = ("name", "platform", "driver", "platform_version")
-    devices = (DeviceIdentity(*(text(one[name]) for name in names)) for one in stored["devices"])
+    devices = (DeviceIdentity(*(as_text(row[name]) for name in names)) for row in stored["devices"])
     counters = {
-        CounterKey(CounterKind(kind), text(subject)): count(value)
+        parse_counter(kind, as_text(subject)): as_count(value)
         for kind, subject, value in stored["counters"]
     }
     modelled = {
-        _kernel_key(one): Modelled(*(_ns(one[name]) for name in _MODELLED))
-        for one in stored["modelled"]
+        _kernel_key(row): ModelledTime(*(_as_ns(row[name]) for name in _MODELLED))
+        for row in stored["modelled"]
     }
-    energy = {_work_key(one): amount(one["energy_j"]) for one in stored["energy_j"]}
+    energy = {_sized_kernel(row): as_amount(row["energy_j"]) for row in stored["energy_j"]}
     work = stored["work"]
     return RunSample(
-        tuple(devices), kernels, counters, None if work is None else _work(work), modelled, energy
+        tuple(devices),
+        kernels,
+        counters,
+        None if work is None else _work_from_json(work),
+        modelled,
+        energy,
     )
 
 
 def _kernel_key(stored: Mapping[str, Any]) -> KernelKey:
-    return KernelKey(text(stored["kernel"]), text(stored["global_size"]), text(stored["device"]))
+    return KernelKey(
+        as_text(stored["kernel"]), as_text(stored["global_size"]), as_text(stored["device"])
+    )
 
 
-def _work_key(stored: Mapping[str, Any]) -> WorkKey:
-    return WorkKey(text(stored["kernel"]), text(stored["global_size"]))
+def _sized_kernel(stored: Mapping[str, Any]) -> SizedKernel:
+    return SizedKernel(as_text(stored["kernel"]), as_text(stored["global_size"]))
 
 
-def _work(stored: Mapping[str, Any]) -> RunWork:
+def _work_from_json(stored: Mapping[str, Any]) -> RunWork:
     kernels = {
-        _work_key(one): KernelWork(
-            count(one["launches"]),
+        _sized_kernel(row): KernelWork(
+            as_count(row["launches"]),
             dict.fromkeys(WorkKind, Amount(0.0, 0.0))
             | {
-                WorkKind(kind): Amount(amount(total), amount(error), text(doubt))
-                for kind, (total, error, doubt) in one["amounts"].items()
+                WorkKind(kind): Amount(as_amount(total), as_amount(error), as_text(doubt))
+                for kind, (total, error, doubt) in row["amounts"].items()
             },
         )
-        for one in stored["kernels"]
+        for row in stored["kernels"]
     }
-    refused = {_work_key(one): text(one["why"]) for one in stored["refused"]}
-    return RunWork(text(stored["compiler"]), kernels, refused)
+    refused = {_sized_kernel(row): as_text(row["why"]) for row in stored["refused"]}
+    return RunWork(as_text(stored["compiler"]), kernels, refused)
 
 
-def _ns(value: object) -> float:
-    if not isinstance(value, (int, float)) or not _LEAST_NS <= value < _MOST_NS:
+def _as_ns(value: object) -> float:
+    if not isinstance(value, (int, float)) or not _MIN_NS <= value < _MAX_NS:
         raise ValueError(f"{value!r} is no time")
     return float(value)

@@ -1,6 +1,6 @@
-"""A trace as a sample: how long each kernel took in the run, what it had to do, and on what machine.
+"""A trace as a sample: the time of each kernel in the run, its work, and the devices.
 
-The first few launches of a kernel do not count: caches, clocks and drivers settle in them.
+The first launches of a kernel are dropped: caches, clocks and drivers settle during them.
 """
 
 import math
@@ -11,15 +11,15 @@ from typing import Final
 import numpy as np
 
 from cltrace.power.energy import energy_of, has_power
-from cltrace.regress.counters import counters_of
+from cltrace.regress.counters import count_events
 from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, RunSample
-from cltrace.regress.work import WorkKey, work_of
+from cltrace.regress.work import SizedKernel, count_work
 from cltrace.trace.reader import Trace
 
-DROPPED: Final = 5
-"""So many first launches of a kernel count only where there are no others."""
+DEFAULT_DROP: Final = 5
+"""The number of a kernel's first launches that are dropped, at most half of all."""
 _S: Final = 1e-9
-WHOLE_RUN: Final = WorkKey("", "")
+WHOLE_RUN: Final = SizedKernel("", "")
 """The key of the energy of a run."""
 _LAUNCHES: Final = """
     SELECT coalesce(d.name, ''), coalesce(c.kernel, ''), coalesce(l.global_size, ''), c.duration_ns
@@ -34,50 +34,52 @@ _DEVICES: Final = """
 """
 
 
-class Depth(StrEnum):
-    """How much of a trace becomes a sample."""
+class SampleDetail(StrEnum):
+    """Detail with which a trace is read as a sample."""
 
     TIMES = "times"
     """Times, counters and energy."""
     WORK = "work"
-    """What kernels had to do, too, counted from their sources: seconds more."""
+    """Also the work of kernels, counted from their sources, which takes seconds more."""
 
 
-def sample_of(trace: Trace, drop: int = DROPPED, depth: Depth = Depth.TIMES) -> RunSample:
-    """What a trace says of its run. Raises: `TraceError`."""
-    taken: dict[KernelKey, list[int]] = {}
+def read_sample(
+    trace: Trace, drop: int = DEFAULT_DROP, detail: SampleDetail = SampleDetail.TIMES
+) -> RunSample:
+    """Return a trace as the sample of its run. Raises: `TraceError`."""
+    durations_ns: dict[KernelKey, list[int]] = {}
     for device, kernel, size, duration_ns in trace.iterate(_LAUNCHES):
         key = KernelKey(str(kernel), str(size), str(device))
-        taken.setdefault(key, []).append(int(duration_ns))
+        durations_ns.setdefault(key, []).append(int(duration_ns))
     devices = tuple(DeviceIdentity(*map(str, row)) for row in trace.rows(_DEVICES))
-    kernels = {key: _time(all_ns, drop) for key, all_ns in sorted(taken.items())}
+    kernels = {key: _kernel_time(all_ns, drop) for key, all_ns in sorted(durations_ns.items())}
     return RunSample(
         devices,
         kernels,
-        counters_of(trace),
-        work=work_of(trace) if depth is Depth.WORK else None,
-        energy_j=_energy(trace) if has_power(trace) else {},
+        count_events(trace),
+        work=count_work(trace) if detail is SampleDetail.WORK else None,
+        energy_j=_measure_energy(trace) if has_power(trace) else {},
     )
 
 
-def _time(all_ns: Sequence[int], drop: int) -> KernelTime:
-    """A kernel that was launched seldom has half of its launches at least."""
+def _kernel_time(all_ns: Sequence[int], drop: int) -> KernelTime:
+    """Return the time of a kernel, of which at least half of the launches count."""
     counted = all_ns[min(drop, len(all_ns) // 2) :]
     return KernelTime(len(all_ns), len(counted), float(np.median(counted)), float(sum(all_ns)))
 
 
-def _energy(trace: Trace) -> Mapping[WorkKey, float]:
-    """The energy while the command ran, and of a launch of each kernel that sensors tell, in J."""
-    found = energy_of(trace)
-    began, ended = trace.meta_int("origin_host_ns"), trace.meta_int("ended_host_ns")
-    lasted_s = math.inf if began is None or ended is None else (ended - began) * _S
-    energy = {WHOLE_RUN: found.during_j(0.0, lasted_s)}
-    sums: dict[WorkKey, tuple[float, int]] = {}
-    for line in found.lines:
+def _measure_energy(trace: Trace) -> Mapping[SizedKernel, float]:
+    """Return the energy of the run and, where sensors resolve it, of a launch of each kernel, in J."""
+    energy = energy_of(trace)
+    began_ns, ended_ns = trace.meta_int("origin_host_ns"), trace.meta_int("ended_host_ns")
+    duration_s = math.inf if began_ns is None or ended_ns is None else (ended_ns - began_ns) * _S
+    energies_j = {WHOLE_RUN: energy.energy_between_j(0.0, duration_s)}
+    sums: dict[SizedKernel, tuple[float, int]] = {}
+    for line in energy.lines:
         load = line.load
         if line.energy_j is not None and load.size and len(load) and len(load.names) == 1:
-            key = WorkKey(load.name, load.size)
-            before, launches = sums.get(key, (0.0, 0))
-            sums[key] = before + line.energy_j, launches + len(load)
-    energy.update({key: joules / launches for key, (joules, launches) in sorted(sums.items())})
-    return {key: joules for key, joules in energy.items() if joules > 0}
+            key = SizedKernel(load.name, load.size)
+            before_j, launches = sums.get(key, (0.0, 0))
+            sums[key] = before_j + line.energy_j, launches + len(load)
+    energies_j.update({key: joules / count for key, (joules, count) in sorted(sums.items())})
+    return {key: joules for key, joules in energies_j.items() if joules > 0}

@@ -1,9 +1,9 @@
-"""One honest number for a device and its driver: how fast it does the suite, by a reference.
+"""Score of a device with its driver: the speed of the benchmark suite relative to a reference.
 
-After Barba and others, A benchmark for OpenCL (2016): a benchmark's peak is its best run and its average
-the mean of all; its ratio is the reference's time by its own; a score is the harmonic mean of ratios, so
-that it is inversely proportional to time. A benchmark with a wrong result has no ratio, and then neither
-has a score that it belongs to.
+After Barba and others, A benchmark for OpenCL (2016): a benchmark's peak is its best run, its average the
+mean of all runs, its ratio the reference's time by its own. A score is the harmonic mean of ratios: it
+is inversely proportional to time. A benchmark with a wrong result has no ratio, and its class and the
+device have no score.
 """
 
 import statistics
@@ -11,33 +11,39 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.errors import SampleFileError
-from cltrace.events.benchmarks import Kind, Limit
+from cltrace.events.benchmarks import BenchmarkKind, RateLimit
 from cltrace.profile import DeviceFacts
 from cltrace.regress.host import HostFacts
 
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """The same on one thread: by numpy, and by compiled C, in s; None where it was not done."""
+    """Time of the same work on one thread, by numpy and by compiled C, in s; None if it was not run."""
 
     numpy_s: float | None
     c_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkResult:
-    """Times of a benchmark's counted runs in s, in order. `wrong` says what is wrong, "" for nothing.
+    """Result of a benchmark.
 
-    `limit` is what of the device's own limits a run comes nearest to, `limit_share` how near at its best;
-    None where no limit is about what it does.
+    Attributes:
+        name: the benchmark's name.
+        kind: its class.
+        seconds: the time of each counted run, in order.
+        wrong: the error in the results, "" for none.
+        sequential: the time of the same work on one thread.
+        limit: the device's limit that a run comes closest to, None where none applies.
+        limit_share: the share of that limit that the best run reaches.
     """
 
     name: str
-    kind: Kind
+    kind: BenchmarkKind
     seconds: tuple[float, ...]
     wrong: str
     sequential: Sequential
-    limit: Limit | None
+    limit: RateLimit | None
     limit_share: float | None
 
     @property
@@ -57,16 +63,22 @@ class BenchmarkResult:
 
     @property
     def is_right(self) -> bool:
-        """Whether it counts."""
+        """True if it ran and its results are right."""
         return bool(self.seconds) and not self.wrong
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreFile:
-    """The suite on a device, and what it ran on. `limits` are amounts each second, measured beside it.
+    """Results of the suite on a device, with the machine.
 
-    `suite` is the version of its benchmarks: times of another one do not compare. `versions` are those of
-    cltrace, Python packages and of the C compiler, by name.
+    Attributes:
+        suite: the version of the benchmarks: times of different versions are not comparable.
+        date: UTC, as YYYY-MM-DD.
+        host: the machine.
+        device: the device.
+        versions: the versions of cltrace, of Python packages and of the C compiler, by name.
+        limits: the device's limits, measured beside the benchmarks, as amounts per second.
+        results: the results, one per benchmark.
     """
 
     suite: int
@@ -74,25 +86,25 @@ class ScoreFile:
     host: HostFacts
     device: DeviceFacts
     versions: Mapping[str, str]
-    limits: Mapping[Limit, float]
+    limits: Mapping[RateLimit, float]
     results: tuple[BenchmarkResult, ...]
 
     @property
     def label(self) -> str:
-        """A short name of what was measured."""
+        """A short name of the device."""
         return f"{self.device.name} ({self.device.platform})"
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as fast as the reference: by the best runs, and by the means of runs."""
+    """Speed relative to the reference: by the best runs, and by the means of runs."""
 
     peak: float
     average: float
 
 
-def ratio(own: BenchmarkResult, reference: BenchmarkResult) -> Ratio | None:
-    """None where a result is wrong or missing."""
+def compute_ratio(own: BenchmarkResult, reference: BenchmarkResult) -> Ratio | None:
+    """Return the ratio of a benchmark, None where a result is wrong or missing."""
     times = (own.peak_s, own.average_s, reference.peak_s, reference.average_s)
     peak, average, reference_peak, reference_average = times
     if not own.is_right or not reference.is_right:
@@ -103,84 +115,102 @@ def ratio(own: BenchmarkResult, reference: BenchmarkResult) -> Ratio | None:
 
 
 def check_suites(files: Mapping[str, ScoreFile], suite: int | None = None) -> None:
-    """See that scores, by names, are of the same benchmarks, or of `suite`. Raises: `SampleFileError`."""
-    suites = {one.suite for one in files.values()}
+    """Check that scores, by name, are of one version of the suite, and of `suite` where it is given.
+
+    Raises: `SampleFileError`.
+    """
+    suites = {file.suite for file in files.values()}
     if suite is not None and suites - {suite}:
-        named = ", ".join(
-            f"{name} of suite {one.suite}" for name, one in files.items() if one.suite != suite
+        others = ", ".join(
+            f"{name} of suite {file.suite}" for name, file in files.items() if file.suite != suite
         )
-        raise SampleFileError(f"benchmarks are suite {suite} here, but {named}; make it anew")
+        raise SampleFileError(f"benchmarks are suite {suite} here, but {others}; make it anew")
     if len(suites) > 1:
-        named = ", ".join(f"{name} of suite {one.suite}" for name, one in files.items())
-        raise SampleFileError(f"these scores are of different suites: {named}; make them anew")
+        others = ", ".join(f"{name} of suite {file.suite}" for name, file in files.items())
+        raise SampleFileError(f"these scores are of different suites: {others}; make them anew")
 
 
-def ratios(own: ScoreFile, reference: ScoreFile) -> Mapping[str, Ratio | None]:
-    """The ratio of each benchmark that both have, by its name."""
-    known = {one.name: one for one in reference.results}
-    return {one.name: ratio(one, known[one.name]) for one in own.results if one.name in known}
+def compute_ratios(own: ScoreFile, reference: ScoreFile) -> Mapping[str, Ratio | None]:
+    """Return the ratio of each benchmark that both have, by its name."""
+    references = {result.name: result for result in reference.results}
+    return {
+        result.name: compute_ratio(result, references[result.name])
+        for result in own.results
+        if result.name in references
+    }
 
 
-def harmonic(found: Iterable[Ratio | None]) -> Ratio | None:
-    """The harmonic means; None where one is missing, or there are none."""
-    whole = list(found)
-    present = [one for one in whole if one is not None]
-    if not present or len(present) < len(whole):
+def harmonic_mean(ratios: Iterable[Ratio | None]) -> Ratio | None:
+    """Return the harmonic means of ratios; None where one is missing, or there are none."""
+    ratios = list(ratios)
+    present = [ratio for ratio in ratios if ratio is not None]
+    if not present or len(present) < len(ratios):
         return None
     return Ratio(
-        statistics.harmonic_mean([one.peak for one in present]),
-        statistics.harmonic_mean([one.average for one in present]),
+        statistics.harmonic_mean([ratio.peak for ratio in present]),
+        statistics.harmonic_mean([ratio.average for ratio in present]),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The scores of a device: over all, and of each class; None where a result is wrong or missing.
+    """Scores of a device.
 
-    `failed` and `missing` are the device's benchmarks, `unreferred` those that the reference has no right
-    result of.
+    Attributes:
+        overall: the score over all benchmarks, None where a result is wrong or missing.
+        kinds: the score of each class, None likewise.
+        failed: the device's benchmarks with a wrong result.
+        missing: the reference's benchmarks that the device did not run.
+        unreferred: the device's benchmarks without a right result of the reference.
     """
 
     overall: Ratio | None
-    kinds: Mapping[Kind, Ratio | None]
+    kinds: Mapping[BenchmarkKind, Ratio | None]
     failed: tuple[str, ...]
     missing: tuple[str, ...]
     unreferred: tuple[str, ...]
 
 
-def score(own: ScoreFile, reference: ScoreFile) -> Score:
-    """Scores by a reference: of a class, and over all, where both have each benchmark of either."""
-    found = ratios(own, reference)
+def compute_score(own: ScoreFile, reference: ScoreFile) -> Score:
+    """Return the scores relative to a reference: of each class, and over all.
+
+    A score exists where both files have all of its benchmarks.
+    """
+    ratios = compute_ratios(own, reference)
     results = [*reference.results, *own.results]
-    names = {
-        kind: dict.fromkeys(one.name for one in results if one.kind is kind)
-        for kind in dict.fromkeys(one.kind for one in results)
+    names_by_kind = {
+        kind: dict.fromkeys(result.name for result in results if result.kind is kind)
+        for kind in dict.fromkeys(result.kind for result in results)
     }
     kinds = {
-        kind: harmonic(found.get(name) for name in mine)
-        for kind, mine in names.items()
-        if any(name in found for name in mine)
+        kind: harmonic_mean(ratios.get(name) for name in names)
+        for kind, names in names_by_kind.items()
+        if any(name in ratios for name in names)
     }
-    failed = tuple(one.name for one in own.results if not one.is_right)
-    missing = tuple(one.name for one in reference.results if one.name not in found)
-    known = {one.name for one in reference.results if one.is_right}
-    unreferred = tuple(one.name for one in own.results if one.name not in known)
-    overall = None if failed or missing or unreferred else harmonic(found.values())
+    failed = tuple(result.name for result in own.results if not result.is_right)
+    missing = tuple(result.name for result in reference.results if result.name not in ratios)
+    referred = {result.name for result in reference.results if result.is_right}
+    unreferred = tuple(result.name for result in own.results if result.name not in referred)
+    overall = None if failed or missing or unreferred else harmonic_mean(ratios.values())
     return Score(overall, kinds, failed, missing, unreferred)
 
 
-def speed_ups(one: BenchmarkResult) -> tuple[float | None, float | None]:
-    """How many times as fast as numpy, and as C, the mean of runs is."""
-    if one.average_s is None or not one.is_right:
+def speedups(result: BenchmarkResult) -> tuple[float | None, float | None]:
+    """Return the speed of the mean of runs relative to numpy and to C."""
+    if result.average_s is None or not result.is_right:
         return None, None
-    by_numpy, by_c = one.sequential.numpy_s, one.sequential.c_s
+    numpy_s, c_s = result.sequential.numpy_s, result.sequential.c_s
     return (
-        by_numpy / one.average_s if by_numpy is not None else None,
-        by_c / one.average_s if by_c is not None else None,
+        numpy_s / result.average_s if numpy_s is not None else None,
+        c_s / result.average_s if c_s is not None else None,
     )
 
 
-def common(files: Sequence[ScoreFile]) -> tuple[str, ...]:
-    """The names of the benchmarks that all have, in the first one's order."""
-    names = [{one.name for one in file.results} for file in files]
-    return tuple(one.name for one in files[0].results if all(one.name in mine for mine in names))
+def common_benchmarks(files: Sequence[ScoreFile]) -> tuple[str, ...]:
+    """Return the names of the benchmarks that all files have, in the first one's order."""
+    names = [{result.name for result in file.results} for file in files]
+    return tuple(
+        result.name
+        for result in files[0].results
+        if all(result.name in file_names for file_names in names)
+    )

@@ -1,44 +1,45 @@
-"""Scores in files: every run's time, what it ran on, and no score: that is made of them anew."""
+"""Files of scores: the time of every run, and the machine. Scores are computed from them anew."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import SampleFileError
-from cltrace.events.benchmarks import Kind, Limit
-from cltrace.files import write_whole
-from cltrace.profile import DeviceFacts
+from cltrace.events.benchmarks import BenchmarkKind, RateLimit
+from cltrace.files import write_atomically
+from cltrace.profile import DeviceFacts, stored_fields
 from cltrace.regress.host import HostFacts
-from cltrace.regress.json_files import Form, amount, count, text
+from cltrace.regress.json_files import JsonFormat, as_amount, as_count, as_text
 from cltrace.regress.score import BenchmarkResult, ScoreFile, Sequential
 
 SCHEMA: Final = 2
 MARK: Final = "cltrace_score"
-_FORM: Final = Form(MARK, SCHEMA, 16 << 20, "score")
+_FORMAT: Final = JsonFormat(MARK, SCHEMA, 16 << 20, "score")
 _REFERENCE: Final = "score-reference.json"
 
 
-def write_score(found: ScoreFile, path: Path) -> None:
-    """Raises: `OutputError`."""
-    write_whole(score_text(found), path)
+def write_score(score: ScoreFile, path: Path) -> None:
+    """Write a score to a file. Raises: `OutputError`."""
+    write_atomically(score_text(score), path)
 
 
-def score_text(found: ScoreFile) -> str:
-    """A score as the text of its file."""
-    return json.dumps({MARK: SCHEMA, **asdict(found)}, indent=1, allow_nan=False) + "\n"
+def score_text(score: ScoreFile) -> str:
+    """Return a score as the text of its file."""
+    stored = {MARK: SCHEMA, **asdict(score), "device": score.device.to_json()}
+    return json.dumps(stored, indent=1, allow_nan=False) + "\n"
 
 
 def read_score(path: Path) -> ScoreFile:
-    """Raises: `SampleFileError` for what is not such a file."""
-    return _FORM.read(path, _file)
+    """Read a score from a file. Raises: `SampleFileError` for any other kind of file."""
+    return _FORMAT.read(path, _file_from_json)
 
 
 def is_score(path: Path) -> bool:
-    """Whether a file says that it holds a score. Raises: `SampleFileError`."""
+    """Return True if a file has the mark of a score. Raises: `SampleFileError` if it cannot be read."""
     try:
         with path.open("rb") as stream:
             return f'"{MARK}"'.encode() in stream.read(64)
@@ -48,66 +49,68 @@ def is_score(path: Path) -> bool:
 
 @cache
 def shipped_reference() -> ScoreFile:
-    """The score that ratios are by, unless another is named."""
+    """Return the reference that comes with cltrace."""
     data = resources.files("cltrace.regress").joinpath(_REFERENCE).read_bytes()
-    return _FORM.made(data, _REFERENCE, _file)
+    return _FORMAT.parse(data, _REFERENCE, _file_from_json)
 
 
-def _file(stored: Mapping[str, Any]) -> ScoreFile:
-    results = tuple(_result(one) for one in stored["results"])
-    if len({one.name for one in results}) < len(results):
+def _file_from_json(stored: Mapping[str, Any]) -> ScoreFile:
+    results = tuple(_result_from_json(result) for result in stored["results"])
+    if len({result.name for result in results}) < len(results):
         raise ValueError("a benchmark has two results")
     return ScoreFile(
-        suite=count(stored["suite"]),
-        date=text(stored["date"]),
-        host=HostFacts(**_checked(stored["host"], HostFacts)),
-        device=DeviceFacts(**_checked(stored["device"], DeviceFacts)),
-        versions={text(name): text(one) for name, one in stored["versions"].items()},
-        limits={Limit(name): _amount(one) for name, one in stored["limits"].items()},
+        suite=as_count(stored["suite"]),
+        date=as_text(stored["date"]),
+        host=HostFacts(**_read_fields(stored["host"], HostFacts)),
+        device=DeviceFacts(**_read_fields(stored["device"], DeviceFacts)),
+        versions={as_text(name): as_text(text) for name, text in stored["versions"].items()},
+        limits={RateLimit(name): _as_positive(value) for name, value in stored["limits"].items()},
         results=results,
     )
 
 
-def _checked(
+def _read_fields(
     stored: Mapping[str, Any], kind: type[HostFacts] | type[DeviceFacts]
 ) -> dict[str, Any]:
-    """The fields of a record, each of its type. Raises: `TypeError`."""
+    """Return the fields of a record, each of its type. Raises: `TypeError`."""
     types = {"str": str, "int": int, "bool": bool}
-    found = {}
-    for one in fields(kind):
-        wanted = types[getattr(one.type, "__name__", str(one.type))]
-        value = stored[one.name]
-        if type(value) is not wanted:
-            raise TypeError(f"{one.name} is {value!r}")
-        found[one.name] = value
-    return found
+    values = {}
+    for key, field in stored_fields(kind).items():
+        expected = types[getattr(field.type, "__name__", str(field.type))]
+        value = stored[key]
+        if type(value) is not expected:
+            raise TypeError(f"{key} is {value!r}")
+        values[field.name] = value
+    return values
 
 
-def _result(stored: Mapping[str, Any]) -> BenchmarkResult:
+def _result_from_json(stored: Mapping[str, Any]) -> BenchmarkResult:
     sequential = stored["sequential"]
     share = stored["limit_share"]
     return BenchmarkResult(
-        name=text(stored["name"]),
-        kind=Kind(stored["kind"]),
-        seconds=_times(stored["seconds"]),
-        wrong=text(stored["wrong"]),
-        sequential=Sequential(_perhaps(sequential["numpy_s"]), _perhaps(sequential["c_s"])),
-        limit=None if stored["limit"] is None else Limit(stored["limit"]),
-        limit_share=None if share is None else _amount(share),
+        name=as_text(stored["name"]),
+        kind=BenchmarkKind(stored["kind"]),
+        seconds=_as_times(stored["seconds"]),
+        wrong=as_text(stored["wrong"]),
+        sequential=Sequential(
+            _as_optional_time(sequential["numpy_s"]), _as_optional_time(sequential["c_s"])
+        ),
+        limit=None if stored["limit"] is None else RateLimit(stored["limit"]),
+        limit_share=None if share is None else _as_positive(share),
     )
 
 
-def _times(stored: Sequence[object]) -> tuple[float, ...]:
-    return tuple(_amount(one) for one in stored)
+def _as_times(stored: Sequence[object]) -> tuple[float, ...]:
+    return tuple(_as_positive(value) for value in stored)
 
 
-def _perhaps(value: object) -> float | None:
-    return None if value is None else _amount(value)
+def _as_optional_time(value: object) -> float | None:
+    return None if value is None else _as_positive(value)
 
 
-def _amount(value: object) -> float:
-    """A number above 0. Raises: `ValueError`."""
-    found = amount(value)
-    if not found:
-        raise ValueError("0 is no such number")
-    return found
+def _as_positive(value: object) -> float:
+    """Return `value` as a number > 0. Raises: `ValueError`."""
+    number = as_amount(value)
+    if not number:
+        raise ValueError("a time, rate or share is 0")
+    return number

@@ -1,8 +1,8 @@
-"""Statistics of paired samples: an estimate, an interval, a test, and one level for many of them.
+"""Statistics of paired samples: an estimate, an interval, a test, and a correction for several tests.
 
-A sample is a process: launches of one process hang together, and counting each by itself finds
-differences that are not there. A pair is two processes that ran one after the other, so what drifts
-hits both; `d` below are log ratios of such pairs, head by base.
+A sample is a process: launches of one process depend on each other, and treating each as a sample finds
+differences that do not exist. A pair is two processes that ran one after the other, so that drift affects
+both; `d` below are log ratios of such pairs, head by base.
 """
 
 from collections.abc import Sequence
@@ -14,61 +14,61 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 
-FEWEST_PAIRS: Final = 6
-"""Fewer cannot reach a p of 0.05 among several kernels: the smallest is 0.5 ** pairs."""
-_EXACT_PAIRS: Final = 14
-_FLIPS: Final = 20_000
+MIN_PAIRS: Final = 6
+"""Fewer cannot reach a p of 0.05 among several kernels: the smallest p is 0.5 ** pairs."""
+_MAX_EXACT_PAIRS: Final = 14
+_NUM_FLIPS: Final = 20_000
 _SEED: Final = 20_241_107
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From where to where a value is, with a stated confidence."""
+    """Confidence interval of a value."""
 
     low: float
     high: float
 
 
 def hodges_lehmann(d: Floats) -> float:
-    """The median of the means of all pairs of values, itself included: few outliers do not move it.
+    """Return the median of the means of all pairs of values, each with itself included.
 
-    Hodges and Lehmann, Estimates of location based on rank tests (1963). Raises: `ValueError` without
-    values.
+    Few outliers do not move it. Hodges and Lehmann, Estimates of location based on rank tests (1963).
+    Raises: `ValueError` without values.
     """
     if not len(d):
-        raise ValueError("there is no centre of nothing")
+        raise ValueError("no values to estimate the centre of")
     first, second = np.triu_indices(len(d))
     return float(np.median((d[first] + d[second]) / 2))
 
 
 def sign_flip_p(d: Floats) -> float:
-    """How likely a mean as high as that of `d` is, if each value could as well have the other sign.
+    """Return the probability of a mean at least as high as that of `d` if signs were random.
 
-    All flips are tried for few pairs, else 20,000 at random, the same each time (Fisher, The design of
-    experiments, 1935, section 21). Never 0: the smallest is that of the data's own signs.
+    All flips of signs are tried for few pairs, else 20,000 random ones, the same each time (Fisher, The
+    design of experiments, 1935, section 21). Never 0: the data's own signs are among the flips.
     """
     n = len(d)
     if not n:
         return 1.0
-    # Sums of the same values in another order may differ by what rounding leaves.
+    # Sums of the same values in another order may differ by rounding.
     own = d.sum() - 1e-12 * np.abs(d).sum()
-    if n <= _EXACT_PAIRS:
+    if n <= _MAX_EXACT_PAIRS:
         bits = np.arange(1 << n)[:, None] >> np.arange(n) & 1
         return float(np.mean(((1 - 2 * bits) * d).sum(axis=1) >= own))
-    signs = np.random.default_rng(_SEED).integers(0, 2, (_FLIPS, n)) * 2 - 1
+    signs = np.random.default_rng(_SEED).integers(0, 2, (_NUM_FLIPS, n)) * 2 - 1
     higher = int(((signs * d).sum(axis=1) >= own).sum())
-    return (higher + 1) / (_FLIPS + 1)
+    return (higher + 1) / (_NUM_FLIPS + 1)
 
 
 def centre_interval(d: Floats, confidence: float = 0.95) -> Interval:
-    """Where the centre of what `d` was drawn from is: by order statistics of the means of pairs.
+    """Return a confidence interval of the centre of the distribution that `d` was drawn from.
 
-    The interval that belongs to the estimate of Hodges and Lehmann, from the distribution of Wilcoxon's
-    signed-rank statistic; unlike a bootstrap of the median it holds for as few as six pairs. Endless
-    where so few pairs cannot have the confidence.
+    The bounds are order statistics of the means of pairs: the interval that belongs to the estimate of
+    Hodges and Lehmann, from the distribution of Wilcoxon's signed-rank statistic. Unlike a bootstrap of
+    the median it holds for as few as six pairs. Infinite where the pairs are too few for the confidence.
     """
     n = len(d)
-    rank = _lowest_rank(n, (1 - confidence) / 2)
+    rank = _lower_rank(n, (1 - confidence) / 2)
     if rank < 1:
         return Interval(-np.inf, np.inf)
     first, second = np.triu_indices(n)
@@ -77,24 +77,24 @@ def centre_interval(d: Floats, confidence: float = 0.95) -> Interval:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Values of p for many tests at once: that any is below a level is as rare as with one test alone.
+    """Return p values adjusted for several tests: the family-wise error is that of one test.
 
     Holm, A simple sequentially rejective multiple test procedure (1979).
     """
-    order = sorted(range(len(p)), key=lambda place: p[place])
+    order = sorted(range(len(p)), key=lambda index: p[index])
     adjusted, highest = [1.0] * len(p), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(p) - rank) * p[place]))
-        adjusted[place] = highest
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[index]))
+        adjusted[index] = highest
     return adjusted
 
 
-def _lowest_rank(n: int, tail: float) -> int:
-    """The largest rank of which the probability of a signed-rank sum below it is at most `tail`."""
-    shares = np.ones(1)
+def _lower_rank(n: int, tail: float) -> int:
+    """Return the largest rank with a probability of a signed-rank sum below it of at most `tail`."""
+    probabilities = np.ones(1)
     for value in range(1, n + 1):
-        longer = np.zeros(len(shares) + value)
-        longer[: len(shares)] += shares / 2
-        longer[value:] += shares / 2
-        shares = longer
-    return int((np.cumsum(shares) <= tail).sum())
+        longer = np.zeros(len(probabilities) + value)
+        longer[: len(probabilities)] += probabilities / 2
+        longer[value:] += probabilities / 2
+        probabilities = longer
+    return int((np.cumsum(probabilities) <= tail).sum())

@@ -1,6 +1,7 @@
-"""What the kernels of a run had to do, counted from their source: exact on a machine however noisy.
+"""Work of the kernels of a run, counted from their source: exact, however noisy the machine.
 
-Counted for a warp of 32 lanes, whatever device ran: counts of a laptop, of a runner and of a GPU compare.
+Counts are for a warp of 32 lanes, whatever device ran: counts of a laptop, a CI runner and a GPU are
+comparable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,25 +18,25 @@ from cltrace.kernels.counts.traced_launches import TracedCounts, TracedLaunch, t
 from cltrace.trace.reader import Trace
 from cltrace.version import __version__
 
-_MOST_CONFIGURATIONS: Final = 512
-"""So many configurations of launches are counted at most, those launched most often first."""
-_STANDARD_ERRORS: Final = 4.0
+_MAX_CONFIGURATIONS: Final = 512
+"""At most this number of configurations of launches is counted, those with the most launches first."""
+_MAX_STANDARD_ERRORS: Final = 4.0
 _ROUNDING: Final = 1e-9
 
 
 class WorkKind(StrEnum):
-    """What is counted of a kernel. More of any of them is worse."""
+    """Kind of work of a kernel. An increase of any of them is a regression."""
 
     OPERATIONS = "operations"
     TRANSACTIONS = "memory transactions"
     """Sectors of 32 bytes that requests to global and constant memory touch."""
     LOCAL_ROUNDS = "local memory rounds"
-    """Rounds that the banks of local memory need: more where lanes meet in one."""
+    """Rounds that the banks of local memory need: more where lanes conflict in a bank."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class WorkKey:
-    """A kernel with the global size of its launches, as a JSON array: on any device."""
+class SizedKernel:
+    """A kernel with the global size of its launches, as a JSON array, on any device."""
 
     kernel: str
     global_size: str
@@ -44,12 +45,20 @@ class WorkKey:
         return f"{self.kernel} {self.global_size}".strip()
 
 
+def parse_sized_kernel(text: str) -> SizedKernel:
+    """Return the kernel that `text` names, the inverse of `str`."""
+    if text.startswith("["):
+        return SizedKernel("", text)
+    kernel, bracket, size = text.rpartition(" [")
+    return SizedKernel(kernel, f"[{size}") if bracket else SizedKernel(text, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much launches of a kernel had to do, with the standard error of sampling work-groups.
+    """Amount of work of a kernel's launches, with the standard error of sampling work-groups.
 
-    `doubt` says why it is not certain, "" where it is: work that depends on contents which are not known
-    is assumed, and fails nothing.
+    `doubt` says why the amount is uncertain, "" where it is exact. Work that depends on unknown contents
+    is assumed, and cannot fail a check.
     """
 
     total: float
@@ -59,7 +68,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
-    """What a kernel had to do in so many launches of a run."""
+    """Work of all launches of a kernel in a run."""
 
     launches: int
     amounts: Mapping[WorkKind, Amount]
@@ -67,21 +76,24 @@ class KernelWork:
 
 @dataclass(frozen=True, slots=True)
 class RunWork:
-    """The work of a run, and what could not be counted, with why. `compiler` is that of the counting."""
+    """Work of a run. `refused` are kernels that could not be counted, with the reason.
+
+    `compiler` is the compiler that read the sources, with the version of cltrace.
+    """
 
     compiler: str
-    kernels: Mapping[WorkKey, KernelWork]
-    refused: Mapping[WorkKey, str]
+    kernels: Mapping[SizedKernel, KernelWork]
+    refused: Mapping[SizedKernel, str]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkDifference:
-    """What a launch of a kernel has to do, in the mean of a run, where base and head differ.
+    """Mean work per launch of a kernel, where base and head differ.
 
-    `doubt` says why this fails nothing, "" where it does.
+    `doubt` says why an increase does not fail the check, "" where it does.
     """
 
-    key: WorkKey
+    key: SizedKernel
     kind: WorkKind
     base: float
     head: float
@@ -89,138 +101,142 @@ class WorkDifference:
 
     @property
     def is_worse(self) -> bool:
-        """Whether there is more of it, beyond doubt."""
+        """True for an increase beyond doubt."""
         return self.head > self.base and not self.doubt
 
 
-def work_of(trace: Trace) -> RunWork | None:
-    """What the launches of a trace had to do; None without a compiler. Raises: `TraceError`."""
+def count_work(trace: Trace) -> RunWork | None:
+    """Count the work of a trace's launches; None without a compiler. Raises: `TraceError`."""
     try:
         compiler = f"clang {find_clang().version}, cltrace {__version__}"
     except KernelError:
         return None
     counting = TracedCounts(Machine(), Compiler())
-    found: dict[WorkKey, list[tuple[TracedLaunch, KernelCounts]]] = {}
-    refused: dict[WorkKey, str] = {}
-    launches = sorted(traced_launches(trace), key=lambda one: -one.calls)
+    counted: dict[SizedKernel, list[tuple[TracedLaunch, KernelCounts]]] = {}
+    refused: dict[SizedKernel, str] = {}
+    launches = sorted(traced_launches(trace), key=lambda launch: -launch.calls)
     for number, launch in enumerate(launches):
-        key = WorkKey(launch.kernel, str(list(launch.global_size)))
-        if number >= _MOST_CONFIGURATIONS:
-            refused[key] = f"it is not among the {_MOST_CONFIGURATIONS} launched most often"
+        key = SizedKernel(launch.kernel, str(list(launch.global_size)))
+        if number >= _MAX_CONFIGURATIONS:
+            refused[key] = f"it is not among the {_MAX_CONFIGURATIONS} launched most often"
             continue
         try:
-            found.setdefault(key, []).append((launch, counting.count(launch)[1]))
+            counted.setdefault(key, []).append((launch, counting.count(launch)[1]))
         except (KernelError, MemoryError) as error:
             refused[key] = str(error) or type(error).__name__
-    for key in refused:  # a part of a kernel's launches says nothing of it
-        found.pop(key, None)
-    kernels = {key: _summed(counted) for key, counted in sorted(found.items()) if counted}
+    for key in refused:  # the work of some of a kernel's launches does not tell that of all
+        counted.pop(key, None)
+    kernels = {
+        key: _sum_launches(launches) for key, launches in sorted(counted.items()) if launches
+    }
     return RunWork(compiler, kernels, dict(sorted(refused.items())))
 
 
-def work_differences(base: RunWork, head: RunWork) -> tuple[WorkDifference, ...]:
-    """Where a launch has another amount of work to do; of kernels that both sides have."""
+def compare_work(base: RunWork, head: RunWork) -> tuple[WorkDifference, ...]:
+    """Return the differences in the mean work per launch, of kernels that both sides have."""
     doubt = ""
     if base.compiler != head.compiler:
         doubt = f"base was counted with {base.compiler}, head with {head.compiler}"
-    found = []
-    for key, one in base.kernels.items():
+    differences = []
+    for key, work in base.kernels.items():
         other = head.kernels.get(key)
         if other is not None:
-            found += list(_differences(key, one, other, doubt))
-    return tuple(found)
+            differences += list(_compare_kernel(key, work, other, doubt))
+    return tuple(differences)
 
 
-def steady_work(runs: Sequence[RunWork]) -> RunWork | None:
-    """The work of runs of one side; where they differ it is in doubt. None without runs."""
+def combine_work(runs: Sequence[RunWork]) -> RunWork | None:
+    """Return the work of the runs of a side, None without runs.
+
+    Work that differs between runs is in doubt.
+    """
     if not runs:
         return None
     first, *others = runs
     kernels = {}
-    for key, one in first.kernels.items():
-        if not all(_is_same(one, other.kernels.get(key)) for other in others):
+    for key, work in first.kernels.items():
+        if not all(_is_same(work, other.kernels.get(key)) for other in others):
             doubt = "it differs from run to run"
-            amounts = {kind: replace(amount, doubt=doubt) for kind, amount in one.amounts.items()}
-            one = replace(one, amounts=amounts)
-        kernels[key] = one
+            amounts = {kind: replace(amount, doubt=doubt) for kind, amount in work.amounts.items()}
+            work = replace(work, amounts=amounts)
+        kernels[key] = work
     return RunWork(first.compiler, kernels, first.refused)
 
 
 def amounts_of(counts: KernelCounts) -> Mapping[WorkKind, Amount]:
-    """How much one launch has to do."""
-    outside = [one for one in counts.sites if one.space in {"global", "constant"}]
-    inside = [one for one in counts.sites if one.space == "local"]
-    sites = {WorkKind.TRANSACTIONS: outside, WorkKind.LOCAL_ROUNDS: inside}
+    """Return the amounts of work of a single launch."""
+    global_sites = [site for site in counts.sites if site.space in {"global", "constant"}]
+    local_sites = [site for site in counts.sites if site.space == "local"]
+    sites = {WorkKind.TRANSACTIONS: global_sites, WorkKind.LOCAL_ROUNDS: local_sites}
     parts = {
-        WorkKind.OPERATIONS: [one.total for one in counts.operations],
-        WorkKind.TRANSACTIONS: [one.sectors for one in outside],
-        WorkKind.LOCAL_ROUNDS: [one.bank_cycles for one in inside],
+        WorkKind.OPERATIONS: [operation.total for operation in counts.operations],
+        WorkKind.TRANSACTIONS: [site.sectors for site in global_sites],
+        WorkKind.LOCAL_ROUNDS: [site.bank_cycles for site in local_sites],
     }
-    # Errors of one sample of groups go the same way: they add up.
+    # The parts come from the same sample of work-groups, so their errors are correlated and add up.
     return {
         kind: Amount(
-            sum(one.value for one in mine),
-            sum(one.standard_error for one in mine),
-            _doubt(counts, sites.get(kind, ())),
+            sum(estimate.value for estimate in estimates),
+            sum(estimate.standard_error for estimate in estimates),
+            _find_doubt(counts, sites.get(kind, ())),
         )
-        for kind, mine in parts.items()
+        for kind, estimates in parts.items()
     }
 
 
-def _doubt(counts: KernelCounts, sites: Sequence[AccessSite]) -> str:
-    """Why what is done, and at some sites, is not certain; "" where it is."""
-    known = [one.place for one in counts.sites if one.is_assumed]
-    here = [one.place for one in sites if one.is_assumed]
-    for one in counts.assumptions:
-        # An address that is not known leaves all else as it is.
-        if one.place not in known or one.place in here:
-            return f"assumed: {one.what} (line {one.place.line})"
-    if any(one.is_assumed for one in counts.branches):
+def _find_doubt(counts: KernelCounts, sites: Sequence[AccessSite]) -> str:
+    """Return why the kernel's work, or that of `sites`, is uncertain; "" where it is exact."""
+    assumed_places = [site.place for site in counts.sites if site.is_assumed]
+    own_places = [site.place for site in sites if site.is_assumed]
+    for assumption in counts.assumptions:
+        # An unknown address affects its own site only.
+        if assumption.place not in assumed_places or assumption.place in own_places:
+            return f"assumed: {assumption.what} (line {assumption.place.line})"
+    if any(branch.is_assumed for branch in counts.branches):
         return "assumed: a branch depends on contents that are not known"
-    if any(one.is_assumed or (one.extrapolated and not one.is_exact) for one in counts.loops):
+    if any(loop.is_assumed or (loop.extrapolated and not loop.is_exact) for loop in counts.loops):
         return "assumed: a loop is counted from a part of it"
     return ""
 
 
-def _summed(counted: Sequence[tuple[TracedLaunch, KernelCounts]]) -> KernelWork:
-    found = dict.fromkeys(WorkKind, Amount(0.0, 0.0))
-    for launch, counts in counted:
-        for kind, one in amounts_of(counts).items():
-            sofar = found[kind]
-            found[kind] = Amount(
-                sofar.total + launch.calls * one.total,
-                sofar.standard_error + launch.calls * one.standard_error,
-                sofar.doubt or one.doubt,
+def _sum_launches(launches: Sequence[tuple[TracedLaunch, KernelCounts]]) -> KernelWork:
+    sums = dict.fromkeys(WorkKind, Amount(0.0, 0.0))
+    for launch, counts in launches:
+        for kind, amount in amounts_of(counts).items():
+            sums[kind] = Amount(
+                sums[kind].total + launch.calls * amount.total,
+                sums[kind].standard_error + launch.calls * amount.standard_error,
+                sums[kind].doubt or amount.doubt,
             )
-    return KernelWork(sum(launch.calls for launch, _ in counted), found)
+    return KernelWork(sum(launch.calls for launch, _ in launches), sums)
 
 
-def _differences(
-    key: WorkKey, base: KernelWork, head: KernelWork, doubt: str = ""
+def _compare_kernel(
+    key: SizedKernel, base: KernelWork, head: KernelWork, doubt: str = ""
 ) -> Sequence[WorkDifference]:
-    found = []
+    differences = []
     for kind in WorkKind:
-        one, other = _per_launch(base, kind), _per_launch(head, kind)
-        apart = abs(other.total - one.total)
-        if apart <= _ROUNDING * max(one.total, other.total):
+        before, after = _per_launch(base, kind), _per_launch(head, kind)
+        change = abs(after.total - before.total)
+        if change <= _ROUNDING * max(before.total, after.total):
             continue
-        error = _STANDARD_ERRORS * (one.standard_error + other.standard_error)
-        why = doubt or one.doubt or other.doubt
-        if not why and apart <= error:
-            why = "within what sampling work-groups leaves open"
-        if not why and other.total > one.total and not _has_more_in_all(base, head, kind):
-            why = "a run has no more of it in all"
-        found.append(WorkDifference(key, kind, one.total, other.total, why))
-    return found
+        error = _MAX_STANDARD_ERRORS * (before.standard_error + after.standard_error)
+        why = doubt or before.doubt or after.doubt
+        if not why and change <= error:
+            why = "within the error of sampling work-groups"
+        if not why and after.total > before.total and not _has_larger_sum(base, head, kind):
+            why = "all launches of a run together do no more"
+        differences.append(WorkDifference(key, kind, before.total, after.total, why))
+    return differences
 
 
-def _has_more_in_all(base: KernelWork, head: KernelWork, kind: WorkKind) -> bool:
-    """Whether a run of head does more of it, all launches together."""
+def _has_larger_sum(base: KernelWork, head: KernelWork, kind: WorkKind) -> bool:
+    """Return True if all launches of a run of head together do more."""
     return head.amounts[kind].total > base.amounts[kind].total * (1 + _ROUNDING)
 
 
-def _is_same(one: KernelWork, other: KernelWork | None) -> bool:
-    return other is not None and not _differences(WorkKey("", ""), one, other)
+def _is_same(work: KernelWork, other: KernelWork | None) -> bool:
+    return other is not None and not _compare_kernel(SizedKernel("", ""), work, other)
 
 
 def _per_launch(work: KernelWork, kind: WorkKind) -> Amount:

@@ -1,4 +1,4 @@
-"""What a trace says, for people and programs: one file a subject, one file a format.
+"""Reports of traces, profiles and scores: one file per subject, one file per format.
 
-A subject makes a `Document` of tables; a format turns any document into text. Nothing here prints.
+A subject builds a `Document` of tables; a format renders any document as text. Nothing here prints.
 """

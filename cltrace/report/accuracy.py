@@ -1,20 +1,27 @@
-"""How well models predict a set of launches: scores, families, what could not be counted."""
+"""Accuracy of models on a set of launches: scores, families, launches that could not be counted."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cltrace.predict.accuracy import SHORT_NS, Evaluated, Score, ablation, cold_scores, scores
+from cltrace.predict.accuracy import (
+    SHORT_NS,
+    ErrorSummary,
+    Evaluation,
+    summarise_ablation,
+    summarise_cold_errors,
+    summarise_errors,
+)
 from cltrace.predict.measurements import Measurements
 from cltrace.profile import DeviceProfile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 
 
 def accuracy_report(
-    measurements: Measurements, profile: DeviceProfile, found: Evaluated
+    measurements: Measurements, profile: DeviceProfile, evaluated: Evaluation
 ) -> Document:
-    """The scores of all models, by set and by family."""
-    count = len(found.measured_ns)
+    """Return the scores of all models, by set and by family."""
+    count = len(evaluated.measured_ns)
     return Document(
         title=f"accuracy on {measurements.device.name}: {measurements.set_name}",
         facts=[
@@ -26,33 +33,33 @@ def accuracy_report(
                 f"{profile.device.name}, {profile.provenance.date}",
                 profile.device.name,
             ),
-            Fact("refused", "not counted", f"{len(found.refused):,}", len(found.refused)),
+            Fact("refused", "not counted", f"{len(evaluated.refused):,}", len(evaluated.refused)),
         ],
-        tables=[table for table in _tables(found) if table.rows],
+        tables=[table for table in _tables(evaluated) if table.rows],
     )
 
 
-def _tables(found: Evaluated) -> Iterator[Table]:
+def _tables(evaluated: Evaluation) -> Iterator[Table]:
     yield _scores(
         "scores",
         "Predicted by measured",
-        scores(found),
-        f"launches of {SHORT_NS / 1e3:.0f} µs and more; short ones: median error of the others; "
-        "distance: median of the larger by the smaller; inside: within the interval that is stated; "
-        "measured again: what no model is better than",
+        summarise_errors(evaluated),
+        f"launches of {SHORT_NS / 1e3:.0f} µs or more; short ones: median error of the others; "
+        "distance: median of the larger divided by the smaller; inside: share within the predicted "
+        "interval; measured again: the best that a model can reach",
     )
-    yield _scores("cold", "With emptied caches", cold_scores(found), "")
+    yield _scores("cold", "With emptied caches", summarise_cold_errors(evaluated), "")
     yield _scores(
         "ablation",
         "The default model, part by part",
-        ablation(found),
-        "each with what those before it have, and nothing fitted anew",
+        summarise_ablation(evaluated),
+        "each row adds to the row before it; nothing is fitted again",
     )
-    yield _families(found)
-    yield _refused(found)
+    yield _families(evaluated)
+    yield _refused(evaluated)
 
 
-def _scores(name: str, title: str, found: Sequence[Score], note: str) -> Table:
+def _scores(name: str, title: str, model_scores: Sequence[ErrorSummary], note: str) -> Table:
     return Table(
         name,
         title,
@@ -74,53 +81,58 @@ def _scores(name: str, title: str, found: Sequence[Score], note: str) -> Table:
             Column("coverage", "inside", Unit.SHARE, 75),
             Column("short_error_ns", "short ones", Unit.NS, 65),
         ),
-        [_row(score) for score in found],
+        [_row(score) for score in model_scores],
         note=note,
     )
 
 
-def _row(score: Score) -> tuple[Value, ...]:
+def _row(score: ErrorSummary) -> tuple[Value, ...]:
     return (
         score.name,
         score.launches,
-        _short(score.mean.value),
+        _round(score.mean.value),
         f"{score.mean.low:.3g} to {score.mean.high:.3g}",
-        _short(score.deviation.value),
+        _round(score.deviation.value),
         f"{score.deviation.low:.3g} to {score.deviation.high:.3g}",
-        _short(score.standard_error),
-        _short(score.median),
-        _short(score.median_distance),
+        _round(score.standard_error),
+        _round(score.median),
+        _round(score.median_distance),
         score.geometric,
         score.mape,
-        _short(score.p90),
-        _short(score.p99),
+        _round(score.p90),
+        _round(score.p99),
         score.within,
         score.coverage,
         score.short_error_ns,
     )
 
 
-def _short(value: float) -> float:
+def _round(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _families(found: Evaluated) -> Table:
-    """The mean quotient of each model by family, where there are not too many."""
-    names = sorted(set(found.families))
-    models = list(found.predicted_ns)
+def _families(evaluated: Evaluation) -> Table:
+    """Return the mean quotient of each model by family, or no rows for more than 64 families."""
+    names = sorted(set(evaluated.families))
+    models = list(evaluated.predicted_ns)
     rows: list[tuple[Value, ...]] = []
     if len(names) <= 64:
-        owner = np.asarray(found.families)
+        families = np.asarray(evaluated.families)
         for name in names:
-            mine = (owner == name) & found.is_long
-            if mine.any():
+            is_member = (families == name) & evaluated.is_long
+            if is_member.any():
                 means = (
-                    _short(
-                        float(np.nanmean(found.predicted_ns[model][mine] / found.measured_ns[mine]))
+                    _round(
+                        float(
+                            np.nanmean(
+                                evaluated.predicted_ns[model][is_member]
+                                / evaluated.measured_ns[is_member]
+                            )
+                        )
                     )
                     for model in models
                 )
-                rows.append((name, int(mine.sum()), *means))
+                rows.append((name, int(is_member.sum()), *means))
     return Table(
         "families",
         "By family",
@@ -130,14 +142,14 @@ def _families(found: Evaluated) -> Table:
             *(Column(f"mean_{model}", model, Unit.PLAIN, 90) for model in models),
         ),
         rows,
-        note="the mean quotient of launches that are not short",
+        note="mean of predicted by measured, without short launches",
     )
 
 
-def _refused(found: Evaluated) -> Table:
+def _refused(evaluated: Evaluation) -> Table:
     return Table(
         "refused",
         "Not counted",
         (Column("launch", "launch"), Column("why", "why", Unit.PROSE)),
-        list(found.refused.items()),
+        list(evaluated.refused.items()),
     )

@@ -1,4 +1,4 @@
-"""Figures of accuracy: histograms of quotients and distances, and curves over work-items."""
+"""Figures of accuracy: histograms of quotients and distances, and times by work-items."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from cltrace.predict.accuracy import Evaluated
+from cltrace.predict.accuracy import Evaluation
 from cltrace.predict.measurements import Measurements
 from cltrace.predict.quotients import distance, quotient
 from cltrace.report.figures import write_figure
@@ -17,53 +17,57 @@ if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
 _BINS: Final = 40
 
 
-def draw_accuracy(measurements: Measurements, found: Evaluated, directory: Path) -> Iterator[Path]:
-    """The paths of the figures that are drawn: `SET-histograms.svg`, `SET-times.svg`, `SET-sizes.svg`.
+def draw_accuracy(
+    measurements: Measurements, evaluated: Evaluation, directory: Path
+) -> Iterator[Path]:
+    """Draw the figures of a set into `directory` and yield their paths.
 
-    Raises: `OutputError`.
+    They are `SET-histograms.svg`, `SET-times.svg` and `SET-sizes.svg`. Raises: `OutputError`.
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load
 
-    long = found.is_long
-    histograms = Figure(figsize=(7.0, 2.3 * len(found.predicted_ns)), layout="constrained")
-    axes = histograms.subplots(len(found.predicted_ns), 2, squeeze=False)
-    for (left, right), (name, predicted) in zip(axes, found.predicted_ns.items(), strict=True):
-        known = long & ~np.isnan(predicted)
-        q = quotient(predicted[known], found.measured_ns[known])
-        d = distance(predicted[known], found.measured_ns[known])
+    long = evaluated.is_long
+    histograms = Figure(figsize=(7.0, 2.3 * len(evaluated.predicted_ns)), layout="constrained")
+    axes = histograms.subplots(len(evaluated.predicted_ns), 2, squeeze=False)
+    for (left, right), (name, predicted) in zip(axes, evaluated.predicted_ns.items(), strict=True):
+        is_known = long & ~np.isnan(predicted)
+        q = quotient(predicted[is_known], evaluated.measured_ns[is_known])
+        d = distance(predicted[is_known], evaluated.measured_ns[is_known])
         left.hist(np.clip(q, 0.0, 3.0), bins=_BINS, range=(0.0, 3.0), color="#4477aa")
         right.hist(np.clip(d, 1.0, 4.0), bins=_BINS, range=(1.0, 4.0), color="#4477aa")
         left.axvline(1.0, color="black", linewidth=0.6)
         left.set_title(f"{name}: predicted / measured", fontsize=9)
         right.set_title(f"{name}: distance", fontsize=9)
     yield write_figure(_small(histograms), directory / f"{measurements.set_name}-histograms.svg")
-    times = Figure(figsize=(3.4 * len(found.predicted_ns), 3.4), layout="constrained")
+    times = Figure(figsize=(3.4 * len(evaluated.predicted_ns), 3.4), layout="constrained")
     for axis, (name, predicted) in zip(
-        times.subplots(1, len(found.predicted_ns), squeeze=False)[0],
-        found.predicted_ns.items(),
+        times.subplots(1, len(evaluated.predicted_ns), squeeze=False)[0],
+        evaluated.predicted_ns.items(),
         strict=True,
     ):
-        both = np.concatenate([found.measured_ns, predicted[~np.isnan(predicted)]]) / 1e3
-        ends = [float(both.min()), float(both.max())]
-        axis.plot(ends, ends, color="black", linewidth=0.6)
-        axis.plot(found.measured_ns / 1e3, predicted / 1e3, ".", markersize=2, color="#4477aa")
+        times_us = np.concatenate([evaluated.measured_ns, predicted[~np.isnan(predicted)]]) / 1e3
+        diagonal = [float(times_us.min()), float(times_us.max())]
+        axis.plot(diagonal, diagonal, color="black", linewidth=0.6)
+        axis.plot(evaluated.measured_ns / 1e3, predicted / 1e3, ".", markersize=2, color="#4477aa")
         axis.set(xscale="log", yscale="log", xlabel="measured, µs", ylabel="predicted, µs")
         axis.set_title(name, fontsize=9)
     yield write_figure(_small(times), directory / f"{measurements.set_name}-times.svg")
-    yield write_figure(_over_sizes(found), directory / f"{measurements.set_name}-sizes.svg")
+    yield write_figure(_over_sizes(evaluated), directory / f"{measurements.set_name}-sizes.svg")
 
 
-def _over_sizes(found: Evaluated) -> "Figure":
-    """Medians over work-items, or bytes, of what was measured and of what each model says."""
+def _over_sizes(evaluated: Evaluation) -> "Figure":
+    """Draw the medians of measured and predicted times over work-items, or over bytes."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load
 
     figure = Figure(figsize=(5.0, 3.4), layout="constrained")
     axis = figure.subplots()
-    exponents = np.round(np.log2(np.maximum(found.sizes, 1))).astype(int)
-    for name, values in {"measured": found.measured_ns, **found.predicted_ns}.items():
-        known = (found.sizes > 0) & ~np.isnan(values)
-        sizes = np.unique(exponents[known])
-        medians = [float(np.median(values[known & (exponents == one)])) / 1e3 for one in sizes]
+    exponents = np.round(np.log2(np.maximum(evaluated.sizes, 1))).astype(int)
+    for name, values in {"measured": evaluated.measured_ns, **evaluated.predicted_ns}.items():
+        is_known = (evaluated.sizes > 0) & ~np.isnan(values)
+        sizes = np.unique(exponents[is_known])
+        medians = [
+            float(np.median(values[is_known & (exponents == exponent)])) / 1e3 for exponent in sizes
+        ]
         style = "k-" if name == "measured" else "o--"
         axis.plot(2.0**sizes, medians, style, markersize=3, linewidth=1, label=name)
     axis.set(xscale="log", yscale="log", xlabel="work-items, or bytes", ylabel="median, µs")
@@ -72,7 +76,7 @@ def _over_sizes(found: Evaluated) -> "Figure":
 
 
 def _small(figure: "Figure") -> "Figure":
-    """A figure of many axes, with small numbers at them."""
+    """Shrink the numbers at the axes of a figure with many axes."""
     for axis in figure.axes:
         axis.tick_params(labelsize=7)
     return figure

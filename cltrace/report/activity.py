@@ -1,10 +1,11 @@
-"""Tables of what devices did: kernels, first launches, transfers, and groups of any kind."""
+"""Tables of device activity: kernels, first launches, transfers, and groups of any kind."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Final, NamedTuple
 
 from cltrace.report.document import Column, Table, Unit, Value
-from cltrace.report.quantities import counted
+from cltrace.report.quantities import count_text
 from cltrace.trace.reader import Trace
 from cltrace.trace.rollup import Rollup
 
@@ -25,8 +26,8 @@ _TRANSFER_NAMES: Final = {
 SORT_KEYS: Final = ("total", "calls", "mean", "median", "min", "max", "wait", "name")
 
 
-class Line(NamedTuple):
-    """What a group of commands adds up to, with its key, its name and what it did."""
+class RollupRow(NamedTuple):
+    """Sums over a group of commands, with the group's key, its label and its activity."""
 
     key: str
     label: str
@@ -34,32 +35,39 @@ class Line(NamedTuple):
     rollup: Rollup
 
 
-def stored_lines(trace: Trace, dimension: str) -> list[Line]:
-    """The sums of a dimension that were made when the trace was written."""
+def read_rollup_rows(trace: Trace, dimension: str) -> list[RollupRow]:
+    """Return the sums of a dimension that were stored when the trace was written."""
+    names = [field.name for field in fields(Rollup)]
     rows = trace.rows(
-        "SELECT key, label, activity, calls, timed_calls, total_ns, min_ns, median_ns, max_ns, "
-        "busy_ns, size_bytes, waited_calls, wait_total_ns, wait_median_ns, first_calls, "
-        "first_wait_ns FROM v_rollup WHERE dimension = :dimension",
+        f"SELECT key, label, activity, {', '.join(names)} FROM v_rollup "
+        "WHERE dimension = :dimension",
         {"dimension": dimension},
     )
-    return [Line(str(row[0]), str(row[1]), str(row[2]), Rollup(*row[3:])) for row in rows]
+    return [
+        RollupRow(
+            str(key), str(label), str(activity), Rollup(**dict(zip(names, sums, strict=True)))
+        )
+        for key, label, activity, *sums in rows
+    ]
 
 
-def kernel_table(lines: Sequence[Line], *, sort: str, top: int | None, why_empty: str) -> Table:
-    """Kernel launches by kernel."""
-    kernels = [line for line in lines if line.activity == "kernel"]
-    whole_ns = sum(line.rollup.total_ns for line in kernels)
-    kernels.sort(key=lambda line: _sort_key(line, sort))
+def kernel_table(
+    groups: Sequence[RollupRow], *, sort: str, top: int | None, why_empty: str
+) -> Table:
+    """Return the table of kernel launches by kernel."""
+    kernels = [group for group in groups if group.activity == "kernel"]
+    whole_ns = sum(group.rollup.total_ns for group in kernels)
+    kernels.sort(key=lambda group: _sort_key(group, sort))
     shown = kernels[:top]
     note = ""
     if len(shown) < len(kernels):
-        rest_ns = sum(line.rollup.total_ns for line in kernels[len(shown) :])
+        rest_ns = sum(group.rollup.total_ns for group in kernels[len(shown) :])
         share = 100 * rest_ns / whole_ns if whole_ns else 0.0
         note = f"{len(kernels) - len(shown)} more, {share:.1f} % of the time: --top 0 shows all"
-    untimed = sum(line.rollup.calls - line.rollup.timed_calls for line in kernels)
+    untimed = sum(group.rollup.calls - group.rollup.timed_calls for group in kernels)
     if untimed:
         note = f"{note}; " if note else ""
-        note += f"{counted(untimed, 'launch', 'launches')} without device time"
+        note += f"{count_text(untimed, 'launch', 'launches')} without device time"
     return Table(
         "kernels",
         "Kernels",
@@ -74,23 +82,26 @@ def kernel_table(lines: Sequence[Line], *, sort: str, top: int | None, why_empty
             Column("max_ns", "max", Unit.NS, 60),
             Column("wait_median_ns", "wait", Unit.NS, 50),
         ),
-        [_kernel_row(line, whole_ns) for line in shown],
+        [_kernel_row(group, whole_ns) for group in shown],
         note=note,
         why_empty=why_empty,
     )
 
 
-def first_launch_table(lines: Sequence[Line]) -> Table:
-    """First launches of each kernel with each work-group size: drivers may compile in them."""
+def first_launch_table(groups: Sequence[RollupRow]) -> Table:
+    """Return the table of first launches that waited long: a driver may compile in them.
+
+    A launch is a first one per kernel and work-group size.
+    """
     rows = [
         (
-            line.label,
-            line.rollup.first_calls,
-            line.rollup.first_wait_ns / line.rollup.first_calls,
-            line.rollup.wait_median_ns,
+            group.label,
+            group.rollup.first_calls,
+            group.rollup.first_wait_ns / group.rollup.first_calls,
+            group.rollup.wait_median_ns,
         )
-        for line in lines
-        if line.activity == "kernel" and line.rollup.first_calls
+        for group in groups
+        if group.activity == "kernel" and group.rollup.first_calls
     ]
     rows.sort(key=lambda row: -row[2])
     return Table(
@@ -106,13 +117,13 @@ def first_launch_table(lines: Sequence[Line]) -> Table:
     )
 
 
-def transfer_table(lines: Sequence[Line]) -> Table:
-    """Transfers by direction."""
+def transfer_table(groups: Sequence[RollupRow]) -> Table:
+    """Return the table of transfers by direction."""
     rows = []
     for activity in TRANSFERS:
-        for line in lines:
-            if line.activity == activity:
-                rollup = line.rollup
+        for group in groups:
+            if group.activity == activity:
+                rollup = group.rollup
                 rate = rollup.size_bytes / (rollup.total_ns * 1e-9) if rollup.total_ns else None
                 rows.append(
                     (
@@ -139,9 +150,9 @@ def transfer_table(lines: Sequence[Line]) -> Table:
     )
 
 
-def group_table(lines: Sequence[Line], *, by: str, sort: str, top: int | None) -> Table:
-    """All activities by queue, device, process, thread or call site."""
-    chosen = sorted(lines, key=lambda line: _sort_key(line, sort))[:top]
+def group_table(groups: Sequence[RollupRow], *, by: str, sort: str, top: int | None) -> Table:
+    """Return the table of all activities by queue, device, process, thread or call site."""
+    shown = sorted(groups, key=lambda group: _sort_key(group, sort))[:top]
     return Table(
         f"by_{by}",
         f"By {by}",
@@ -159,44 +170,44 @@ def group_table(lines: Sequence[Line], *, by: str, sort: str, top: int | None) -
         ),
         [
             (
-                *_names(line, by),
-                line.activity,
-                line.rollup.calls,
-                line.rollup.total_ns if line.rollup.timed_calls else None,
-                line.rollup.busy_ns,
-                line.rollup.median_ns,
-                line.rollup.max_ns,
-                line.rollup.wait_median_ns,
-                line.rollup.size_bytes or None,
+                *_names(group, by),
+                group.activity,
+                group.rollup.calls,
+                group.rollup.total_ns if group.rollup.timed_calls else None,
+                group.rollup.busy_ns,
+                group.rollup.median_ns,
+                group.rollup.max_ns,
+                group.rollup.wait_median_ns,
+                group.rollup.size_bytes or None,
             )
-            for line in chosen
+            for group in shown
         ],
-        note=f"{len(lines) - len(chosen)} more: --top 0 shows all"
-        if len(chosen) < len(lines)
+        note=f"{len(groups) - len(shown)} more: --top 0 shows all"
+        if len(shown) < len(groups)
         else "",
         why_empty="no command was enqueued",
     )
 
 
 def transfer_name(activity: str) -> str:
-    """What a transfer is called in tables."""
+    """Return the name of a transfer in tables."""
     return _TRANSFER_NAMES[activity]
 
 
-def _names(line: Line, by: str) -> tuple[str, ...]:
-    """What a group is called; a queue has its device in a column of its own."""
-    label = line.label or "(not known)"
+def _names(group: RollupRow, by: str) -> tuple[str, ...]:
+    """Return the cells that name a group; a queue has its device in a column of its own."""
+    label = group.label or "(not known)"
     if by != "queue":
         return (label,)
     queue, _, device = label.partition(" on ")
     return (queue, device)
 
 
-def _kernel_row(line: Line, whole_ns: int) -> tuple[Value, ...]:
-    rollup = line.rollup
+def _kernel_row(group: RollupRow, whole_ns: int) -> tuple[Value, ...]:
+    rollup = group.rollup
     timed = rollup.timed_calls
     return (
-        line.label or "(not known)",
+        group.label or "(not known)",
         rollup.calls,
         rollup.total_ns if timed else None,
         rollup.total_ns / whole_ns if whole_ns and timed else None,
@@ -208,9 +219,9 @@ def _kernel_row(line: Line, whole_ns: int) -> tuple[Value, ...]:
     )
 
 
-def _sort_key(line: Line, sort: str) -> tuple[float | str, ...]:
-    """Ascending order of this key is the order of the table: the most first, names alphabetically."""
-    rollup = line.rollup
+def _sort_key(group: RollupRow, sort: str) -> tuple[float | str, ...]:
+    """Return a key whose ascending order is the table's: the largest first, names alphabetically."""
+    rollup = group.rollup
     values: dict[str, float | None] = {
         "total": rollup.total_ns,
         "calls": rollup.calls,
@@ -221,10 +232,10 @@ def _sort_key(line: Line, sort: str) -> tuple[float | str, ...]:
         "wait": rollup.wait_median_ns,
     }
     if sort == "name":
-        return (line.label, line.activity)
-    return (-(values[sort] or 0.0), line.label, line.activity)
+        return (group.label, group.activity)
+    return (-(values[sort] or 0.0), group.label, group.activity)
 
 
 def _is_notable(first_ns: float, later_ns: float | None) -> bool:
-    """Whether a first launch waited so much longer that something else than a launch was in it."""
+    """Return whether a first launch waited so long that more than a launch happened in it."""
     return first_ns > max(10 * (later_ns or 0.0), 1e6)

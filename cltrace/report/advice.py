@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from cltrace.report.document import Column, Table, Unit
-from cltrace.report.quantities import more_note, shown
+from cltrace.report.quantities import more_note, value_text
 from cltrace.timeline.advice import Advice
-from cltrace.timeline.advice.model import Seen
+from cltrace.timeline.advice.model import Metric
 
 
-def advice_table(found: Sequence[Advice], top: int | None) -> Table:
-    """What could be done better, the dearest first."""
+def advice_table(advice: Sequence[Advice], top: int | None) -> Table:
+    """Return the advice as a table, the most expensive first."""
     return Table(
         "advice",
         "Advice: what could be done better, and what it costs at most",
@@ -20,17 +20,20 @@ def advice_table(found: Sequence[Advice], top: int | None) -> Table:
             Column("cost_ns", "cost", Unit.NS, 100),
             Column("advice", "what was seen, what to do", Unit.PROSE, 95),
         ),
-        [(one.rule, one.site, one.times, one.cost_ns, _words(one)) for one in found[:top]],
-        note=more_note(len(found), top),
+        [
+            (item.rule, item.site, item.times, item.cost_ns, _advice_text(item))
+            for item in advice[:top]
+        ],
+        note=more_note(len(advice), top),
         why_empty="no rule has anything to say",
     )
 
 
-def _words(advice: Advice) -> str:
-    evidence = ", ".join(map(_seen, advice.evidence))
+def _advice_text(advice: Advice) -> str:
+    evidence = ", ".join(map(_metric_text, advice.metrics))
     return f"{advice.title} ({evidence}): {advice.remedy}"
 
 
-def _seen(seen: Seen) -> str:
-    value = shown(seen.value, Unit(seen.quantity.value))
-    return f"{value} {seen.what}" if seen.quantity.value == "count" else f"{seen.what} {value}"
+def _metric_text(metric: Metric) -> str:
+    value = value_text(metric.value, Unit(metric.unit.value))
+    return f"{value} {metric.label}" if metric.unit.value == "count" else f"{metric.label} {value}"

@@ -1,19 +1,19 @@
-"""Samples and baselines as documents: of what, when and where, and what each kernel took."""
+"""Samples and baselines as documents: machine, device, date and times of kernels."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from cltrace.regress.baselines import Baseline, devices_of
+from cltrace.regress.baselines import Baseline, head_devices
 from cltrace.regress.runs import KernelKey
 from cltrace.regress.sample_files import SampleFile, Side
 from cltrace.report.comparison import size_text
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.untrusted_text import plain
+from cltrace.report.untrusted_text import escape_controls
 
 
-def baselines_report(found: Sequence[tuple[Baseline, SampleFile]]) -> Document:
-    """Every baseline, a row each."""
+def baselines_report(baselines: Sequence[tuple[Baseline, SampleFile]]) -> Document:
+    """Return every baseline as a row."""
     columns = (
         Column("name", "name"),
         Column("device", "device", keep=80),
@@ -24,25 +24,25 @@ def baselines_report(found: Sequence[tuple[Baseline, SampleFile]]) -> Document:
     )
     rows = [
         (
-            one.name,
+            baseline.name,
             _devices(samples),
             samples.date,
-            sum(len(each.head) for each in samples.rounds),
+            sum(len(round_.head) for round_ in samples.rounds),
             _revision(samples.head) or None,
-            one.machine,
+            baseline.machine,
         )
-        for one, samples in found
+        for baseline, samples in baselines
     ]
-    table = Table("baselines", "Baselines", columns, rows, why_empty="there is none here")
+    table = Table("baselines", "Baselines", columns, rows, why_empty="no baseline is stored here")
     return Document("", [], [table])
 
 
 def samples_report(name: str, samples: SampleFile) -> Document:
-    """What samples are of, and the times of head's kernels over its runs."""
-    runs = [run for one in samples.rounds for run in one.head]
+    """Return the facts of a sample file, and the times of head's kernels over its runs."""
+    runs = [run for round_ in samples.rounds for run in round_.head]
     head = samples.head
     facts = [
-        Fact("command", "command", plain(" ".join(head.command))),
+        Fact("command", "command", escape_controls(" ".join(head.command))),
         Fact("device", "device", _devices(samples)),
         Fact("host", "host", f"{samples.host}, {samples.processor}"),
         Fact("date", "date", f"{samples.date}, by cltrace {samples.cltrace}"),
@@ -54,26 +54,28 @@ def samples_report(name: str, samples: SampleFile) -> Document:
         Column("kernel", "kernel"),
         Column("global_size", "global size", keep=60),
         Column("device", "device", keep=40),
-        Column("launches", "launches a run", Unit.COUNT, 70),
+        Column("launches", "launches per run", Unit.COUNT, 70),
         Column("median_ns", "median", Unit.NS),
-        Column("low_ns", "least", Unit.NS, 80),
-        Column("high_ns", "most", Unit.NS, 81),
+        Column("low_ns", "min", Unit.NS, 80),
+        Column("high_ns", "max", Unit.NS, 81),
     )
     keys = dict.fromkeys(key for run in runs for key in run.kernels)
     rows = [_row(key, samples) for key in keys]
-    return Document(name, facts, [Table("kernels", "Kernels, a value a run", columns, rows)])
+    return Document(name, facts, [Table("kernels", "Kernels, one value per run", columns, rows)])
 
 
 def _row(key: KernelKey, samples: SampleFile) -> tuple[Value, ...]:
-    of_runs = [run.kernels[key] for one in samples.rounds for run in one.head if key in run.kernels]
-    times = [one.median_ns for one in of_runs]
-    launches = int(np.median([one.launches for one in of_runs]))
+    values = [
+        run.kernels[key] for round_ in samples.rounds for run in round_.head if key in run.kernels
+    ]
+    times = [value.median_ns for value in values]
+    launches = int(np.median([value.launches for value in values]))
     size = size_text(key.global_size)
     return key.kernel, size, key.device, launches, float(np.median(times)), min(times), max(times)
 
 
 def _devices(samples: SampleFile) -> str:
-    return ", ".join(f"{one.name} (driver {one.driver})" for one in devices_of(samples))
+    return ", ".join(f"{device.name} (driver {device.driver})" for device in head_devices(samples))
 
 
 def _revision(side: Side) -> str:

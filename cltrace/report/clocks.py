@@ -1,4 +1,4 @@
-"""How well the devices' clocks are known, and what is wrong with their stamps."""
+"""Quality of the alignment of device clocks, and faults of their stamps."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,23 +14,25 @@ from cltrace.timeline.reading import stored_segments
 from cltrace.trace.reader import Trace
 
 _KNOWN_WITHIN: Final = 2e-5
-"""A drift that may be off by more says nothing: crystals differ by as much."""
+"""Drifts that are less certain are not shown: crystals differ by as much."""
 _WORST_FIRST: Final = (ClockState.UNALIGNED, ClockState.CONDITIONAL, ClockState.PROVEN)
 
 
 def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
-    """The clock of each device."""
-    known = {
+    """Return the clock of each device as a row."""
+    devices = {
         int(number): (str(name), resolution)
         for number, name, resolution in trace.rows(
             "SELECT device_id, name, timer_resolution_ns FROM v_device"
         )
     }
     rows = []
-    for device in sorted({one.device_id for one in segments}):
-        own = [one for one in segments if one.device_id == device]
-        name, claimed = known.get(device, (f"device {device}", None))
-        rows.append((name, *_clock_row(own, claimed if isinstance(claimed, int) else None)))
+    for device in sorted({segment.device_id for segment in segments}):
+        device_segments = [segment for segment in segments if segment.device_id == device]
+        name, claimed = devices.get(device, (f"device {device}", None))
+        rows.append(
+            (name, *_clock_row(device_segments, claimed if isinstance(claimed, int) else None))
+        )
     has_reasons = any(row[-1] for row in rows)
     return Table(
         "clocks",
@@ -49,18 +51,18 @@ def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
             *([Column("reason", "why", Unit.PROSE, 97)] if has_reasons else []),
         ),
         rows if has_reasons else [row[:-1] for row in rows],
-        note="half-width: if the drift is exact; bound: whatever drift the observations allow, for half "
-        "of them and for all",
+        note="half-width: if the drift is exact; bound: for any drift that the observations allow, for "
+        "half of them and for all",
         why_empty="no command has device stamps",
     )
 
 
 def _clock_row(segments: Sequence[ClockSegment], claimed_ns: int | None) -> tuple[Value, ...]:
-    """What is said of one clock: of its longest piece, and why it is not proven."""
+    """Return the cells of a clock: those of its longest piece, and why it is not proven."""
     state = worst_state(segments)
-    longest = max(segments, key=lambda one: one.observations)
+    longest = max(segments, key=lambda segment: segment.observations)
     is_aligned = state is not ClockState.UNALIGNED
-    reasons = [one.reason for one in segments if one.reason]
+    reasons = [segment.reason for segment in segments if segment.reason]
     if claimed_ns and longest.quantum_ns > claimed_ns:
         reasons.append(
             f"its stamps move in steps of {time_text(longest.quantum_ns)}, and it claims "
@@ -70,25 +72,25 @@ def _clock_row(segments: Sequence[ClockSegment], claimed_ns: int | None) -> tupl
         state.value,
         longest.half_width_ns if is_aligned else None,
         _usual_bound_ns(segments) if is_aligned else None,
-        max(one.bound_ns for one in segments) if is_aligned else None,
+        max(segment.bound_ns for segment in segments) if is_aligned else None,
         _drift_text(longest),
         longest.quantum_ns,
         len(segments),
-        sum(one.observations for one in segments),
-        max(one.rejected for one in segments),
+        sum(segment.observations for segment in segments),
+        max(segment.rejected for segment in segments),
         "; ".join(dict.fromkeys(reasons)),
     )
 
 
 def _usual_bound_ns(segments: Sequence[ClockSegment]) -> float:
-    """The bound that half of the observations are within."""
-    ordered = sorted(segments, key=lambda one: one.bound_ns)
-    reached = np.cumsum([one.observations for one in ordered])
+    """Return the bound that half of the observations keep."""
+    ordered = sorted(segments, key=lambda segment: segment.bound_ns)
+    reached = np.cumsum([segment.observations for segment in ordered])
     return ordered[int(np.searchsorted(reached, reached[-1] / 2))].bound_ns
 
 
 def _drift_text(segment: ClockSegment) -> str:
-    """The drift of a segment in ppm, and how well it is known; a dash where it is not."""
+    """Return the drift of a segment in ppm with its uncertainty, or a dash if that is too large."""
     is_known = segment.is_straight and segment.drift_within <= _KNOWN_WITHIN
     if not is_known or segment.state is ClockState.UNALIGNED:
         return ABSENT_MARK
@@ -96,14 +98,14 @@ def _drift_text(segment: ClockSegment) -> str:
 
 
 def fault_table(activity: Activity) -> Table:
-    """What is wrong with stamps, by device."""
+    """Return the faults of stamps by device."""
     commands = activity.commands
     faults = commands.flags >> FAULT_SHIFT
     rows = []
     for device in np.unique(commands.device[faults != 0]).tolist():
-        here = commands.device == device
+        is_device = commands.device == device
         for fault in StampFault:
-            count = int((here & (faults & int(fault) != 0)).sum())
+            count = int((is_device & (faults & int(fault) != 0)).sum())
             if count:
                 name = (fault.name or "").lower().replace("_", "-")
                 rows.append((activity.names.devices.get(device, ""), name, count, _MEANINGS[fault]))
@@ -114,44 +116,49 @@ def fault_table(activity: Activity) -> Table:
             Column("device", "device", keep=45),
             Column("fault", "fault"),
             Column("commands", "commands", Unit.COUNT),
-            Column("meaning", "what that is", Unit.PROSE, 60),
+            Column("meaning", "meaning", Unit.PROSE, 60),
         ),
         rows,
     )
 
 
 def worst_state(segments: Sequence[ClockSegment]) -> ClockState:
-    """The state of a clock as a whole: that of its worst segment."""
-    return next(state for state in _WORST_FIRST if any(one.state is state for one in segments))
+    """Return the state of a clock as a whole: that of its worst segment."""
+    return next(
+        state for state in _WORST_FIRST if any(segment.state is state for segment in segments)
+    )
 
 
 def clock_facts(trace: Trace) -> list[Fact]:
-    """A line for the head of a report on each device whose clock is stored."""
+    """Return a line for the head of a report on each device whose clock is stored."""
     segments = stored_segments(trace)
-    found = []
-    for device in sorted({one.device_id for one in segments}):
-        own = [one for one in segments if one.device_id == device]
-        state, longest = worst_state(own), max(own, key=lambda one: one.observations)
-        most_ns = max(one.bound_ns for one in own)
+    facts = []
+    for device in sorted({segment.device_id for segment in segments}):
+        device_segments = [segment for segment in segments if segment.device_id == device]
+        state, longest = (
+            worst_state(device_segments),
+            max(device_segments, key=lambda segment: segment.observations),
+        )
+        max_bound_ns = max(segment.bound_ns for segment in device_segments)
         if state is ClockState.UNALIGNED:
             text = f"unaligned: {longest.reason}"
         else:
-            usual = time_text(_usual_bound_ns(own))
+            usual = time_text(_usual_bound_ns(device_segments))
             text = f"{state.value}, within {usual} of the host's for half of the commands"
-            text += f", {time_text(most_ns)} for all"
+            text += f", {time_text(max_bound_ns)} for all"
             if _drift_text(longest) != ABSENT_MARK:
                 text += f"; drift {_drift_text(longest)} ppm"
-        found.append(Fact("clock", "device clock", text, most_ns))
-    return list({fact.text: fact for fact in found}.values())
+        facts.append(Fact("clock", "device clock", text, max_bound_ns))
+    return list({fact.text: fact for fact in facts}.values())
 
 
 _MEANINGS: Final = {
     StampFault.ZERO: "a stamp is 0: not timed, not placed",
     StampFault.REVERSED: "a later stage has an earlier stamp: not timed, not placed",
     StampFault.MADE_UP: "the driver's clock does not run: not timed, not placed",
-    StampFault.FOREIGN: "of another time than the commands around: not timed, not placed",
+    StampFault.FOREIGN: "far from the times of the commands around it: not timed, not placed",
     StampFault.BEFORE_ENQUEUE: "QUEUED before the call that enqueued it was entered",
     StampFault.AFTER_RETURN: "QUEUED after that call returned",
     StampFault.FAILED: "of a command that failed: not timed, not placed",
-    StampFault.AFTER_COMPLETION: "END after a call returned that had waited for it",
+    StampFault.AFTER_COMPLETION: "END after the return of a call that waited for it",
 }

@@ -1,4 +1,4 @@
-"""What a trace file contains, and what it may reveal."""
+"""Contents of a trace file, and what it may reveal."""
 
 import json
 import time
@@ -7,12 +7,12 @@ from typing import Final
 from cltrace.events import NS_PER_S
 from cltrace.report.document import Column, Document, Fact, Table, Unit
 from cltrace.report.header import ended_text, wall_ns
-from cltrace.report.quantities import shown, time_text
-from cltrace.trace.limits import limits_of
+from cltrace.report.quantities import time_text, value_text
+from cltrace.trace.limits import applicable_limits
 from cltrace.trace.reader import Trace
 from cltrace.trace.schema import SCHEMA_VERSION
 
-_COUNTED: Final = (
+_COUNTED_VIEWS: Final = (
     ("v_process", "processes"),
     ("v_thread", "threads"),
     ("v_device", "devices"),
@@ -29,8 +29,8 @@ _COUNTED: Final = (
 )
 
 
-def contents(trace: Trace) -> Document:
-    """Facts about a trace file: where it is from, whether it is whole, what is in it."""
+def contents_report(trace: Trace) -> Document:
+    """Return facts about a trace file: where it is from, whether it is whole, what is in it."""
     return Document(
         "",
         _facts(trace),
@@ -46,7 +46,7 @@ def _facts(trace: Trace) -> list[Fact]:
         Fact(
             "size_bytes",
             "size",
-            shown(trace.path.stat().st_size, Unit.BYTES),
+            value_text(trace.path.stat().st_size, Unit.BYTES),
             trace.path.stat().st_size,
         ),
         Fact(
@@ -57,18 +57,19 @@ def _facts(trace: Trace) -> list[Fact]:
         Fact("state", "state", meta.get("state") or "not known"),
         Fact("command", "command", " ".join(trace.command_line) or "–"),
         Fact("host", "host", meta.get("host") or "–"),
-        Fact("started", "started", _when(trace.meta_int("started_realtime_ns"))),
+        Fact("started", "started", _date_text(trace.meta_int("started_realtime_ns"))),
         Fact("ended", "ended", ended_text(trace) + (f" after {time_text(wall)}" if wall else "")),
         Fact("timing", "timing", meta.get("timing") or "–"),
     ]
     if meta.get("merged_from"):
-        facts.append(Fact("merged_from", "merged from", _listed(meta["merged_from"])))
+        facts.append(Fact("merged_from", "merged from", _join_names(meta["merged_from"])))
     return facts
 
 
 def _counts(trace: Trace) -> Table:
     rows = [
-        (name, trace.rows(f"SELECT count(*) FROM {view}")[0][0], view) for view, name in _COUNTED
+        (name, trace.rows(f"SELECT count(*) FROM {view}")[0][0], view)
+        for view, name in _COUNTED_VIEWS
     ]
     return Table(
         "contents",
@@ -100,7 +101,7 @@ def _processes(trace: Trace) -> Table:
 
 
 def _revealed(trace: Trace) -> Table:
-    """What a reader learns of the program and the machine: to be known before a trace is given away."""
+    """Return what a reader learns of the program and the machine, to check before sharing a trace."""
 
     def count(sql: str) -> int:
         return int(trace.rows(sql)[0][0] or 0)
@@ -111,8 +112,8 @@ def _revealed(trace: Trace) -> Table:
         ("build options", count("SELECT sum(options <> '') FROM v_build"), "--no-source"),
         ("build logs", count("SELECT count(log) FROM v_build"), "--no-source"),
         ("kernel arguments", count("SELECT count(*) FROM v_launch_arg"), "--no-args"),
-        ("words of command lines", _words(trace), "--no-args"),
-        ("environment variables", _variables(trace), "--no-env"),
+        ("words of command lines", _count_words(trace), "--no-args"),
+        ("environment variables", _count_variables(trace), "--no-env"),
         ("file names and lines", count("SELECT count(*) FROM v_site"), "--callsite-depth 0"),
         ("buffer contents", count("SELECT count(*) FROM v_content"), "off by default"),
         ("names of kernels", count("SELECT count(DISTINCT name) FROM v_kernel"), "nothing"),
@@ -139,7 +140,7 @@ def _limits(trace: Trace) -> Table:
         "limits",
         "Not in this trace (docs/limits.md)",
         (Column("code", "limit"), Column("text", "what", Unit.PROSE, 90)),
-        [(limit.code, limit.text) for limit in limits_of(trace)],
+        [(limit.code, limit.text) for limit in applicable_limits(trace)],
     )
 
 
@@ -159,19 +160,19 @@ def _diagnostics(trace: Trace) -> Table:
     )
 
 
-def _words(trace: Trace) -> int:
+def _count_words(trace: Trace) -> int:
     lines = [
         trace.command_line,
-        *(_json(row[0]) for row in trace.rows("SELECT argv FROM v_process")),
+        *(_parse_json(row[0]) for row in trace.rows("SELECT argv FROM v_process")),
     ]
     return sum(len(line) for line in lines)
 
 
-def _variables(trace: Trace) -> int:
-    return sum(len(_json(row[0])) for row in trace.rows("SELECT environment FROM v_process"))
+def _count_variables(trace: Trace) -> int:
+    return sum(len(_parse_json(row[0])) for row in trace.rows("SELECT environment FROM v_process"))
 
 
-def _json(text: object) -> list[object] | dict[str, object]:
+def _parse_json(text: object) -> list[object] | dict[str, object]:
     try:
         value = json.loads(text) if isinstance(text, str) else []
     except (ValueError, RecursionError):
@@ -179,11 +180,11 @@ def _json(text: object) -> list[object] | dict[str, object]:
     return value if isinstance(value, (list, dict)) else []
 
 
-def _listed(text: str | None) -> str:
-    return ", ".join(str(one) for one in _json(text))
+def _join_names(text: str | None) -> str:
+    return ", ".join(str(name) for name in _parse_json(text))
 
 
-def _when(realtime_ns: int | None) -> str:
+def _date_text(realtime_ns: int | None) -> str:
     if realtime_ns is None or not 0 <= realtime_ns < 2**62:
         return "–"
     seconds, rest_ns = divmod(realtime_ns, NS_PER_S)

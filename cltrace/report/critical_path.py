@@ -9,13 +9,13 @@ import numpy as np
 from cltrace.report.document import Column, Table, Unit
 from cltrace.report.quantities import more_note
 from cltrace.timeline.activity import KINDS, Activity
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.critical_path import Step, StepKind
 from cltrace.timeline.slack import UNLIMITED_NS
 
 
 def path_table(activity: Activity, steps: Sequence[Step], top: int | None) -> Table:
-    """What the critical path consists of."""
+    """Return the steps of the critical path, summed by kind and kernel."""
     total: dict[str, int] = defaultdict(int)
     count: dict[str, int] = defaultdict(int)
     for step in steps:
@@ -23,7 +23,7 @@ def path_table(activity: Activity, steps: Sequence[Step], top: int | None) -> Ta
         total[name] += step.duration_ns
         count[name] += 1
     whole = sum(total.values())
-    ordered = sorted(total, key=lambda one: -total[one])
+    ordered = sorted(total, key=lambda name: -total[name])
     return Table(
         "critical_path",
         "Critical path: what the time was spent on, end to end",
@@ -33,7 +33,7 @@ def path_table(activity: Activity, steps: Sequence[Step], top: int | None) -> Ta
             Column("total_ns", "time", Unit.NS, 100),
             Column("share", "share", Unit.SHARE, 95),
         ),
-        [(one, count[one], total[one], total[one] / whole) for one in ordered[:top]],
+        [(name, count[name], total[name], total[name] / whole) for name in ordered[:top]],
         note=more_note(len(ordered), top),
     )
 
@@ -50,18 +50,18 @@ def _step_name(activity: Activity, step: Step) -> str:
 
 _STEP_NAMES: Final = {
     StepKind.LAUNCH: "launching: enqueued, not yet running",
-    StepKind.RETURN: "returning: done, the host not yet told",
+    StepKind.RETURN: "returning: done, the host not yet notified",
 }
 
 
 def slack_table(activity: Activity, slack: Int64s, steps: Sequence[Step], top: int | None) -> Table:
-    """How much later kernels could have ended, given the slack of each command in ns."""
+    """Return how much later kernels could have ended, given the slack of each command in ns."""
     commands = activity.commands
     on_path = np.zeros(len(commands), np.int64)
     for step in steps:
         if step.kind is StepKind.DEVICE:
             on_path[step.command] += step.duration_ns
-    is_kernel = commands.are("kernel") & commands.is_placed
+    is_kernel = commands.is_kind("kernel") & commands.is_placed
     rows = [
         _slack_row(
             activity.names.kernels[kernel],
@@ -79,7 +79,7 @@ def slack_table(activity: Activity, slack: Int64s, steps: Sequence[Step], top: i
             Column("launches", "launches", Unit.COUNT, 70),
             Column("critical", "on the path", Unit.COUNT, 80),
             Column("critical_ns", "time on it", Unit.NS, 95),
-            Column("slack_min_ns", "least slack", Unit.NS, 75),
+            Column("slack_min_ns", "min slack", Unit.NS, 75),
             Column("slack_median_ns", "median slack", Unit.NS, 90),
         ),
         rows[:top],
@@ -90,12 +90,12 @@ def slack_table(activity: Activity, slack: Int64s, steps: Sequence[Step], top: i
 def _slack_row(
     kernel: str, slack: Int64s, on_path: Int64s
 ) -> tuple[str, int, int, int, int | None, float | None]:
-    known = slack[slack < UNLIMITED_NS]
+    limited = slack[slack < UNLIMITED_NS]
     return (
         kernel,
         len(slack),
         int((on_path > 0).sum()),
         int(on_path.sum()),
-        int(known.min()) if len(known) else None,
-        float(np.median(known)) if len(known) else None,
+        int(limited.min()) if len(limited) else None,
+        float(np.median(limited)) if len(limited) else None,
     )

@@ -1,7 +1,7 @@
-"""The neutral form of a report: facts and tables of plain values with units."""
+"""Neutral form of a report: facts and tables of plain values with units."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -11,16 +11,16 @@ Value = str | int | float | None
 
 
 class Unit(StrEnum):
-    """What a value is, which decides how it is shown. Values themselves are in the unit named."""
+    """Kind of a value, which decides how it is shown. Numbers are in the unit that it names."""
 
     TEXT = "text"
     PLACE = "place"
-    """A file and perhaps a line of it; people read it relative to `Document.home`."""
+    """A file, perhaps with a line; shown relative to `Document.home`."""
     COUNT = "count"
     PROSE = "prose"
-    """Words of which every one counts: wrapped, never cut."""
+    """Sentences: wrapped, never cut."""
     CODE = "code"
-    """A line of a source: its beginning counts, blanks and all."""
+    """A line of a source: cut at its end, with its indentation."""
     NS = "ns"
     BYTES = "bytes"
     SHARE = "share"
@@ -33,16 +33,16 @@ class Unit(StrEnum):
 
     @property
     def is_text(self) -> bool:
-        """Whether values are words, which stand on the left and may be shortened."""
+        """True for words, which are aligned on the left and may be shortened."""
         return self in {Unit.TEXT, Unit.PLACE, Unit.PROSE, Unit.CODE}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. `key` names it for machines, with its unit; `header` for people.
+    """Column of a table. `key` names it for machines, with its unit; `header` for people.
 
-    `keep` orders the columns when there is no room for all: of words those with the lowest are
-    shortened first, and then the columns with the lowest go.
+    `keep` orders columns where there is not room for all: texts with the lowest `keep` are shortened
+    first, then the columns with the lowest `keep` are left out.
     """
 
     key: str
@@ -53,22 +53,24 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. `why_empty` says why it has no rows; a table that needs no words then is left out.
+    """Table of values. `why_empty` says why it has no rows; an empty table without it is left out.
 
-    `says_hidden` says that columns which there is no room for are named, as sides of a comparison are.
+    With `lists_hidden` the columns for which there is no room are named below, as the sides of a
+    comparison are.
     """
 
     key: str
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Value]]
+    _: KW_ONLY
     note: str = ""
     why_empty: str = ""
-    says_hidden: bool = False
+    lists_hidden: bool = False
 
 
 class RowKind(StrEnum):
-    """What a row of a chart is about."""
+    """Subject of a row of a chart."""
 
     HOST = "host"
     QUEUE = "queue"
@@ -79,10 +81,10 @@ class RowKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChartRow:
-    """A row of a chart: when something went on. The intervals are disjoint and ascend; ns.
+    """Row of a chart: the intervals in which something ran. They are disjoint and ascend; ns.
 
-    `depth` is how far the row belongs to those above it. `height` is how high each interval is, from 0
-    to 1; None for rows of which all are 1.
+    `depth` is how far the row is indented below those above it. `height` is the height of each interval,
+    from 0 to 1; None where all are 1.
     """
 
     label: str
@@ -95,7 +97,7 @@ class ChartRow:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart over time, from `begin_ns` to `end_ns`."""
+    """Chart over time, from `begin_ns` to `end_ns`."""
 
     key: str
     title: str
@@ -106,7 +108,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line of a report's head. `key` names it for machines; `value` is what they get."""
+    """Line of a report's head. `key` names it for machines; `value` is what they get."""
 
     key: str
     label: str
@@ -116,7 +118,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report: a head of facts, charts, tables, and what is to be said at the end.
+    """Report: a head of facts, then charts, tables, and notes at the end.
 
     `home` is the directory that the program ran in.
     """

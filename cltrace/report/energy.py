@@ -1,15 +1,15 @@
-"""Energy in a report: what was measured, of which kernels and transfers, and where the rest went."""
+"""Energy in a report: measured, attributed to kernels and transfers, and the balance of the rest."""
 
 import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from cltrace.power.energy import Source, TraceEnergy
+from cltrace.power.energy import EnergySource, TraceEnergy
 from cltrace.power.load_classes import LoadKind
 from cltrace.power.results import EnergyLine, Tier
 from cltrace.report.activity import transfer_name
 from cltrace.report.document import Column, Fact, Table, Unit, Value
-from cltrace.report.quantities import more_note, shown
+from cltrace.report.quantities import more_note, value_text
 
 _COMPONENTS: Final = ("GPU", "CPU")
 _DISAGREE: Final = 0.02
@@ -18,43 +18,54 @@ _COVERED: Final = 0.95
 _ROUNDING: Final = 1e-9
 
 
-def energy_facts(found: TraceEnergy) -> Iterator[Fact]:
-    """The energy of the run, as far as there are sensors: `E_total = E_CPU + E_GPU + E_transfer`."""
-    covered = max((one.covered_s for one in found.sources), default=0.0)
+def energy_facts(trace_energy: TraceEnergy) -> Iterator[Fact]:
+    """Yield the energy of the run from its sensors: `E_total = E_CPU + E_GPU + E_transfer`."""
+    covered = max((source.covered_s for source in trace_energy.sources), default=0.0)
     if not covered:
-        samples = sum(one.samples for one in found.told)
+        samples = sum(source.sample_count for source in trace_energy.all_sources)
         if samples:
             text = f"unresolved: no energy follows from {samples} readings"
-            yield Fact("energy", "energy", "; ".join((text, *found.failures)))
+            yield Fact("energy", "energy", "; ".join((text, *trace_energy.failures)))
             return
-        why = "; ".join(found.failures) or "its sensors gave no reading"
+        why = "; ".join(trace_energy.failures) or "its sensors gave no reading"
         yield Fact("energy", "energy", f"no reader was available, because {why}")
         return
-    parts = [_component(found, name) for name in _COMPONENTS]
-    others = [one for one in found.sources if one.component not in _COMPONENTS and one.covered_s]
-    parts += [f"{one.channel.label} {shown(one.energy_j, Unit.JOULES)}" for one in others]
+    parts = [_component(trace_energy, name) for name in _COMPONENTS]
+    others = [
+        source
+        for source in trace_energy.sources
+        if source.component not in _COMPONENTS and source.covered_s
+    ]
+    parts += [
+        f"{source.channel.label} {value_text(source.energy_j, Unit.JOULES)}" for source in others
+    ]
     text = f"{', '.join(parts)}, in {covered:.1f} s of readings"
-    yield Fact("energy_j", "energy", text, found.total_j)
+    yield Fact("energy_j", "energy", text, trace_energy.total_j)
 
 
-def _component(found: TraceEnergy, name: str) -> str:
-    """What a component drew, and how much of that transfers did."""
-    mine = [one for one in found.told if one.component == name and one.covered_s]
-    if not mine:
+def _component(trace_energy: TraceEnergy, name: str) -> str:
+    """Return the energy of a component, and how much of it transfers took."""
+    sources = [
+        source
+        for source in trace_energy.all_sources
+        if source.component == name and source.covered_s
+    ]
+    if not sources:
         return f"{name} unresolved (no sensor)"
-    text = f"{name} {shown(sum(one.energy_j for one in mine), Unit.JOULES)}"
-    balances = [one.attribution.balance for one in mine if one.attribution is not None]
-    moved = sum(one.transfers_j for one in balances)
-    within = math.hypot(*(one.transfers_within_j for one in balances))
+    text = f"{name} {value_text(sum(source.energy_j for source in sources), Unit.JOULES)}"
+    balances = [source.attribution.balance for source in sources if source.attribution is not None]
+    moved = sum(balance.transfers_j for balance in balances)
+    within = math.hypot(*(balance.transfers_within_j for balance in balances))
     if not moved:
         return text
-    return f"{text} (transfers {shown(moved, Unit.JOULES)} ± {shown(within, Unit.JOULES)} of it)"
+    transfers = f"{value_text(moved, Unit.JOULES)} ± {value_text(within, Unit.JOULES)}"
+    return f"{text} (transfers {transfers} of it)"
 
 
-def energy_table(found: TraceEnergy, top: int | None) -> Table:
-    """Kernels and transfers by energy."""
-    lines = found.lines
-    whole = found.total_j
+def energy_table(trace_energy: TraceEnergy, top: int | None) -> Table:
+    """Return kernels and transfers by energy."""
+    lines = trace_energy.lines
+    whole = trace_energy.total_j
     rows = [_row(line, whole) for line in lines]
     return Table(
         "energy",
@@ -68,7 +79,7 @@ def energy_table(found: TraceEnergy, top: int | None) -> Table:
             Column("share", "share", Unit.SHARE, 65),
             Column("dynamic_j", "dynamic", Unit.JOULES, 80),
             Column("dynamic_within_j", "± dyn.", Unit.JOULES, 30),
-            Column("per_call_j", "a call", Unit.JOULES, 85),
+            Column("per_call_j", "per call", Unit.JOULES, 85),
             Column("power_w", "power", Unit.WATTS, 90),
             Column("tier", "tier", keep=95),
             Column("coverage", "covered", Unit.SHARE, 28),
@@ -80,8 +91,8 @@ def energy_table(found: TraceEnergy, top: int | None) -> Table:
     )
 
 
-def balance_table(found: TraceEnergy) -> Table:
-    """Where the energy went, by sensor: the parts add up to what was measured."""
+def balance_table(trace_energy: TraceEnergy) -> Table:
+    """Return the balance of each sensor: the parts add up to the measured energy."""
     return Table(
         "energy_balance",
         "Where the energy went",
@@ -100,45 +111,45 @@ def balance_table(found: TraceEnergy) -> Table:
             Column("lag_s", "lag (s)", Unit.PLAIN, 18),
             Column("period_s", "period (s)", Unit.PLAIN, 22),
         ),
-        [_balance_row(one) for one in found.sources],
+        [_balance_row(source) for source in trace_energy.sources],
     )
 
 
-def energy_notes(found: TraceEnergy) -> Iterator[str]:
-    """What is to be known of these numbers."""
-    for text in found.failures:
+def energy_notes(trace_energy: TraceEnergy) -> Iterator[str]:
+    """Yield warnings and notes on these numbers."""
+    for text in trace_energy.failures:
         yield f"warning: power: {text}"
-    for source in found.told:
+    for source in trace_energy.all_sources:
         yield from _source_notes(source)
-    if any(one.channel.is_estimated for one in found.sources):
+    if any(source.channel.is_estimated for source in trace_energy.sources):
         yield "note: power: an estimate or a simulation is among the channels, which is no measurement"
 
 
-def _source_notes(source: Source) -> Iterator[str]:
+def _source_notes(source: EnergySource) -> Iterator[str]:
     label = source.channel.label
     if not source.covered_s:
-        yield f"warning: power: {label}: {source.samples} readings, from which no energy follows"
+        yield f"warning: power: {label}: {source.sample_count} readings, from which no energy follows"
     for check in source.checks:
-        loaded = check.loaded if check.loaded is not None else check.ratio
+        loaded = check.loaded_ratio if check.loaded_ratio is not None else check.ratio
         if abs(loaded - 1) > _DISAGREE:
             yield (
-                f"warning: power: {check.other.label} tells {loaded:.3f} times what {label} tells"
-                f"{' under load' if check.loaded is not None else ''}: one of the two is wrong"
+                f"warning: power: {check.other.label} reads {loaded:.3f} times as much as {label}"
+                f"{' under load' if check.loaded_ratio is not None else ''}: one of the two is wrong"
             )
-    found = source.attribution
-    if found is None:
+    attribution = source.attribution
+    if attribution is None:
         return
-    there_s = sum(line.coverage * line.load.seconds for line in found.lines)
-    busy_s = sum(line.load.seconds for line in found.lines)
-    if there_s < _COVERED * busy_s:
+    covered_s = sum(line.coverage * line.load.seconds for line in attribution.lines)
+    busy_s = sum(line.load.seconds for line in attribution.lines)
+    if covered_s < _COVERED * busy_s:
         yield (
-            f"warning: power: {label} has readings of {shown(there_s / busy_s, Unit.SHARE)} of the time "
-            "in which commands ran: the energies of kernels are of all of it"
+            f"warning: power: {label} has readings of {value_text(covered_s / busy_s, Unit.SHARE)} of "
+            "the time in which commands ran: the energies of kernels cover all of it"
         )
-    balance = found.balance
+    balance = attribution.balance
     off = balance.unattributed_j / balance.measured_j if balance.measured_j else 0.0
     if abs(off) > _UNATTRIBUTED:
-        yield f"warning: power: {shown(off, Unit.SHARE)} of what {label} measured is unattributed"
+        yield f"warning: power: {value_text(off, Unit.SHARE)} of what {label} measured is unattributed"
     if source.channel.gain_error:
         yield (
             f"note: power: the scale of {label} itself may be off by {source.channel.gain_error:.0%}, "
@@ -148,7 +159,7 @@ def _source_notes(source: Source) -> Iterator[str]:
 
 def _row(line: EnergyLine, whole: float) -> tuple[Value, ...]:
     load = line.load
-    name = load.name if load.kind is LoadKind.KERNEL else _transfer(load.name)
+    name = load.name if load.kind is LoadKind.KERNEL else _load_name(load.name)
     return (
         name or "(not known)",
         load.size.strip("[]").replace(", ", "×") or None,
@@ -166,7 +177,7 @@ def _row(line: EnergyLine, whole: float) -> tuple[Value, ...]:
     )
 
 
-def _transfer(name: str) -> str:
+def _load_name(name: str) -> str:
     try:
         return transfer_name(name)
     except KeyError:
@@ -178,29 +189,33 @@ def _unresolved_note(lines: Sequence[EnergyLine]) -> str:
     return "unresolved: " + "; ".join(sorted(reasons)) if reasons else ""
 
 
-def _whole(part_j: float, of_j: float) -> float:
-    """A part of a sum; 0 where it is what rounding leaves."""
+def _clear_rounding(part_j: float, of_j: float) -> float:
+    """Return a part of a sum, or 0 where it is a rounding error."""
     return part_j if abs(part_j) > _ROUNDING * of_j else 0.0
 
 
-def _balance_row(source: Source) -> tuple[Value, ...]:
-    found = source.attribution
-    if found is None:
-        nothing = (None,) * 11
-        return (source.channel.label, source.energy_j if source.covered_s else None, *nothing)
-    balance = found.balance
+def _balance_row(source: EnergySource) -> tuple[Value, ...]:
+    attribution = source.attribution
+    if attribution is None:
+        absent = (None,) * 11
+        return (source.channel.label, source.energy_j if source.covered_s else None, *absent)
+    balance = attribution.balance
     return (
         source.channel.label,
         balance.measured_j,
         balance.kernels_j,
         balance.transfers_j,
-        _whole(balance.unresolved_j, balance.measured_j),
+        _clear_rounding(balance.unresolved_j, balance.measured_j),
         balance.tail_j,
         balance.idle_j,
-        _whole(balance.unattributed_j, balance.measured_j),
+        _clear_rounding(balance.unattributed_j, balance.measured_j),
         balance.idle_w,
         balance.context_w or None,
-        round(found.alignment.response.delay_s, 5) if found.alignment.is_found else None,
-        round(found.alignment.response.lag_s, 5) if found.alignment.is_found else None,
-        round(found.period_s, 4),
+        round(attribution.alignment.response.delay_s, 5)
+        if attribution.alignment.is_measured
+        else None,
+        round(attribution.alignment.response.lag_s, 5)
+        if attribution.alignment.is_measured
+        else None,
+        round(attribution.period_s, 4),
     )

@@ -1,4 +1,4 @@
-"""What can be traced on a machine: the report of `cltrace doctor`."""
+"""Report of `cltrace doctor`: what can be traced on a machine."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,25 +9,27 @@ from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that was looked at: whether it is well, what was found, and what to do if not."""
+class CheckResult:
+    """Result of a check: whether it passed, what it saw, and what to do if it failed."""
 
-    what: str
-    is_well: bool
-    found: str
+    name: str
+    is_ok: bool
+    detail: str
     remedy: str = ""
 
 
-def readiness(findings: Sequence[Finding], survey: Mapping[str, Any] | None) -> Document:
-    """The report on what was looked at, and on the devices of a survey."""
-    rows = [(one.what, "ok" if one.is_well else "missing", one.found) for one in findings]
+def environment_report(
+    results: Sequence[CheckResult], survey: Mapping[str, Any] | None
+) -> Document:
+    """Return the report on the checks, and on the devices of a survey."""
+    rows = [(result.name, "ok" if result.is_ok else "missing", result.detail) for result in results]
     checks = Table(
         "checks",
         "Checks",
         (Column("what", "what"), Column("result", "result"), Column("found", "found", Unit.PROSE)),
         rows,
     )
-    return Document("", _facts(survey), [checks, _devices(survey)], _advice(findings))
+    return Document("", _facts(survey), [checks, _devices(survey)], _remedies(results))
 
 
 def _facts(survey: Mapping[str, Any] | None) -> list[Fact]:
@@ -72,23 +74,27 @@ def _timer(device: Mapping[str, Any]) -> str:
 
 
 def _stamps(device: Mapping[str, Any]) -> str:
-    """Whether the stamps of a marker can be stamps at all."""
-    is_well, text = device["profiling"]
-    if not is_well:
+    """Return whether the stamps of a marker can be right, in words."""
+    is_ok, text = device["profiling"]
+    if not is_ok:
         return f"none: {text}"
-    queued, submit, start, end = (int(one) for one in str(text).split(","))
+    queued, submit, start, end = (int(stamp) for stamp in str(text).split(","))
     if end < 1_000_000:
         return f"fake ({queued}, {submit}, {start}, {end})"
     return "ok" if queued <= start <= end else "out of order"
 
 
 def _surcharge(device: Mapping[str, Any]) -> float | None:
-    is_well, text = device.get("surcharge", (False, ""))
-    if not is_well:
+    is_ok, text = device.get("surcharge", (False, ""))
+    if not is_ok:
         return None
     plain_ns, profiling_ns, _ = json.loads(text)
     return max(float(profiling_ns) - float(plain_ns), 0.0)
 
 
-def _advice(findings: Sequence[Finding]) -> list[str]:
-    return [f"{one.what}: {one.remedy}" for one in findings if not one.is_well and one.remedy]
+def _remedies(results: Sequence[CheckResult]) -> list[str]:
+    return [
+        f"{result.name}: {result.remedy}"
+        for result in results
+        if not result.is_ok and result.remedy
+    ]

@@ -1,4 +1,4 @@
-"""The head of a report: what was traced, how it ended, on what, and what tracing cost."""
+"""Head of a report: the traced command, its end, its devices, and the cost of tracing."""
 
 import contextlib
 import json
@@ -7,13 +7,13 @@ import signal
 from cltrace.events import NS_PER_MS
 from cltrace.report.clocks import clock_facts
 from cltrace.report.document import Fact, Unit
-from cltrace.report.quantities import shown, time_text
+from cltrace.report.quantities import time_text, value_text
 from cltrace.trace.reader import Trace
 
 
 def facts(trace: Trace) -> list[Fact]:
-    """The facts at the head of a summary."""
-    found = [
+    """Return the facts at the head of a summary."""
+    lines = [
         *_merged(trace),
         Fact("command", "command", _command(trace)),
         Fact("ended", "ended", _ended(trace)),
@@ -24,18 +24,18 @@ def facts(trace: Trace) -> list[Fact]:
     ]
     state = trace.meta.get("state")
     if state != "complete":
-        found.append(Fact("state", "trace", "incomplete: see the notes below"))
-    return found
+        lines.append(Fact("state", "trace", "incomplete: see the notes below"))
+    return lines
 
 
 def home(trace: Trace) -> str:
-    """The directory that the first process ran in."""
+    """Return the directory that the first process ran in."""
     rows = trace.rows("SELECT working_directory FROM v_process ORDER BY process_id LIMIT 1")
     return str(rows[0][0] or "") if rows else ""
 
 
 def wall_ns(trace: Trace) -> int | None:
-    """How long the command ran, as its parent saw it; else as far as its processes tell."""
+    """Return how long the command ran as its parent saw it, or else as its processes recorded it."""
     origin, ended = trace.meta_int("origin_host_ns"), trace.meta_int("ended_host_ns")
     if origin is not None and ended is None:
         ended = trace.rows("SELECT max(ended_host_ns) FROM v_process")[0][0]
@@ -45,7 +45,7 @@ def wall_ns(trace: Trace) -> int | None:
 
 
 def ended_text(trace: Trace) -> str:
-    """How the command ended, in words."""
+    """Return how the command ended, in words."""
     signal_number, status = trace.meta_int("signal"), trace.meta_int("exit_status")
     if signal_number is not None:
         return f"killed by signal {signal_number}{_signal_name(signal_number)}"
@@ -54,12 +54,12 @@ def ended_text(trace: Trace) -> str:
     if trace.meta_int("ended_host_ns") is not None:
         return "stopped by the program"
     if trace.rows("SELECT 1 FROM v_process WHERE ended_how = 'running' LIMIT 1"):
-        return "it still ran when this was read"
+        return "still running when this was read"
     return "not known: its recording did not end"
 
 
 def _merged(trace: Trace) -> list[Fact]:
-    """What a merged trace was made of: the other facts are of the first part or over all."""
+    """Return the parts of a merged trace; the other facts are of the first part or over all."""
     with contextlib.suppress(TypeError, ValueError, RecursionError):
         paths = json.loads(trace.meta.get("merged_from") or "[]")
         if paths and isinstance(paths, list):
@@ -89,15 +89,15 @@ def _devices(trace: Trace) -> list[Fact]:
         "SELECT name, platform, driver_version, count(*), count(DISTINCT process_id) "
         "FROM v_device GROUP BY name, platform, driver_version ORDER BY min(device_id)"
     )
-    found = []
+    facts = []
     for name, platform, driver, devices, processes in rows:
         words = [name, platform, f"driver {driver}"]
         if devices > processes:
             words.append(f"{devices} devices")
         if processes > 1:
             words.append(f"in {processes} processes")
-        found.append(Fact("device", "device", ", ".join(map(str, words))))
-    return found or [Fact("device", "device", "none: no OpenCL device was used")]
+        facts.append(Fact("device", "device", ", ".join(map(str, words))))
+    return facts or [Fact("device", "device", "none: no OpenCL device was used")]
 
 
 def _times(trace: Trace) -> list[Fact]:
@@ -106,28 +106,28 @@ def _times(trace: Trace) -> list[Fact]:
         "SELECT label, avg(busy_ns), count(*) FROM v_rollup "
         "WHERE dimension = 'whole-device' AND busy_ns IS NOT NULL GROUP BY label ORDER BY 2 DESC"
     )
-    found = []
+    facts = []
     if wall is not None:
-        found.append(Fact("wall_ns", "wall", time_text(wall), wall))
+        facts.append(Fact("wall_ns", "wall", time_text(wall), wall))
     for label, busy_ns, devices in busy:
-        share = f" ({shown(busy_ns / wall, Unit.SHARE)} of wall)" if wall else ""
+        share = f" ({value_text(busy_ns / wall, Unit.SHARE)} of wall)" if wall else ""
         name = f"{label}: " if len(busy) > 1 else ""
         each = f", mean of {devices}" if devices > 1 else ""
         text = f"{name}{time_text(busy_ns)}{share}{each}"
-        found.append(Fact("busy_ns", "device busy", text, busy_ns))
-    return found
+        facts.append(Fact("busy_ns", "device busy", text, busy_ns))
+    return facts
 
 
 def _cost(trace: Trace) -> Fact:
-    """What tracing cost: measured in the run, but for what the driver adds of itself."""
+    """Return the cost of tracing, measured in the run except for the driver's own share."""
     (calls, hook_ns, reader_ns, waits, wait_ns), *_ = trace.rows(
         "SELECT sum(hook_calls), total(hook_ns), total(reader_cpu_ns), sum(event_waits), "
         "total(event_wait_ns) FROM v_process"
     )
     if calls is None:
-        return Fact("cost", "tracing cost", "not known: no process told it")
+        return Fact("cost", "tracing cost", "not known: no process reported it")
     parts = [
-        f"hooks {time_text(hook_ns)} in {shown(calls, Unit.COUNT)} calls",
+        f"hooks {time_text(hook_ns)} in {value_text(calls, Unit.COUNT)} calls",
         f"reading {time_text(reader_ns)} CPU",
     ]
     if waits:
@@ -144,4 +144,4 @@ def _surcharge(trace: Trace) -> str:
     if not rows:
         return "the driver's own profiling not measured"
     added = max(profiling - plain for plain, profiling in rows)
-    return f"the driver's profiling {time_text(max(added, 0.0))} a launch"
+    return f"the driver's profiling {time_text(max(added, 0.0))} per launch"

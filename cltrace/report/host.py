@@ -1,4 +1,4 @@
-"""Tables of what the host did: calls by entry point, calls that failed, builds, regions."""
+"""Tables of host activity: calls by entry point, calls that failed, builds, regions."""
 
 from cltrace.events.statuses import status_name
 from cltrace.report.document import Column, Table, Unit
@@ -7,7 +7,7 @@ from cltrace.trace.reader import Trace
 
 
 def api_table(trace: Trace, *, top: int | None) -> Table:
-    """Host calls by entry point, over all processes."""
+    """Return host calls by entry point, over all processes."""
     rows = trace.rows(
         "SELECT api, sum(calls), sum(failed), sum(total_ns), sum(total_ns) * 1.0 / sum(calls), "
         "min(min_ns), max(max_ns) FROM v_api_rollup GROUP BY api ORDER BY 4 DESC"
@@ -31,7 +31,7 @@ def api_table(trace: Trace, *, top: int | None) -> Table:
 
 
 def failure_table(trace: Trace, *, top: int | None) -> Table:
-    """Calls that raised an OpenCL error, by entry point, error and place."""
+    """Return calls that raised an OpenCL error, by entry point, error and place."""
     rows = trace.rows(
         "SELECT api, status, site, count(*), min(enter_host_ns) FROM v_api_call "
         "WHERE status <> 0 GROUP BY api, status, site ORDER BY 4 DESC, 1"
@@ -63,7 +63,7 @@ def failure_table(trace: Trace, *, top: int | None) -> Table:
 
 
 def build_table(trace: Trace, *, top: int | None) -> Table:
-    """Builds of programs, the longest first."""
+    """Return builds of programs, the longest first."""
     rows = trace.rows(
         "SELECT b.program_id, p.origin, b.api, b.status, b.duration_ns, b.options, "
         "(SELECT group_concat(k.name, ' ') FROM (SELECT DISTINCT name FROM v_kernel "
@@ -100,7 +100,7 @@ def build_table(trace: Trace, *, top: int | None) -> Table:
 
 
 def region_table(trace: Trace, *, top: int | None) -> Table:
-    """Named stretches of the program: how often each was entered, and for how long."""
+    """Return the program's named regions: how often each was entered, and for how long."""
     rows = trace.rows(
         "SELECT name, count(*), sum(duration_ns), sum(duration_ns) * 1.0 / count(*), "
         "min(duration_ns), max(duration_ns) FROM v_region GROUP BY name ORDER BY 3 DESC, 1"

@@ -1,4 +1,4 @@
-"""What a kernel's launch has to do: cost types, operations, access sites, and its annotated source."""
+"""Work of a kernel's launch: cost types, operations, access sites, and its annotated source."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _MAIN: Final = "program.cl"
 
 
 def kernel_report(program: Program, counts: KernelCounts, costs: Thesis | None = None) -> Document:
-    """All that is counted of a launch; with `costs`, what its cost types take on a device."""
+    """Return all counts of a launch; with `costs`, also the times of its cost types on a device."""
     return Document(
         title=f"{counts.kernel} {_sizes(counts.global_size)} in groups of {_sizes(counts.local_size)}",
         facts=[*_facts(counts), *_occupancy(program, counts)],
@@ -27,7 +27,7 @@ def kernel_report(program: Program, counts: KernelCounts, costs: Thesis | None =
 def kernel_tables(
     program: Program, counts: KernelCounts, costs: Thesis | None = None
 ) -> list[Table]:
-    """The tables of a launch, those that say something."""
+    """Return the tables of a launch that have rows."""
     tables = [
         _cost_types(counts, costs),
         _operations(counts),
@@ -65,40 +65,41 @@ def _facts(counts: KernelCounts) -> list[Fact]:
         Fact(
             "active_lanes",
             "active lanes",
-            f"{counts.active_lanes:.1%} of a warp's; {counts.paths:.3g} ways through the kernel a warp",
+            f"{counts.active_lanes:.1%} of a warp's; {counts.paths:.3g} paths through the kernel per "
+            "warp",
             counts.active_lanes,
         ),
-        Fact("barriers", "barriers", f"{counts.barriers:.3g} a work-item", counts.barriers),
+        Fact("barriers", "barriers", f"{counts.barriers:.3g} per work-item", counts.barriers),
         Fact(
             "local_bytes",
             "local memory",
-            f"{counts.local_bytes:,} B a work-group",
+            f"{counts.local_bytes:,} B per work-group",
             counts.local_bytes,
         ),
     ]
 
 
 def _occupancy(program: Program, counts: KernelCounts) -> list[Fact]:
-    """How many registers the kernel needs on a GPU, and how many work-items that lets be resident."""
+    """Return the registers that the kernel needs on a GPU, and how many work-items fit with them."""
     if not counts.machine.has_registers:
         return []
-    used = {target: program.registers(counts.kernel, target) for target in Target}
-    words = [_use(target, use) for target, use in used.items() if use is not None]
+    uses = {target: program.registers(counts.kernel, target) for target in Target}
+    words = [_register_text(target, use) for target, use in uses.items() if use is not None]
     if not words:
         return []
-    machine, nvidia = counts.machine, used[Target.NVIDIA]
+    machine, nvidia = counts.machine, uses[Target.NVIDIA]
     registers = nvidia.per_item + nvidia.spilled if nvidia is not None else 0
     group_items = counts.work_items // counts.groups
-    wave = machine.wave_groups(group_items, counts.local_bytes, registers)
-    items = wave // machine.compute_units * group_items
+    resident_groups = machine.wave_groups(group_items, counts.local_bytes, registers)
+    items = resident_groups // machine.compute_units * group_items
     return [
         Fact("registers", "registers", "; ".join(words), registers or None),
-        Fact("occupancy", "occupancy", f"{items:,} work-items a compute unit", items),
+        Fact("occupancy", "occupancy", f"{items:,} work-items per compute unit", items),
     ]
 
 
-def _use(target: Target, use: RegisterUse) -> str:
-    shared = f" and {use.per_warp} a warp" if use.per_warp else ""
+def _register_text(target: Target, use: RegisterUse) -> str:
+    shared = f" and {use.per_warp} per warp" if use.per_warp else ""
     kind = "" if use.is_allocated else " (live at once)"
     spilled = f", {use.spilled} spilled" if use.spilled else ""
     private = f", {use.private_bytes:,} B in memory" if use.private_bytes else ""
@@ -106,20 +107,20 @@ def _use(target: Target, use: RegisterUse) -> str:
 
 
 def _cost_types(counts: KernelCounts, costs: Thesis | None) -> Table:
-    columns = (Column("type", "type"), Column("per_item", "a work-item", Unit.PLAIN))
-    note = "as Pöppl 2014 has them; operations as written, reads classed by their real addresses"
+    columns = (Column("type", "type"), Column("per_item", "per work-item", Unit.PLAIN))
+    note = "as in Pöppl 2014; operations as written, reads classed by their actual addresses"
     if costs is None:
-        rows = [(row.type.value, _short(row.per_item)) for row in cost_types(counts)]
+        rows = [(row.type.value, _round(row.per_item)) for row in cost_types(counts)]
         return Table("cost_types", "Cost types", columns, rows, note=note)
     parts = costs.parts(counts)
     total = sum(part.time_ns for part in parts)
-    timed = [(part.type.value, _short(part.per_item), part.time_ns) for part in parts]
+    timed = [(part.type.value, _round(part.per_item), part.time_ns) for part in parts]
     return Table(
         "cost_types",
         "Cost types",
         (*columns, Column("time_ns", "time", Unit.NS)),
         [*timed, ("total", None, total)],
-        note=f"{note}; times by the model of that work, fitted to the profile's device",
+        note=f"{note}; times by its model, fitted to the profile's device",
     )
 
 
@@ -133,10 +134,10 @@ def _operations(counts: KernelCounts) -> Table:
             (
                 row.cost.value,
                 row.type,
-                _short(row.per_item),
-                *((_short(low), _short(high)) if has_bounds else ()),
-                _short(written.get((row.type, row.cost), 0.0)),
-                _short(row.warp_total),
+                _round(row.per_item),
+                *((_round(low), _round(high)) if has_bounds else ()),
+                _round(written.get((row.type, row.cost), 0.0)),
+                _round(row.warp_total),
             )
         )
     return Table(
@@ -145,7 +146,7 @@ def _operations(counts: KernelCounts) -> Table:
         (
             Column("class", "class", keep=100),
             Column("type", "type", keep=90),
-            Column("per_item", "a work-item", Unit.PLAIN, 95),
+            Column("per_item", "per work-item", Unit.PLAIN, 95),
             *(
                 (
                     Column("low", "at least", Unit.PLAIN, 60),
@@ -158,7 +159,7 @@ def _operations(counts: KernelCounts) -> Table:
             Column("warps", "by warps", Unit.PLAIN, 50),
         ),
         rows,
-        note="optimised code; elements of vectors count by themselves",
+        note="optimised code; each element of a vector counts",
     )
 
 
@@ -178,11 +179,11 @@ def _sites(counts: KernelCounts) -> Table:
                 f"{site.access.value} {site.element}",
                 site.memory,
                 site.space,
-                _short(site.accesses.value / counts.work_items),
+                _round(site.accesses.value / counts.work_items),
                 None if is_private else _pattern(site.pattern.value, site.stride_bytes),
-                _short(site.sectors.value / requests),
-                None if is_private else _short(site.bank_cycles.value / requests),
-                None if site.space in {"local", "private"} else _short(site.reuse),
+                _round(site.sectors.value / requests),
+                None if is_private else _round(site.bank_cycles.value / requests),
+                None if site.space in {"local", "private"} else _round(site.reuse),
                 *(("assumed" if site.is_assumed else "known",) if has_assumed else ()),
             )
         )
@@ -194,7 +195,7 @@ def _sites(counts: KernelCounts) -> Table:
             Column("access", "access", keep=95),
             Column("memory", "of", keep=98),
             Column("space", "space", keep=60),
-            Column("per_item", "a work-item", Unit.PLAIN, 80),
+            Column("per_item", "per work-item", Unit.PLAIN, 80),
             Column("pattern", "lanes", keep=85),
             Column("sectors_per_request", "sectors", Unit.PLAIN, 90),
             Column("bank_cycles_per_request", "banks", Unit.PLAIN, 70),
@@ -202,8 +203,8 @@ def _sites(counts: KernelCounts) -> Table:
             *((Column("addresses", "addresses", keep=40),) if has_assumed else ()),
         ),
         rows,
-        note=f"sectors of {counts.machine.sector_bytes} B and rounds of banks for each access of a "
-        "warp; reuse: how often each sector is touched",
+        note=f"sectors of {counts.machine.sector_bytes} B and bank cycles per access of a warp; "
+        "reuse: how often each sector is touched",
     )
 
 
@@ -225,7 +226,7 @@ def _loops(counts: KernelCounts) -> Table:
             (
                 str(row.place),
                 row.depth,
-                _short(row.trips),
+                _round(row.trips),
                 "assumed"
                 if row.is_assumed
                 else "executed"
@@ -241,7 +242,7 @@ def _loops(counts: KernelCounts) -> Table:
 def _branches(counts: KernelCounts) -> Table:
     return Table(
         "branches",
-        "Branches at which lanes part",
+        "Branches at which lanes diverge",
         (
             Column("place", "where", Unit.PLACE),
             Column("divergent", "warps that split", Unit.SHARE),
@@ -266,30 +267,30 @@ def _assumptions(assumptions: Sequence[Assumption]) -> Table:
         "Assumptions",
         (
             Column("place", "where", Unit.PLACE),
-            Column("what", "what is not known", Unit.PROSE),
-            Column("meaning", "taken for it", Unit.PROSE),
+            Column("what", "unknown value", Unit.PROSE),
+            Column("meaning", "assumed value", Unit.PROSE),
         ),
         [(str(row.place), row.what, row.meaning) for row in assumptions],
-        note="contents of buffers that decide are known with `cltrace run --capture-buffers`",
+        note="record with `cltrace run --capture-buffers` to count with the contents of buffers",
     )
 
 
 def listing(program: Program, counts: KernelCounts) -> Table:
-    """The kernel's source, line by line, with what each line does.
+    """Return the kernel's source line by line, with the counts of each line.
 
-    Lines between that do nothing are kept.
+    Short stretches of lines without counts are kept between them.
     """
-    done = {row.line: row for row in counts.lines if row.file in {_MAIN, ""}}
+    counted = {row.line: row for row in counts.lines if row.file in {_MAIN, ""}}
     lines = program.source.split("\n")
     kernel = program.kernels.get(counts.kernel)
-    numbers = [number for number in done if number <= len(lines)]
+    numbers = [number for number in counted if number <= len(lines)]
     if kernel is not None and kernel.file in {_MAIN, ""}:
         numbers.append(kernel.line)
     rows: list[tuple[Value, ...]] = []
     if numbers:
         rows.extend(
-            _line(number, lines[number - 1], done.get(number), counts.work_items)
-            for number in _shown(sorted(set(numbers)), len(lines))
+            _listing_row(number, lines[number - 1], counted.get(number), counts.work_items)
+            for number in _lines_to_show(sorted(set(numbers)), len(lines))
         )
     return Table(
         "listing",
@@ -303,17 +304,17 @@ def listing(program: Program, counts: KernelCounts) -> Table:
             Column("source", "source", Unit.CODE, 100),
         ),
         rows,
-        note="operations and accesses (acc.) a work-item, sectors a warp's access, share of warps that "
-        "split",
+        note="operations and accesses (acc.) per work-item, sectors per access of a warp, share of warps "
+        "that split",
     )
 
 
 _GAP: Final = 12
-"""Longer stretches of lines that do nothing are left out."""
+"""Longer stretches of lines without counts are left out."""
 
 
-def _shown(numbers: Sequence[int], last: int) -> list[int]:
-    """The numbers of lines, with short stretches between them, and the line after."""
+def _lines_to_show(numbers: Sequence[int], last: int) -> list[int]:
+    """Return the numbers of lines, with short stretches between them, and the line after."""
     shown: list[int] = []
     for number in numbers:
         if shown and number - shown[-1] <= _GAP:
@@ -324,22 +325,22 @@ def _shown(numbers: Sequence[int], last: int) -> list[int]:
     return shown
 
 
-def _line(number: int, text: str, done: LineCount | None, items: int) -> tuple[Value, ...]:
+def _listing_row(number: int, text: str, counts: LineCount | None, items: int) -> tuple[Value, ...]:
     source = text.expandtabs(4).rstrip()
-    if done is None:
+    if counts is None:
         return (number, None, None, None, None, source)
     return (
         number,
-        _short(done.operations / items) if done.operations else None,
-        _short(done.accesses / items) if done.accesses else None,
-        _short(done.sectors / done.requests) if done.requests else None,
-        done.divergent_warps / done.branch_warps if done.branch_warps else None,
+        _round(counts.operations / items) if counts.operations else None,
+        _round(counts.accesses / items) if counts.accesses else None,
+        _round(counts.sectors / counts.requests) if counts.requests else None,
+        counts.divergent_warps / counts.branch_warps if counts.branch_warps else None,
         source,
     )
 
 
 def program_report(program: Program) -> Document:
-    """The kernels of a program, with their parameters."""
+    """Return the kernels of a program, with their parameters."""
     return Document(
         title="Kernels",
         facts=[],
@@ -361,8 +362,8 @@ def _parameters(kernel: Kernel) -> Table:
     )
 
 
-def _short(value: float) -> float | int | None:
-    """A number with as many digits as it is worth; None for what has no bound."""
+def _round(value: float) -> float | int | None:
+    """Return a number with as many digits as it is worth; None for an infinite one."""
     if math.isinf(value):
         return None
     if value == int(value):

@@ -1,4 +1,4 @@
-"""Tables of device memory: how much was live, what was left, what was never destroyed."""
+"""Tables of device memory: peak, live at exit, never destroyed."""
 
 from cltrace.report.document import Column, Table, Unit
 from cltrace.report.quantities import more_note
@@ -6,7 +6,7 @@ from cltrace.trace.reader import Trace
 
 
 def memory_table(trace: Trace) -> Table:
-    """Memory of each process: made, peak, live at the end, leaked."""
+    """Return the memory of each process: made, peak, live at the end, leaked."""
     rows = trace.rows(
         "SELECT coalesce('rank ' || p.rank, 'process ' || p.pid), count(b.buffer_id), "
         "sum(b.size_bytes), p.memory_peak_bytes, "
@@ -36,7 +36,7 @@ def memory_table(trace: Trace) -> Table:
 
 
 def leak_table(trace: Trace, *, top: int | None) -> Table:
-    """Memory that was live at exit or never destroyed, by where it was made."""
+    """Return memory that was live at exit or never destroyed, by the place that allocated it."""
     rows = trace.rows(
         "SELECT CASE fate WHEN 'leaked' THEN 'never destroyed' ELSE 'live at exit' END, site, "
         "count(*), sum(size_bytes) FROM v_buffer "
@@ -45,7 +45,7 @@ def leak_table(trace: Trace, *, top: int | None) -> Table:
     )
     return Table(
         "live_at_exit",
-        "Memory live at exit, by the place that made it",
+        "Memory live at exit, by the place that allocated it",
         (
             Column("fate", "what"),
             Column("site", "place", Unit.PLACE),

@@ -1,4 +1,4 @@
-"""The power readers of this machine: what each found."""
+"""Report on the power readers of this machine and the outcome of their probes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,21 +9,23 @@ from cltrace.report.document import Column, Document, Table, Unit
 
 @dataclass(frozen=True, slots=True)
 class ProbedReader:
-    """A reader by name, whether it is live or for logs, and what its probe says."""
+    """Reader by name, with its kind (live or for logs) and the result of its probe."""
 
     name: str
     kind: str
     probe: Probe
 
 
-def readers_report(found: Sequence[ProbedReader]) -> Document:
-    """Readers with their states, and the channels of those that can read."""
-    live = [one for one in found if one.kind == "live" and one.probe.is_ok]
+def readers_report(readers: Sequence[ProbedReader]) -> Document:
+    """Return readers with their states, and the channels of those that can read."""
+    live = [reader for reader in readers if reader.kind == "live" and reader.probe.is_ok]
     return Document(
         title="power readers",
         facts=(),
         tables=[
-            table for table in (_states(found), _channels(found), _remedies(found)) if table.rows
+            table
+            for table in (_states(readers), _channels(readers), _remedies(readers))
+            if table.rows
         ],
         notes=[]
         if live
@@ -33,7 +35,7 @@ def readers_report(found: Sequence[ProbedReader]) -> Document:
     )
 
 
-def _states(found: Sequence[ProbedReader]) -> Table:
+def _states(readers: Sequence[ProbedReader]) -> Table:
     return Table(
         "readers",
         "Readers",
@@ -43,28 +45,31 @@ def _states(found: Sequence[ProbedReader]) -> Table:
             Column("state", "state", keep=95),
             Column("evidence", "evidence", Unit.PROSE, 80),
         ),
-        [(one.name, one.kind or None, str(one.probe.state), one.probe.evidence) for one in found],
+        [
+            (reader.name, reader.kind or None, str(reader.probe.state), reader.probe.evidence)
+            for reader in readers
+        ],
     )
 
 
-def _remedies(found: Sequence[ProbedReader]) -> Table:
+def _remedies(readers: Sequence[ProbedReader]) -> Table:
     return Table(
         "remedies",
         "What to do",
         (
             Column("reader", "reader"),
             Column("remedy", "remedy", Unit.PROSE, 90),
-            Column("security", "what that means for safety", Unit.PROSE, 70),
+            Column("security", "security implications", Unit.PROSE, 70),
         ),
         [
-            (one.name, one.probe.remedy, one.probe.security or None)
-            for one in found
-            if one.probe.remedy
+            (reader.name, reader.probe.remedy, reader.probe.security or None)
+            for reader in readers
+            if reader.probe.remedy
         ],
     )
 
 
-def _channels(found: Sequence[ProbedReader]) -> Table:
+def _channels(readers: Sequence[ProbedReader]) -> Table:
     return Table(
         "channels",
         "Channels",
@@ -78,14 +83,14 @@ def _channels(found: Sequence[ProbedReader]) -> Table:
         ),
         [
             (
-                one.key,
-                str(one.quantity),
-                str(one.scope),
-                one.inside or None,
-                one.period_s,
-                one.device or None,
+                channel.key,
+                str(channel.quantity),
+                str(channel.scope),
+                channel.inside or None,
+                channel.period_s,
+                channel.device or None,
             )
-            for reader in found
-            for one in reader.probe.channels
+            for reader in readers
+            for channel in reader.probe.channels
         ],
     )

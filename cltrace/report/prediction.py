@@ -1,4 +1,4 @@
-"""The report of a trace's predictions."""
+"""Report of a trace's predictions."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -13,60 +13,64 @@ from cltrace.predict.quotients import distance, quotient
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace, PredictedTransfers
 from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.quantities import counted, significant, time_text
+from cltrace.report.quantities import count_text, round_significant, time_text
 
 _TOP: Final = 10
-_LITTLE: Final = 0.01
-"""Parts that take less of a launch are not shown."""
+_MIN_SHARE: Final = 0.01
+"""Parts that take a smaller share of a launch are not shown."""
 
 
 _WHAT_IF_NOTE: Final = (
-    "measured: median of the calls, where it was recorded; assumed: depends on contents that are not "
-    "known; cold: not in the caches"
+    "measured: median of the calls on the recorded device; assumed: depends on unknown contents of "
+    "buffers; cold: its memory is not in the caches"
 )
 _NOTE: Final = (
-    "measured: median of the calls; quotient: predicted by measured; outside: not between the least and "
-    "the most; assumed: depends on contents that are not known; cold: not in the caches"
+    "measured: median of the calls; quotient: predicted by measured; outside: measured outside of the "
+    "predicted interval; assumed: depends on unknown contents of buffers; cold: its memory is not in the "
+    "caches"
 )
 
 
 def prediction_report(
-    found: PredictedTrace,
+    prediction: PredictedTrace,
     devices: Sequence[str],
     breaks: Sequence[BreakEven] = (),
     top: int | None = _TOP,
 ) -> Document:
-    """Measured beside predicted. `devices` are those of the trace, `top` the most rows of a table."""
-    is_what_if = found.profile.device.name not in devices
+    """Return measured times beside predicted ones.
+
+    `devices` are those of the trace, `top` is the largest number of rows of a table.
+    """
+    is_what_if = prediction.profile.device.name not in devices
     return Document(
         title="",
-        facts=list(_facts(found, devices)),
+        facts=list(_facts(prediction, devices)),
         tables=[
             table
-            for table in prediction_tables(found, breaks, top, is_what_if=is_what_if)
+            for table in prediction_tables(prediction, breaks, top, is_what_if=is_what_if)
             if table.rows
         ],
-        notes=list(_notes(found, is_what_if=is_what_if)),
+        notes=list(_notes(prediction, is_what_if=is_what_if)),
     )
 
 
 def prediction_tables(
-    found: PredictedTrace,
+    prediction: PredictedTrace,
     breaks: Sequence[BreakEven] = (),
     top: int | None = _TOP,
     *,
     is_what_if: bool = False,
 ) -> Iterator[Table]:
-    """The tables of a trace's predictions; those that have nothing to say have no rows.
+    """Yield the tables of a trace's predictions; a table without content has no rows.
 
-    `is_what_if` says that they are for another device than the trace's: there is nothing to be right or
-    wrong about, but how many times as fast it is.
+    `is_what_if` says that they are for another device than the trace's. Then there is no error, but a
+    speed-up.
     """
-    launches = sorted(found.launches, key=lambda one: -_weight(one))[:top]
+    launches = sorted(prediction.launches, key=lambda launch: -_weight(launch))[:top]
     yield _launch_table(launches, is_what_if=is_what_if)
-    yield _transfer_table(found.transfers, top, is_what_if=is_what_if)
+    yield _transfer_table(prediction.transfers, top, is_what_if=is_what_if)
     yield _part_table(launches)
-    yield _type_table(found, launches)
+    yield _type_table(prediction, launches)
     yield _break_table(breaks[:top])
     yield Table(
         "not_predicted",
@@ -76,52 +80,61 @@ def prediction_tables(
             Column("calls", "calls", Unit.COUNT, 90),
             Column("why", "why", Unit.PROSE),
         ),
-        found.refused[:top],
+        prediction.refused[:top],
     )
 
 
-def _weight(one: PredictedLaunch) -> float:
-    return max(one.total_ns, one.launch.calls * one.prediction.duration_ns)
+def _weight(predicted: PredictedLaunch) -> float:
+    return max(predicted.total_ns, predicted.launch.calls * predicted.prediction.duration_ns)
 
 
-def _facts(found: PredictedTrace, devices: Sequence[str]) -> Iterator[Fact]:
-    device = found.profile.device
-    date = found.profile.provenance.date
+def _facts(prediction: PredictedTrace, devices: Sequence[str]) -> Iterator[Fact]:
+    device = prediction.profile.device
+    date = prediction.profile.provenance.date
     yield Fact("profile", "predicted for", f"{device.name}, measured {date}", device.name)
     if device.name not in devices:
         names = ", ".join(devices) or "an unknown device"
         yield Fact("what_if", "what if", f"it was recorded on {names}", names)
-    yield Fact("model", "model", found.model, found.model)
-    kernels = sum(one.launch.calls * one.prediction.duration_ns for one in found.launches)
-    moved = sum(one.calls * one.prediction.duration_ns for one in found.transfers)
+    yield Fact("model", "model", prediction.model, prediction.model)
+    kernels = sum(
+        launch.launch.calls * launch.prediction.duration_ns for launch in prediction.launches
+    )
+    transfers = sum(
+        transfer.calls * transfer.prediction.duration_ns for transfer in prediction.transfers
+    )
     for name, label, predicted, measured in (
-        ("kernels", "kernels", kernels, sum(one.total_ns for one in found.launches)),
-        ("transfers", "transfers", moved, sum(one.total_ns for one in found.transfers)),
+        ("kernels", "kernels", kernels, sum(launch.total_ns for launch in prediction.launches)),
+        (
+            "transfers",
+            "transfers",
+            transfers,
+            sum(transfer.total_ns for transfer in prediction.transfers),
+        ),
     ):
         if predicted:
             text = f"{time_text(predicted)} predicted, {time_text(measured)} measured"
             yield Fact(name, label, text, round(predicted))
 
 
-def _notes(found: PredictedTrace, *, is_what_if: bool) -> Iterator[str]:
-    outside = sum(one.is_outside for one in found.launches)
+def _notes(prediction: PredictedTrace, *, is_what_if: bool) -> Iterator[str]:
+    outside = sum(launch.is_outside for launch in prediction.launches)
     if outside and not is_what_if:
         yield (
-            f"note: {counted(outside, 'configuration is', 'configurations are')} outside of what the "
-            "model says it takes"
+            f"note: {count_text(outside, 'configuration was', 'configurations were')} measured outside "
+            "of the predicted interval"
         )
-    refused = sum(calls for _, calls, _ in found.refused)
+    refused = sum(calls for _, calls, _ in prediction.refused)
     if refused:
-        yield f"note: {counted(refused, 'launch is', 'launches are')} not predicted"
+        yield f"note: {count_text(refused, 'launch is', 'launches are')} not predicted"
 
 
-def _flags(one: PredictedLaunch, *, is_what_if: bool) -> str:
+def _flags(predicted: PredictedLaunch, *, is_what_if: bool) -> str:
     words = []
-    if one.is_outside and not is_what_if:
+    if predicted.is_outside and not is_what_if:
         words.append("outside")
-    if one.counts.assumptions:
+    if predicted.counts.assumptions:
         words.append("assumed")
-    if one.cache is Cache.COLD:
+    if predicted.cache is Cache.COLD:
         words.append("cold")
     return ", ".join(words)
 
@@ -133,9 +146,9 @@ def _launch_columns(*, is_what_if: bool) -> Sequence[Column]:
         Column("calls", "calls", Unit.COUNT, 60),
         Column("measured_ns", "measured", Unit.NS, 98),
         Column("predicted_ns", "predicted", Unit.NS, 99),
-        Column("least_ns", "least", Unit.NS, 58),
-        Column("most_ns", "most", Unit.NS, 59),
-        Column("speed_up", "times as fast", Unit.PLAIN, 97)
+        Column("least_ns", "min", Unit.NS, 58),
+        Column("most_ns", "max", Unit.NS, 59),
+        Column("speed_up", "speed-up", Unit.PLAIN, 97)
         if is_what_if
         else Column("quotient", "quotient", Unit.PLAIN, 97),
         Column("distance", "distance", Unit.PLAIN, 40),
@@ -146,24 +159,24 @@ def _launch_columns(*, is_what_if: bool) -> Sequence[Column]:
 
 def _launch_table(launches: Sequence[PredictedLaunch], *, is_what_if: bool) -> Table:
     rows: list[tuple[Value, ...]] = []
-    for one in launches:
-        duration, bounds = one.prediction.duration_ns, one.prediction.interval_ns
-        q, d = _compared(duration, one.measured_ns)
+    for predicted in launches:
+        duration, bounds = predicted.prediction.duration_ns, predicted.prediction.interval_ns
+        q, d = _compare(duration, predicted.measured_ns)
         if is_what_if:
-            q, d = (None if q is None else significant(1.0 / q)), None
+            q, d = (None if q is None else round_significant(1.0 / q)), None
         rows.append(
             (
-                one.launch.kernel,
-                _size(one),
-                one.launch.calls,
-                round(one.measured_ns) if one.measured_ns else None,
+                predicted.launch.kernel,
+                _size(predicted),
+                predicted.launch.calls,
+                round(predicted.measured_ns) if predicted.measured_ns else None,
                 round(duration),
                 round(bounds[0]) if bounds is not None else None,
                 round(bounds[1]) if bounds is not None else None,
                 q,
                 d,
-                one.prediction.limiter,
-                _flags(one, is_what_if=is_what_if),
+                predicted.prediction.limiter,
+                _flags(predicted, is_what_if=is_what_if),
             )
         )
     return Table(
@@ -178,17 +191,23 @@ def _launch_table(launches: Sequence[PredictedLaunch], *, is_what_if: bool) -> T
 def _transfer_table(
     transfers: Sequence[PredictedTransfers], top: int | None, *, is_what_if: bool
 ) -> Table:
-    chosen = sorted(transfers, key=lambda one: -one.calls * one.prediction.duration_ns)[:top]
+    chosen = sorted(
+        transfers, key=lambda transfer: -transfer.calls * transfer.prediction.duration_ns
+    )[:top]
     rows: list[tuple[Value, ...]] = [
         (
-            str(one.direction),
-            one.size_bytes,
-            one.calls,
-            round(one.measured_ns) if one.measured_ns else None,
-            round(one.prediction.duration_ns),
-            *([] if is_what_if else [_compared(one.prediction.duration_ns, one.measured_ns)[0]]),
+            str(transfer.direction),
+            transfer.size_bytes,
+            transfer.calls,
+            round(transfer.measured_ns) if transfer.measured_ns else None,
+            round(transfer.prediction.duration_ns),
+            *(
+                []
+                if is_what_if
+                else [_compare(transfer.prediction.duration_ns, transfer.measured_ns)[0]]
+            ),
         )
-        for one in chosen
+        for transfer in chosen
     ]
     return Table(
         "predicted_transfers",
@@ -202,20 +221,26 @@ def _transfer_table(
             *([] if is_what_if else [Column("quotient", "quotient", Unit.PLAIN, 96)]),
         ),
         rows,
-        note="measured by the device's stamps, which of small ones tell only a part; predicted as the "
-        "host sees them, of pageable memory",
+        note="measured by device stamps, which cover only a part of small transfers; predicted as the "
+        "host sees them, from pageable memory",
     )
 
 
 def _part_table(launches: Sequence[PredictedLaunch]) -> Table:
-    """What each part of the device would take by itself."""
+    """Return what each part of the device would take by itself."""
     rows: list[tuple[Value, ...]] = []
-    for one in launches:
-        whole = one.prediction.duration_ns
+    for predicted in launches:
+        whole = predicted.prediction.duration_ns
         rows.extend(
-            (one.launch.kernel, _size(one), part.name, round(part.time_ns), part.time_ns / whole)
-            for part in sorted(one.prediction.parts, key=lambda part: -part.time_ns)
-            if part.time_ns >= _LITTLE * whole
+            (
+                predicted.launch.kernel,
+                _size(predicted),
+                part.name,
+                round(part.time_ns),
+                part.time_ns / whole,
+            )
+            for part in sorted(predicted.prediction.parts, key=lambda part: -part.time_ns)
+            if part.time_ns >= _MIN_SHARE * whole
         )
     return Table(
         "predicted_parts",
@@ -232,22 +257,22 @@ def _part_table(launches: Sequence[PredictedLaunch]) -> Table:
     )
 
 
-def _type_table(found: PredictedTrace, launches: Sequence[PredictedLaunch]) -> Table:
-    """The cost types of the literature, with the times of its model."""
+def _type_table(prediction: PredictedTrace, launches: Sequence[PredictedLaunch]) -> Table:
+    """Return the cost types of the literature, with the times of its model."""
     rows: list[tuple[Value, ...]] = []
-    with suppress(ProfileError):  # a profile may lack what only this table needs
-        costs = THESIS.fitted(found.profile)
-        for one in launches:
+    with suppress(ProfileError):  # a profile may lack parameters that only this table needs
+        costs = THESIS.for_device(prediction.profile)
+        for predicted in launches:
             rows.extend(
                 (
-                    one.launch.kernel,
-                    _size(one),
-                    str(kind.type),
-                    significant(kind.per_item),
-                    round(kind.time_ns),
+                    predicted.launch.kernel,
+                    _size(predicted),
+                    str(row.type),
+                    round_significant(row.per_item),
+                    round(row.time_ns),
                 )
-                for kind in costs.parts(one.counts)
-                if kind.per_item
+                for row in costs.parts(predicted.counts)
+                if row.per_item
             )
     return Table(
         "predicted_cost_types",
@@ -256,19 +281,25 @@ def _type_table(found: PredictedTrace, launches: Sequence[PredictedLaunch]) -> T
             Column("kernel", "kernel"),
             Column("global_size", "size", keep=50),
             Column("type", "type", keep=99),
-            Column("per_item", "a work-item", Unit.PLAIN, 90),
+            Column("per_item", "per work-item", Unit.PLAIN, 90),
             Column("time_ns", "time", Unit.NS, 98),
         ),
         rows,
-        note="of the thesis's model (Pöppl 2014), whose prediction is their sum",
+        note="by the model of the thesis (Pöppl 2014), which predicts their sum",
     )
 
 
 def _break_table(breaks: Sequence[BreakEven]) -> Table:
     rows: list[tuple[Value, ...]] = []
     rows.extend(
-        (one.name, one.work_items, round(one.own_ns), round(one.other_ns), _when(one))
-        for one in breaks
+        (
+            break_even.name,
+            break_even.work_items,
+            round(break_even.own_ns),
+            round(break_even.other_ns),
+            _winning_range_text(break_even),
+        )
+        for break_even in breaks
     )
     return Table(
         "break_even",
@@ -276,36 +307,36 @@ def _break_table(breaks: Sequence[BreakEven]) -> Table:
         (
             Column("kernel", "kernel"),
             Column("work_items", "work-items", Unit.COUNT, 60),
-            Column("own_ns", "its own", Unit.NS, 90),
-            Column("other_ns", "the other", Unit.NS, 91),
-            Column("other_wins", "the other wins", Unit.PROSE, 99),
+            Column("own_ns", "own device", Unit.NS, 90),
+            Column("other_ns", "other device", Unit.NS, 91),
+            Column("other_wins", "other device wins", Unit.PROSE, 99),
         ),
         rows,
-        note="both predicted; the other wins from so many work-items on, where other sizes have as many "
-        "times the work-groups and the memory",
+        note="both predicted; the other device wins in this range of work-items, if work-groups and "
+        "memory grow in proportion",
     )
 
 
-def _size(one: PredictedLaunch) -> str:
-    return " × ".join(map(str, one.launch.global_size))
+def _size(predicted: PredictedLaunch) -> str:
+    return " × ".join(map(str, predicted.launch.global_size))
 
 
-def _when(one: BreakEven) -> str:
-    """At which sizes the other device wins, in words."""
+def _winning_range_text(break_even: BreakEven) -> str:
+    """Return at which sizes the other device wins, in words."""
     low, high = (
-        None if factor is None else f"{round(one.work_items * factor):,}"
-        for factor in (one.from_factor, one.to_factor)
+        None if factor is None else f"{round(break_even.work_items * factor):,}"
+        for factor in (break_even.from_factor, break_even.to_factor)
     )
     if low is None and high is None:
-        return "always" if one.other_wins else "never"
+        return "always" if break_even.other_wins else "never"
     if low is None:
         return f"up to {high}"
     return f"from {low}" if high is None else f"from {low} to {high}"
 
 
-def _compared(predicted: float, measured: float | None) -> tuple[float | None, float | None]:
-    """Quotient and distance, where there is something to compare with."""
+def _compare(predicted: float, measured: float | None) -> tuple[float | None, float | None]:
+    """Return quotient and distance, where there is a measured time to compare with."""
     if not measured:
         return None, None
     both = np.asarray(predicted), np.asarray(measured)
-    return significant(float(quotient(*both))), significant(float(distance(*both)))
+    return round_significant(float(quotient(*both))), round_significant(float(distance(*both)))

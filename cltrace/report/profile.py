@@ -1,4 +1,4 @@
-"""A device's profile: what was measured, and what models make of it."""
+"""Reports on device profiles: measured families, fitted costs, comparisons."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -7,15 +7,15 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.profile import DeviceProfile, Point, read_profile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.quantities import significant
+from cltrace.report.quantities import round_significant
 from cltrace.suite.calibration import FAMILIES
 
 _FINE_NS: Final = 0.1
-"""Costs below are shown in ps."""
+"""Costs below this are shown in ps."""
 
 
 def profile_report(profile: DeviceProfile) -> Document:
-    """A profile in short: the device, and a row for each family."""
+    """Return a profile in short: the device, and a row for each family."""
     return Document(
         title=f"profile of {profile.device.name}",
         facts=list(_facts(profile)),
@@ -78,12 +78,18 @@ def _spread(points: tuple[Point, ...]) -> float | None:
 def _parameters(profile: DeviceProfile) -> Table:
     rows: list[tuple[Value, ...]] = []
     for model, parameters in profile.parameters.items():
-        for name, one in parameters.items():
-            title = FAMILIES[one.family].title if one.family in FAMILIES else one.family
-            finer = one.unit.startswith("ns") and one.value < _FINE_NS
-            scale, unit = (1e3, one.unit.replace("ns", "ps", 1)) if finer else (1.0, one.unit)
-            error = f"± {scale * one.error:.2g}" if one.error else ""
-            rows.append((model, name, f"{scale * one.value:.4g}", error, unit, title))
+        for name, parameter in parameters.items():
+            title = (
+                FAMILIES[parameter.family].title
+                if parameter.family in FAMILIES
+                else parameter.family
+            )
+            finer = parameter.unit.startswith("ns") and parameter.value < _FINE_NS
+            scale, unit = (
+                (1e3, parameter.unit.replace("ns", "ps", 1)) if finer else (1.0, parameter.unit)
+            )
+            error = f"± {scale * parameter.error:.2g}" if parameter.error else ""
+            rows.append((model, name, f"{scale * parameter.value:.4g}", error, unit, title))
     return Table(
         "parameters",
         "Costs",
@@ -100,7 +106,7 @@ def _parameters(profile: DeviceProfile) -> Table:
 
 
 def list_report(paths: Mapping[str, Path]) -> Document:
-    """The profiles that there are; what cannot be read is said."""
+    """Return the profiles in a list; those that cannot be read are noted."""
     rows: list[tuple[Value, ...]] = []
     notes = []
     for name, path in paths.items():
@@ -129,7 +135,7 @@ def list_report(paths: Mapping[str, Path]) -> Document:
                     Column("effort", "effort", keep=50),
                 ),
                 rows,
-                why_empty="there is none: `cltrace calibrate` makes one",
+                why_empty="there is no profile: `cltrace calibrate` makes one",
             )
         ],
         notes=notes,
@@ -137,18 +143,18 @@ def list_report(paths: Mapping[str, Path]) -> Document:
 
 
 def comparison_report(profiles: Mapping[str, DeviceProfile]) -> Document:
-    """Profiles side by side: the medians of series that all have, over their common points."""
+    """Return profiles side by side: the medians of series that all have, at a common point."""
     first, *others = profiles.values()
     rows: list[tuple[Value, ...]] = []
     for family in first.families:
         for series in dict.fromkeys(point.series for point in first.points(family)):
-            known = [_by_x(profile, family, series) for profile in profiles.values()]
-            common = sorted(set.intersection(*(set(one) for one in known)))
-            if common:
-                at = common[-1]
-                base = known[0][at]
-                ratios = (one[at] / base if base else None for one in known[1:])
-                rows.append((family, series, at, base, *ratios))
+            medians = [_by_x(profile, family, series) for profile in profiles.values()]
+            common_x = sorted(set.intersection(*(set(median_at) for median_at in medians)))
+            if common_x:
+                x = common_x[-1]
+                base_ns = medians[0][x]
+                ratios = (median_at[x] / base_ns if base_ns else None for median_at in medians[1:])
+                rows.append((family, series, x, base_ns, *ratios))
     names = list(profiles)
     return Document(
         title=" against ".join(names),
@@ -166,12 +172,12 @@ def comparison_report(profiles: Mapping[str, DeviceProfile]) -> Document:
                     Column("x", "at", Unit.PLAIN, 60),
                     Column("time_ns", names[0], Unit.NS, 90),
                     *(
-                        Column(f"ratio_{number}", f"{name} by it", Unit.PLAIN, 95)
+                        Column(f"ratio_{number}", f"{name} by {names[0]}", Unit.PLAIN, 95)
                         for number, name in enumerate(names[1:], start=1)
                     ),
                 ),
-                [tuple(_shown(value) for value in row) for row in rows],
-                note="at the largest point that all have: its time, and the others' by it",
+                [tuple(_round(value) for value in row) for row in rows],
+                note="at the largest common point; ratios are relative to the first profile",
                 why_empty="the profiles have no point in common" if others else "",
             )
         ],
@@ -182,5 +188,5 @@ def _by_x(profile: DeviceProfile, family: str, series: str) -> dict[float, float
     return {point.x: point.median_ns for point in profile.points(family, series)}
 
 
-def _shown(value: Value) -> Value:
-    return significant(value) if isinstance(value, float) else value
+def _round(value: Value) -> Value:
+    return round_significant(value) if isinstance(value, float) else value

@@ -1,10 +1,10 @@
-"""Figures of a profile: a family's points with their spread, and what is fitted to them."""
+"""Figures of a profile: a family's points with their spread, and the fitted models."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cltrace.files import file_name
+from cltrace.files import slug
 from cltrace.profile import DeviceProfile
 from cltrace.report.figures import write_figure
 from cltrace.suite.calibration import FAMILIES
@@ -13,28 +13,28 @@ if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_TOGETHER: Final = 8
-"""More series than this stand side by side: colours would repeat."""
+_MAX_TOGETHER: Final = 8
+"""With more series each gets its own axes: colours would repeat."""
 _COLUMNS: Final = 4
 _STYLES: Final[Mapping[str, str]] = {"overlap": "-", "thesis": ":"}
-"""How the fits of models are drawn."""
-_SAID: Final[Mapping[str, str]] = {"-": "lines:", ":": "dotted:"}
+"""Line styles of the fits of models."""
+_LINE_NAMES: Final[Mapping[str, str]] = {"-": "lines:", ":": "dotted:"}
 _TICKS: Final = 12
 _FEW_TICKS: Final = 6
 _WIDE: Final = 4.0
 _VERY_WIDE: Final = 100.0
-"""Factors between the ends of an axis from which on fewer of its ticks have numbers."""
+"""Factors between the ends of an axis above which fewer of its ticks have numbers."""
 
 
 def draw_family(profile: DeviceProfile, family: str, directory: Path) -> Path:
-    """Draw a family's measured means, deviations and fits as an SVG in `directory`; its path.
+    """Draw a family's measured means, deviations and fits as an SVG in `directory`; return its path.
 
     Raises: `OutputError`.
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load
 
     series = list(dict.fromkeys(point.series for point in profile.points(family)))
-    if len(series) > _MOST_TOGETHER:
+    if len(series) > _MAX_TOGETHER:
         rows = -(-len(series) // _COLUMNS)
         figure = Figure(figsize=(2.6 * _COLUMNS, 2.1 * rows), layout="constrained")
         _side_by_side(figure, profile, family, series, rows)
@@ -48,14 +48,14 @@ def draw_family(profile: DeviceProfile, family: str, directory: Path) -> Path:
             axis.legend(fontsize=8, frameon=False)
     title = FAMILIES[family].title if family in FAMILIES else family
     drawn = [
-        f"{_SAID[style]} {model}"
+        f"{_LINE_NAMES[style]} {model}"
         for model, style in _STYLES.items()
         if profile.residuals.get(model, {}).get(family)
     ]
     figure.suptitle(f"{title}: {profile.device.name}", fontsize=11)
     if drawn:
         figure.text(0.995, 0.005, ", ".join(drawn), ha="right", fontsize=7)
-    name = f"{file_name(profile.device.name)}-{file_name(family)}.svg"
+    name = f"{slug(profile.device.name)}-{slug(family)}.svg"
     return write_figure(figure, directory / name)
 
 
@@ -75,9 +75,9 @@ def _side_by_side(
 
 
 def _draw(axis: "Axes", profile: DeviceProfile, family: str, name: str) -> None:
-    """A series: means with their deviations, and what models make of it, where one fits it."""
+    """Draw a series: means with their deviations, and the models that are fitted to it."""
     points = sorted(profile.points(family, name), key=lambda point: point.x)
-    drawn = axis.errorbar(
+    error_bars = axis.errorbar(
         [point.x for point in points],
         [point.mean_ns / 1e3 for point in points],
         [point.deviation_ns / 1e3 for point in points],
@@ -87,13 +87,16 @@ def _draw(axis: "Axes", profile: DeviceProfile, family: str, name: str) -> None:
         capsize=2,
         label=name,
     )
-    color = drawn.lines[0].get_color()
+    color = error_bars.lines[0].get_color()
     for model, style in _STYLES.items():
-        known = profile.fits(model, family, name)
+        fitted = profile.fitted_times(model, family, name)
         axis.plot(
-            [x for x, _ in known], [ns / 1e3 for _, ns in known],
-            color=color, linestyle=style, linewidth=1.0,
-        )  # fmt: skip
+            [x for x, _ in fitted],
+            [ns / 1e3 for _, ns in fitted],
+            color=color,
+            linestyle=style,
+            linewidth=1.0,
+        )
 
 
 def _scale(axis: "Axes", family: str, ticks: int) -> None:

@@ -1,25 +1,25 @@
-"""What a piece of a program launched, as a table."""
+"""Launches of a recorded stretch of a program, as a table."""
 
 import io
 
 from cltrace.regress.comparison import Comparison
 from cltrace.regress.gate import Basis
 from cltrace.regress.recorded_work import RecordedWork
-from cltrace.regress.work import WorkKey, WorkKind
+from cltrace.regress.work import SizedKernel, WorkKind
 from cltrace.report.comparison import regression_report, size_text
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.formats.terminal import console_for, renderable
-from cltrace.report.quantities import shown
+from cltrace.report.quantities import value_text
 
 
-def work_text(found: RecordedWork, width: int = 80) -> str:
-    """The kernels, what each launch had to do, and what else was counted."""
-    return _text(_document(found), width)
+def work_text(work: RecordedWork, width: int = 80) -> str:
+    """Return the kernels, the work of each launch, and the other counters."""
+    return _text(_document(work), width)
 
 
-def difference_text(found: Comparison, width: int = 80) -> str:
-    """What differs from an earlier run."""
-    return _text(regression_report(found, Basis.TRACES), width)
+def difference_text(comparison: Comparison, width: int = 80) -> str:
+    """Return the differences from an earlier run."""
+    return _text(regression_report(comparison, Basis.TRACES), width)
 
 
 def _text(document: Document, width: int) -> str:
@@ -29,12 +29,12 @@ def _text(document: Document, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
 
 
-def _document(found: RecordedWork) -> Document:
+def _document(work: RecordedWork) -> Document:
     facts = [
-        Fact("launches", "launches", str(found.launches)),
-        Fact("to_device", "to device", shown(found.bytes_to_device, Unit.BYTES)),
-        Fact("builds", "builds", str(found.builds)),
-        Fact("failures", "failures", str(found.failures)),
+        Fact("launches", "launches", str(work.launches)),
+        Fact("to_device", "to device", value_text(work.bytes_to_device, Unit.BYTES)),
+        Fact("builds", "builds", str(work.builds)),
+        Fact("failures", "failures", str(work.failures)),
     ]
     columns = [
         Column("kernel", "kernel"),
@@ -44,17 +44,18 @@ def _document(found: RecordedWork) -> Document:
         Column("operations", "operations", Unit.COUNT, 80),
         Column("transactions", "memory transactions", Unit.COUNT, 90),
     ]
-    rows = [_row(key, count, found) for key, count in found.by_size.items()]
+    rows = [_row(key, count, work) for key, count in work.by_size.items()]
     table = Table("kernels", "Kernels", columns, rows, why_empty="it launched nothing")
     return Document("", facts, [table])
 
 
-def _row(key: WorkKey, count: int, found: RecordedWork) -> tuple[Value, ...]:
+def _row(key: SizedKernel, count: int, recorded: RecordedWork) -> tuple[Value, ...]:
     times = [
-        one.median_ns for at, one in found.sample.kernels.items()
-        if (at.kernel, at.global_size) == (key.kernel, key.global_size)
-    ]  # fmt: skip
-    work = found.counted().get(key)
+        launches.median_ns
+        for other, launches in recorded.sample.kernels.items()
+        if (other.kernel, other.global_size) == (key.kernel, key.global_size)
+    ]
+    work = recorded.counted().get(key)
     amounts = [
         None if work is None else round(work.amounts[kind].total)
         for kind in (WorkKind.OPERATIONS, WorkKind.TRANSACTIONS)

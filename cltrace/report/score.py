@@ -1,4 +1,4 @@
-"""Scores as documents: one machine's by a reference, and several side by side."""
+"""Scores as documents: one machine compared with a reference, and several side by side."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,109 +8,125 @@ from cltrace.regress.score import (
     Ratio,
     Score,
     ScoreFile,
-    common,
-    ratios,
-    score,
-    speed_ups,
+    common_benchmarks,
+    compute_ratios,
+    compute_score,
+    speedups,
 )
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.quantities import counted, significant, three_digits
-from cltrace.report.side_labels import legend, letters
-from cltrace.report.untrusted_text import plain
+from cltrace.report.quantities import count_text, round_significant, three_digit_text
+from cltrace.report.side_labels import legend, side_letters
+from cltrace.report.untrusted_text import escape_controls
 
 _NS: Final = 1e9
 
 
-def score_report(own: ScoreFile, reference: ScoreFile) -> Document:
-    """A device's score by a reference: each benchmark, each class, and what it ran on."""
-    found = score(own, reference)
-    facts = [*_score_facts(found, reference), *_system_facts(own)]
+def score_report(file: ScoreFile, reference: ScoreFile) -> Document:
+    """Return a device's score by a reference: each benchmark, each class, and the system."""
+    result = compute_score(file, reference)
+    facts = [*_score_facts(result, reference), *_system_facts(file)]
     tables = [
-        _benchmark_table(own, reference), _kind_table(found), _beside_table(own), _limit_table(own),
-    ]  # fmt: skip
-    return Document(f"score of {plain(own.device.name)}", facts, tables, list(_notes(own, found)))
+        _benchmark_table(file, reference),
+        _kind_table(result),
+        _speed_up_table(file),
+        _limit_table(file),
+    ]
+    return Document(
+        f"score of {escape_controls(file.device.name)}", facts, tables, list(_notes(file, result))
+    )
 
 
 def scores_report(files: Sequence[ScoreFile], reference: ScoreFile) -> Document:
-    """Scores of several devices side by side, the classes, each benchmark, and the systems."""
-    labels = letters(len(files))
-    found = [score(one, reference) for one in files]
+    """Return scores of several devices side by side: the classes, each benchmark, and the systems."""
+    labels = side_letters(len(files))
+    scores = [compute_score(file, reference) for file in files]
     facts = [
-        *legend(labels_of(files)),
-        Fact("reference", "1 is", _named(reference), None),
+        *legend(distinct_labels(files)),
+        Fact("reference", "reference", _describe(reference), None),
         Fact(
             "score",
             "score",
-            "harmonic mean of the reference's times by the device's; more is faster",
+            "harmonic mean of the reference's times by the device's; higher is faster",
         ),
     ]
     tables = [
-        _side_by_side_scores(labels, found),
+        _side_by_side_scores(labels, scores),
         _side_by_side_times(labels, files),
         _side_by_side_ratios(labels, files, reference),
         _systems(labels, files),
     ]
-    missing = sum(len(one.results) for one in files) - len(files) * len(common(files))
+    missing = sum(len(file.results) for file in files) - len(files) * len(common_benchmarks(files))
     notes = (
-        [f"note: {counted(missing, 'result', 'results')} not all have are left out"]
+        [
+            f"note: {count_text(missing, 'result is', 'results are')} left out: not all files have them"
+        ]
         if missing
         else []
     )
-    for label, one in zip(labels, found, strict=True):
-        if one.overall is None:
-            notes.append(f"warning: {label} has no overall score: {_why_none(one)}")
+    for label, result in zip(labels, scores, strict=True):
+        if result.overall is None:
+            notes.append(f"warning: {label} has no overall score: {_no_score_reason(result)}")
     return Document("scores", facts, tables, notes)
 
 
-def labels_of(files: Sequence[ScoreFile]) -> list[str]:
-    """A name for each that tells them apart: of device and platform, and what else is needed."""
-    names = [plain(one.label) for one in files]
-    for further in (
-        [one.host.processor for one in files],
-        [one.host.name for one in files],
-        [one.date for one in files],
+def distinct_labels(files: Sequence[ScoreFile]) -> list[str]:
+    """Return a distinct name per file: device and platform, and what else is needed."""
+    names = [escape_controls(file.label) for file in files]
+    for details in (
+        [file.host.processor for file in files],
+        [file.host.name for file in files],
+        [file.date for file in files],
     ):
-        twice = {name for name in names if names.count(name) > 1}
+        repeated = {name for name in names if names.count(name) > 1}
         names = [
-            f"{name}, {plain(more)}" if name in twice else name
-            for name, more in zip(names, further, strict=True)
+            f"{name}, {escape_controls(detail)}" if name in repeated else name
+            for name, detail in zip(names, details, strict=True)
         ]
-    return [f"{name} ({at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+    return [
+        f"{name} ({number})" if names.count(name) > 1 else name
+        for number, name in enumerate(names, 1)
+    ]
 
 
-def _score_facts(found: Score, reference: ScoreFile) -> Iterator[Fact]:
-    whole = found.overall
-    if whole is None:
-        yield Fact("score", "score", f"none: {_why_none(found)}")
+def _score_facts(result: Score, reference: ScoreFile) -> Iterator[Fact]:
+    overall = result.overall
+    if overall is None:
+        yield Fact("score", "score", f"none: {_no_score_reason(result)}")
     else:
-        yield Fact("peak_score", "Peak score", three_digits(whole.peak), whole.peak)
-        yield Fact("average_score", "Average score", three_digits(whole.average), whole.average)
-    yield Fact("reference", "1 is", _named(reference))
+        yield Fact("peak_score", "Peak score", three_digit_text(overall.peak), overall.peak)
+        yield Fact(
+            "average_score", "Average score", three_digit_text(overall.average), overall.average
+        )
+    yield Fact("reference", "reference", _describe(reference))
 
 
-def _why_none(found: Score) -> str:
-    if found.failed:
-        return f"{', '.join(found.failed)} failed"
-    if found.missing:
-        return f"{counted(len(found.missing), 'benchmark was', 'benchmarks were')} not run"
-    return f"the reference has no right result of {', '.join(found.unreferred)}"
+def _no_score_reason(result: Score) -> str:
+    if result.failed:
+        return f"{', '.join(result.failed)} failed"
+    if result.missing:
+        return f"{count_text(len(result.missing), 'benchmark was', 'benchmarks were')} not run"
+    return f"the reference has no right result of {', '.join(result.unreferred)}"
 
 
-def _system_facts(own: ScoreFile) -> Iterator[Fact]:
-    device, host = own.device, own.host
-    yield Fact("device", "device", plain(f"{device.name}, {device.compute_units} compute units"))
-    yield Fact("platform", "platform", plain(f"{device.platform}, {device.version}"))
-    yield Fact("driver", "driver", plain(device.driver))
-    threads = counted(host.threads, "thread", "threads")
-    yield Fact("host", "host", plain(f"{host.processor}, {threads}"))
-    yield Fact("system", "system", plain(f"{host.system}, {host.kernel}, Python {host.python}"))
-    versions = ", ".join(f"{name} {text}" for name, text in own.versions.items())
-    yield Fact("versions", "versions", plain(versions))
-    yield Fact("date", "date", own.date)
+def _system_facts(file: ScoreFile) -> Iterator[Fact]:
+    device, host = file.device, file.host
+    yield Fact(
+        "device", "device", escape_controls(f"{device.name}, {device.compute_units} compute units")
+    )
+    yield Fact("platform", "platform", escape_controls(f"{device.platform}, {device.version}"))
+    yield Fact("driver", "driver", escape_controls(device.driver))
+    threads = count_text(host.threads, "thread", "threads")
+    yield Fact("host", "host", escape_controls(f"{host.processor}, {threads}"))
+    yield Fact(
+        "system", "system", escape_controls(f"{host.system}, {host.kernel}, Python {host.python}")
+    )
+    versions = ", ".join(f"{name} {text}" for name, text in file.versions.items())
+    yield Fact("versions", "versions", escape_controls(versions))
+    yield Fact("date", "date", file.date)
 
 
-def _benchmark_table(own: ScoreFile, reference: ScoreFile) -> Table:
-    found = ratios(own, reference)
+def _benchmark_table(file: ScoreFile, reference: ScoreFile) -> Table:
+    speed_ratios = compute_ratios(file, reference)
     return Table(
         "benchmarks",
         "Benchmarks: whole runs, as the host sees them",
@@ -124,116 +140,124 @@ def _benchmark_table(own: ScoreFile, reference: ScoreFile) -> Table:
             Column("average_ratio", "ratio, mean", Unit.PLAIN, 97),
             Column("result", "result", Unit.PROSE, 99),
         ),
-        [_benchmark_row(one, found.get(one.name)) for one in own.results],
-        says_hidden=True,
+        [_benchmark_row(result, speed_ratios.get(result.name)) for result in file.results],
+        lists_hidden=True,
     )
 
 
-def _beside_table(own: ScoreFile) -> Table:
+def _speed_up_table(file: ScoreFile) -> Table:
     return Table(
         "beside",
-        "Times as fast as one thread of this host, and share of what the device can do",
+        "Speed-up over one thread of this host, and share of the device's limit",
         (
             Column("benchmark", "benchmark"),
-            Column("by_numpy", "by numpy", Unit.PLAIN, 75),
-            Column("by_c", "by C", Unit.PLAIN, 76),
+            Column("by_numpy", "over numpy", Unit.PLAIN, 75),
+            Column("by_c", "over C", Unit.PLAIN, 76),
             Column("limit_share", "of limit", Unit.SHARE, 80),
             Column("limit", "limit", keep=70),
         ),
         [
-            (one.name, *map(_short, speed_ups(one)), one.limit_share, one.limit)
-            for one in own.results
+            (result.name, *map(_round, speedups(result)), result.limit_share, result.limit)
+            for result in file.results
         ],
-        says_hidden=True,
+        lists_hidden=True,
     )
 
 
-def _benchmark_row(one: BenchmarkResult, found: Ratio | None) -> tuple[Value, ...]:
+def _benchmark_row(result: BenchmarkResult, ratio: Ratio | None) -> tuple[Value, ...]:
     return (
-        one.name,
-        str(one.kind),
-        _ns(one.peak_s),
-        _ns(one.average_s),
-        _ns(one.deviation_s),
-        _short(found.peak if found else None),
-        _short(found.average if found else None),
-        one.wrong or "right",
+        result.name,
+        str(result.kind),
+        _ns(result.peak_s),
+        _ns(result.average_s),
+        _ns(result.deviation_s),
+        _round(ratio.peak if ratio else None),
+        _round(ratio.average if ratio else None),
+        result.wrong or "right",
     )
 
 
-def _kind_table(found: Score) -> Table:
+def _kind_table(result: Score) -> Table:
     columns = (
         Column("class", "class"),
         Column("peak", "Peak", Unit.PLAIN),
         Column("average", "Average", Unit.PLAIN),
     )
     rows = [
-        (str(kind), _short(one.peak if one else None), _short(one.average if one else None))
-        for kind, one in found.kinds.items()
+        (str(kind), _round(ratio.peak if ratio else None), _round(ratio.average if ratio else None))
+        for kind, ratio in result.kinds.items()
     ]
     return Table("classes", "Scores of classes", columns, rows)
 
 
-def _limit_table(own: ScoreFile) -> Table:
-    columns = (Column("limit", "limit"), Column("per_s", "measured, a second", Unit.COUNT, 90))
-    rows = [(str(limit), round(amount)) for limit, amount in own.limits.items()]
-    return Table("limits", "What the device did at most, beside the benchmarks", columns, rows)
+def _limit_table(file: ScoreFile) -> Table:
+    columns = (Column("limit", "limit"), Column("per_s", "measured per second", Unit.COUNT, 90))
+    rows = [(str(limit), round(amount)) for limit, amount in file.limits.items()]
+    return Table("limits", "Measured limits of the device", columns, rows)
 
 
-def _notes(own: ScoreFile, found: Score) -> Iterator[str]:
-    for one in own.results:
-        if one.wrong:
-            yield f"warning: {one.name}: {one.wrong}: it counts for nothing"
-    if found.failed:
-        yield "warning: no score hides what is wrong or missing: there is none over all"
+def _notes(file: ScoreFile, result: Score) -> Iterator[str]:
+    for benchmark in file.results:
+        if benchmark.wrong:
+            yield f"warning: {benchmark.name}: {benchmark.wrong}: left out of the score"
+    if result.failed:
+        yield "warning: there is no overall score, because results are wrong"
 
 
 def _side_by_side(labels: Sequence[str], first: Column, unit: Unit) -> tuple[Column, ...]:
     return (
         first,
-        *(Column(f"value_{at}", label, unit, 90 - at) for at, label in enumerate(labels, 1)),
+        *(
+            Column(f"value_{number}", label, unit, 90 - number)
+            for number, label in enumerate(labels, 1)
+        ),
     )
 
 
-def _side_by_side_scores(labels: Sequence[str], found: Sequence[Score]) -> Table:
-    kinds = dict.fromkeys(kind for one in found for kind in one.kinds)
+def _side_by_side_scores(labels: Sequence[str], scores: Sequence[Score]) -> Table:
+    kinds = dict.fromkeys(kind for result in scores for kind in result.kinds)
     rows: list[tuple[Value, ...]] = [
-        ("Peak, over all", *(_short(one.overall.peak if one.overall else None) for one in found)),
+        (
+            "Peak, over all",
+            *(_round(result.overall.peak if result.overall else None) for result in scores),
+        ),
         (
             "Average, over all",
-            *(_short(one.overall.average if one.overall else None) for one in found),
+            *(_round(result.overall.average if result.overall else None) for result in scores),
         ),
     ]
     for kind in kinds:
-        of_kind = [one.kinds.get(kind) for one in found]
-        rows.append((str(kind), *(_short(one.average if one else None) for one in of_kind)))
+        kind_ratios = [result.kinds.get(kind) for result in scores]
+        rows.append(
+            (str(kind), *(_round(ratio.average if ratio else None) for ratio in kind_ratios))
+        )
     columns = _side_by_side(labels, Column("score", "score"), Unit.PLAIN)
     return Table(
-        "scores", "Scores; of classes by the means of runs", columns, rows, says_hidden=True
+        "scores", "Scores; those of classes by the mean of runs", columns, rows, lists_hidden=True
     )
 
 
 def _side_by_side_times(labels: Sequence[str], files: Sequence[ScoreFile]) -> Table:
     rows = []
-    for name in common(files):
-        mine = [next(one for one in file.results if one.name == name) for file in files]
-        rows.append((name, *(_ns(one.average_s) for one in mine)))
+    for name in common_benchmarks(files):
+        results = [next(result for result in file.results if result.name == name) for file in files]
+        rows.append((name, *(_ns(result.average_s) for result in results)))
     columns = _side_by_side(labels, Column("benchmark", "benchmark"), Unit.NS)
-    return Table("times", "Times: the mean of runs", columns, rows, says_hidden=True)
+    return Table("times", "Times: the mean of runs", columns, rows, lists_hidden=True)
 
 
 def _side_by_side_ratios(
     labels: Sequence[str], files: Sequence[ScoreFile], reference: ScoreFile
 ) -> Table:
-    found = [ratios(one, reference) for one in files]
+    ratios_by_file = [compute_ratios(file, reference) for file in files]
     rows = []
-    for name in common(files):
-        of_all = [one.get(name) for one in found]
-        rows.append((name, *(_short(one.average if one else None) for one in of_all)))
+    for name in common_benchmarks(files):
+        benchmark_ratios = [file_ratios.get(name) for file_ratios in ratios_by_file]
+        rows.append(
+            (name, *(_round(ratio.average if ratio else None) for ratio in benchmark_ratios))
+        )
     columns = _side_by_side(labels, Column("benchmark", "benchmark"), Unit.PLAIN)
-    return Table(
-        "ratios", "Ratios: how many times as fast as the reference", columns, rows, says_hidden=True
-    )
+    return Table("ratios", "Ratios: speed-up over the reference", columns, rows, lists_hidden=True)
 
 
 def _systems(labels: Sequence[str], files: Sequence[ScoreFile]) -> Table:
@@ -249,25 +273,27 @@ def _systems(labels: Sequence[str], files: Sequence[ScoreFile]) -> Table:
     rows = [
         (
             label,
-            one.device.name,
-            one.device.platform,
-            one.device.driver,
-            f"{one.host.processor}, {one.host.threads} threads",
-            one.host.system,
-            one.date,
+            file.device.name,
+            file.device.platform,
+            file.device.driver,
+            f"{file.host.processor}, {file.host.threads} threads",
+            file.host.system,
+            file.date,
         )
-        for label, one in zip(labels, files, strict=True)
+        for label, file in zip(labels, files, strict=True)
     ]
     return Table("systems", "Systems", columns, rows)
 
 
-def _named(one: ScoreFile) -> str:
-    return plain(f"{one.label}, {one.host.threads} threads of {one.host.processor}, {one.date}")
+def _describe(file: ScoreFile) -> str:
+    return escape_controls(
+        f"{file.label}, {file.host.threads} threads of {file.host.processor}, {file.date}"
+    )
 
 
 def _ns(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * _NS
 
 
-def _short(value: float | None) -> float | None:
-    return None if value is None else significant(value)
+def _round(value: float | None) -> float | None:
+    return None if value is None else round_significant(value)

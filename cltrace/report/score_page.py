@@ -9,14 +9,14 @@ from cltrace.report.score import score_report, scores_report
 from cltrace.report.score_figures import score_picture
 
 
-def reference_name(named: Path | None) -> str:
-    """What a reference is called in messages."""
-    return "the reference that comes along" if named is None else str(named)
+def reference_name(path: Path | None) -> str:
+    """Return the name of a reference in messages."""
+    return "the built-in reference" if path is None else str(path)
 
 
 def score_page(files: Sequence[ScoreFile], reference: ScoreFile) -> str:
-    """A page of one score, or of several side by side and then each by itself."""
-    documents = [score_report(one, reference) for one in files]
+    """Return a page of one score, or of several side by side and then each by itself."""
+    documents = [score_report(file, reference) for file in files]
     if len(files) > 1:
         documents.insert(0, scores_report(files, reference))
     return plain_page("cltrace score", documents, [score_picture(files, reference)])

@@ -1,8 +1,8 @@
-"""What the sensors of a device are like."""
+"""Report on the characteristics of a device's power sensors."""
 
 from collections.abc import Sequence
 
-from cltrace.power.characterise import Characteristic
+from cltrace.power.characterise import SensorCharacteristic
 from cltrace.profile import DeviceFacts
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 
@@ -10,8 +10,8 @@ _DISAGREE = 0.02
 _NS = 1e9
 
 
-def sensors_report(device: DeviceFacts, found: Sequence[Characteristic]) -> Document:
-    """A row for each channel, and a warning for each that tells something else than the first."""
+def sensors_report(device: DeviceFacts, channels: Sequence[SensorCharacteristic]) -> Document:
+    """Return a row per channel, and a warning for each that disagrees with the first."""
     return Document(
         title=f"power sensors of {device.name}",
         facts=[
@@ -35,34 +35,35 @@ def sensors_report(device: DeviceFacts, found: Sequence[Characteristic]) -> Docu
                     Column("load_w", "load", Unit.WATTS, 82),
                     Column("to_main", "to first", Unit.PLAIN, 70),
                 ),
-                [_row(one) for one in found],
+                [_row(channel) for channel in channels],
                 why_empty="no channel had readings",
             )
         ],
         notes=[
-            f"warning: {one.label} tells {one.to_main:.3f} times what {found[0].label} tells under load"
-            for one in found
-            if one.to_main is not None
-            and "memory" not in one.key
-            and abs(one.to_main - 1) > _DISAGREE
+            f"warning: {channel.label} reads {channel.to_main:.3f} times as much as {channels[0].label} "
+            "under load"
+            for channel in channels
+            if channel.to_main is not None
+            and "memory" not in channel.key
+            and abs(channel.to_main - 1) > _DISAGREE
         ],
     )
 
 
-def _row(one: Characteristic) -> tuple[Value, ...]:
-    middle, low, high = (value * _NS for value in one.update_s)
-    follows = one.alignment
+def _row(channel: SensorCharacteristic) -> tuple[Value, ...]:
+    median, low, high = (value * _NS for value in channel.update_s)
+    alignment = channel.alignment
     return (
-        one.key,
-        middle,
+        channel.key,
+        median,
         low,
         high,
-        one.window_s * _NS if one.window_s is not None else None,
-        follows.response.delay_s * _NS if follows.is_found else None,
-        follows.within_s * _NS if follows.is_found else None,
-        follows.response.lag_s * _NS if follows.is_found else None,
-        one.idle_w,
-        one.noise_w,
-        one.load_w,
-        round(one.to_main, 4) if one.to_main is not None else None,
+        channel.window_s * _NS if channel.window_s is not None else None,
+        alignment.response.delay_s * _NS if alignment.is_measured else None,
+        alignment.within_s * _NS if alignment.is_measured else None,
+        alignment.response.lag_s * _NS if alignment.is_measured else None,
+        channel.idle_w,
+        channel.noise_w,
+        channel.load_w,
+        round(channel.to_main, 4) if channel.to_main is not None else None,
     )

@@ -5,67 +5,65 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cltrace.regress.counters import steady
+from cltrace.regress.counters import select_steady
 from cltrace.regress.runs import RunSample
-from cltrace.regress.work import RunWork, WorkKey, WorkKind, steady_work
+from cltrace.regress.work import RunWork, SizedKernel, WorkKind, combine_work
 from cltrace.report.comparison import not_counted_note, size_text
 from cltrace.report.document import Column, Document, Table, Unit, Value
-from cltrace.report.quantities import counted, significant
-from cltrace.report.side_labels import legend, letters
-from cltrace.report.untrusted_text import plain
+from cltrace.report.quantities import count_text, round_significant
+from cltrace.report.side_labels import legend, side_letters
+from cltrace.report.untrusted_text import escape_controls
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Runs of one thing, with a name for it."""
+class NamedRuns:
+    """Runs of one program, machine or revision, with a name for it."""
 
     name: str
     runs: tuple[RunSample, ...]
 
     @property
     def work(self) -> RunWork | None:
-        """What its kernels had to do."""
-        return steady_work([run.work for run in self.runs if run.work is not None])
+        """The work of its kernels."""
+        return combine_work([run.work for run in self.runs if run.work is not None])
 
 
-def side_by_side_report(found: Sequence[Compared]) -> Document:
-    """All of them, the first as what the others are compared with. It judges nothing."""
-    labels = letters(len(found))
-    facts = legend([f"{plain(one.name)}: {_what(one)}" for one in found])
+def side_by_side_report(sides: Sequence[NamedRuns]) -> Document:
+    """Return all sides, compared with the first one. It judges nothing."""
+    labels = side_letters(len(sides))
+    facts = legend([f"{escape_controls(side.name)}: {_describe(side)}" for side in sides])
     tables = [
-        _times(labels, found),
-        _work(labels, found),
-        _counters(labels, found),
-        _energy(labels, found),
+        _times(labels, sides),
+        _work(labels, sides),
+        _counters(labels, sides),
+        _energy(labels, sides),
     ]
     notes = []
-    uncounted = [label for label, one in zip(labels, found, strict=True) if one.work is None]
+    uncounted = [label for label, side in zip(labels, sides, strict=True) if side.work is None]
     if uncounted:
         notes.append(not_counted_note(uncounted))
-    if any(len(one.runs) == 1 for one in found):
+    if any(len(side.runs) == 1 for side in sides):
         notes.append("note: times of a single run decide nothing; `cltrace bench` makes more")
     return Document("side by side", facts, tables, notes)
 
 
-def _what(one: Compared) -> str:
-    devices = dict.fromkeys(device for run in one.runs for device in run.devices)
+def _describe(side: NamedRuns) -> str:
+    devices = dict.fromkeys(device for run in side.runs for device in run.devices)
     names = ", ".join(f"{device.name} (driver {device.driver})" for device in devices)
-    return plain(f"{counted(len(one.runs), 'run', 'runs')} on {names or 'no device'}")
+    return escape_controls(f"{count_text(len(side.runs), 'run', 'runs')} on {names or 'no device'}")
 
 
 def _columns(
     labels: Sequence[str], unit: Unit, *first: Column, has_ratios: bool
 ) -> tuple[Column, ...]:
-    """The first ones, a value of each, and how each but the first is by the first."""
-    values = [Column(f"value_{at}", label, unit, 90 - at) for at, label in enumerate(labels, 1)]
+    """Return the first columns, one of values per side, and one of ratios to the first side."""
+    values = [
+        Column(f"value_{number}", label, unit, 90 - number)
+        for number, label in enumerate(labels, 1)
+    ]
     by_first = [
-        Column(
-            f"ratio_{at}",
-            f"{label}/{labels[0]}",
-            Unit.PLAIN,
-            80 - at,
-        )
-        for at, label in enumerate(labels[1:], 2)
+        Column(f"ratio_{number}", f"{label}/{labels[0]}", Unit.PLAIN, 80 - number)
+        for number, label in enumerate(labels[1:], 2)
     ]
     return (*first, *values, *(by_first if has_ratios else ()))
 
@@ -73,17 +71,21 @@ def _columns(
 def _with_ratios(values: Sequence[float | None]) -> tuple[Value, ...]:
     first, *others = values
     ratios = [
-        None if first is None or one is None or not first else significant(one / first)
-        for one in others
+        None if first is None or other is None or not first else round_significant(other / first)
+        for other in others
     ]
     return (*values, *ratios)
 
 
-def _times(labels: Sequence[str], found: Sequence[Compared]) -> Table:
-    sides = [_median_ns(one) for one in found]
+def _times(labels: Sequence[str], sides: Sequence[NamedRuns]) -> Table:
+    medians_ns = [_median_ns(side) for side in sides]
     rows = [
-        (key.kernel, size_text(key.global_size), *_with_ratios([side.get(key) for side in sides]))
-        for key in _in_order(sides)
+        (
+            key.kernel,
+            size_text(key.global_size),
+            *_with_ratios([median_ns.get(key) for median_ns in medians_ns]),
+        )
+        for key in _in_order(medians_ns)
     ]
     columns = _columns(
         labels,
@@ -93,31 +95,35 @@ def _times(labels: Sequence[str], found: Sequence[Compared]) -> Table:
         has_ratios=True,
     )
     return Table(
-        "kernels", "Kernels: the median launch of the median run", columns, rows,
-        why_empty="no kernel was timed", says_hidden=True,
-    )  # fmt: skip
+        "kernels",
+        "Kernels: the median launch of the median run",
+        columns,
+        rows,
+        why_empty="no kernel was timed",
+        lists_hidden=True,
+    )
 
 
-def _median_ns(one: Compared) -> Mapping[WorkKey, float]:
-    """Times by kernel and size, whatever the device."""
-    times: dict[WorkKey, list[float]] = {}
-    for run in one.runs:
+def _median_ns(side: NamedRuns) -> Mapping[SizedKernel, float]:
+    """Return median times by kernel and size, on any device."""
+    times: dict[SizedKernel, list[float]] = {}
+    for run in side.runs:
         for key, time in run.kernels.items():
-            times.setdefault(WorkKey(key.kernel, key.global_size), []).append(time.median_ns)
+            times.setdefault(SizedKernel(key.kernel, key.global_size), []).append(time.median_ns)
     return {key: float(np.median(values)) for key, values in times.items()}
 
 
-def _in_order(sides: Sequence[Mapping[WorkKey, float]]) -> Iterator[WorkKey]:
-    """Keys of any, the longest first."""
-    longest: dict[WorkKey, float] = {}
+def _in_order(sides: Sequence[Mapping[SizedKernel, float]]) -> Iterator[SizedKernel]:
+    """Yield the keys of all sides, the longest first."""
+    longest: dict[SizedKernel, float] = {}
     for side in sides:
         for key, value in side.items():
             longest[key] = max(longest.get(key, 0.0), value)
     yield from sorted(longest, key=lambda key: (-longest[key], key))
 
 
-def _work(labels: Sequence[str], found: Sequence[Compared]) -> Table:
-    works = [one.work for one in found]
+def _work(labels: Sequence[str], sides: Sequence[NamedRuns]) -> Table:
+    works = [side.work for side in sides]
     keys = sorted({key for work in works if work is not None for key in work.kernels})
     rows = []
     for key in keys:
@@ -134,50 +140,55 @@ def _work(labels: Sequence[str], found: Sequence[Compared]) -> Table:
     )
     columns = _columns(labels, Unit.COUNT, *first, has_ratios=True)
     return Table(
-        "work", "What a launch has to do, counted from its source", columns, rows, says_hidden=True
+        "work", "Work per launch, counted from the source", columns, rows, lists_hidden=True
     )
 
 
-def _per_launch(work: RunWork | None, key: WorkKey, kind: WorkKind) -> float | None:
+def _per_launch(work: RunWork | None, key: SizedKernel, kind: WorkKind) -> float | None:
     if work is None or key not in work.kernels:
         return None
-    one = work.kernels[key]
-    return one.amounts[kind].total / max(one.launches, 1)
+    kernel_work = work.kernels[key]
+    return kernel_work.amounts[kind].total / max(kernel_work.launches, 1)
 
 
-def _counters(labels: Sequence[str], found: Sequence[Compared]) -> Table:
-    sides = [steady([run.counters for run in one.runs]) for one in found]
-    keys = sorted({key for side in sides for key in side})
+def _counters(labels: Sequence[str], sides: Sequence[NamedRuns]) -> Table:
+    counters = [select_steady([run.counters for run in side.runs]) for side in sides]
+    keys = sorted({key for side_counters in counters for key in side_counters})
     rows = [
-        (str(key.kind), key.subject or None, *(side.get(key, 0) for side in sides)) for key in keys
+        (
+            str(key.kind),
+            key.subject_text or None,
+            *(side_counters.get(key, 0) for side_counters in counters),
+        )
+        for key in keys
     ]
     first = (Column("kind", "what"), Column("subject", "of"))
     columns = _columns(labels, Unit.COUNT, *first, has_ratios=False)
     return Table(
-        "counters", "Counters that are the same in all runs", columns, rows, says_hidden=True
+        "counters", "Counters that are the same in all runs", columns, rows, lists_hidden=True
     )
 
 
-def _energy(labels: Sequence[str], found: Sequence[Compared]) -> Table:
-    sides = [_median_j(one) for one in found]
+def _energy(labels: Sequence[str], sides: Sequence[NamedRuns]) -> Table:
+    medians_j = [_median_j(side) for side in sides]
     rows = [
         (
             key.kernel or "the whole run",
             size_text(key.global_size),
-            *_with_ratios([side.get(key) for side in sides]),
+            *_with_ratios([median_j.get(key) for median_j in medians_j]),
         )
-        for key in _in_order(sides)
+        for key in _in_order(medians_j)
     ]
     first = (Column("of", "of"), Column("global_size", "global size", keep=40))
     columns = _columns(labels, Unit.JOULES, *first, has_ratios=True)
     return Table(
-        "energy", "Energy, of a launch and of the whole run", columns, rows, says_hidden=True
+        "energy", "Energy per launch, and of the whole run", columns, rows, lists_hidden=True
     )
 
 
-def _median_j(one: Compared) -> Mapping[WorkKey, float]:
-    values: dict[WorkKey, list[float]] = {}
-    for run in one.runs:
+def _median_j(side: NamedRuns) -> Mapping[SizedKernel, float]:
+    values: dict[SizedKernel, list[float]] = {}
+    for run in side.runs:
         for key, joules in run.energy_j.items():
             values.setdefault(key, []).append(joules)
-    return {key: float(np.median(mine)) for key, mine in values.items()}
+    return {key: float(np.median(samples)) for key, samples in values.items()}

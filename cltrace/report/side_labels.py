@@ -1,20 +1,22 @@
-"""Letters for what stands side by side: names are too long for heads of columns."""
+"""Letters that stand for sides of a comparison: names are too long for column headers."""
 
 from collections.abc import Sequence
 
 from cltrace.report.document import Fact
 
 
-def letters(count: int) -> list[str]:
-    """As many as that: A, B, … Z, AA, AB, …."""
+def side_letters(count: int) -> list[str]:
+    """Return `count` labels: A, B, … Z, AA, AB, …."""
     return [_letter(number) for number in range(count)]
 
 
 def legend(names: Sequence[str]) -> list[Fact]:
-    """Which letter stands for what."""
+    """Return the facts that explain the letters."""
     return [
-        Fact(f"name_{at}", letter, name)
-        for at, (letter, name) in enumerate(zip(letters(len(names)), names, strict=True), 1)
+        Fact(f"name_{number}", letter, name)
+        for number, (letter, name) in enumerate(
+            zip(side_letters(len(names)), names, strict=True), 1
+        )
     ]
 
 

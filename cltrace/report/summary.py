@@ -1,45 +1,45 @@
-"""The summary of a trace: what a user reads first."""
+"""Summary of a trace: what a user reads first."""
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from cltrace.power.energy import energy_of, has_power, with_calibrated
+from cltrace.power.energy import energy_of, fill_from_calibration, has_power
 from cltrace.report import header
 from cltrace.report.activity import (
     first_launch_table,
     group_table,
     kernel_table,
-    stored_lines,
+    read_rollup_rows,
     transfer_table,
 )
 from cltrace.report.document import Document, Fact, Table
 from cltrace.report.energy import balance_table, energy_facts, energy_notes, energy_table
 from cltrace.report.host import api_table, build_table, failure_table, region_table
 from cltrace.report.memory import leak_table, memory_table
-from cltrace.report.quantities import counted
-from cltrace.report.selection import Selection, selected_lines
+from cltrace.report.quantities import count_text
+from cltrace.report.selection import Selection, sum_selected
 from cltrace.trace.reader import Trace
 
 DIMENSIONS: Final = ("kernel", "queue", "device", "process", "thread", "callsite")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryOptions:
-    """What to show. `top` is the most rows of a table; `None` shows all."""
+    """Contents of a summary. `top` is the largest number of rows per table; `None` shows all."""
 
     by: str = "kernel"
     sort: str = "total"
     top: int | None = 10
     selection: Selection = field(default_factory=Selection)
     only_failures: bool = False
-    alone: tuple[Trace, ...] = ()
-    """Traces in which kernels ran by themselves: what is unresolved here is taken from them."""
+    calibration_traces: tuple[Trace, ...] = ()
+    """Traces in which kernels ran by themselves, with energies of kernels that are unresolved here."""
     is_brief: bool = False
-    """Kernels and transfers only: what `run` ends with."""
+    """Kernels and transfers only, as at the end of `run`."""
 
 
 def summary(trace: Trace, options: SummaryOptions) -> Document:
-    """The summary of a trace."""
+    """Return the summary of a trace."""
     if options.only_failures:
         tables: list[Table] = [failure_table(trace, top=options.top)]
     else:
@@ -47,20 +47,22 @@ def summary(trace: Trace, options: SummaryOptions) -> Document:
     facts = header.facts(trace)
     notes = _notes(trace, options)
     if options.by == "kernel" and not options.only_failures and has_power(trace):
-        energy = with_calibrated(energy_of(trace), [energy_of(one) for one in options.alone])
+        energy = fill_from_calibration(
+            energy_of(trace), [energy_of(other) for other in options.calibration_traces]
+        )
         facts += energy_facts(energy)
         tables += [energy_table(energy, options.top), balance_table(energy)]
         notes += energy_notes(energy)
     if not options.selection.is_everything:
-        facts.append(Fact("selection", "below only", str(options.selection)))
+        facts.append(Fact("selection", "selection", str(options.selection)))
     return Document("", facts, tables, notes, home=header.home(trace))
 
 
 def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
     lines = (
-        stored_lines(trace, options.by)
+        read_rollup_rows(trace, options.by)
         if options.selection.is_everything
-        else selected_lines(trace, options.by, options.selection)
+        else sum_selected(trace, options.by, options.selection)
     )
     if options.by != "kernel":
         return [group_table(lines, by=options.by, sort=options.sort, top=options.top)]
@@ -88,7 +90,7 @@ def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
 
 
 def _notes(trace: Trace, options: SummaryOptions) -> list[str]:
-    """What the reader should know, the worst first."""
+    """Return what the reader should know, the worst first."""
     rows = trace.rows(
         "SELECT severity, message, count(*) FROM v_diagnostic GROUP BY severity, message "
         "ORDER BY severity = 'error' DESC, severity = 'warning' DESC, min(diagnostic_id) LIMIT 20"
@@ -96,10 +98,10 @@ def _notes(trace: Trace, options: SummaryOptions) -> list[str]:
     notes = [_note(*row) for row in rows]
     if trace.meta.get("timing") in _TIMING_NOTES:
         notes.append(_TIMING_NOTES[str(trace.meta["timing"])])
-    for sql, one, many, then in _COUNTED_NOTES:
-        number = trace.rows(sql)[0][0]
-        if number and not (options.only_failures and "failed" in one):
-            notes.append(f"note: {counted(number, one, many)}{then}")
+    for sql, singular, plural, suffix in _COUNTED_NOTES:
+        count = trace.rows(sql)[0][0]
+        if count and not (options.only_failures and "failed" in singular):
+            notes.append(f"note: {count_text(count, singular, plural)}{suffix}")
     return notes
 
 
@@ -130,12 +132,11 @@ _COUNTED_NOTES: Final = (
         "",
     ),
 )
-"""What is worth a note when there is any of it: a query that counts it, and the words for one, for
-many, and behind them."""
+"""Counts worth a note: the query, the words for one and for several, and the words after them."""
 
 _TIMING_NOTES: Final = {
-    "callback": "note: --timing callback: times are from the call to the completion that the host "
-    "was told, so they include waiting in the queue",
+    "callback": "note: --timing callback: times are from the call to the completion that was "
+    "reported to the host, so they include waiting in the queue",
     "sync": "note: --timing sync: every command was waited for, so nothing overlapped; times are "
     "from the call to the end of that wait",
 }

@@ -1,4 +1,4 @@
-"""The timeline of a trace: a chart, and what follows from it."""
+"""Timeline of a trace: a chart, and the analyses that follow from it."""
 
 from dataclasses import dataclass, replace
 
@@ -8,20 +8,23 @@ from cltrace.report.advice import advice_table
 from cltrace.report.clocks import clock_table, fault_table
 from cltrace.report.critical_path import path_table, slack_table
 from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
-from cltrace.report.gantt import gantt
-from cltrace.report.quantities import counted, time_text
+from cltrace.report.gantt import gantt_chart
+from cltrace.report.quantities import count_text, time_text
 from cltrace.report.tracks.power_chart import power_rows
-from cltrace.timeline.activity import Activity, within
+from cltrace.timeline.activity import Activity, clip_activity
 from cltrace.timeline.analysis import Analysis
-from cltrace.timeline.busy import Busy, busy_devices, busy_queues
+from cltrace.timeline.busy import BusyTime, device_busy_times, queue_busy_times
 from cltrace.timeline.critical_path import Step
-from cltrace.timeline.latency import latencies
-from cltrace.timeline.starvation import starvation
+from cltrace.timeline.latency import measure_latencies
+from cltrace.timeline.starvation import measure_starvation
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineOptions:
-    """What to show: a stretch of time in ns since the start, kernels by a glob, most rows a table."""
+    """Contents of a timeline: a stretch of time in ns since the start, kernels by a glob.
+
+    `top` is the largest number of rows per table.
+    """
 
     from_ns: int | None = None
     to_ns: int | None = None
@@ -30,18 +33,18 @@ class TimelineOptions:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the trace's time is shown."""
+        """True if all of the trace's time is shown."""
         return self.from_ns is None and self.to_ns is None
 
 
 def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
-    """The timeline of a trace."""
+    """Return the timeline of a trace."""
     trace, whole = analysis.trace, analysis.activity
     begin_ns, end_ns = span_ns(whole, options.from_ns, options.to_ns)
-    activity = whole if options.is_whole else within(whole, begin_ns, end_ns)
-    steps = clipped(analysis.path, begin_ns, end_ns)
+    activity = whole if options.is_whole else clip_activity(whole, begin_ns, end_ns)
+    steps = clip_steps(analysis.critical_path, begin_ns, end_ns)
     top = len(whole.commands) if options.top is None else options.top
-    chart = gantt(activity, begin_ns, end_ns, kernel=options.kernel, top=top)
+    chart = gantt_chart(activity, begin_ns, end_ns, kernel=options.kernel, top=top)
     if options.kernel is None and chart.rows:
         chart = replace(chart, rows=[*chart.rows, *power_rows(trace, whole)])
     tables = [
@@ -51,7 +54,7 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
         path_table(whole, steps, options.top),
     ]
     if options.is_whole:
-        segments = tuple(one for clock in whole.clocks.values() for one in clock.segments)
+        segments = tuple(segment for clock in whole.clocks.values() for segment in clock.segments)
         tables += [
             slack_table(whole, analysis.slack_ns, steps, options.top),
             advice_table(analysis.advice, options.top),
@@ -69,7 +72,7 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
 
 
 def span_ns(activity: Activity, from_ns: int | None, to_ns: int | None) -> tuple[int, int]:
-    """The stretch of time to show: the whole, or from one time to another.
+    """Return the stretch of time to show: the whole, or from one time to another.
 
     Raises: `UsageError` when nothing is in it.
     """
@@ -77,8 +80,8 @@ def span_ns(activity: Activity, from_ns: int | None, to_ns: int | None) -> tuple
     placed = commands.is_placed
     begins = [commands.enter_ns, calls.enter_ns, commands.start_ns[placed]]
     ends = [commands.return_ns, calls.return_ns, commands.end_ns[placed]]
-    first = min((int(one.min()) for one in begins if len(one)), default=0)
-    last = max((int(one.max()) for one in ends if len(one)), default=1)
+    first = min((int(column.min()) for column in begins if len(column)), default=0)
+    last = max((int(column.max()) for column in ends if len(column)), default=1)
     begin_ns = first if from_ns is None else from_ns
     end_ns = last if to_ns is None else to_ns
     if end_ns <= begin_ns or begin_ns >= last:
@@ -89,42 +92,42 @@ def span_ns(activity: Activity, from_ns: int | None, to_ns: int | None) -> tuple
     return begin_ns, end_ns
 
 
-def clipped(steps: list[Step], begin_ns: int, end_ns: int) -> list[Step]:
-    """The steps of a path within a stretch of time."""
+def clip_steps(steps: list[Step], begin_ns: int, end_ns: int) -> list[Step]:
+    """Return the steps of a path within a stretch of time."""
     return [
         Step(
-            one.kind,
-            max(one.begin_ns, begin_ns),
-            min(one.end_ns, end_ns),
-            one.command,
-            one.thread,
+            step.kind,
+            max(step.begin_ns, begin_ns),
+            min(step.end_ns, end_ns),
+            step.command,
+            step.thread,
         )
-        for one in steps
-        if one.end_ns > begin_ns and one.begin_ns < end_ns
+        for step in steps
+        if step.end_ns > begin_ns and step.begin_ns < end_ns
     ]
 
 
 def _busy_table(activity: Activity) -> Table:
-    def row(one: Busy, name: str) -> tuple[Value, ...]:
+    def row(busy: BusyTime, name: str) -> tuple[Value, ...]:
         return (
             name,
-            one.commands,
-            one.span_ns,
-            one.busy_ns,
-            one.busy_ns / one.span_ns if one.span_ns else None,
-            one.overlapped_ns,
-            one.compute_ns,
-            one.transfer_ns,
-            one.both_ns,
-            one.longest_gap_ns,
-            one.lanes,
+            busy.commands,
+            busy.span_ns,
+            busy.busy_ns,
+            busy.busy_ns / busy.span_ns if busy.span_ns else None,
+            busy.overlapped_ns,
+            busy.compute_ns,
+            busy.transfer_ns,
+            busy.both_ns,
+            busy.longest_gap_ns,
+            busy.max_concurrent,
         )
 
     names, devices = activity.names, _device_names(activity)
-    rows = [row(one, devices.get(one.number, "")) for one in busy_devices(activity)]
-    queues = busy_queues(activity)
+    rows = [row(busy, devices.get(busy.number, "")) for busy in device_busy_times(activity)]
+    queues = queue_busy_times(activity)
     if len(queues) > len(rows):
-        rows += [row(one, names.queues.get(one.number, "")) for one in queues]
+        rows += [row(busy, names.queues.get(busy.number, "")) for busy in queues]
     return Table(
         "busy",
         "Busy and idle",
@@ -139,7 +142,7 @@ def _busy_table(activity: Activity) -> Table:
             Column("transfer_ns", "transfers", Unit.NS, 78),
             Column("both_ns", "both", Unit.NS, 76),
             Column("longest_gap_ns", "longest gap", Unit.NS, 54),
-            Column("lanes", "at once", Unit.COUNT, 40),
+            Column("lanes", "concurrent", Unit.COUNT, 40),
         ),
         rows,
         why_empty="no command ran then, or none could be placed on the timeline",
@@ -147,7 +150,7 @@ def _busy_table(activity: Activity) -> Table:
 
 
 def _device_names(activity: Activity) -> dict[int, str]:
-    """What devices are called; with their process, where there are several."""
+    """Return the names of devices, with their process where there are several."""
     commands, names = activity.commands, activity.names
     process_of = dict(zip(commands.device.tolist(), commands.process.tolist(), strict=True))
     if len(set(process_of.values())) < 2:
@@ -163,14 +166,14 @@ def _idle_table(activity: Activity) -> Table:
     devices = _device_names(activity)
     rows = [
         (
-            devices.get(one.device, ""),
-            one.gaps,
-            one.program_ns,
-            one.call_ns,
-            one.latency_ns,
+            devices.get(idle.device, ""),
+            idle.gaps,
+            idle.program_ns,
+            idle.call_ns,
+            idle.latency_ns,
         )
-        for one in starvation(activity)
-        if one.gaps
+        for idle in measure_starvation(activity)
+        if idle.gaps
     ]
     return Table(
         "idle",
@@ -178,7 +181,7 @@ def _idle_table(activity: Activity) -> Table:
         (
             Column("device", "device"),
             Column("gaps", "gaps", Unit.COUNT, 70),
-            Column("program_ns", "nothing asked", Unit.NS, 100),
+            Column("program_ns", "not enqueued", Unit.NS, 100),
             Column("call_ns", "in the call", Unit.NS, 95),
             Column("latency_ns", "queued, not started", Unit.NS, 90),
         ),
@@ -191,15 +194,15 @@ def _latency_table(activity: Activity) -> Table:
     device_of = dict(zip(commands.queue.tolist(), commands.device.tolist(), strict=True))
     rows = [
         (
-            activity.names.queues.get(one.queue, ""),
-            devices.get(device_of[one.queue], ""),
-            one.commands,
-            one.queued_ns[0],
-            one.queued_ns[2],
-            one.submitted_ns[0],
-            one.submitted_ns[2],
+            activity.names.queues.get(latency.queue, ""),
+            devices.get(device_of[latency.queue], ""),
+            latency.commands,
+            latency.queued_ns[0],
+            latency.queued_ns[2],
+            latency.submitted_ns[0],
+            latency.submitted_ns[2],
         )
-        for one in latencies(activity)
+        for latency in measure_latencies(activity)
     ]
     return Table(
         "latency",
@@ -220,12 +223,12 @@ def _latency_table(activity: Activity) -> Table:
 def _notes(activity: Activity, chart: Chart, options: TimelineOptions) -> list[str]:
     notes = []
     if options.kernel is not None and not chart.rows:
-        notes.append(f"note: no kernel that ran is like {options.kernel}")
+        notes.append(f"note: no kernel that ran matches {options.kernel}")
     left_out = int((~activity.commands.is_placed).sum())
     if left_out:
-        what = counted(left_out, "command is", "commands are")
+        commands = count_text(left_out, "command is", "commands are")
         notes.append(
-            f"note: {what} not on the timeline: without stamps, with stamps that cannot be right, or "
+            f"note: {commands} not on the timeline: without stamps, with stamps that cannot be right, or "
             "on an unaligned clock"
         )
     if activity.axis.machines > 1:

@@ -1,4 +1,4 @@
-"""Kernels of a trace, counted as they were launched."""
+"""Work of the kernels of a trace, counted in the configurations in which they were launched."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +15,15 @@ from cltrace.report.document import Column, Document, Table, Unit
 from cltrace.report.kernel import kernel_report, kernel_tables
 from cltrace.trace.reader import Trace
 
-_MOST_KERNELS: Final = 12
-_MOST_SECONDS: Final = 20.0
-"""What all kernels of a trace may take together in a report of more than them."""
-_SHORT: Final = Limits(wall_s=8.0, cpu_s=5)
-_SHOWN: Final = ("listing", "sites", "cost_types", "assumptions")
+_MAX_KERNELS: Final = 12
+_MAX_SECONDS: Final = 20.0
+"""Time for counting all kernels of a trace, where they are a part of a larger report."""
+_SHORT_LIMITS: Final = Limits(wall_s=8.0, cpu_s=5)
+_TABLE_KEYS: Final = ("listing", "sites", "cost_types", "assumptions")
 
 
 def launch_report(launch: TracedLaunch, machine: Machine, costs: Thesis | None = None) -> Document:
-    """The report of a launch, or of why there is none."""
+    """Return the report of a launch, or a note that says why there is none."""
     try:
         program, counts = count_traced(launch, machine, Compiler())
     except KernelError as error:
@@ -31,20 +31,20 @@ def launch_report(launch: TracedLaunch, machine: Machine, costs: Thesis | None =
     return kernel_report(program, counts, costs)
 
 
-def understood_kernels(
+def traced_kernel_tables(
     trace: Trace, clock: Callable[[], float] = time.monotonic
 ) -> Sequence[Table]:
-    """Tables of what the kernels of a trace have to do, those launched most often first.
+    """Return tables of the work of a trace's kernels, those launched most often first.
 
-    Each is counted in the configuration in which it was launched most. What cannot be counted is in a
-    table of its own.
+    Each is counted in the configuration in which it was launched most. Kernels that cannot be counted are
+    in a table of their own.
     """
     began = clock()
-    compiler = Compiler(limits=_SHORT)
+    compiler = Compiler(limits=_SHORT_LIMITS)
     tables: list[Table] = []
     refused: list[tuple[str, str]] = []
     for number, launch in enumerate(_usual_launches(trace)):
-        if number == _MOST_KERNELS or clock() - began > _MOST_SECONDS:
+        if number == _MAX_KERNELS or clock() - began > _MAX_SECONDS:
             refused.append((launch.kernel, "`cltrace kernel` counts it by itself"))
             continue
         try:
@@ -59,19 +59,19 @@ def understood_kernels(
 
 def _tables(launch: TracedLaunch, number: int, compiler: Compiler) -> Iterator[Table]:
     program, counts = count_traced(launch, Machine(), compiler)
-    found = {table.key: table for table in kernel_tables(program, counts)}
+    by_key = {table.key: table for table in kernel_tables(program, counts)}
     sizes = " × ".join(map(str, launch.global_size))
-    for key in _SHOWN:
-        if key in found:
-            title = f"{launch.kernel} ({sizes}): {found[key].title}"
-            yield replace(found[key], key=f"{key}_{number}", title=title)
+    for key in _TABLE_KEYS:
+        if key in by_key:
+            title = f"{launch.kernel} ({sizes}): {by_key[key].title}"
+            yield replace(by_key[key], key=f"{key}_{number}", title=title)
 
 
 def _usual_launches(trace: Trace) -> Sequence[TracedLaunch]:
-    """Of each kernel the configuration that was launched most often."""
+    """Return of each kernel the configuration that was launched most often."""
     usual: dict[str, TracedLaunch] = {}
     for launch in traced_launches(trace):
-        known = usual.get(launch.kernel)
-        if known is None or launch.calls > known.calls:
+        best = usual.get(launch.kernel)
+        if best is None or launch.calls > best.calls:
             usual[launch.kernel] = launch
     return sorted(usual.values(), key=lambda launch: -launch.calls)

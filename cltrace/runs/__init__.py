@@ -1,1 +1,1 @@
-"""Running commands as children: samples, scores, revisions, power beside a run."""
+"""Running commands as children: samples, scores, revisions, and power readings during a run."""

@@ -17,17 +17,17 @@ from cltrace.intercept.autostart import FIRST_ONLY_VARIABLE, RECORDER_VARIABLE
 from cltrace.intercept.children import BOOTSTRAP_DIRECTORY, SESSION_VARIABLE
 
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals that reach the command when they are sent to cltrace."""
+"""Signals that are forwarded to the command when cltrace receives them."""
 
 _LEFT_TO_COMMAND: Final = (signal.SIGINT, signal.SIGQUIT)
-"""Signals that a terminal sends to the whole process group: the command has them already."""
+"""Signals that a terminal sends to the whole process group, so that the command has them already."""
 
 
-def resolved(words: Sequence[str]) -> list[str]:
-    """The command to execute for the words behind `run`.
+def resolve_command(words: Sequence[str]) -> list[str]:
+    """Return the command to execute for the words after `run`.
 
-    A Python file that is not executable, and `-m` and `-c`, run in this interpreter; anything else
-    is looked up as a shell would.
+    A Python file that is not executable, `-m` and `-c` run in this interpreter; anything else is looked
+    up as a shell would.
 
     Raises: `RefusedError`, which `CommandNotFoundError` and `CommandNotExecutableError` are.
     """
@@ -47,9 +47,9 @@ def resolved(words: Sequence[str]) -> list[str]:
         return [sys.executable, *words]
     if path.is_dir():
         raise CommandNotExecutableError(f"{first} is a directory")
-    found = shutil.which(first)
-    if found is not None:
-        return [found, *words[1:]]
+    executable = shutil.which(first)
+    if executable is not None:
+        return [executable, *words[1:]]
     if path.exists() and (os.sep in first or path.suffix == ".py"):
         raise CommandNotExecutableError(f"{first} cannot be executed")
     raise CommandNotFoundError(f"{first} was not found")
@@ -58,9 +58,9 @@ def resolved(words: Sequence[str]) -> list[str]:
 def traced_environment(
     environment: Mapping[str, str], parts: Path, *, follow_children: bool
 ) -> dict[str, str]:
-    """The environment in which every Python interpreter joins the recording in `parts`.
+    """Return the environment in which every Python interpreter joins the recording in `parts`.
 
-    Without `follow_children` it is the first interpreter only.
+    Without `follow_children` only the first interpreter joins it.
     """
     given = environment.get("PYTHONPATH", "")
     return {
@@ -84,21 +84,21 @@ def run_to_end(
 
     Raises: `CommandNotExecutableError` when the system does not execute it.
     """
-    forwarding = _Forwarding()
-    with forwarding.installed():
+    forwarder = _SignalForwarder()
+    with forwarder.installed():
         try:
             # argv[0] is the word that the user gave: programs look at it.
             process = subprocess.Popen(command, env=environment, close_fds=False)
         except OSError as error:
             message = f"{command[0]} cannot be executed: {error.strerror}"
             raise CommandNotExecutableError(message) from error
-        forwarding.to(process)
+        forwarder.forward_to(process)
         meanwhile()
         return process.wait()
 
 
-def die_of(signal_number: int) -> None:
-    """End this process by a signal, as the command ended; without a core file of our own."""
+def die_of_signal(signal_number: int) -> None:
+    """End this process by a signal, as the command ended, without a core file of our own."""
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     with contextlib.suppress(OSError, ValueError):
@@ -108,8 +108,8 @@ def die_of(signal_number: int) -> None:
         os.kill(os.getpid(), signal_number)
 
 
-class _Forwarding:
-    """Passes signals on to a process, those that came before it existed too."""
+class _SignalForwarder:
+    """Forwarder of signals to a process, including those that arrived before it existed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -121,7 +121,7 @@ class _Forwarding:
         previous: dict[int, Any] = {}
         for number in (*_FORWARDED, *_LEFT_TO_COMMAND):
             if signal.getsignal(number) is not signal.SIG_IGN:
-                handler = self._forward if number in _FORWARDED else _leave
+                handler = self._forward if number in _FORWARDED else _ignore
                 previous[number] = signal.signal(number, handler)
         try:
             yield
@@ -129,7 +129,7 @@ class _Forwarding:
             for changed, earlier in previous.items():
                 signal.signal(changed, earlier)
 
-    def to(self, process: "subprocess.Popen[bytes]") -> None:
+    def forward_to(self, process: "subprocess.Popen[bytes]") -> None:
         """Forward to `process` from now on."""
         self._process = process
         for number in self._early:
@@ -142,5 +142,5 @@ class _Forwarding:
             self._process.send_signal(number)
 
 
-def _leave(_: int, __: FrameType | None) -> None:
-    """The command has this signal already, and its end is ours."""
+def _ignore(_: int, __: FrameType | None) -> None:
+    """Do nothing: the command has this signal already, and we end when it ends."""

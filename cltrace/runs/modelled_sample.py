@@ -1,44 +1,48 @@
-"""A trace as a sample with all that can be told of it: its work, and what a model says of its times."""
+"""A trace as a full sample: its times and counters, its work, and the times that a model predicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cltrace.predict.trace_profile import own_predictions
-from cltrace.regress.runs import DeviceIdentity, KernelKey, Modelled, RunSample
-from cltrace.regress.samples import DROPPED, Depth, sample_of
+from cltrace.predict.trace_profile import predict_on_own_device
+from cltrace.regress.runs import DeviceIdentity, KernelKey, ModelledTime, RunSample
+from cltrace.regress.samples import DEFAULT_DROP, SampleDetail, read_sample
 from cltrace.trace.reader import Trace
 
 
-def sampled(trace: Trace, drop: int = DROPPED, depth: Depth = Depth.WORK) -> RunSample:
-    """What a trace says of its run, predictions included where it is deep. Raises: `TraceError`."""
-    found = sample_of(trace, drop, depth)
-    if depth is Depth.TIMES:
-        return found
-    return replace(found, modelled=modelled(trace, found.devices))
+def read_modelled_sample(
+    trace: Trace, drop: int = DEFAULT_DROP, detail: SampleDetail = SampleDetail.WORK
+) -> RunSample:
+    """Return a trace as a sample, with predicted times where `detail` is `WORK`. Raises: `TraceError`."""
+    sample = read_sample(trace, drop, detail)
+    if detail is SampleDetail.TIMES:
+        return sample
+    return replace(sample, modelled=predict_kernels(trace, sample.devices))
 
 
-def modelled(
-    trace: Trace, devices: Sequence[DeviceIdentity], most_s: float = 20.0
-) -> Mapping[KernelKey, Modelled]:
-    """What the launches of a trace should take on its own device; nothing without a profile of it.
+def predict_kernels(
+    trace: Trace, devices: Sequence[DeviceIdentity], max_s: float = 20.0
+) -> Mapping[KernelKey, ModelledTime]:
+    """Predict the launches of a trace on its own device; nothing without a profile of the device.
 
-    Configurations of one size are taken together, weighted by how often they were launched. What is not
-    predicted after `most_s` seconds is left out. Raises: `TraceError`.
+    The prediction of a kernel is the mean over its configurations of one size, weighted by their number
+    of launches. Predicting ends after `max_s` seconds; the rest is left out. Raises: `TraceError`.
     """
-    found = own_predictions(trace, most_s) if len(devices) == 1 else None
-    if found is None:
+    predictions = predict_on_own_device(trace, max_s) if len(devices) == 1 else None
+    if predictions is None:
         return {}
-    groups: dict[KernelKey, list[tuple[int, float, float, float]]] = {}
-    for one in found.launches:
-        bounds = one.prediction.interval_ns
-        if bounds is not None and one.launch.calls and min(bounds) > 0:
-            size = str(list(one.launch.global_size))
-            key = KernelKey(one.launch.kernel, size, devices[0].name)
-            row = (one.launch.calls, one.prediction.duration_ns, *bounds)
-            groups.setdefault(key, []).append(row)
-    return {key: _mean(rows) for key, rows in sorted(groups.items())}
+    rows_by_kernel: dict[KernelKey, list[tuple[int, float, float, float]]] = {}
+    for predicted in predictions.launches:
+        bounds = predicted.prediction.interval_ns
+        if bounds is not None and predicted.launch.calls and min(bounds) > 0:
+            size = str(list(predicted.launch.global_size))
+            key = KernelKey(predicted.launch.kernel, size, devices[0].name)
+            row = (predicted.launch.calls, predicted.prediction.duration_ns, *bounds)
+            rows_by_kernel.setdefault(key, []).append(row)
+    return {key: _weighted_mean(rows) for key, rows in sorted(rows_by_kernel.items())}
 
 
-def _mean(rows: Sequence[tuple[int, float, float, float]]) -> Modelled:
+def _weighted_mean(rows: Sequence[tuple[int, float, float, float]]) -> ModelledTime:
     calls = sum(row[0] for row in rows)
-    return Modelled(*(sum(row[0] * row[at] for row in rows) / calls for at in (1, 2, 3)))
+    return ModelledTime(
+        *(sum(row[0] * row[column] for row in rows) / calls for column in (1, 2, 3))
+    )

@@ -1,6 +1,5 @@
-"""Power read beside a traced command: begun with it, ended a while after it, and what to say of it."""
+"""Power readings during a traced command: they begin with it and end a while after it."""
 
-import argparse
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
@@ -14,20 +13,20 @@ if TYPE_CHECKING:
     from cltrace.power.sampler import ChosenReader, Sampler
 
 
-def chosen(arguments: argparse.Namespace) -> "Sequence[ChosenReader]":
-    """The readers that `--power` asks for. Raises: `RefusedError`."""
-    if not arguments.power:
+def choose_power_readers(names: Sequence[str], period_s: float | None) -> "Sequence[ChosenReader]":
+    """Return the readers with these names; `period_s` is None for their own. Raises: `RefusedError`."""
+    if not names:
         return ()
-    from cltrace.power.recording import chosen_readers  # noqa: PLC0415 - imports numpy
+    from cltrace.power.recording import choose_readers  # noqa: PLC0415 - imports numpy
 
     try:
-        return chosen_readers(arguments.power, arguments.power_period)
+        return choose_readers(names, period_s)
     except CltraceError as error:
         raise RefusedError(str(error)) from error
 
 
-class PowerBeside:
-    """Readers beside a command. Without any it does nothing and imports nothing."""
+class PowerRecording:
+    """Recording of power during a command. Without readers it does nothing and imports nothing."""
 
     def __init__(
         self, parts: Path, readers: "Sequence[ChosenReader]", environment: Mapping[str, str]
@@ -38,32 +37,32 @@ class PowerBeside:
         self._sampler: Sampler | None = None
 
     def start(self) -> None:
-        """Begin to read: the command runs already, and does not wait for sensors."""
+        """Begin to read. The command runs already: it does not wait for sensors."""
         if not self._readers:
             return
-        from cltrace.power.recording import sampler_for  # noqa: PLC0415 - loaded with the readers
+        from cltrace.power.recording import make_sampler  # noqa: PLC0415 - loaded with the readers
 
         rank = rank_of(self._environment)
         job = job_of(self._environment, os.getppid())
-        # The command runs: whatever fails here must not end what waits for it.
+        # The command runs: no failure of a reader may end the process that waits for it.
         with contextlib.suppress(Exception):
-            self._sampler = sampler_for(self._parts, self._readers, rank, job)
+            self._sampler = make_sampler(self._parts, self._readers, rank, job)
             self._sampler.start()
 
     def stop(self, tail_s: float = 0.0) -> list[str]:
-        """Read for `tail_s` more and end. Returns what the user should know of it."""
+        """Read for `tail_s` more, end, and return messages for the user: readers without readings."""
         sampler, self._sampler = self._sampler, None
         if sampler is None:
             return []
-        with contextlib.suppress(KeyboardInterrupt):  # who presses ^C again waits no longer
+        with contextlib.suppress(KeyboardInterrupt):  # a second ^C ends the wait
             sampler.follow(tail_s)
-        said = []
+        messages = []
         for probe in sampler.stop():
             if probe.ended:
-                said.append(f"power reader {probe.reader} was dropped: {probe.ended}")
+                messages.append(f"power reader {probe.reader} was dropped: {probe.ended}")
             elif probe.state != "ok":
                 remedy = f"; {probe.remedy}" if probe.remedy else ""
-                said.append(
+                messages.append(
                     f"no power from {probe.reader} ({probe.state}): {probe.evidence}{remedy}"
                 )
-        return said
+        return messages

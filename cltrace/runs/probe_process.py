@@ -1,4 +1,4 @@
-"""Questions that a process of its own answers, because drivers crash and hang."""
+"""Questions to a separate process, because drivers crash and hang."""
 
 import json
 import subprocess
@@ -6,24 +6,23 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-MOST_SECONDS: Final = 120.0
-"""How long to wait for an answer."""
+ANSWER_TIMEOUT_S: Final = 120.0
 
 
-def asked(words: Sequence[str], most_seconds: float = MOST_SECONDS) -> tuple[Any, str]:
-    """What Python, run with `words`, says on stdout as JSON; or `None`, and why there is no answer."""
+def ask_process(words: Sequence[str], timeout_s: float = ANSWER_TIMEOUT_S) -> tuple[Any, str]:
+    """Run Python with `words` and return the JSON that it prints, with ""; or None, with the reason."""
     command = [sys.executable, *words]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=most_seconds, check=False)
+        process = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        return None, f"it did not answer within {most_seconds:g} s"
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    if done.returncode < 0:
-        why = f"it was killed by signal {-done.returncode}: a driver crashed"
-        return None, f"{why}, saying: {said[0]}" if said else why
-    if done.returncode:
-        return None, said[-1] if said else "no reason given"
+        return None, f"it did not answer within {timeout_s:g} s"
+    lines = process.stderr.decode(errors="replace").strip().splitlines()
+    if process.returncode < 0:
+        why = f"it was killed by signal {-process.returncode}: a driver crashed"
+        return None, f"{why}, saying: {lines[0]}" if lines else why
+    if process.returncode:
+        return None, lines[-1] if lines else "no reason given"
     try:
-        return json.loads(done.stdout), ""
+        return json.loads(process.stdout), ""
     except ValueError:
         return None, "a driver wrote into its answer"

@@ -1,4 +1,4 @@
-"""Running the score's benchmarks on a device: times, results held against references, limits."""
+"""Running the score's benchmarks on a device: times, results checked against references, rate limits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import DeviceError
-from cltrace.events.benchmarks import Arrays, Benchmark, Limit, LimitProbe
+from cltrace.events.benchmarks import Arrays, Benchmark, LimitProbe, RateLimit
 from cltrace.regress.host import host_facts
 from cltrace.regress.score import BenchmarkResult, ScoreFile, Sequential
 from cltrace.suite.score import SUITE
@@ -20,28 +20,34 @@ from cltrace.version import __version__
 if TYPE_CHECKING:
     from cltrace.measure.bench import Bench
     from cltrace.measure.sequential import CCompiler
-    from cltrace.measure.whole_runs import HowMany
+    from cltrace.measure.whole_runs import RunCounts
 
 _PACKAGES: Final = ("numpy", "pyopencl")
 _LIMIT_RUNS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
-    """The score's benchmarks on a device. `compiler` is None where nothing is compiled."""
+class ScoreRunner:
+    """Runner of the score's benchmarks on a device.
+
+    `compiler` is None where no C is compiled for comparison; `report` is called with the progress.
+    """
 
     bench: "Bench"
-    how_many: "HowMany"
+    run_counts: "RunCounts"
     compiler: "CCompiler | None"
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
-    def score(self, benchmarks: Sequence[Benchmark], probes: Sequence[LimitProbe]) -> ScoreFile:
-        """All of it. A benchmark that cannot run is a result that says why."""
-        asked = {limit for one in benchmarks for limit in one.amounts}
-        limits = self._limits([one for one in probes if one.limit in asked])
-        results = tuple(self._result(one, limits) for one in benchmarks)
-        versions = {"cltrace": __version__, **_versions()}
-        if self.compiler is not None and any(one.sequential.c_s for one in results):
+    def run(self, benchmarks: Sequence[Benchmark], probes: Sequence[LimitProbe]) -> ScoreFile:
+        """Run benchmarks, and the probes of their limits.
+
+        A benchmark that cannot run has a result that says why.
+        """
+        needed = {limit for benchmark in benchmarks for limit in benchmark.amounts}
+        limits = self._measure_limits([probe for probe in probes if probe.limit in needed])
+        results = tuple(self._run_benchmark(benchmark, limits) for benchmark in benchmarks)
+        versions = {"cltrace": __version__, **_package_versions()}
+        if self.compiler is not None and any(result.sequential.c_s for result in results):
             versions["C compiler"] = self.compiler.version
         return ScoreFile(
             suite=SUITE,
@@ -53,107 +59,136 @@ class Scoring:
             results=results,
         )
 
-    def _limits(self, probes: Sequence[LimitProbe]) -> Mapping[Limit, float]:
-        found: dict[Limit, float] = {}
-        for one in probes:
-            self.tell(f"limit: {one.limit}")
-            known = found.get(one.limit, 0.0)
-            # Vectors of eight suit a CPU and not a GPU, or the other way round: a run tells that.
-            with suppress(DeviceError):  # a device without so much memory has no such limit
-                if known == 0.0 or self._rate(one, 1) > known / 2:
-                    found[one.limit] = max(self._rate(one, _LIMIT_RUNS), known)
-        return found
+    def _measure_limits(self, probes: Sequence[LimitProbe]) -> Mapping[RateLimit, float]:
+        limits: dict[RateLimit, float] = {}
+        for probe in probes:
+            self.report(f"limit: {probe.limit}")
+            best = limits.get(probe.limit, 0.0)
+            # Vectors of eight suit a CPU and not a GPU, or the other way round: one run shows which.
+            with suppress(DeviceError):  # a device with too little memory has no such limit
+                if best == 0.0 or self._measure_rate(probe, 1) > best / 2:
+                    limits[probe.limit] = max(self._measure_rate(probe, _LIMIT_RUNS), best)
+        return limits
 
-    def _rate(self, one: LimitProbe, runs: int) -> float:
-        """The most of so many runs, a second, after one that does not count. Raises: `DeviceError`."""
-        from cltrace.measure.whole_runs import HowMany, whole_runs  # noqa: PLC0415 - pyopencl
+    def _measure_rate(self, probe: LimitProbe, runs: int) -> float:
+        """Return the highest rate per second of `runs` runs, after a discarded one.
 
-        found = whole_runs(self.bench, one.source, one.memories, one.steps, HowMany(1, runs))
-        return one.amount / min(found.counted_s)
+        Raises: `DeviceError`.
+        """
+        from cltrace.measure.whole_runs import RunCounts, time_whole_runs  # noqa: PLC0415 - pyopencl
 
-    def _result(self, one: Benchmark, limits: Mapping[Limit, float]) -> BenchmarkResult:
-        self.tell(one.name)
+        measured = time_whole_runs(
+            self.bench, probe.source, probe.buffers, probe.steps, RunCounts(1, runs)
+        )
+        return probe.amount / min(measured.counted_s)
+
+    def _run_benchmark(
+        self, benchmark: Benchmark, limits: Mapping[RateLimit, float]
+    ) -> BenchmarkResult:
+        self.report(benchmark.name)
         try:
-            return self._measured(one, limits)
+            return self._measure(benchmark, limits)
         except DeviceError as error:
             why = str(error)
         except MemoryError:
             why = "it cannot run: the host has not enough memory"
-        return BenchmarkResult(one.name, one.kind, (), why, Sequential(None, None), None, None)
-
-    def _measured(self, one: Benchmark, limits: Mapping[Limit, float]) -> BenchmarkResult:
-        """Raises: `DeviceError`, `MemoryError`."""
-        from cltrace.measure.sequential import shortest  # noqa: PLC0415 - beside pyopencl
-        from cltrace.measure.whole_runs import whole_runs  # noqa: PLC0415 - pyopencl
-
-        runs = whole_runs(self.bench, one.source, one.memories, one.run_steps, self.how_many)
-        before = [np.ascontiguousarray(memory.contents()) for memory in one.memories]
-        numpy_s, expected = shortest(lambda: lambda: one.reference(before), one.repeats)
-        c_s, by_c = self._by_c(one, before)
-        wrong = wrong_in(one, runs.after, expected)
-        if not wrong and by_c:
-            # C has the bits of every buffer, and the reference says what they are.
-            theirs = {at: by_c[at].view(wanted.dtype) for at, wanted in expected.items()}
-            wrong = wrong_in(one, runs.after, theirs)
-            wrong = f"{wrong}, by C" if wrong else ""
-        limit, limit_share = _nearest(one, min(runs.counted_s), limits)
         return BenchmarkResult(
-            one.name, one.kind, runs.counted_s, wrong, Sequential(numpy_s, c_s), limit, limit_share
+            name=benchmark.name,
+            kind=benchmark.kind,
+            seconds=(),
+            wrong=why,
+            sequential=Sequential(None, None),
+            limit=None,
+            limit_share=None,
         )
 
-    def _by_c(self, one: Benchmark, before: Arrays) -> tuple[float | None, Arrays]:
-        """How long C takes, and the buffers after it; nothing where it is not compiled."""
-        from cltrace.measure.sequential import sequential_run  # noqa: PLC0415 - beside pyopencl
+    def _measure(self, benchmark: Benchmark, limits: Mapping[RateLimit, float]) -> BenchmarkResult:
+        """Run a benchmark and check its results. Raises: `DeviceError`, `MemoryError`."""
+        from cltrace.measure.sequential import time_shortest  # noqa: PLC0415 - beside pyopencl
+        from cltrace.measure.whole_runs import time_whole_runs  # noqa: PLC0415 - pyopencl
+
+        runs = time_whole_runs(
+            self.bench, benchmark.source, benchmark.buffers, benchmark.run_steps, self.run_counts
+        )
+        before = [np.ascontiguousarray(buffer.contents()) for buffer in benchmark.buffers]
+        numpy_s, expected = time_shortest(
+            lambda: lambda: benchmark.reference(before), benchmark.repeats
+        )
+        c_s, c_results = self._run_c(benchmark, before)
+        wrong = find_mismatch(benchmark, runs.after, expected)
+        if not wrong and c_results:
+            # C returns the bytes of every buffer; the reference has the buffers' types.
+            typed = {index: c_results[index].view(array.dtype) for index, array in expected.items()}
+            wrong = find_mismatch(benchmark, runs.after, typed)
+            wrong = f"{wrong}, by C" if wrong else ""
+        limit, limit_share = _closest_limit(benchmark, min(runs.counted_s), limits)
+        return BenchmarkResult(
+            name=benchmark.name,
+            kind=benchmark.kind,
+            seconds=runs.counted_s,
+            wrong=wrong,
+            sequential=Sequential(numpy_s, c_s),
+            limit=limit,
+            limit_share=limit_share,
+        )
+
+    def _run_c(self, benchmark: Benchmark, before: Arrays) -> tuple[float | None, Arrays]:
+        """Return the time of C in s, and the buffers after it; None and nothing where C did not run."""
+        from cltrace.measure.sequential import run_sequentially  # noqa: PLC0415 - beside pyopencl
 
         if self.compiler is None:
             return None, ()
-        run = sequential_run(self.compiler, one.c_source, before, one.items, one.repeats)
+        run = run_sequentially(
+            self.compiler, benchmark.c_source, before, benchmark.items, benchmark.repeats
+        )
         return (None, ()) if run is None else (run.seconds, run.after)
 
 
-def wrong_in(
-    one: Benchmark,
-    after: Mapping[int, NDArray[np.generic]],
+def find_mismatch(
+    benchmark: Benchmark,
+    results: Mapping[int, NDArray[np.generic]],
     expected: Mapping[int, NDArray[np.generic]],
 ) -> str:
-    """What of results is not as the reference has it, "" for nothing."""
-    for number, wanted in expected.items():
-        wrong = _wrong(after[number].view(wanted.dtype), wanted, one)
-        if wrong:
-            return wrong
+    """Return how the results differ from the expected ones, "" if they do not."""
+    for index, array in expected.items():
+        mismatch = _compare_buffer(results[index].view(array.dtype), array, benchmark)
+        if mismatch:
+            return mismatch
     return ""
 
 
-def _wrong(found: NDArray[np.generic], wanted: NDArray[np.generic], one: Benchmark) -> str:
-    if not one.tolerance:
-        differ = int((found.view(np.uint32) != wanted.view(np.uint32)).sum())
-        return f"{differ:,} of {found.size:,} results are wrong" if differ else ""
-    scale = float(np.abs(wanted.astype(np.float64)).max()) or 1.0
-    off = np.abs(found.astype(np.float64) - wanted.astype(np.float64)) / scale
+def _compare_buffer(
+    result: NDArray[np.generic], expected: NDArray[np.generic], benchmark: Benchmark
+) -> str:
+    if not benchmark.tolerance:
+        differ = int((result.view(np.uint32) != expected.view(np.uint32)).sum())
+        return f"{differ:,} of {result.size:,} results are wrong" if differ else ""
+    scale = float(np.abs(expected.astype(np.float64)).max()) or 1.0
+    off = np.abs(result.astype(np.float64) - expected.astype(np.float64)) / scale
     worst = float(off.max()) if np.isfinite(off).all() else float("inf")
-    return f"a result is off by {worst:.2g} of the largest" if worst > one.tolerance else ""
+    return f"a result is off by {worst:.2g} of the largest" if worst > benchmark.tolerance else ""
 
 
-def _nearest(
-    one: Benchmark, best_s: float, limits: Mapping[Limit, float]
-) -> tuple[Limit | None, float | None]:
-    """The limit that a benchmark comes nearest to, and how near."""
+def _closest_limit(
+    benchmark: Benchmark, best_s: float, limits: Mapping[RateLimit, float]
+) -> tuple[RateLimit | None, float | None]:
+    """Return the limit that a benchmark comes closest to, and the share of it that it reaches."""
     shares = {
-        limit: one.repeats * amount / limits[limit] / best_s
-        for limit, amount in one.amounts.items()
+        limit: benchmark.repeats * amount / limits[limit] / best_s
+        for limit, amount in benchmark.amounts.items()
         if limit in limits
     }
     if not shares:
         return None, None
-    limit = max(shares, key=lambda known: shares[known])
-    return limit, shares[limit]
+    closest = max(shares, key=lambda limit: shares[limit])
+    return closest, shares[closest]
 
 
-def _versions() -> Mapping[str, str]:
-    found = {}
+def _package_versions() -> Mapping[str, str]:
+    versions = {}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            versions[name] = "not installed"
+    return versions

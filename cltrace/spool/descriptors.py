@@ -1,7 +1,7 @@
-"""Files that stay open beside a program that closes what it does not know.
+"""Files that survive a program which closes descriptors that it did not open.
 
-A daemon closes all descriptors, and their numbers come to mean files of its own. So a descriptor has a
-high number, and before each use it is seen whether it still means the file that it was opened for.
+A daemon closes all descriptors, and their numbers are reused for files of its own. So a descriptor here
+gets a high number, and each use first checks that it still refers to the file that it was opened for.
 """
 
 import fcntl
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from cltrace.spool.layout import FILE_MODE
 
-_LOWEST = 200
-"""Programs get the lowest free number: they expect 0 to 2, and sometimes 3."""
+_MIN_DESCRIPTOR = 200
+"""Lowest number to use. Programs get the lowest free one: they expect 0 to 2, and sometimes 3."""
 
 
-class KeptFile:
-    """A file that is opened when it is first needed, and again when its descriptor was closed."""
+class PersistentFile:
+    """A file that is opened on first use, and reopened if its descriptor was closed."""
 
     def __init__(self, path: Path, flags: int) -> None:
         self._path = path
@@ -24,13 +24,13 @@ class KeptFile:
         self._identity = (0, 0)
 
     def descriptor(self) -> int:
-        """A descriptor of the file, valid until the program runs again. Raises: `OSError`."""
+        """Return a descriptor of the file, valid until the program runs again. Raises: `OSError`."""
         if not self._is_ours():
             self._open()
         return self._descriptor
 
     def close(self) -> None:
-        """Close the file, if its descriptor still means it."""
+        """Close the file, if its descriptor still refers to it."""
         if self._is_ours():
             os.close(self._descriptor)
         self._descriptor = -1
@@ -39,20 +39,20 @@ class KeptFile:
         if self._descriptor < 0:
             return False
         try:
-            found = os.fstat(self._descriptor)
+            status = os.fstat(self._descriptor)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self._identity
+        return (status.st_dev, status.st_ino) == self._identity
 
     def _open(self) -> None:
         low = os.open(self._path, self._flags, FILE_MODE)
-        # What was opened once is there: it is not made again.
+        # The file exists from now on, so reopening must not create it.
         self._flags &= ~(os.O_EXCL | os.O_CREAT)
         try:
-            self._descriptor = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _LOWEST)
-        except OSError:  # the program allows itself fewer descriptors
+            self._descriptor = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _MIN_DESCRIPTOR)
+        except OSError:  # the program limits itself to fewer descriptors
             self._descriptor = low
         else:
             os.close(low)
-        found = os.fstat(self._descriptor)
-        self._identity = (found.st_dev, found.st_ino)
+        status = os.fstat(self._descriptor)
+        self._identity = (status.st_dev, status.st_ino)

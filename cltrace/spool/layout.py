@@ -1,4 +1,4 @@
-"""Where the files of a spool are, and how its directories are named."""
+"""Paths of a spool's files and directories."""
 
 import os
 import re
@@ -25,25 +25,25 @@ _UNTRACED = re.compile(r"untraced-(\d+)\.txt")
 
 
 def parts_directory(trace_path: Path) -> Path:
-    """The directory that holds the spools of the trace at `trace_path`."""
+    """Return the directory that holds the spools of the trace at `trace_path`."""
     return trace_path.with_name(trace_path.name + PARTS_SUFFIX)
 
 
 def trace_path_of(parts: Path) -> Path:
-    """The trace that the spools in `parts` become."""
+    """Return the path of the trace that is made of the spools in `parts`."""
     return parts.with_name(parts.name.removesuffix(PARTS_SUFFIX))
 
 
 def rows_file(spool: Path, table: RowTable) -> Path:
-    """The file of one row table."""
+    """Return the path of a row table's file."""
     return spool / f"{table.name}.rows"
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process of this machine, told apart from a later one with the same number.
+    """A process of this machine, distinct from later processes with the same number.
 
-    `start_ticks` is field 22 of `/proc/PID/stat`; 0 where there is no such file.
+    `start_ticks` is field 22 of `/proc/PID/stat`; 0 if there is no such file.
     """
 
     pid: int
@@ -51,12 +51,12 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> "ProcessIdentity":
-        """The identity of the process `pid` as it is now."""
+        """Return the identity of the process that has the number `pid` now."""
         return cls(pid, _start_ticks(pid))
 
     @property
     def is_alive(self) -> bool:
-        """Whether this very process still runs. A zombie does not."""
+        """True if this process still runs. A zombie does not."""
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -67,9 +67,9 @@ class ProcessIdentity:
 
 
 def create_process_directory(parts: Path, identity: ProcessIdentity) -> Path:
-    """Make and return a new directory for one process image.
+    """Make and return a new directory for a process image.
 
-    A process that replaces its image (`exec`) keeps number and start time: it gets a suffix.
+    A process that replaces its image (`exec`) keeps its number and start time, so the name gets a suffix.
     """
     stem = f"{identity.pid}-{identity.start_ticks}"
     for attempt in range(1000):
@@ -83,33 +83,33 @@ def create_process_directory(parts: Path, identity: ProcessIdentity) -> Path:
 
 
 def process_directories(parts: Path) -> list[tuple[Path, ProcessIdentity]]:
-    """The directories of traced processes in `parts`, oldest first, with whose they are."""
-    found = []
+    """Return the directories of traced processes in `parts` with the processes, oldest first."""
+    directories = []
     for entry in parts.iterdir():
         match = _PROCESS_DIRECTORY.fullmatch(entry.name)
         if match and entry.is_dir() and not entry.is_symlink():
-            found.append((entry, ProcessIdentity(int(match[1]), int(match[2]))))
-    return sorted(found, key=lambda item: (item[1].start_ticks, item[1].pid, item[0].name))
+            directories.append((entry, ProcessIdentity(int(match[1]), int(match[2]))))
+    return sorted(directories, key=lambda item: (item[1].start_ticks, item[1].pid, item[0].name))
 
 
 def power_directory(parts: Path) -> Path:
-    """Where what power sensors read is, while and after the program runs."""
+    """Return the directory of the power sensors' readings."""
     return parts / _POWER_DIRECTORY
 
 
 def untraced_file(parts: Path, pid: int) -> Path:
-    """Where the process `pid` says that it, or a child of it, is not traced, and why."""
+    """Return the file in which process `pid` explains why it, or a child of it, is not traced."""
     return parts / f"untraced-{pid}.txt"
 
 
 def untraced_reasons(parts: Path) -> dict[int, list[str]]:
-    """Why processes are not traced, by the number of the process that says so."""
-    said = {}
+    """Read why processes are not traced, by the number of the process that reports it."""
+    reasons = {}
     for entry in parts.iterdir():
         match = _UNTRACED.fullmatch(entry.name)
         if match:
-            said[int(match[1])] = entry.read_text("utf-8", "replace").splitlines()[:100]
-    return said
+            reasons[int(match[1])] = entry.read_text("utf-8", "replace").splitlines()[:100]
+    return reasons
 
 
 def _stat_fields(pid: int) -> list[str]:

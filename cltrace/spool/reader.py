@@ -1,4 +1,4 @@
-"""Reading a spool, whole or cut short at any byte."""
+"""Reader of spools, whole or cut off at any byte."""
 
 import zlib
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from cltrace.spool.layout import (
 
 RecordT = TypeVar("RecordT", bound=Record)
 
-_MOST_RECORD_BYTES = 4 << 30
+_MAX_RECORDS_FILE_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpool:
-    """What one traced process left.
+    """The spool of a traced process.
 
-    `damaged_lines` counts the records that could not be read, a torn last one not counted.
+    `damaged_lines` counts the records that could not be read, without a last one that is cut off.
     """
 
     directory: Path
@@ -40,15 +40,15 @@ class ProcessSpool:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the process said its last words."""
+        """True if the process recorded its end."""
         return any(isinstance(record, ProcessEnded) for record in self.all_records)
 
     def records(self, kind: type[RecordT]) -> list[RecordT]:
-        """The records of one kind, in the order they were written."""
+        """Return the records of a class, in the order in which they were written."""
         return [record for record in self.all_records if isinstance(record, kind)]
 
     def rows(self, table: RowTable) -> NDArray[np.int64]:
-        """A row table, of shape (n, `table.width`); a row that was cut short is left out."""
+        """Return a row table, of shape (n, `table.width`), without a last row that is cut off."""
         path = rows_file(self.directory, table)
         try:
             values = path.stat().st_size // 8
@@ -61,7 +61,7 @@ class ProcessSpool:
         return np.asarray(mapped).reshape(-1, table.width)
 
     def released_buffer_ids(self) -> NDArray[np.int64]:
-        """The memory objects whose slot says that they were destroyed, ascending."""
+        """Return the ids of the memory objects whose slots mark them as destroyed, ascending."""
         path = self.directory / SLOTS_FILE
         try:
             slots = np.fromfile(path, np.uint64)
@@ -70,7 +70,7 @@ class ProcessSpool:
         return np.flatnonzero(slots).astype(np.int64) + 1
 
     def stored_content(self, content: Content) -> bytes:
-        """The deflated bytes that `content` points at. Raises: `SpoolError` when they are not right."""
+        """Return the deflated bytes of `content`. Raises: `SpoolError` if they are damaged."""
         path = self.directory / CONTENTS_FILE
         try:
             with path.open("rb") as file:
@@ -85,30 +85,32 @@ class ProcessSpool:
 
 
 def read_process(directory: Path, identity: ProcessIdentity) -> ProcessSpool:
-    """Read the records in one process's directory. Raises: `SpoolError` when it cannot be read."""
-    read: list[Record] = []
+    """Read the records in a process's directory. Raises: `SpoolError` if they cannot be read."""
+    records: list[Record] = []
     damaged = 0
     for line in _lines(directory / RECORDS_FILE):
         try:
-            read.append(decode(line))
+            records.append(decode(line))
         except SpoolError:
             damaged += 1
-    return ProcessSpool(directory, identity, tuple(read), damaged)
+    return ProcessSpool(directory, identity, tuple(records), damaged)
 
 
 def read_parts(parts: Path) -> list[ProcessSpool]:
-    """The spools of all processes in `parts`, oldest first. Raises: `SpoolError`."""
+    """Read the spools of all processes in `parts`, oldest first. Raises: `SpoolError`."""
     try:
-        return [read_process(*found) for found in process_directories(parts)]
+        return [
+            read_process(directory, identity) for directory, identity in process_directories(parts)
+        ]
     except OSError as error:
         raise SpoolError(f"{parts} cannot be read: {error.strerror}") from error
 
 
 def _lines(path: Path) -> list[bytes]:
-    """The whole lines of a file; what follows the last newline was cut short."""
+    """Return the whole lines of a file, without what follows the last newline."""
     try:
-        if path.stat().st_size > _MOST_RECORD_BYTES:
-            raise SpoolError(f"{path} is larger than any record file: refused")
+        if path.stat().st_size > _MAX_RECORDS_FILE_BYTES:
+            raise SpoolError(f"{path} is too large for a file of records")
         text = path.read_bytes()
     except FileNotFoundError:
         return []

@@ -1,4 +1,4 @@
-"""What to record: the settings that one command gives to every process it traces."""
+"""Settings and outcome of a recording, shared with every process that it traces."""
 
 import json
 import os
@@ -12,18 +12,18 @@ from cltrace.events.kinds import Timing
 from cltrace.spool.layout import FILE_MODE, OUTCOME_FILE, SESSION_FILE
 
 _RESERVED_BYTES: Final = 512
-"""More than an `Outcome` takes."""
+"""Size of the outcome file: more than a `CommandOutcome` needs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What to record and how. The defaults are what `cltrace run` does without a flag."""
+    """Settings of a recording. The defaults are those of `cltrace run`."""
 
     timing: Timing = Timing.EVENT
     include_kernels: tuple[str, ...] = ()
     exclude_kernels: tuple[str, ...] = ()
     callsite_depth: int = 1
-    """Frames of the program kept for each call; 0 keeps none."""
+    """Number of the program's frames to record per call; 0 records none."""
     record_source: bool = True
     record_arguments: bool = True
     record_environment: bool = True
@@ -35,10 +35,10 @@ class Settings:
     max_commands: int | None = None
     measure_overhead: bool = False
     capture_bytes: int = 0
-    """Most bytes of host-written buffer contents to keep in one process; 0 keeps none."""
+    """Upper limit of the captured, host-written buffer contents per process; 0 captures none."""
 
     def records_kernel(self, name: str) -> bool:
-        """Whether launches of the kernel `name` are wanted; patterns are shell globs."""
+        """Return whether to record launches of the kernel `name`. Patterns are shell globs."""
         if any(fnmatchcase(name, glob) for glob in self.exclude_kernels):
             return False
         return not self.include_kernels or any(
@@ -46,28 +46,28 @@ class Settings:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The settings as JSON values."""
+        """Return the settings as JSON values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Settings":
-        """The settings that `to_json` gave. Raises: `SpoolError` for anything else."""
+        """Return the settings that `to_json` gave. Raises: `SpoolError` for anything else."""
         try:
-            known = dict(values)
-            known["timing"] = Timing(known["timing"])
-            known["include_kernels"] = tuple(known["include_kernels"])
-            known["exclude_kernels"] = tuple(known["exclude_kernels"])
-            return cls(**known)
+            settings = dict(values)
+            settings["timing"] = Timing(settings["timing"])
+            settings["include_kernels"] = tuple(settings["include_kernels"])
+            settings["exclude_kernels"] = tuple(settings["exclude_kernels"])
+            return cls(**settings)
         except (KeyError, TypeError, ValueError) as error:
             raise SpoolError(f"the recording settings are damaged: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
-    """What the recording parent knows before the command starts.
+    """Facts about a recording that are known before the command starts.
 
-    `recorder_pid` is the process whose direct child is the command; 0 when a program traces itself.
-    `origin_host_ns` and `started_realtime_ns` are one moment, on two clocks.
+    `recorder_pid` is the process whose direct child is the command; 0 if a program traces itself.
+    `origin_host_ns` and `started_realtime_ns` are the same moment on two clocks.
     """
 
     command: tuple[str, ...]
@@ -81,8 +81,8 @@ class SessionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How the command ended: an exit status, or the number of the signal that killed it."""
+class CommandOutcome:
+    """End of the command: its exit status, or the number of the signal that killed it."""
 
     exit_status: int | None
     signal: int | None
@@ -90,7 +90,7 @@ class Outcome:
 
 
 def write_session(parts: Path, session: SessionFacts) -> None:
-    """Write what was asked for. Raises: `OSError`."""
+    """Write the session's facts and reserve space for its outcome. Raises: `OSError`."""
     values = asdict(session)
     values["settings"] = session.settings.to_json()
     _write_json(parts / SESSION_FILE, values)
@@ -98,7 +98,7 @@ def write_session(parts: Path, session: SessionFacts) -> None:
 
 
 def read_session(parts: Path) -> SessionFacts:
-    """What was asked for. Raises: `SpoolError` when the file is missing or damaged."""
+    """Read the session's facts. Raises: `SpoolError` if the file is missing or damaged."""
     values = _read_json(parts / SESSION_FILE)
     try:
         values["settings"] = Settings.from_json(values["settings"])
@@ -109,27 +109,27 @@ def read_session(parts: Path) -> SessionFacts:
 
 
 def _reserve_outcome(parts: Path) -> None:
-    """Make the place where `write_outcome` will write: when it does the disk may be full."""
+    """Reserve space for `write_outcome`, because the disk may be full by then."""
     descriptor = os.open(parts / OUTCOME_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
     with os.fdopen(descriptor, "wb") as file:
         file.write(b" " * _RESERVED_BYTES)
 
 
-def write_outcome(parts: Path, outcome: Outcome) -> None:
-    """Write how the command ended, on a full disk too. Raises: `OSError`."""
+def write_outcome(parts: Path, outcome: CommandOutcome) -> None:
+    """Write the command's outcome, even on a full disk. Raises: `OSError`."""
     text = json.dumps(asdict(outcome)).encode().ljust(_RESERVED_BYTES)
     with (parts / OUTCOME_FILE).open("r+b") as file:
         file.write(text)
 
 
-def read_outcome(parts: Path) -> Outcome | None:
-    """How the command ended; `None` when its parent did not live to say. Raises: `SpoolError`."""
+def read_outcome(parts: Path) -> CommandOutcome | None:
+    """Read the command's outcome; `None` if its parent died before. Raises: `SpoolError`."""
     path = parts / OUTCOME_FILE
     if not path.exists() or not path.read_bytes().strip():
         return None
     values = _read_json(path)
     try:
-        return Outcome(**values)
+        return CommandOutcome(**values)
     except TypeError as error:
         raise SpoolError(f"{parts / OUTCOME_FILE} is damaged: {error}") from error
 

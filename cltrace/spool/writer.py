@@ -1,4 +1,4 @@
-"""Writing a spool: every write goes straight to the file, so what was written survives a kill."""
+"""Writer of spools: every write goes straight to the file, so that it survives a kill."""
 
 import os
 from collections.abc import Iterable
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from cltrace.events.records import Record
 from cltrace.events.tables import RowTable
 from cltrace.spool.codec import encode
-from cltrace.spool.descriptors import KeptFile
+from cltrace.spool.descriptors import PersistentFile
 from cltrace.spool.layout import CONTENTS_FILE, RECORDS_FILE, rows_file
 
 
 class SpoolWriter:
-    """Appends to the files of one process's spool.
+    """Writer that appends to the files of a process's spool.
 
-    One thread at a time may use it. Every method raises `OSError` when the disk does not take the
-    bytes; the spool is then valid up to the last whole entry.
+    Only one thread at a time may use it. Every method raises `OSError` if the bytes cannot be written;
+    the spool is then valid up to the last whole entry.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._files: dict[Path, KeptFile] = {}
+        self._files: dict[Path, PersistentFile] = {}
         self._contents_bytes = 0
 
     def records(self, records: Iterable[Record]) -> None:
@@ -40,14 +40,14 @@ class SpoolWriter:
             self._append(rows_file(self.directory, table), np.ascontiguousarray(rows).tobytes())
 
     def content(self, data: bytes) -> int:
-        """Append captured bytes and return the position they start at."""
+        """Append captured bytes and return the position at which they start."""
         position = self._contents_bytes
         self._append(self.directory / CONTENTS_FILE, data)
         self._contents_bytes += len(data)
         return position
 
     def close(self) -> None:
-        """Close the files. A closed writer opens them again when it is used."""
+        """Close the files. A closed writer reopens them on its next use."""
         for file in self._files.values():
             file.close()
         self._files.clear()
@@ -55,7 +55,7 @@ class SpoolWriter:
     def _append(self, path: Path, data: bytes) -> None:
         file = self._files.get(path)
         if file is None:
-            file = self._files[path] = KeptFile(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            file = self._files[path] = PersistentFile(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         descriptor = file.descriptor()
         view = memoryview(data)
         while view:

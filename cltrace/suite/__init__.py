@@ -1,1 +1,1 @@
-"""Kernels as data: source, sizes, inputs, and one role each: calibration, evaluation or score."""
+"""Kernels as data: source, sizes and inputs. Each has one role: calibration, evaluation or score."""

@@ -1,9 +1,9 @@
 """Random domain iterations, after Pöppl, Run time prediction for OpenCL (2014), section 6.1.1 and D.1.
 
-An expression is computed for each element of a matrix. It is a random tree: a binary operation with
-probability 0.5, and with 0.1 each a literal, an identifier, the element at the own position, an
-element at a random position, and an element of local memory. The kernel has one dimension of
-work-items; positions are computed from the id as the thesis's compiler does (C.3). `HEIGHT` and `WIDTH`
+A kernel computes an expression for each element of a matrix. The expression is a random tree of binary
+operations (probability 0.5), literals, identifiers, the work-item's own element, elements at random
+positions, and elements of local memory (0.1 each). The kernel has one dimension of work-items;
+positions are computed from the id as in the thesis's compiler (C.3). `HEIGHT` and `WIDTH`
 are macros, so that one kernel is built for all sizes.
 """
 
@@ -16,46 +16,46 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_NODES: Final = 300
-"""Trees do not grow beyond this, whatever the rules say."""
+MAX_NODES: Final = 300
+"""Bound on the nodes of a tree, independent of the rules."""
 _LOCAL_ELEMENTS: Final = 128
 _NAME: Final = "domain_iteration"
 
 
-class Part(StrEnum):
-    """What a node of a tree is."""
+class NodeKind(StrEnum):
+    """Kind of a node of a tree."""
 
     OPERATION = "operation"
     LITERAL = "literal"
     IDENTIFIER = "identifier"
     OWN = "own"
-    """The element at the work-item's own position."""
+    """Element at the work-item's own position."""
     RANDOM = "random"
-    """An element at a position that is computed."""
+    """Element at a computed position."""
     LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: `text` is its operator, literal or identifier; children are operands or indices."""
+    """A node of a tree. `text` is an operator, literal or identifier; `children` are its operands."""
 
-    part: Part
+    kind: NodeKind
     text: str = ""
     children: tuple["Node", ...] = ()
 
     @property
     def size(self) -> int:
-        """How many nodes the tree has."""
+        """Number of nodes of the tree."""
         return 1 + sum(child.size for child in self.children)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which trees are made: their least and most nodes, indices' most nodes, and the operators."""
+    """Limits of trees and of the indices in them, in nodes, and the operators."""
 
-    least_nodes: int
-    most_nodes: int
-    most_index_nodes: int
+    min_nodes: int
+    max_nodes: int
+    max_index_nodes: int
     operators: str
 
 
@@ -69,7 +69,7 @@ SETS: Final = {"restricted": RESTRICTED, "unrestricted": UNRESTRICTED}
 class DomainIteration:
     """A kernel, and the tree that it computes.
 
-    Its arguments are the matrix and the result, both of HEIGHT × WIDTH floats, by rows.
+    Its arguments are the matrix and the result, both HEIGHT × WIDTH floats in row-major order.
     """
 
     tree: Node
@@ -77,13 +77,13 @@ class DomainIteration:
 
     @property
     def name(self) -> str:
-        """The kernel's name."""
+        """Name of the kernel."""
         return _NAME
 
     @property
     def source(self) -> str:
-        """The kernel in OpenCL C. It needs the options that `options` gives."""
-        uses_local = _has(self.tree, Part.LOCAL)
+        """The kernel in OpenCL C. It needs the build options that `options` returns."""
+        uses_local = _has(self.tree, NodeKind.LOCAL)
         fill = (
             f"    __local float shared[{_LOCAL_ELEMENTS}];\n"
             f"    for (uint i = get_local_id(0); i < {_LOCAL_ELEMENTS}; i += get_local_size(0))\n"
@@ -104,11 +104,11 @@ class DomainIteration:
 
     @staticmethod
     def options(height: int, width: int) -> tuple[str, ...]:
-        """The build options for a matrix of a size."""
+        """Return the build options for a matrix of a size."""
         return (f"-DHEIGHT={height}u", f"-DWIDTH={width}u")
 
     def reference(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What the kernel computes from a matrix, with each operation rounded by itself."""
+        """Return the kernel's result for a matrix, with each operation rounded separately."""
         height, width = matrix.shape
         x, y = np.meshgrid(
             np.arange(height, dtype=np.uint32), np.arange(width, dtype=np.uint32), indexing="ij"
@@ -119,93 +119,93 @@ class DomainIteration:
 
 
 def matrix_of(height: int, width: int) -> NDArray[np.float32]:
-    """The thesis's input: 10 x + (9 - y)."""
+    """Return the thesis's input: 10 x + (9 - y)."""
     x, y = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
-    found: NDArray[np.float32] = (10 * x + (9 - y)).astype(np.float32)
-    return found
+    matrix: NDArray[np.float32] = (10 * x + (9 - y)).astype(np.float32)
+    return matrix
 
 
-def domain_iterations(rules: Rules, count: int, seed: int) -> Sequence[DomainIteration]:
-    """`count` kernels. The same rules and seed always make the same ones."""
+def generate_domain_iterations(rules: Rules, count: int, seed: int) -> Sequence[DomainIteration]:
+    """Return `count` random kernels. The same rules and seed always give the same kernels."""
     chooser = random.Random(seed)
-    found: list[DomainIteration] = []
-    while len(found) < count:
-        own = chooser.randrange(1 << 62)
-        tree = _Growth(random.Random(own), rules).tree()
-        if rules.least_nodes <= tree.size <= rules.most_nodes:
-            found.append(DomainIteration(tree, own))
-    return found
+    kernels: list[DomainIteration] = []
+    while len(kernels) < count:
+        kernel_seed = chooser.randrange(1 << 62)
+        tree = _TreeGenerator(random.Random(kernel_seed), rules).tree()
+        if rules.min_nodes <= tree.size <= rules.max_nodes:
+            kernels.append(DomainIteration(tree, kernel_seed))
+    return kernels
 
 
-class _Growth:
-    """A tree as it grows."""
+class _TreeGenerator:
+    """Generator of a random tree."""
 
     def __init__(self, chooser: random.Random, rules: Rules) -> None:
         self._chooser = chooser
         self._rules = rules
-        self._left = MOST_NODES
+        self._left = MAX_NODES
 
     def tree(self) -> Node:
         self._left -= 1
         pick = self._chooser.random()
         if pick < 0.5 and self._left > 2:
             operator = self._chooser.choice(self._rules.operators)
-            return Node(Part.OPERATION, operator, (self.tree(), self.tree()))
-        part = self._chooser.choice(
-            [Part.LITERAL, Part.IDENTIFIER, Part.OWN, Part.RANDOM, Part.LOCAL]
+            return Node(NodeKind.OPERATION, operator, (self.tree(), self.tree()))
+        kind = self._chooser.choice(
+            [NodeKind.LITERAL, NodeKind.IDENTIFIER, NodeKind.OWN, NodeKind.RANDOM, NodeKind.LOCAL]
         )
-        match part:
-            case Part.LITERAL:
-                return Node(part, f"{self._chooser.uniform(0.5, 100.0):.3f}f")
-            case Part.IDENTIFIER:
-                return Node(part, self._chooser.choice("xy"))
-            case Part.RANDOM:
-                return Node(part, "", (self._index(), self._index()))
-            case Part.LOCAL:
-                return Node(part, "", (self._index(),))
+        match kind:
+            case NodeKind.LITERAL:
+                return Node(kind, f"{self._chooser.uniform(0.5, 100.0):.3f}f")
+            case NodeKind.IDENTIFIER:
+                return Node(kind, self._chooser.choice("xy"))
+            case NodeKind.RANDOM:
+                return Node(kind, "", (self._index(), self._index()))
+            case NodeKind.LOCAL:
+                return Node(kind, "", (self._index(),))
             case _:
-                return Node(part)
+                return Node(kind)
 
     def _index(self) -> Node:
         while True:
-            found = self._grown_index()
-            if found.size <= self._rules.most_index_nodes:
-                return found
+            index = self._any_index()
+            if index.size <= self._rules.max_index_nodes:
+                return index
 
-    def _grown_index(self) -> Node:
+    def _any_index(self) -> Node:
         self._left -= 1
         if self._chooser.random() < 0.5 and self._left > 2:
             operator = self._chooser.choice("+*")
-            return Node(Part.OPERATION, operator, (self._grown_index(), self._grown_index()))
+            return Node(NodeKind.OPERATION, operator, (self._any_index(), self._any_index()))
         if self._chooser.random() < 0.5:
-            return Node(Part.LITERAL, f"{self._chooser.randrange(1, 1000)}u")
-        return Node(Part.IDENTIFIER, self._chooser.choice("xy"))
+            return Node(NodeKind.LITERAL, f"{self._chooser.randrange(1, 1000)}u")
+        return Node(NodeKind.IDENTIFIER, self._chooser.choice("xy"))
 
 
-def _has(node: Node, part: Part) -> bool:
-    return node.part is part or any(_has(child, part) for child in node.children)
+def _has(node: Node, kind: NodeKind) -> bool:
+    return node.kind is kind or any(_has(child, kind) for child in node.children)
 
 
 def _text(node: Node) -> str:
-    match node.part:
-        case Part.OPERATION:
+    match node.kind:
+        case NodeKind.OPERATION:
             left, right = (_text(child) for child in node.children)
             return f"({left} {node.text} {right})"
-        case Part.IDENTIFIER:
+        case NodeKind.IDENTIFIER:
             return f"(float){node.text}"
-        case Part.OWN:
+        case NodeKind.OWN:
             return "matrix[x * WIDTH + y]"
-        case Part.RANDOM:
+        case NodeKind.RANDOM:
             row, column = (_index_text(child) for child in node.children)
             return f"matrix[({row} % HEIGHT) * WIDTH + {column} % WIDTH]"
-        case Part.LOCAL:
+        case NodeKind.LOCAL:
             return f"shared[{_index_text(node.children[0])} & 0x7F]"
-        case Part.LITERAL:
+        case NodeKind.LITERAL:
             return node.text
 
 
 def _index_text(node: Node) -> str:
-    if node.part is Part.OPERATION:
+    if node.kind is NodeKind.OPERATION:
         left, right = (_index_text(child) for child in node.children)
         return f"({left} {node.text} {right})"
     return node.text
@@ -213,7 +213,7 @@ def _index_text(node: Node) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    """The values of nodes for all positions at once."""
+    """Evaluation of nodes for all positions at once."""
 
     matrix: NDArray[np.float32]
     x: NDArray[np.uint32]
@@ -221,29 +221,29 @@ class _Evaluation:
     shared: NDArray[np.float32]
 
     def value(self, node: Node) -> NDArray[np.float32]:
-        match node.part:
-            case Part.OPERATION:
+        match node.kind:
+            case NodeKind.OPERATION:
                 left, right = (self.value(child) for child in node.children)
-                found: NDArray[np.float32] = _FLOAT[node.text](left, right)
-            case Part.IDENTIFIER:
-                found = (self.x if node.text == "x" else self.y).astype(np.float32)
-            case Part.OWN:
-                found = self.matrix[self.x, self.y]
-            case Part.RANDOM:
+                values: NDArray[np.float32] = _FLOAT[node.text](left, right)
+            case NodeKind.IDENTIFIER:
+                values = (self.x if node.text == "x" else self.y).astype(np.float32)
+            case NodeKind.OWN:
+                values = self.matrix[self.x, self.y]
+            case NodeKind.RANDOM:
                 row, column = (self._index(child) for child in node.children)
                 height, width = self.matrix.shape
-                found = self.matrix[row % np.uint32(height), column % np.uint32(width)]
-            case Part.LOCAL:
-                found = self.shared[self._index(node.children[0]) & np.uint32(0x7F)]
+                values = self.matrix[row % np.uint32(height), column % np.uint32(width)]
+            case NodeKind.LOCAL:
+                values = self.shared[self._index(node.children[0]) & np.uint32(0x7F)]
             case _:
-                found = np.full(self.matrix.shape, np.float32(node.text[:-1]))
-        return found
+                values = np.full(self.matrix.shape, np.float32(node.text[:-1]))
+        return values
 
     def _index(self, node: Node) -> NDArray[np.uint32]:
-        if node.part is Part.OPERATION:
+        if node.kind is NodeKind.OPERATION:
             left, right = (self._index(child) for child in node.children)
             return left + right if node.text == "+" else left * right
-        if node.part is Part.IDENTIFIER:
+        if node.kind is NodeKind.IDENTIFIER:
             return self.x if node.text == "x" else self.y
         return np.full(self.matrix.shape, int(node.text[:-1]), np.uint32)
 

@@ -1,1 +1,1 @@
-"""What a trace's times mean: one clock for host and device, and what follows from it. Pure functions."""
+"""One clock for the host and the devices of a trace, and analyses of the timeline. Pure functions."""

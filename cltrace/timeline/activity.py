@@ -1,7 +1,7 @@
-"""What a trace says was done, as tables of numpy columns on one axis of time.
+"""Activity of a trace as tables of numpy columns on one axis of time.
 
-Everything that draws, analyses or exports a timeline starts from here. Times are ns on the trace's
-axis (`timeline.hosts`); `ABSENT` is no time, no number. Rows are ordered as the trace has them:
+Everything that draws, analyses or exports a timeline starts from these tables. Times are ns on the
+trace's axis (`timeline.hosts`); `ABSENT` stands for no time and no number. Rows keep the trace's order:
 processes one after another, each by the entry of its calls.
 """
 
@@ -14,25 +14,25 @@ import numpy as np
 
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.kinds import CallFlag
-from cltrace.timeline.clock_fit.points import Bools, Int64s
 from cltrace.timeline.clocks import ClockMap
+from cltrace.timeline.columns import Bools, Int64s
 from cltrace.timeline.hosts import Axis
 from cltrace.trace.commands import ABSENT
 
 KINDS: Final = tuple(sorted({kind.value for kind in COMMAND_KINDS.values()}))
-"""What commands do; `Commands.kind` is a position in it."""
+"""Kinds of commands. `Commands.kind` is a position in this tuple."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Commands:
-    """What was enqueued. Shape (n,) each.
+    """Enqueued commands. Shape (n,) each.
 
-    `kind` counts in `KINDS`, `kernel` in `Names.kernels`. `queued_ns` to `end_ns` are `ABSENT` unless the
-    command `is_placed`. `bound_ns` is how far off those may be by the device's clock, `ABSENT` where
-    there are no stamps on a clock that is known; `is_proven` is 1 where that bound is proven.
-    `duration_ns` is END minus START by the device's own clock, or what the host saw; `ABSENT` if there
-    is neither. `known_ns` is when the host knew that the command was complete, `NEVER` if it never did.
-    `flags` are `CallFlag` and what `trace.commands` adds.
+    `kind` is a position in `KINDS`, `kernel` one in `Names.kernels`. `queued_ns` to `end_ns` are `ABSENT`
+    unless the command `is_placed`. `bound_ns` is the largest error of these times by the device's clock,
+    `ABSENT` where no stamps are on a fitted clock. `is_proven` is 1 where that bound is proven.
+    `duration_ns` is END minus START by the device's own clock, else the duration that the host observed;
+    `ABSENT` if there is neither. `observed_complete_ns` is when the host had proof that the command was
+    complete, `NEVER` if it had none. `flags` are `CallFlag` and the flags that `trace.commands` adds.
     """
 
     id: Int64s
@@ -54,7 +54,7 @@ class Commands:
     bound_ns: Int64s
     is_proven: Int64s
     duration_ns: Int64s
-    known_ns: Int64s
+    observed_complete_ns: Int64s
     size_bytes: Int64s
     source_buffer: Int64s
     target_buffer: Int64s
@@ -67,23 +67,23 @@ class Commands:
 
     @cached_property
     def is_placed(self) -> Bools:
-        """Which commands have a start and an end on the axis."""
+        """Mask of the commands that have a start and an end on the axis."""
         placed: Bools = (self.start_ns != ABSENT) & (self.end_ns != ABSENT)
         return placed
 
     @cached_property
     def is_blocking(self) -> Bools:
-        """Whose calls waited for them."""
+        """Mask of the commands whose calls waited for them."""
         blocking: Bools = self.flags & int(CallFlag.BLOCKING) != 0
         return blocking
 
-    def are(self, *kinds: str) -> Bools:
-        """Which commands do one of `kinds`."""
-        found: Bools = np.isin(self.kind, [KINDS.index(kind) for kind in kinds])
-        return found
+    def is_kind(self, *kinds: str) -> Bools:
+        """Return a mask of the commands of any of `kinds`."""
+        mask: Bools = np.isin(self.kind, [KINDS.index(kind) for kind in kinds])
+        return mask
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """Host calls that made no command. Shape (n,) each."""
 
@@ -101,15 +101,15 @@ class Calls:
     def __len__(self) -> int:
         return len(self.id)
 
-    def are(self, *apis: Api) -> Bools:
-        """Which calls are of one of these entry points."""
-        found: Bools = np.isin(self.api, [int(api) for api in apis])
-        return found
+    def is_api(self, *apis: Api) -> Bools:
+        """Return a mask of the calls of any of these entry points."""
+        mask: Bools = np.isin(self.api, [int(api) for api in apis])
+        return mask
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What numbers are called. `kernels` is a list whose first is no kernel; the others go by number."""
+    """Names of numbered things, by their numbers. `kernels[0]` stands for no kernel."""
 
     kernels: tuple[str, ...]
     sites: Mapping[int, str]
@@ -119,12 +119,12 @@ class Names:
     processes: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """All that was done.
+    """All commands and calls of a trace, and the relations between them.
 
-    `edges` are pairs of positions in `commands`: the first has the second in its wait list; `waits`
-    pairs of a position in `calls` and one in `commands`. `in_order` are the queues that execute in
+    `edges` are pairs of positions in `commands`: the first has the second in its wait list. `waits` are
+    pairs of a position in `calls` and one in `commands`. `in_order` holds the queues that execute in
     order. `clocks` are the devices' clocks as the trace has them, in host time.
     """
 
@@ -138,37 +138,43 @@ class Activity:
     clocks: Mapping[int, ClockMap]
 
 
-def within(activity: Activity, begin_ns: int, end_ns: int) -> Activity:
-    """What went on between two times: commands that ran then, or were enqueued then and have no place.
+def clip_activity(activity: Activity, begin_ns: int, end_ns: int) -> Activity:
+    """Return the activity between two times.
 
-    Those that ran on begin and end with the stretch.
+    It has the commands that ran then, and those that were enqueued then and are not placed. Commands that
+    ran before or after are clipped to the two times.
     """
     commands, calls = activity.commands, activity.calls
     first = np.where(commands.is_placed, commands.start_ns, commands.enter_ns)
     last = np.where(commands.is_placed, commands.end_ns, commands.return_ns)
     chosen = np.flatnonzero((first < end_ns) & (last > begin_ns))
     chosen_calls = np.flatnonzero((calls.enter_ns < end_ns) & (calls.return_ns > begin_ns))
-    part = Commands(*(getattr(commands, one.name)[chosen] for one in fields(commands)))
+    columns = [field.name for field in fields(commands)]
+    part = Commands(**{name: getattr(commands, name)[chosen] for name in columns})
     placed = part.is_placed
     clipped = {
         name: np.where(placed, np.clip(getattr(part, name), begin_ns, end_ns), ABSENT)
         for name in ("start_ns", "end_ns")
     }
+    columns = [field.name for field in fields(calls)]
     return replace(
         activity,
         commands=replace(part, **clipped),
-        calls=Calls(*(getattr(calls, one.name)[chosen_calls] for one in fields(calls))),
-        edges=_moved(activity.edges, (chosen, len(commands)), (chosen, len(commands))),
-        waits=_moved(activity.waits, (chosen_calls, len(calls)), (chosen, len(commands))),
+        calls=Calls(**{name: getattr(calls, name)[chosen_calls] for name in columns}),
+        edges=_renumber(activity.edges, (chosen, len(commands)), (chosen, len(commands))),
+        waits=_renumber(activity.waits, (chosen_calls, len(calls)), (chosen, len(commands))),
     )
 
 
-def _moved(pairs: Int64s, *chosen: tuple[Int64s, int]) -> Int64s:
-    """Pairs of positions, as positions among those that were chosen of so many."""
+def _renumber(pairs: Int64s, *chosen: tuple[Int64s, int]) -> Int64s:
+    """Return pairs of positions as positions among the chosen rows; a pair with another row is dropped.
+
+    `chosen` has the chosen positions and the number of all rows for each column.
+    """
     columns = []
     for column, (kept, count) in zip(pairs.T, chosen, strict=True):
         place = np.full(count, -1)
         place[kept] = np.arange(len(kept))
         columns.append(place[column])
-    moved = np.stack(columns, axis=1)
-    return moved[(moved >= 0).all(axis=1)]
+    renumbered = np.stack(columns, axis=1)
+    return renumbered[(renumbered >= 0).all(axis=1)]

@@ -1,9 +1,9 @@
-"""Device time on the host's clock: the one place where the two meet.
+"""Map from device time to the host's clock.
 
-Every command bounds its device's clock for nothing: it was queued between the entry and the return
-of the call that enqueued it, and it had ended when a call returned that waited for it. The map is the
-straightest line through all of these bounds, in pieces where the clock's rate changes; how much room
-the bounds leave is how far off the map can be. What contradicts the rest is rejected and said.
+Every command bounds its device's clock at no cost: it was queued between the entry and the return of
+the call that enqueued it, and it had ended when a call that waited for it returned. The map is the
+straightest line through all of these bounds, in pieces where the clock's rate changes. The room that the
+bounds leave is the map's largest error. Commands that contradict the others are rejected and reported.
 """
 
 from collections.abc import Sequence
@@ -12,138 +12,154 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.events.clocks import ALWAYS, ClockSegment
+from cltrace.events.clocks import UNBOUNDED_NS, ClockSegment
 from cltrace.events.kinds import ClockState, StampFault
-from cltrace.timeline.clock_fit.epochs import epochs_of
-from cltrace.timeline.clock_fit.pieces import Piece, pieces_of
-from cltrace.timeline.clock_fit.points import (
-    NEVER,
-    Bools,
-    Float64s,
-    Frame,
-    Int64s,
-    Observations,
-    points_of,
-)
+from cltrace.timeline.clock_fit.epochs import Epochs, find_epochs
+from cltrace.timeline.clock_fit.pieces import Piece, fit_pieces
+from cltrace.timeline.clock_fit.points import ClockObservations, Frame, compute_points
 from cltrace.timeline.clock_fit.stretches import divide
+from cltrace.timeline.columns import NEVER, Bools, Float64s, Int64s
 
-_GAP_NS: Final = 20.0
-"""Bounds that contradict each other by less do so because readings of clocks are not that exact."""
-_STRAIGHT_SHARE: Final = 0.7
-"""How much of the time a clock must run at constant rates for these to be told from a curve."""
+_MIN_GAP_NS: Final = 20.0
+"""Bounds that contradict each other by less do so because readings of clocks are inexact."""
+_MIN_STRAIGHT_SHARE: Final = 0.7
+"""Share of the time that a clock must run at constant rates to be told from a curve."""
 
 
 @dataclass(frozen=True, slots=True)
 class FittedClock:
-    """A device's clock: its segments in order, and the `StampFault` bits of each observation."""
+    """Segments of a device's clock, in order, and the `StampFault` bits of each observation."""
 
     segments: tuple[ClockSegment, ...]
     faults: Int64s
 
 
 def fit_clock(
-    seen: Observations, *, device_id: int, quantum_ns: int = 1, unusable: int = 0
+    observations: ClockObservations, *, device_id: int, quantum_ns: int = 1, unusable: int = 0
 ) -> FittedClock:
-    """The clock of a device, from the observations of its commands.
+    """Fit the clock of a device to the observations of its commands.
 
-    `quantum_ns` is the step in which its stamps move. `unusable` is how many more commands had stamps
-    that cannot be right by themselves.
+    Args:
+        observations: The commands whose stamps can be used.
+        device_id: The device's number, for the segments.
+        quantum_ns: The step in which the device's stamps move.
+        unusable: The number of further commands whose stamps are impossible by themselves.
     """
-    if not len(seen):
+    if not len(observations):
         reason = "no command has stamps that can be used"
         return FittedClock((_unaligned(device_id, reason, unusable),), np.empty(0, np.int64))
-    epochs = epochs_of(seen, quantum_ns)
+    epochs = find_epochs(observations, quantum_ns)
     faults = np.where(epochs.is_foreign, int(StampFault.FOREIGN), 0)
     if not epochs.count:
         reason = "its stamps do not follow the host's time"
-        return FittedClock((_unaligned(device_id, reason, unusable + len(seen)),), faults)
-    found: list[ClockSegment] = []
-    limits = _epoch_limits(seen, epochs.epoch, epochs.count)
+        segment = _unaligned(device_id, reason, unusable + len(observations))
+        return FittedClock((segment,), faults)
+    segments: list[ClockSegment] = []
+    limits = _epoch_limits(observations, epochs.epoch, epochs.count)
     for number, limit in enumerate(limits):
         members = np.flatnonzero((epochs.epoch == number) & ~epochs.is_foreign)
-        fitted = _fit_epoch(seen[members], device_id, quantum_ns, limit)
+        fitted = _fit_epoch(observations[members], device_id, quantum_ns, limit)
         faults[members] |= fitted.faults
-        found += fitted.segments
+        segments += fitted.segments
+    reasons, rejected = _clock_doubts(epochs, unusable)
+    return FittedClock(
+        tuple(_add_doubts(segment, reasons, rejected) for segment in segments), faults
+    )
+
+
+def _clock_doubts(epochs: Epochs, unusable: int) -> tuple[list[str], int]:
+    """Return the reasons to doubt every segment of a clock, and the number of rejected commands."""
     reasons = []
     foreign = int(epochs.is_foreign.sum())
     if epochs.count > 1:
         times = "once" if epochs.count == 2 else f"{epochs.count - 1} times"
-        reasons.append(f"its counter was set anew {times}")
+        reasons.append(f"its counter was reset {times}")
     if foreign:
-        reasons.append(_commands(foreign, "stamps of another time"))
+        reasons.append(_count_commands(foreign, "stamps that do not fit those around them"))
     if unusable:
-        reasons.append(_commands(unusable, "stamps that cannot be right"))
-    return FittedClock(tuple(_doubted(one, reasons, foreign + unusable) for one in found), faults)
+        reasons.append(_count_commands(unusable, "stamps that cannot be right"))
+    return reasons, foreign + unusable
 
 
 def _fit_epoch(
-    seen: Observations, device_id: int, quantum_ns: int, limit: tuple[int, int]
+    observations: ClockObservations, device_id: int, quantum_ns: int, limit: tuple[int, int]
 ) -> FittedClock:
-    """The segments of one epoch."""
-    faults = np.zeros(len(seen), np.int64)
-    if not len(seen):
+    """Fit the segments of one epoch."""
+    faults = np.zeros(len(observations), np.int64)
+    if not len(observations):
         return FittedClock((), faults)
-    trusts_queued = _is_one_clock(seen, quantum_ns)
-    frame = Frame(int(seen.queued_device_ns[0]), int(seen.enter_host_ns[0]))
-    points = points_of(seen, frame, quantum_ns=quantum_ns, trusts_queued=trusts_queued)
+    trusts_queued = _is_one_clock(observations, quantum_ns)
+    frame = Frame(int(observations.queued_device_ns[0]), int(observations.enter_host_ns[0]))
+    points = compute_points(observations, frame, quantum_ns=quantum_ns, trusts_queued=trusts_queued)
     division = divide(points)
     if not division.stretches:
-        reason = "no line fits what the host saw of it"
-        empty = _unaligned(device_id, reason, len(seen))
-        return FittedClock((_within(empty, limit),), faults | int(StampFault.FOREIGN))
-    stamps = (seen.queued_device_ns, seen.start_device_ns, seen.end_device_ns)
-    wanted_ns = np.sort(np.concatenate([frame.times(one) for one in stamps]))
-    pieces = pieces_of(points[~division.rejected], division, wanted_ns)
+        reason = "no line fits the host's observations"
+        empty = _unaligned(device_id, reason, len(observations))
+        return FittedClock((_limit_to(empty, limit),), faults | int(StampFault.FOREIGN))
+    stamps = (
+        observations.queued_device_ns,
+        observations.start_device_ns,
+        observations.end_device_ns,
+    )
+    wanted_ns = np.sort(np.concatenate([frame.times(column) for column in stamps]))
+    pieces = fit_pieces(points[~division.rejected], division, wanted_ns)
     rejected = np.unique(points.command[division.rejected])
-    segments = _segments(pieces, frame, device_id, limit)
-    doubts = _doubts(pieces)
-    segments = [_doubted(one, doubts, 0) for one in segments]
-    segments = [_with_rejections(one, seen, rejected) for one in segments]
+    segments = _make_segments(pieces, frame, device_id, limit)
+    doubts = _map_doubts(pieces)
+    segments = [_add_doubts(segment, doubts, 0) for segment in segments]
+    segments = [_add_rejections(segment, observations, rejected) for segment in segments]
     if not trusts_queued:
         reason = "QUEUED is of another clock than START and END, and was not used"
-        segments = [_doubted(one, [reason], 0) for one in segments]
-    faults[rejected] |= _contradictions(seen[rejected], segments)
+        segments = [_add_doubts(segment, [reason], 0) for segment in segments]
+    faults[rejected] |= _find_contradictions(observations[rejected], segments)
     return FittedClock(tuple(segments), faults)
 
 
-def _doubts(pieces: Sequence[Piece]) -> list[str]:
-    """Why no piece of a map can be relied on, if there is a reason."""
-    jump_ns = max(one.gap_ns for one in pieces)
-    straight_ns = sum(one.end_ns - one.begin_ns for one in pieces if one.is_straight)
+def _map_doubts(pieces: Sequence[Piece]) -> list[str]:
+    """Return the reasons to doubt every piece of a map."""
+    jump_ns = max(piece.gap_ns for piece in pieces)
+    straight_ns = sum(piece.end_ns - piece.begin_ns for piece in pieces if piece.is_straight)
     whole_ns = pieces[-1].end_ns - pieces[0].begin_ns
     reasons = []
-    if jump_ns > _GAP_NS:
+    if jump_ns > _MIN_GAP_NS:
         reasons.append(f"the clock jumps by {jump_ns:.0f} ns")
-    if straight_ns < _STRAIGHT_SHARE * whole_ns:
+    if straight_ns < _MIN_STRAIGHT_SHARE * whole_ns:
         reasons.append("its rate changes all the time")
     return reasons
 
 
-def _is_one_clock(seen: Observations, quantum_ns: int) -> bool:
-    """Whether commands take no longer on the device, from QUEUED to END, than the host saw them take."""
-    is_seen = seen.observed_host_ns != NEVER
-    if not is_seen.any():
+def _is_one_clock(observations: ClockObservations, quantum_ns: int) -> bool:
+    """Return whether QUEUED to END on the device fits into the time that the host observed."""
+    is_observed = observations.observed_host_ns != NEVER
+    if not is_observed.any():
         return True
-    on_host = (seen.observed_host_ns - seen.enter_host_ns)[is_seen].astype(np.float64)
-    on_device = (seen.end_device_ns - seen.queued_device_ns)[is_seen].astype(np.float64)
+    host_ns = observations.observed_host_ns - observations.enter_host_ns
+    device_ns = observations.end_device_ns - observations.queued_device_ns
+    on_host = host_ns[is_observed].astype(np.float64)
+    on_device = device_ns[is_observed].astype(np.float64)
     return bool((on_device > 1.001 * on_host + 2 * quantum_ns).mean() < 0.5)
 
 
-def _epoch_limits(seen: Observations, epoch: Int64s, count: int) -> list[tuple[int, int]]:
-    """For each epoch the entry times of its first call and of the next epoch's; open at both ends."""
-    firsts = [int(seen.enter_host_ns[epoch == one].min(initial=ALWAYS)) for one in range(count)]
-    return list(zip([-ALWAYS, *firsts[1:]], [*firsts[1:], ALWAYS], strict=True))
+def _epoch_limits(
+    observations: ClockObservations, epoch: Int64s, count: int
+) -> list[tuple[int, int]]:
+    """Return the entry times of each epoch's first call and of the next epoch's; open at both ends."""
+    firsts = [
+        int(observations.enter_host_ns[epoch == number].min(initial=UNBOUNDED_NS))
+        for number in range(count)
+    ]
+    return list(zip([-UNBOUNDED_NS, *firsts[1:]], [*firsts[1:], UNBOUNDED_NS], strict=True))
 
 
-def _segments(
+def _make_segments(
     pieces: Sequence[Piece], frame: Frame, device_id: int, limit: tuple[int, int]
 ) -> list[ClockSegment]:
-    begins = [-ALWAYS, *(frame.device_ns + round(one.begin_ns) for one in pieces[1:])]
-    found = []
-    for piece, begin, end in zip(pieces, begins, [*begins[1:], ALWAYS], strict=True):
+    begins = [-UNBOUNDED_NS, *(frame.device_ns + round(piece.begin_ns) for piece in pieces[1:])]
+    segments = []
+    for piece, begin, end in zip(pieces, begins, [*begins[1:], UNBOUNDED_NS], strict=True):
         anchor_ns = round(piece.begin_ns)
         host_ns = anchor_ns + piece.offset_ns + piece.slope * anchor_ns
-        found.append(
+        segments.append(
             ClockSegment(
                 device_id=device_id,
                 state=ClockState.PROVEN if piece.is_straight else ClockState.CONDITIONAL,
@@ -164,11 +180,13 @@ def _segments(
                 quantum_ns=1,
             )
         )
-    return found
+    return segments
 
 
-def _commands(count: int, what: str) -> str:
-    return f"1 command has {what}" if count == 1 else f"{count} commands have {what}"
+def _count_commands(count: int, property_name: str) -> str:
+    if count == 1:
+        return f"1 command has {property_name}"
+    return f"{count} commands have {property_name}"
 
 
 def _unaligned(device_id: int, reason: str, rejected: int) -> ClockSegment:
@@ -176,10 +194,10 @@ def _unaligned(device_id: int, reason: str, rejected: int) -> ClockSegment:
         device_id=device_id,
         state=ClockState.UNALIGNED,
         is_straight=False,
-        from_enter_host_ns=-ALWAYS,
-        to_enter_host_ns=ALWAYS,
-        from_device_ns=-ALWAYS,
-        to_device_ns=ALWAYS,
+        from_enter_host_ns=-UNBOUNDED_NS,
+        to_enter_host_ns=UNBOUNDED_NS,
+        from_device_ns=-UNBOUNDED_NS,
+        to_device_ns=UNBOUNDED_NS,
         anchor_device_ns=0,
         anchor_host_ns=0,
         drift=0.0,
@@ -193,12 +211,12 @@ def _unaligned(device_id: int, reason: str, rejected: int) -> ClockSegment:
     )
 
 
-def _within(segment: ClockSegment, limit: tuple[int, int]) -> ClockSegment:
+def _limit_to(segment: ClockSegment, limit: tuple[int, int]) -> ClockSegment:
     return replace(segment, from_enter_host_ns=limit[0], to_enter_host_ns=limit[1])
 
 
-def _doubted(segment: ClockSegment, reasons: Sequence[str], rejected: int) -> ClockSegment:
-    """The segment, no longer proven if there are reasons to doubt it."""
+def _add_doubts(segment: ClockSegment, reasons: Sequence[str], rejected: int) -> ClockSegment:
+    """Return the segment with further reasons to doubt it; with any, it is no longer proven."""
     if not reasons or segment.state is ClockState.UNALIGNED:
         return segment
     return replace(
@@ -209,56 +227,64 @@ def _doubted(segment: ClockSegment, reasons: Sequence[str], rejected: int) -> Cl
     )
 
 
-def _with_rejections(segment: ClockSegment, seen: Observations, rejected: Int64s) -> ClockSegment:
-    """The segment with the rejected commands whose life overlaps with it."""
-    queued, end = seen.queued_device_ns[rejected], seen.end_device_ns[rejected]
-    is_here = (end >= segment.from_device_ns) & (queued < segment.to_device_ns)
-    count = int(is_here.sum())
-    reasons = [_commands(count, "bounds that contradict the others")] if count else []
-    return _doubted(segment, reasons, count)
+def _add_rejections(
+    segment: ClockSegment, observations: ClockObservations, rejected: Int64s
+) -> ClockSegment:
+    """Count the rejected commands whose time from QUEUED to END overlaps with the segment."""
+    queued, end = observations.queued_device_ns[rejected], observations.end_device_ns[rejected]
+    is_inside = (end >= segment.from_device_ns) & (queued < segment.to_device_ns)
+    count = int(is_inside.sum())
+    reasons = [_count_commands(count, "bounds that contradict the others")] if count else []
+    return _add_doubts(segment, reasons, count)
 
 
-def _contradictions(seen: Observations, segments: Sequence[ClockSegment]) -> Int64s:
-    """What rejected commands contradict most: the entry, the return, or the completion."""
-    placed = ClockMap(tuple(segments))
-    queued = placed.host_ns(seen.queued_device_ns, seen.enter_host_ns)
-    end = placed.host_ns(seen.end_device_ns, seen.enter_host_ns)
-    off = np.stack(
-        [seen.enter_host_ns - queued, queued - seen.return_host_ns, end - seen.observed_host_ns]
+def _find_contradictions(
+    observations: ClockObservations, segments: Sequence[ClockSegment]
+) -> Int64s:
+    """Return the bound that each rejected command breaks most: entry, return, or completion."""
+    clock = ClockMap(tuple(segments))
+    queued = clock.host_ns(observations.queued_device_ns, observations.enter_host_ns)
+    end = clock.host_ns(observations.end_device_ns, observations.enter_host_ns)
+    excess = np.stack(
+        [
+            observations.enter_host_ns - queued,
+            queued - observations.return_host_ns,
+            end - observations.observed_host_ns,
+        ]
     )
-    kinds = np.array(
+    faults = np.array(
         [StampFault.BEFORE_ENQUEUE, StampFault.AFTER_RETURN, StampFault.AFTER_COMPLETION], np.int64
     )
-    return kinds[off.argmax(axis=0)] if len(queued) else np.empty(0, np.int64)
+    return faults[excess.argmax(axis=0)] if len(queued) else np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class ClockMap:
-    """The map from one device's clock to the host's."""
+    """Map from one device's clock to the host's."""
 
     segments: tuple[ClockSegment, ...]
 
     def host_ns(self, device_ns: Int64s, enter_host_ns: Int64s) -> Int64s:
-        """Stamps, of commands whose calls were entered at `enter_host_ns`, on the host's clock.
+        """Return stamps on the host's clock, of commands whose calls were entered at `enter_host_ns`.
 
         Shape (n,). `NEVER` where the clock is unaligned.
         """
-        placed = np.full(len(device_ns), NEVER)
+        host_ns = np.full(len(device_ns), NEVER)
         for segment, members in self._members(device_ns, enter_host_ns):
             since = device_ns[members] - segment.anchor_device_ns
             drifted = np.round(since * segment.drift).astype(np.int64)
-            placed[members] = segment.anchor_host_ns + since + drifted
-        return placed
+            host_ns[members] = segment.anchor_host_ns + since + drifted
+        return host_ns
 
     def bound_ns(self, device_ns: Int64s, enter_host_ns: Int64s) -> Float64s:
-        """How far off `host_ns` can be; infinite where the clock is unaligned."""
+        """Return the largest error of `host_ns`; infinite where the clock is unaligned."""
         bounds = np.full(len(device_ns), np.inf)
         for segment, members in self._members(device_ns, enter_host_ns):
             bounds[members] = segment.bound_ns
         return bounds
 
     def is_proven(self, device_ns: Int64s, enter_host_ns: Int64s) -> Bools:
-        """Whether the bound is proven."""
+        """Return a mask of the stamps whose bound is proven."""
         proven = np.zeros(len(device_ns), np.bool_)
         for segment, members in self._members(device_ns, enter_host_ns):
             proven[members] = segment.state is ClockState.PROVEN
@@ -267,25 +293,25 @@ class ClockMap:
     def _members(
         self, device_ns: Int64s, enter_host_ns: Int64s
     ) -> list[tuple[ClockSegment, Int64s]]:
-        """The aligned segments, each with the stamps that it is for."""
-        found = []
-        for one in self.segments:
-            if one.state is ClockState.UNALIGNED:
+        """Return the aligned segments, each with the positions of its stamps."""
+        members = []
+        for segment in self.segments:
+            if segment.state is ClockState.UNALIGNED:
                 continue
-            is_here = (
-                (device_ns >= one.from_device_ns)
-                & (device_ns < one.to_device_ns)
-                & (enter_host_ns >= one.from_enter_host_ns)
-                & (enter_host_ns < one.to_enter_host_ns)
+            is_inside = (
+                (device_ns >= segment.from_device_ns)
+                & (device_ns < segment.to_device_ns)
+                & (enter_host_ns >= segment.from_enter_host_ns)
+                & (enter_host_ns < segment.to_enter_host_ns)
             )
-            found.append((one, np.flatnonzero(is_here)))
-        return found
+            members.append((segment, np.flatnonzero(is_inside)))
+        return members
 
 
 def clock_maps(segments: tuple[ClockSegment, ...]) -> dict[int, ClockMap]:
-    """The maps of devices, by number."""
+    """Return the clock maps of devices, by device number."""
     devices = sorted({segment.device_id for segment in segments})
     return {
-        device: ClockMap(tuple(one for one in segments if one.device_id == device))
+        device: ClockMap(tuple(segment for segment in segments if segment.device_id == device))
         for device in devices
     }

@@ -1,8 +1,9 @@
-"""The critical path: the chain of work, from the program's end back to its start, that took the time.
+"""Critical path: the chain of work that determined the program's time, from its end back to its start.
 
-It is followed backwards. A thread that waited went on because a command ended; a command started because
-another had ended, because its device came free, or because a thread had enqueued it; a thread enqueued
-it because it had got there, from its last wait on. Every moment belongs to exactly one step.
+The chain is followed backwards. A thread that waited went on because a command ended. A command started
+because another command had ended, because its device became free, or because a thread had enqueued it.
+A thread enqueued a command because it had arrived there since its last wait. Every moment belongs to
+exactly one step.
 """
 
 from bisect import bisect_right
@@ -13,32 +14,32 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import NONE, Dependencies
 from cltrace.timeline.grouping import groups
 
-_SILENCE_NS: Final = 1_000_000
-"""A thread that calls nothing for as long as this may have been waiting for another thread."""
+_MIN_SILENCE_NS: Final = 1_000_000
+"""A thread that makes no call for this long may have been waiting for another thread."""
 
 
 class StepKind(StrEnum):
-    """What a step of the path is."""
+    """Kind of a step of the critical path."""
 
     HOST = "host"
     """A thread of the program did something else than wait."""
     DEVICE = "device"
     """A command ran."""
     LAUNCH = "launch"
-    """A command could have run, and had not started yet."""
+    """A command could have run and had not started yet."""
     RETURN = "return"
     """A command had ended, and the call that waited for it had not returned yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the path, in ns on the trace's axis.
+    """A step of the critical path, in ns on the trace's axis.
 
-    `command` is a position among the commands: what ran, was about to, or was waited for; `NONE` for a
+    `command` is the position of the command that ran, was about to run, or was waited for; `NONE` for a
     step of the host. `thread` is the thread of a step of the host, else `NONE`.
     """
 
@@ -50,32 +51,34 @@ class Step:
 
     @property
     def duration_ns(self) -> int:
-        """How long it took."""
+        """The duration of the step."""
         return self.end_ns - self.begin_ns
 
 
-def critical_path(activity: Activity, needs: Dependencies) -> list[Step]:
-    """The steps of the path, the first first. Empty when nothing was placed."""
+def find_critical_path(activity: Activity, dependencies: Dependencies) -> list[Step]:
+    """Return the steps of the critical path, the first first. Empty when no command is placed."""
     commands = activity.commands
     if not commands.is_placed.any():
         return []
-    return _Walk(activity, needs).steps()
+    return _BackwardWalk(activity, dependencies).run()
 
 
-class _Walk:
-    """One walk back from the end."""
+class _BackwardWalk:
+    """One walk from the end of the program back to its start."""
 
-    def __init__(self, activity: Activity, needs: Dependencies) -> None:
+    def __init__(self, activity: Activity, dependencies: Dependencies) -> None:
         self._commands = activity.commands
-        self._needs = needs
+        self._dependencies = dependencies
         self._threads = _threads(activity)
-        self._waits = _waits_by_thread(needs, self._commands.end_ns)
-        self._found: list[Step] = []
+        self._waits = _waits_by_thread(dependencies, self._commands.end_ns)
+        self._steps: list[Step] = []
         self._begin_ns = 0
 
-    def steps(self) -> list[Step]:
-        """The whole path."""
-        time_ns, thread = max((one.returns[-1], number) for number, one in self._threads.items())
+    def run(self) -> list[Step]:
+        """Return the whole path."""
+        time_ns, thread = max(
+            (calls.returns[-1], number) for number, calls in self._threads.items()
+        )
         ends = np.where(self._commands.is_placed, self._commands.end_ns, -(2**62))
         command = NONE
         if int(ends.max()) > time_ns:
@@ -83,7 +86,7 @@ class _Walk:
             time_ns, thread = int(ends[command]), int(self._commands.thread[command])
         process = self._threads[thread].process
         self._begin_ns = min(
-            one.begin_ns for one in self._threads.values() if one.process == process
+            calls.begin_ns for calls in self._threads.values() if calls.process == process
         )
         for _ in range(4 * len(self._commands) + 4 * len(self._threads) + 4):
             if command >= 0:
@@ -92,20 +95,20 @@ class _Walk:
                 time_ns, command, thread = self._from_host(thread, time_ns)
             else:
                 break
-        return self._found[::-1]
+        return self._steps[::-1]
 
     def _add(self, kind: StepKind, begin_ns: int, end_ns: int, command: int, thread: int) -> int:
-        """Add a step, unless it is empty, and return where the path goes on."""
+        """Add a step, unless it is empty, and return the time from which the path goes on."""
         begin_ns = max(begin_ns, self._begin_ns)
         if begin_ns >= end_ns:
             return end_ns
-        self._found.append(Step(kind, begin_ns, end_ns, command, thread))
+        self._steps.append(Step(kind, begin_ns, end_ns, command, thread))
         return begin_ns
 
     def _from_host(self, thread: int, time_ns: int) -> tuple[int, int, int]:
-        """Back along a thread to the wait that let it go on, and to the command that it waited for.
+        """Step back along a thread to its last wait, and return time, awaited command and thread there.
 
-        A thread that called nothing for a while, in which another one did, went on because of that.
+        A thread that was silent while another thread made a call went on because of that call.
         """
         returns, waited_for, ends = self._waits.get(thread, ([], [], []))
         at = bisect_right(returns, time_ns) - 1
@@ -122,33 +125,33 @@ class _Walk:
         return time_ns, waited_for[at], thread
 
     def _last_other(self, thread: int, begin_ns: int, end_ns: int) -> tuple[int, int]:
-        """The other thread of the process whose call returned last between two times, and when."""
-        own = self._threads[thread].process
+        """Return the other thread of the process whose call returned last between two times, and when."""
+        process = self._threads[thread].process
         best = (begin_ns, NONE)
-        for number, one in self._threads.items():
-            if number != thread and one.process == own:
-                at = bisect_right(one.returns, end_ns) - 1
+        for number, calls in self._threads.items():
+            if number != thread and calls.process == process:
+                at = bisect_right(calls.returns, end_ns) - 1
                 if at >= 0:
-                    best = max(best, (one.returns[at], number))
+                    best = max(best, (calls.returns[at], number))
         return best[1], best[0]
 
     def _from_command(self, command: int, time_ns: int) -> tuple[int, int, int]:
-        """Back over a command to what let it start."""
+        """Step back over a command, and return time, command and thread that let it start."""
         commands = self._commands
         start_ns = int(commands.start_ns[command])
         time_ns = self._add(StepKind.DEVICE, start_ns, time_ns, command, NONE)
-        before = int(self._needs.last_before[command])
+        before = int(self._dependencies.last_predecessor[command])
         thread = int(commands.thread[command])
         if before >= 0 and commands.start_ns[before] < start_ns:
-            release_ns = int(self._needs.release_ns[command])
+            release_ns = int(self._dependencies.release_ns[command])
             return self._add(StepKind.LAUNCH, release_ns, time_ns, command, NONE), before, thread
         enter_ns = int(commands.enter_ns[command])
         return self._add(StepKind.LAUNCH, enter_ns, time_ns, command, NONE), NONE, thread
 
 
 @dataclass(frozen=True, slots=True)
-class _Thread:
-    """When a thread entered calls and returned from them, in the order of the returns."""
+class _ThreadCalls:
+    """Entries and returns of a thread's calls, in the order of the returns."""
 
     process: int
     begin_ns: int
@@ -156,12 +159,12 @@ class _Thread:
     returns: list[int]
 
     def last_silence(self, begin_ns: int, end_ns: int) -> tuple[int, int] | None:
-        """The last stretch between two times in which it called nothing for long."""
+        """Return the last long stretch between two times without a call; `None` if there is none."""
         at = bisect_right(self.returns, end_ns) - 1
         later_ns = end_ns
         while later_ns > begin_ns:
             earlier_ns = max(self.returns[at] if at >= 0 else begin_ns, begin_ns)
-            if later_ns - earlier_ns >= _SILENCE_NS:
+            if later_ns - earlier_ns >= _MIN_SILENCE_NS:
                 return earlier_ns, later_ns
             if at < 0 or earlier_ns == begin_ns:
                 return None
@@ -169,36 +172,36 @@ class _Thread:
         return None
 
 
-def _threads(activity: Activity) -> dict[int, _Thread]:
-    """The calls of each thread."""
+def _threads(activity: Activity) -> dict[int, _ThreadCalls]:
+    """Return the calls of each thread."""
     commands, calls = activity.commands, activity.calls
     enters = np.concatenate([commands.enter_ns, calls.enter_ns])
     returns = np.concatenate([commands.return_ns, calls.return_ns])
     processes = np.concatenate([commands.process, calls.process])
-    found = {}
+    threads = {}
     for thread, members in groups(np.concatenate([commands.thread, calls.thread])):
         members = members[np.argsort(returns[members], kind="stable")]
-        found[thread] = _Thread(
+        threads[thread] = _ThreadCalls(
             int(processes[members[0]]),
             int(enters[members].min()),
             enters[members].tolist(),
             returns[members].tolist(),
         )
-    return found
+    return threads
 
 
 def _waits_by_thread(
-    needs: Dependencies, end_ns: Int64s
+    dependencies: Dependencies, end_ns: Int64s
 ) -> dict[int, tuple[list[int], list[int], list[int]]]:
-    """For each thread the returns of the calls that really waited, for what, and when that ended."""
-    waits = needs.waits
+    """Return the calls of each thread that had to wait: their returns, the commands, and those' ends."""
+    waits = dependencies.waits
     ends = end_ns[waits.command]
-    really = np.flatnonzero(ends > waits.enter_ns)
+    waited = np.flatnonzero(ends > waits.enter_ns)
     return {
         thread: (
-            waits.return_ns[here].tolist(),
-            waits.command[here].tolist(),
-            np.minimum(ends, waits.return_ns)[here].tolist(),
+            waits.return_ns[members].tolist(),
+            waits.command[members].tolist(),
+            np.minimum(ends, waits.return_ns)[members].tolist(),
         )
-        for thread, here in groups(waits.thread[really], really)
+        for thread, members in groups(waits.thread[waited], waited)
     }

@@ -1,16 +1,16 @@
-"""Rows that belong together, and where a number stands."""
+"""Grouping of rows by a number, and look-up of numbers in a sorted column."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 
 
 def groups(numbers: Int64s, positions: Int64s | None = None) -> Iterator[tuple[int, Int64s]]:
-    """For each number that occurs, ascending, the positions at which it does, ascending.
+    """Yield each distinct number, ascending, with the positions at which it occurs, ascending.
 
-    `numbers` are those of `positions`, or of all positions when none are given.
+    `numbers` belong to `positions`, or to all positions if none are given.
     """
     if positions is None:
         positions = np.arange(len(numbers))
@@ -23,8 +23,8 @@ def groups(numbers: Int64s, positions: Int64s | None = None) -> Iterator[tuple[i
     yield from zip(ordered[begin].tolist(), parts, strict=True)
 
 
-def positions(wanted: Int64s, ids: Int64s) -> Int64s:
-    """Where each number stands among `ids`, which ascend; -1 where it does not."""
+def find_positions(wanted: Int64s, ids: Int64s) -> Int64s:
+    """Return the position of each number in `ids`, which ascend; -1 for a number that is not there."""
     if not len(ids):
         return np.full(len(wanted), -1, np.int64)
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)

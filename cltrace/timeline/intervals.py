@@ -1,4 +1,4 @@
-"""Arithmetic of intervals: unions, what two unions have in common, and lanes without overlap.
+"""Arithmetic of intervals: unions, intersections of unions, and rows without overlap.
 
 Intervals are given as arrays of starts and of ends, in ns, `start <= end`, in any order.
 """
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 
 
 class Intervals(NamedTuple):
@@ -19,12 +19,12 @@ class Intervals(NamedTuple):
 
     @property
     def total_ns(self) -> int:
-        """How long they are together."""
+        """The sum of their lengths."""
         return int((self.end_ns - self.start_ns).sum())
 
 
 def union(start_ns: Int64s, end_ns: Int64s) -> Intervals:
-    """The union of intervals. Those that touch become one."""
+    """Return the union of intervals. Intervals that touch become one."""
     if not len(start_ns):
         return Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
     order = np.argsort(start_ns, kind="stable")
@@ -34,64 +34,66 @@ def union(start_ns: Int64s, end_ns: Int64s) -> Intervals:
 
 
 def gaps(busy: Intervals) -> Intervals:
-    """What lies between disjoint intervals."""
+    """Return the gaps between disjoint intervals."""
     return Intervals(busy.end_ns[:-1], busy.start_ns[1:])
 
 
-def common(first: Intervals, second: Intervals) -> Intervals:
-    """What two unions have in common."""
+def intersection(first: Intervals, second: Intervals) -> Intervals:
+    """Return the intersection of two unions."""
     edges = np.concatenate([first.start_ns, first.end_ns, second.start_ns, second.end_ns])
     steps = np.repeat(
         [1, -1, 1, -1],
         [len(first.start_ns), len(first.end_ns), len(second.start_ns), len(second.end_ns)],
     )
-    return _where_depth(edges, steps, 2)
+    return _select_depth(edges, steps, 2)
 
 
-def at_least(start_ns: Int64s, end_ns: Int64s, depth: int) -> Intervals:
-    """Where at least `depth` of the intervals are open."""
+def overlap(start_ns: Int64s, end_ns: Int64s, min_depth: int) -> Intervals:
+    """Return the times at which at least `min_depth` of the intervals are open."""
     edges = np.concatenate([start_ns, end_ns])
     steps = np.repeat([1, -1], [len(start_ns), len(end_ns)])
-    return _where_depth(edges, steps, depth)
+    return _select_depth(edges, steps, min_depth)
 
 
-def _where_depth(edges: Int64s, steps: Int64s, depth: int) -> Intervals:
+def _select_depth(edges: Int64s, steps: Int64s, min_depth: int) -> Intervals:
+    """Return the times at which the sum of the `steps` up to then is at least `min_depth`."""
     if not len(edges):
         return Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
-    # At one instant closings come first: intervals that touch do not overlap.
+    # At one instant ends come before starts: intervals that touch do not overlap.
     order = np.lexsort((steps, edges))
-    edges, level = edges[order], np.cumsum(steps[order])
-    is_deep = level >= depth
+    edges, depth = edges[order], np.cumsum(steps[order])
+    is_deep = depth >= min_depth
     start, end = edges[:-1][is_deep[:-1]], edges[1:][is_deep[:-1]]
     has_length = end > start
     return union(start[has_length], end[has_length])
 
 
 def covered_ns(busy: Intervals, start_ns: Int64s, end_ns: Int64s) -> Int64s:
-    """How much of each interval a union covers."""
+    """Return the part of each interval that a union covers, in ns."""
     if not len(busy.start_ns):
         return np.zeros(len(start_ns), np.int64)
     before = np.concatenate([[0], np.cumsum(busy.end_ns - busy.start_ns)])
 
-    def until(time_ns: Int64s) -> Int64s:
+    def covered_until(time_ns: Int64s) -> Int64s:
         at = np.searchsorted(busy.start_ns, time_ns, side="right")
         last_end = busy.end_ns[np.maximum(at - 1, 0)]
-        over = np.where(at > 0, np.maximum(last_end - time_ns, 0), 0)
-        return before[at] - over
+        excess = np.where(at > 0, np.maximum(last_end - time_ns, 0), 0)
+        return before[at] - excess
 
-    return until(end_ns) - until(start_ns)
+    return covered_until(end_ns) - covered_until(start_ns)
 
 
-def lanes(start_ns: Int64s, end_ns: Int64s) -> Int64s:
-    """A lane for each interval so that none overlaps with another of its lane; as few as can be.
+def assign_rows(start_ns: Int64s, end_ns: Int64s) -> Int64s:
+    """Return a row for each interval, such that no two intervals of a row overlap.
 
-    Lanes are numbered from 0. Intervals that touch share one.
+    The number of rows is the smallest possible. Rows are numbered from 0. Intervals that touch may share
+    a row.
     """
-    lane = np.zeros(len(start_ns), np.int64)
+    rows = np.zeros(len(start_ns), np.int64)
     order = np.argsort(start_ns, kind="stable")
     start, end = start_ns[order], end_ns[order]
     if not len(start) or (start[1:] >= np.maximum.accumulate(end)[:-1]).all():
-        return lane
+        return rows
     free: list[int] = []
     open_until: list[tuple[int, int]] = []
     count = 0
@@ -100,10 +102,10 @@ def lanes(start_ns: Int64s, end_ns: Int64s) -> Int64s:
         while open_until and open_until[0][0] <= begin:
             heapq.heappush(free, heapq.heappop(open_until)[1])
         if free:
-            one = heapq.heappop(free)
+            row = heapq.heappop(free)
         else:
-            one, count = count, count + 1
-        heapq.heappush(open_until, (finish, one))
-        chosen.append(one)
-    lane[order] = chosen
-    return lane
+            row, count = count, count + 1
+        heapq.heappush(open_until, (finish, row))
+        chosen.append(row)
+    rows[order] = chosen
+    return rows

@@ -1,4 +1,4 @@
-"""Watching a recording that is under way: what was launched, how busy devices were, look by look."""
+"""Activity of a recording that is under way: launches and busy time of devices, poll by poll."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,45 +9,45 @@ import numpy as np
 from cltrace.events.records import Device, Kernel, Launch, Queue
 from cltrace.events.tables import CALLS, CIRCUMSTANCES, LAUNCHES, STAMPS
 from cltrace.spool.reader import ProcessSpool, read_parts
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.trace.rollup import busy_ns
 
 
 @dataclass(frozen=True, slots=True)
-class KernelGlance:
-    """What a kernel did since the last look. `median_ns` is `None` where no duration came in."""
+class KernelSnapshot:
+    """Launches of a kernel since the last poll. `median_ns` is `None` where no duration came in."""
 
     name: str
     launches: int
-    launches_in_all: int
+    total_launches: int
     median_ns: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
-    """What went on since the last look.
+class ActivitySnapshot:
+    """Activity since the last poll.
 
-    `busy_ns` is by device name, of stamps that came in meanwhile; of several devices of one name, and of
-    several processes, the mean.
+    `busy_ns` is by device name, from the stamps that came in since then. It is the mean of several
+    devices of one name and of several processes.
     """
 
-    kernels: tuple[KernelGlance, ...]
+    kernels: tuple[KernelSnapshot, ...]
     busy_ns: Mapping[str, int]
     processes: int
-    calls_in_all: int
+    total_calls: int
 
 
-class Watch:
-    """Looks at a recording's parts again and again, each time at what is new."""
+class LiveActivity:
+    """Reader of a recording's parts that returns the new activity at each poll."""
 
     def __init__(self, parts: Path) -> None:
         self._parts = parts
-        self._seen: dict[Path, tuple[int, int]] = {}
-        self._in_all: dict[str, int] = {}
+        self._rows_read: dict[Path, tuple[int, int]] = {}
+        self._total_launches: dict[str, int] = {}
 
-    def look(self) -> Glance:
-        """What went on since the last look. Raises: `SpoolError`."""
+    def poll(self) -> ActivitySnapshot:
+        """Return the activity since the last poll. Raises: `SpoolError`."""
         launches: dict[str, int] = {}
         durations: dict[str, list[Int64s]] = {}
         busy: dict[str, list[int]] = {}
@@ -55,31 +55,32 @@ class Watch:
         calls = 0
         for spool in spools:
             calls += len(spool.rows(LAUNCHES)) + len(spool.rows(CALLS))
-            self._look_at(spool, launches, durations, busy)
+            self._read_new_rows(spool, launches, durations, busy)
         for name, count in launches.items():
-            self._in_all[name] = self._in_all.get(name, 0) + count
-        glances = [
-            KernelGlance(name, launches.get(name, 0), count, _median(durations.get(name, [])))
-            for name, count in self._in_all.items()
+            self._total_launches[name] = self._total_launches.get(name, 0) + count
+        kernels = [
+            KernelSnapshot(name, launches.get(name, 0), count, _median(durations.get(name, [])))
+            for name, count in self._total_launches.items()
         ]
-        glances.sort(key=lambda one: (-one.launches, -one.launches_in_all, one.name))
-        means = {name: sum(each) // len(each) for name, each in busy.items()}
-        return Glance(tuple(glances), means, len(spools), calls)
+        kernels.sort(key=lambda kernel: (-kernel.launches, -kernel.total_launches, kernel.name))
+        means = {name: sum(times) // len(times) for name, times in busy.items()}
+        return ActivitySnapshot(tuple(kernels), means, len(spools), calls)
 
-    def _look_at(
+    def _read_new_rows(
         self,
         spool: ProcessSpool,
         launches: dict[str, int],
         durations: dict[str, list[Int64s]],
         busy: dict[str, list[int]],
     ) -> None:
-        # Stamps first: each is of a launch that is written by then.
+        """Add a process's new rows to `launches`, `durations` and `busy`."""
+        # Stamps first: the launch of each stamp is written by then.
         stamps, rows = spool.rows(STAMPS), spool.rows(LAUNCHES)
-        first, first_stamp = self._seen.get(spool.directory, (0, 0))
+        first, first_stamp = self._rows_read.get(spool.directory, (0, 0))
         facts = _Circumstances(spool)
-        rows = rows[: first + facts.known(rows[first:, LAUNCHES.index("circumstance_id")])]
-        self._seen[spool.directory] = (len(rows), len(stamps))
-        for name, count in facts.counted(rows[first:, LAUNCHES.index("circumstance_id")]):
+        rows = rows[: first + facts.count_recorded(rows[first:, LAUNCHES.index("circumstance_id")])]
+        self._rows_read[spool.directory] = (len(rows), len(stamps))
+        for name, count in facts.count_launches(rows[first:, LAUNCHES.index("circumstance_id")]):
             launches[name] = launches.get(name, 0) + count
         new = stamps[first_stamp:]
         of_launch = new[(new[:, 0] & 1 == 0) & (new[:, 0] >> 1 < len(rows))]
@@ -92,50 +93,56 @@ class Watch:
 
 
 class _Circumstances:
-    """What the circumstances of launches are, by number: their kernels and devices."""
+    """Kernels and devices of launches, by the number of their circumstance."""
 
     def __init__(self, spool: ProcessSpool) -> None:
-        kernels = {one.id: one.name for one in spool.records(Kernel)}
-        launches = {one.id: kernels.get(one.kernel_id, "?") for one in spool.records(Launch)}
-        devices = {one.id: one.name for one in spool.records(Device)}
-        queues = {one.handle: devices.get(one.device_id, "?") for one in spool.records(Queue)}
+        kernels = {kernel.id: kernel.name for kernel in spool.records(Kernel)}
+        launches = {
+            launch.id: kernels.get(launch.kernel_id, "?") for launch in spool.records(Launch)
+        }
+        devices = {device.id: device.name for device in spool.records(Device)}
+        queues = {queue.handle: devices.get(queue.device_id, "?") for queue in spool.records(Queue)}
         rows = spool.rows(CIRCUMSTANCES)
         numbers = rows[:, CIRCUMSTANCES.index("circumstance_id")].tolist()
-        launch = rows[:, CIRCUMSTANCES.index("launch_id")].tolist()
-        queue = rows[:, CIRCUMSTANCES.index("queue_handle")].tolist()
+        launch_ids = rows[:, CIRCUMSTANCES.index("launch_id")].tolist()
+        queue_handles = rows[:, CIRCUMSTANCES.index("queue_handle")].tolist()
         self._kernel = {
-            one: launches[which]
-            for one, which in zip(numbers, launch, strict=True)
-            if which in launches
+            number: launches[launch]
+            for number, launch in zip(numbers, launch_ids, strict=True)
+            if launch in launches
         }
         self._device = {
-            one: queues.get(which, "?") for one, which in zip(numbers, queue, strict=True)
+            number: queues.get(queue, "?")
+            for number, queue in zip(numbers, queue_handles, strict=True)
         }
 
-    def known(self, circumstances: Int64s) -> int:
-        """How many of the first are known: what a number means may be written after it is used."""
-        is_known = np.isin(circumstances, list(self._kernel))
-        return len(is_known) if is_known.all() else int(is_known.argmin())
+    def count_recorded(self, circumstances: Int64s) -> int:
+        """Return the length of the prefix whose circumstances are recorded.
 
-    def counted(self, circumstances: Int64s) -> list[tuple[str, int]]:
-        """How often each kernel occurs."""
+        A circumstance may be written after a launch that refers to it.
+        """
+        is_recorded = np.isin(circumstances, list(self._kernel))
+        return len(is_recorded) if is_recorded.all() else int(is_recorded.argmin())
+
+    def count_launches(self, circumstances: Int64s) -> list[tuple[str, int]]:
+        """Return each kernel's number of launches."""
         return [(name, len(members)) for name, members in self.by_kernel(circumstances)]
 
     def by_kernel(self, circumstances: Int64s) -> list[tuple[str, Int64s]]:
-        """The positions of each kernel's launches."""
-        return _by_name(circumstances, self._kernel)
+        """Return the positions of each kernel's launches."""
+        return _group_by_name(circumstances, self._kernel)
 
     def by_device(self, circumstances: Int64s) -> list[tuple[str, Int64s]]:
-        """The positions of each device's launches."""
-        return _by_name(circumstances, self._device)
+        """Return the positions of each device's launches."""
+        return _group_by_name(circumstances, self._device)
 
 
-def _by_name(numbers: Int64s, names: Mapping[int, str]) -> list[tuple[str, Int64s]]:
-    found: dict[str, list[Int64s]] = {}
+def _group_by_name(numbers: Int64s, names: Mapping[int, str]) -> list[tuple[str, Int64s]]:
+    positions: dict[str, list[Int64s]] = {}
     for number, members in groups(numbers):
         if number in names:
-            found.setdefault(names[number], []).append(members)
-    return [(name, np.concatenate(parts)) for name, parts in found.items()]
+            positions.setdefault(names[number], []).append(members)
+    return [(name, np.concatenate(parts)) for name, parts in positions.items()]
 
 
 def _median(parts: list[Int64s]) -> float | None:

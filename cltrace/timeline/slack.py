@@ -1,8 +1,8 @@
-"""How much later each command could have ended without making the program longer.
+"""Slack of commands: the delay of each one's end that would not make the program longer.
 
-Delays are followed from the end backwards. One that reaches a command which had to wait for something
-else anyway is absorbed as far as that wait goes; so is one that reaches a host call which would have
-waited for another command. Times between a release and a start are taken as given.
+Delays are followed from the end backwards. A delay that reaches a command which had to wait for something
+else anyway is absorbed up to that wait; so is a delay that reaches a host call which would have waited
+for another command. Times between a release and a start are taken as constant.
 """
 
 from typing import Final
@@ -10,107 +10,107 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.grouping import groups
 
 UNLIMITED_NS: Final = 2**62
 
 
-def slack_ns(activity: Activity, needs: Dependencies) -> Int64s:
-    """The slack of each command; `UNLIMITED_NS` for one that is not placed."""
-    return _Slack(activity, needs).of_commands()
+def compute_slack_ns(activity: Activity, dependencies: Dependencies) -> Int64s:
+    """Return the slack of each command; `UNLIMITED_NS` for one that is not placed."""
+    return _SlackPass(activity, dependencies).run()
 
 
-class _Slack:
-    """One pass from the end to the start."""
+class _SlackPass:
+    """One pass over the commands and waits from the end of the program to its start."""
 
-    def __init__(self, activity: Activity, needs: Dependencies) -> None:
-        commands, waits = activity.commands, needs.waits
-        self._needs = needs
+    def __init__(self, activity: Activity, dependencies: Dependencies) -> None:
+        commands, waits = activity.commands, dependencies.waits
+        self._dependencies = dependencies
         self._end = commands.end_ns.tolist()
         self._queued_ns = commands.queued_ns
         self._queued = commands.queued_ns.tolist()
         self._thread = commands.thread.tolist()
-        self._release = needs.release_ns.tolist()
-        self._before = _befores(needs)
+        self._release = dependencies.release_ns.tolist()
+        self._predecessors = _predecessors(dependencies)
         self._placed = np.flatnonzero(commands.is_placed)
         self._start = commands.start_ns
         self._wait_command = waits.command.tolist()
         self._wait_thread = waits.thread.tolist()
         self._wait_enter = waits.enter_ns.tolist()
-        self._also: dict[int, list[int]] = {}
-        for wait, command in waits.also.tolist():
-            self._also.setdefault(wait, []).append(command)
+        self._awaited: dict[int, list[int]] = {}
+        for wait, command in waits.awaited_pairs.tolist():
+            self._awaited.setdefault(wait, []).append(command)
         end_ns = _end_ns(activity)
-        # Whatever waits for it, a command that ends later than the program makes it longer.
+        # A command that ends later than the program makes it longer, whatever waits for the command.
         last = np.where(commands.is_placed, end_ns - commands.end_ns, UNLIMITED_NS)
         self._of_command: list[int] = last.tolist()
-        self._of_thread = _at_the_end(activity, end_ns)
+        self._of_thread = _slack_at_end(activity, end_ns)
 
-    def of_commands(self) -> Int64s:
-        """The slack of each command."""
-        waits, placed = self._needs.waits, self._placed
+    def run(self) -> Int64s:
+        """Return the slack of each command."""
+        waits, placed = self._dependencies.waits, self._placed
         times = (self._start[placed], self._queued_ns[placed], waits.return_ns)
-        which = (placed, placed, np.arange(len(waits)))
+        items = (placed, placed, np.arange(len(waits)))
         steps = (self._pass_command, self._pass_enqueueing, self._pass_wait)
-        kind = np.repeat(np.arange(len(steps)), [len(one) for one in times])
-        # What a delay reaches comes later: it is done first.
+        kind = np.repeat(np.arange(len(steps)), [len(column) for column in times])
+        # A delay reaches later items only, so these are done first.
         order = np.lexsort((kind, -np.concatenate(times)))
         for number, item in zip(
-            kind[order].tolist(), np.concatenate(which)[order].tolist(), strict=True
+            kind[order].tolist(), np.concatenate(items)[order].tolist(), strict=True
         ):
             steps[number](item)
         return np.array(self._of_command, np.int64)
 
     def _pass_command(self, command: int) -> None:
-        """Hand the slack of a command to all that it waited for."""
+        """Pass the slack of a command to all that it waited for."""
         slack, release = self._of_command[command], self._release[command]
-        for before in self._before.get(command, ()):
-            self._lower(before, slack + release - self._end[before])
+        for predecessor in self._predecessors.get(command, ()):
+            self._lower(predecessor, slack + release - self._end[predecessor])
 
     def _pass_enqueueing(self, command: int) -> None:
-        """Hand the slack of a command to the thread that enqueued it."""
+        """Pass the slack of a command to the thread that enqueued it."""
         slack, release = self._of_command[command], self._release[command]
         thread = self._thread[command]
         room = slack + max(release - self._queued[command], 0)
         self._of_thread[thread] = min(self._of_thread.get(thread, UNLIMITED_NS), room)
 
     def _pass_wait(self, wait: int) -> None:
-        """Hand the slack that its thread has from a wait on to the command and the thread before it."""
+        """Pass a thread's slack after a wait to the awaited commands and to the time before the wait."""
         thread, command = self._wait_thread[wait], self._wait_command[wait]
         slack = self._of_thread.get(thread, UNLIMITED_NS)
-        went_on = max(self._wait_enter[wait], self._end[command])
-        for one in (command, *self._also.get(wait, ())):
-            self._lower(one, slack + went_on - self._end[one])
-        self._of_thread[thread] = min(slack + went_on - self._wait_enter[wait], UNLIMITED_NS)
+        resumed = max(self._wait_enter[wait], self._end[command])
+        for awaited in (command, *self._awaited.get(wait, ())):
+            self._lower(awaited, slack + resumed - self._end[awaited])
+        self._of_thread[thread] = min(slack + resumed - self._wait_enter[wait], UNLIMITED_NS)
 
     def _lower(self, command: int, slack: int) -> None:
         self._of_command[command] = max(min(self._of_command[command], slack), 0)
 
 
-def _befores(needs: Dependencies) -> dict[int, list[int]]:
-    """What each command waited for."""
-    found: dict[int, list[int]] = {}
-    for column in (needs.queue_before, needs.freed_by):
-        for command, before in enumerate(column.tolist()):
-            if before >= 0:
-                found.setdefault(command, []).append(before)
-    for command, before in needs.edges.tolist():
-        found.setdefault(command, []).append(before)
-    return found
+def _predecessors(dependencies: Dependencies) -> dict[int, list[int]]:
+    """Return the commands that each command waited for."""
+    predecessors: dict[int, list[int]] = {}
+    for column in (dependencies.queue_predecessor, dependencies.device_predecessor):
+        for command, predecessor in enumerate(column.tolist()):
+            if predecessor >= 0:
+                predecessors.setdefault(command, []).append(predecessor)
+    for command, predecessor in dependencies.edges.tolist():
+        predecessors.setdefault(command, []).append(predecessor)
+    return predecessors
 
 
 def _end_ns(activity: Activity) -> int:
-    """When the last call returned, and the last command had ended."""
+    """Return the time by which the last call had returned and the last command had ended."""
     commands, calls = activity.commands, activity.calls
     times = (commands.return_ns, calls.return_ns, commands.end_ns[commands.is_placed])
-    return max(int(one.max(initial=0)) for one in times)
+    return max(int(column.max(initial=0)) for column in times)
 
 
-def _at_the_end(activity: Activity, end_ns: int) -> dict[int, int]:
-    """How much longer each thread could have gone on without being the last."""
+def _slack_at_end(activity: Activity, end_ns: int) -> dict[int, int]:
+    """Return the time from each thread's last return to the end of the program."""
     commands, calls = activity.commands, activity.calls
     times = np.concatenate([commands.return_ns, calls.return_ns])
     threads = np.concatenate([commands.thread, calls.thread])
-    return {one: end_ns - int(times[members].max()) for one, members in groups(threads)}
+    return {thread: end_ns - int(times[members].max()) for thread, members in groups(threads)}

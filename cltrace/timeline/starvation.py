@@ -1,8 +1,8 @@
-"""Why devices were idle: the program had not asked yet, or what it had asked for could not start.
+"""Causes of idle devices: nothing was enqueued yet, or an enqueued command could not start.
 
-A gap between two commands ends with the start of a command. Until the call that enqueued it was
-entered, the device was idle because the program did something else; then because of the call itself;
-then because of the driver, or because the command depended on something that was not done.
+A gap between two commands ends with the start of a command. Until the call that enqueued it was entered,
+the device was idle because the program did something else. During the call it was idle because of the
+call. After the call it was idle because of the driver, or because the command depended on another one.
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from cltrace.timeline.intervals import gaps, union
 
 @dataclass(frozen=True, slots=True)
 class Starvation:
-    """The idle time of one device between its first command and its last, in ns, by why.
+    """Idle time of one device between its first and its last command, in ns, by cause.
 
-    `program_ns`: nothing had been asked for. `call_ns`: the call that asks was under way. The device is
-    launch-bound in both. `latency_ns`: the command was queued and did not start. `gaps` is how many there
-    were.
+    `program_ns`: no command was enqueued. `call_ns`: the call that enqueues was under way. The device is
+    launch-bound in both. `latency_ns`: the command was queued and did not start. `gaps` is the number of
+    gaps.
     """
 
     device: int
@@ -34,26 +34,26 @@ class Starvation:
         return self.program_ns + self.call_ns
 
 
-def starvation(activity: Activity) -> list[Starvation]:
-    """Why each device was idle."""
+def measure_starvation(activity: Activity) -> list[Starvation]:
+    """Return the idle time of each device by cause."""
     commands = activity.commands
     placed = commands.is_placed & (commands.device > 0)
-    found = []
+    starvations = []
     for device in np.unique(commands.device[placed]).tolist():
         members = np.flatnonzero(placed & (commands.device == device))
         members = members[np.argsort(commands.start_ns[members], kind="stable")]
         start = commands.start_ns[members]
-        between = gaps(union(start, commands.end_ns[members]))
-        following = members[np.searchsorted(start, between.end_ns, side="left")]
-        called = np.clip(commands.enter_ns[following], between.start_ns, between.end_ns)
-        asked = np.clip(commands.queued_ns[following], called, between.end_ns)
-        found.append(
+        idle = gaps(union(start, commands.end_ns[members]))
+        following = members[np.searchsorted(start, idle.end_ns, side="left")]
+        entered = np.clip(commands.enter_ns[following], idle.start_ns, idle.end_ns)
+        queued = np.clip(commands.queued_ns[following], entered, idle.end_ns)
+        starvations.append(
             Starvation(
                 device=device,
                 gaps=len(following),
-                program_ns=int((called - between.start_ns).sum()),
-                call_ns=int((asked - called).sum()),
-                latency_ns=int((between.end_ns - asked).sum()),
+                program_ns=int((entered - idle.start_ns).sum()),
+                call_ns=int((queued - entered).sum()),
+                latency_ns=int((idle.end_ns - queued).sum()),
             )
         )
-    return found
+    return starvations

@@ -1,1 +1,1 @@
-"""What happened, stored: the spool that traced processes write, and the trace file made from it."""
+"""Trace files: schema and views, the writer that makes a trace from spools, and guarded readers."""

@@ -1,4 +1,4 @@
-"""What the numbers in commands mean: names and owners, from a spool or from a trace."""
+"""Catalogue of the objects that command columns refer to: their names and owners, by id."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from cltrace.events.records import (
 )
 from cltrace.spool.reader import ProcessSpool
 from cltrace.trace.commands import Int64s
-from cltrace.trace.process_rows import clean
-from cltrace.trace.renumbering import Numbers
+from cltrace.trace.process_rows import valid_unicode
+from cltrace.trace.renumbering import TraceIds
 
 Name = tuple[str, str]
 """A key for machines and a label for people."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """Names by number, and arrays that lead from one number to another; 0 leads to 0.
+    """Names by id, and arrays that map one id to another. 0 maps to 0.
 
-    `kernel_names` are listed by what `kernel_of_launch` leads to; its first is no kernel.
+    `kernel_of_launch` maps launches to positions in `kernel_names`, whose first entry is no kernel.
     """
 
     kernel_names: list[str]
@@ -42,79 +42,84 @@ class Catalogue:
     sites: Mapping[int, Name]
 
 
-def catalogue_of_spool(spool: ProcessSpool, numbers: Numbers) -> Catalogue:
-    """The catalogue of one process; keys are the trace's numbers, positions the process's own."""
+def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds) -> Catalogue:
+    """Return the catalogue of a process, by the process's own ids. Its keys are ids of the trace."""
     queues = {queue.id: queue.device_id for queue in spool.records(Queue)}
-    devices = {one.id: clean(one.name) for one in spool.records(Device)}
-    kernels = {kernel.id: clean(kernel.name) for kernel in spool.records(Kernel)}
-    names = _Names()
+    devices = {device.id: valid_unicode(device.name) for device in spool.records(Device)}
+    kernels = {kernel.id: valid_unicode(kernel.name) for kernel in spool.records(Kernel)}
+    names = _NameNumbers()
     launches = {
         launch.id: names.number(kernels.get(launch.kernel_id, ""))
         for launch in spool.records(Launch)
     }
-    threads = {one.id: (clean(one.name), one.native_id) for one in spool.records(Thread)}
-
-    rank = next((one.rank for one in spool.records(ProcessStarted)), None)
+    threads = {
+        thread.id: thread_label(valid_unicode(thread.name), thread.native_id)
+        for thread in spool.records(Thread)
+    }
+    rank = next((started.rank for started in spool.records(ProcessStarted)), None)
 
     def key(table: str, number: int) -> str:
-        return str(numbers.of(table, number))
+        return str(ids.of(table, number))
 
     return Catalogue(
-        kernel_names=names.listed,
-        kernel_of_launch=leading(launches),
-        device_of_queue=leading(queues),
-        process_of_thread=leading(dict.fromkeys(threads, numbers.process_id)),
+        kernel_names=names.in_order,
+        kernel_of_launch=lookup_table(launches),
+        device_of_queue=lookup_table(queues),
+        process_of_thread=lookup_table(dict.fromkeys(threads, ids.process_id)),
         queues={
-            one: (key("queue", one), f"queue {key('queue', one)} on {devices.get(device, '')}")
-            for one, device in queues.items()
+            queue: (
+                key("queue", queue),
+                f"queue {key('queue', queue)} on {devices.get(device, '')}",
+            )
+            for queue, device in queues.items()
         },
-        devices={one: (key("device", one), name) for one, name in devices.items()},
-        threads={
-            one: (key("thread", one), thread_label(*thread)) for one, thread in threads.items()
+        devices={device: (key("device", device), name) for device, name in devices.items()},
+        threads={thread: (key("thread", thread), label) for thread, label in threads.items()},
+        processes={ids.process_id: (str(ids.process_id), process_label(spool.identity.pid, rank))},
+        sites={
+            site.id: (f"{valid_unicode(site.file)}:{site.line}",) * 2
+            for site in spool.records(Site)
         },
-        processes={
-            numbers.process_id: (str(numbers.process_id), process_label(spool.identity.pid, rank))
-        },
-        sites={one.id: (f"{clean(one.file)}:{one.line}",) * 2 for one in spool.records(Site)},
     )
 
 
-def catalogue_of_rows(
-    read: Callable[[str], list[tuple[Any, ...]]], moved: Mapping[str, int]
+def catalogue_of_trace(
+    read: Callable[[str], list[tuple[Any, ...]]], offsets: Mapping[str, int]
 ) -> Catalogue:
-    """The catalogue of a trace, given what runs a query on its tables.
+    """Return the catalogue of a trace. `read` runs a query on its tables.
 
-    `moved` is how far the numbers of each table are moved where the names will be used.
+    `offsets` are added to the ids in keys, by table.
     """
-    names = _Names()
+    names = _NameNumbers()
     queues = {row[0]: (row[1] or 0, row[2] or "") for row in read(_QUEUES_SQL)}
-    threads = {row[0]: row[1:] for row in read(_THREADS_SQL)}
+    threads = read(_THREADS_SQL)
     launches = {row[0]: names.number(row[1] or "") for row in read(_LAUNCHES_SQL)}
 
     def key(table: str, number: int) -> str:
-        return str(number + moved.get(table, 0))
+        return str(number + offsets.get(table, 0))
 
-    def keyed(table: str, labels: Mapping[int, str]) -> dict[int, Name]:
-        return {one: (key(table, one), label) for one, label in labels.items()}
+    def with_keys(table: str, labels: Mapping[int, str]) -> dict[int, Name]:
+        return {number: (key(table, number), label) for number, label in labels.items()}
 
     queue_labels = {
-        one: f"queue {key('queue', one)} on {device}" for one, (_, device) in queues.items()
+        queue: f"queue {key('queue', queue)} on {device}" for queue, (_, device) in queues.items()
     }
+    thread_labels = {thread: thread_label(name, number) for thread, _, name, number in threads}
     processes = {
-        one: process_label(pid, rank)
-        for one, pid, rank in read("SELECT id, pid, rank FROM process")
+        process: process_label(pid, rank)
+        for process, pid, rank in read("SELECT id, pid, rank FROM process")
     }
-    sites = {one: f"{file}:{line}" for one, file, line in read("SELECT id, file, line FROM site")}
+    sites = {site: f"{file}:{line}" for site, file, line in read("SELECT id, file, line FROM site")}
     return Catalogue(
-        kernel_names=names.listed,
-        kernel_of_launch=leading(launches),
-        device_of_queue=leading({one: device for one, (device, _) in queues.items()}),
-        process_of_thread=leading({one: thread[0] or 0 for one, thread in threads.items()}),
-        queues=keyed("queue", queue_labels),
-        devices=keyed("device", dict(read("SELECT id, name FROM device"))),
-        threads=keyed("thread", {one: thread_label(*last) for one, (_, *last) in threads.items()}),
-        processes=keyed("process", processes),
-        sites={one: (site, site) for one, site in sites.items()},
+        kernel_names=names.in_order,
+        kernel_of_launch=lookup_table(launches),
+        device_of_queue=lookup_table({queue: device for queue, (device, _) in queues.items()}),
+        process_of_thread=lookup_table({thread: process or 0 for thread, process, *_ in threads}),
+        queues=with_keys("queue", queue_labels),
+        devices=with_keys("device", dict(read("SELECT id, name FROM device"))),
+        threads=with_keys("thread", thread_labels),
+        processes=with_keys("process", processes),
+        sites={site: (label, label) for site, label in sites.items()},
     )
 
 
@@ -125,8 +130,8 @@ _THREADS_SQL: Final = "SELECT id, process_id, coalesce(name, ''), native_id FROM
 _LAUNCHES_SQL: Final = "SELECT l.id, k.name FROM launch l LEFT JOIN kernel k ON k.id = l.kernel_id"
 
 
-def leading(pairs: Mapping[int, int]) -> Int64s:
-    """An array that leads from each key to its value, and from 0 to 0."""
+def lookup_table(pairs: Mapping[int, int]) -> Int64s:
+    """Return an array that maps each key to its value, and every other index to 0."""
     table = np.zeros(max(pairs, default=0) + 1, np.int64)
     for number, target in pairs.items():
         table[number] = target
@@ -134,17 +139,17 @@ def leading(pairs: Mapping[int, int]) -> Int64s:
 
 
 def process_label(pid: int, rank: int | None) -> str:
-    """What a process is called for people."""
+    """Return the label of a process for people."""
     return f"process {pid}" + (f", rank {rank}" if rank is not None else "")
 
 
 def thread_label(name: str, native_id: int) -> str:
-    """What a thread is called for people."""
+    """Return the label of a thread for people."""
     return f"{name or 'thread'} ({native_id})"
 
 
-class _Names:
-    """Names numbered in the order they come; the first is no name."""
+class _NameNumbers:
+    """Names, numbered in the order in which they first occur. Number 0 is the empty name."""
 
     def __init__(self) -> None:
         self._numbers = {"": 0}
@@ -153,5 +158,5 @@ class _Names:
         return self._numbers.setdefault(name, len(self._numbers))
 
     @property
-    def listed(self) -> list[str]:
+    def in_order(self) -> list[str]:
         return list(self._numbers)

@@ -1,4 +1,4 @@
-"""Which commands are summed up together, and the rows that the sums become."""
+"""Groups of commands in every dimension, and the rollup rows of these groups."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,18 +11,25 @@ from numpy.typing import NDArray
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.trace import schema
 from cltrace.trace.catalogue import Catalogue, Name
-from cltrace.trace.column_blocks import Collected
-from cltrace.trace.command_sums import Measured, columns_of, measured, roll_up, taken_from
+from cltrace.trace.column_blocks import ColumnBlocks
+from cltrace.trace.command_sums import (
+    CommandColumns,
+    columns_by_name,
+    command_columns,
+    pop_columns,
+    roll_up,
+)
 from cltrace.trace.commands import Int64s
-from cltrace.trace.database import Store
-from cltrace.trace.rollup import ApiRollup, Rollup, roll_up_apis
+from cltrace.trace.database import TraceDatabase
+from cltrace.trace.rollup import ApiRollup, Rollup, roll_up_api_calls
 
 WHOLE_DEVICE: Final = "whole-device"
 DIMENSIONS: Final = (
     *("kernel", "queue", "device", "process", "thread", "callsite"),
     WHOLE_DEVICE,
 )
-"""What commands are grouped by, each with what it did; of a whole device, whatever it did."""
+"""Dimensions by which commands are grouped, each together with the command's kind; `WHOLE_DEVICE`
+groups commands of all kinds."""
 
 KEY_COLUMNS: Final[Mapping[str, str]] = {
     "kernel": "launch_id",
@@ -33,11 +40,11 @@ KEY_COLUMNS: Final[Mapping[str, str]] = {
     "callsite": "site_id",
     WHOLE_DEVICE: "queue_id",
 }
-"""The column of commands that tells the groups of a dimension apart."""
+"""Column of commands from which the groups of a dimension are determined."""
 
 
 class Group(NamedTuple):
-    """What the commands of a group have in common: a key for machines, a label for people."""
+    """Identity of a group of commands: a key for machines, a label for people, and their kind."""
 
     key: str
     label: str
@@ -45,102 +52,105 @@ class Group(NamedTuple):
 
 
 Groups = dict[str, tuple[Int64s, list[Group]]]
-"""By dimension: the position, in the list beside it, of each command's group."""
+"""By dimension: the index of each command's group in a list, and that list."""
 
 
-class Grouping:
-    """Collects the commands of all processes and sums them up at the end."""
+class RollupBuilder:
+    """Accumulator of the commands of all processes, which are summed up at the end."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, dict[Group, int]] = {name: {} for name in DIMENSIONS}
-        self._groups, self._commands = Collected(), Collected()
-        self._apis: list[tuple[int, ApiRollup]] = []
+        self._groups, self._commands = ColumnBlocks(), ColumnBlocks()
+        self._api_rollups: list[tuple[int, ApiRollup]] = []
 
     def add(
         self, groups: Groups, commands: dict[str, Int64s], calls: dict[str, Int64s], process_id: int
     ) -> None:
-        """Add the commands and the other calls of a process."""
+        """Add the commands and the other host calls of a process."""
         self.add_commands(groups, commands)
-        self._apis.extend((process_id, one) for one in roll_up_apis([commands, calls]))
+        self._api_rollups.extend(
+            (process_id, rollup) for rollup in roll_up_api_calls([commands, calls])
+        )
 
     def add_commands(self, groups: Groups, commands: dict[str, Int64s]) -> None:
         """Add commands without their host calls."""
         part: dict[str, NDArray[np.int32]] = {}
-        for dimension, (positions, found) in groups.items():
+        for dimension, (positions, members) in groups.items():
             numbers = self._numbers[dimension]
-            known = [numbers.setdefault(group, len(numbers)) for group in found]
-            part[dimension] = np.array(known, np.int32)[positions]
-        self._groups.add(part)
-        self._commands.add(columns_of(measured(commands, part[WHOLE_DEVICE])))
+            group_numbers = [numbers.setdefault(group, len(numbers)) for group in members]
+            part[dimension] = np.array(group_numbers, np.int32)[positions]
+        self._groups.append(part)
+        self._commands.append(columns_by_name(command_columns(commands, part[WHOLE_DEVICE])))
 
     def rollups(self) -> Iterable[tuple[str, Group, Rollup]]:
-        """The sums of each group of each dimension. What was collected is used up."""
-        commands = taken_from(self._commands)
-        done: dict[bytes, dict[int, Rollup]] = {}
+        """Yield the sums of each group of each dimension. This consumes the added commands."""
+        commands = pop_columns(self._commands)
+        cache: dict[bytes, dict[int, Rollup]] = {}
         for dimension in DIMENSIONS:
-            numbers = self._groups.take(dimension)
+            numbers = self._groups.pop(dimension)
             groups = list(self._numbers[dimension])
-            for number, rollup in _shared(numbers, commands, done).items():
+            for number, rollup in _roll_up_partition(numbers, commands, cache).items():
                 yield dimension, groups[number], rollup
 
     @property
-    def apis(self) -> Sequence[tuple[int, ApiRollup]]:
-        """The sums of each entry point, with the process that called it."""
-        return self._apis
+    def api_rollups(self) -> Sequence[tuple[int, ApiRollup]]:
+        """The sums over each entry point's calls, with the calling process."""
+        return self._api_rollups
 
 
-def _shared(
-    numbers: NDArray[np.int32], commands: Measured, done: dict[bytes, dict[int, Rollup]]
+def _roll_up_partition(
+    numbers: NDArray[np.int32], commands: CommandColumns, cache: dict[bytes, dict[int, Rollup]]
 ) -> dict[int, Rollup]:
-    """The rollups of a partition. One that an earlier dimension had already is not done again."""
-    found, first, canonical = np.unique(numbers, return_index=True, return_inverse=True)
+    """Return the rollups of a partition, cached for dimensions with the same partition."""
+    unique, first, canonical = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))
     groups = order.astype(np.int32)[canonical]
     partition = hashlib.blake2b(groups.tobytes()).digest()
-    if partition not in done:
-        done[partition] = dict(roll_up(groups, commands))
-    return {int(found[at]): done[partition][int(order[at])] for at in range(len(found))}
+    if partition not in cache:
+        cache[partition] = dict(roll_up(groups, commands))
+    return {int(unique[at]): cache[partition][int(order[at])] for at in range(len(unique))}
 
 
-def write_rollups(store: Store, grouping: Grouping) -> None:
-    """Write the sums of everything that `grouping` collected."""
-    store.insert(
+def write_rollups(database: TraceDatabase, builder: RollupBuilder) -> None:
+    """Write the sums over everything that was added to `builder`."""
+    database.insert(
         schema.ROLLUP,
-        ((dimension, *group, *astuple(rollup)) for dimension, group, rollup in grouping.rollups()),
+        ((dimension, *group, *astuple(rollup)) for dimension, group, rollup in builder.rollups()),
     )
-    store.insert(
-        schema.API_ROLLUP, ((process_id, *astuple(one)) for process_id, one in grouping.apis)
+    database.insert(
+        schema.API_ROLLUP,
+        ((process_id, *astuple(rollup)) for process_id, rollup in builder.api_rollups),
     )
 
 
-def groupings(commands: dict[str, Int64s], catalogue: Catalogue) -> Groups:
-    """The groups of commands, given as columns, in every dimension."""
-    return {name: grouped_by(name, commands, catalogue) for name in DIMENSIONS}
+def group_commands(commands: dict[str, Int64s], catalogue: Catalogue) -> Groups:
+    """Group commands, which are given as columns, in every dimension."""
+    return {name: group_by(name, commands, catalogue) for name in DIMENSIONS}
 
 
-def grouped_by(
+def group_by(
     dimension: str, commands: Mapping[str, Int64s], catalogue: Catalogue
 ) -> tuple[Int64s, list[Group]]:
-    """The groups of commands in a dimension: the position, in the list, of each command's group.
+    """Group commands in a dimension: return the index of each command's group, and the list of groups.
 
-    It looks at the columns `api` and `KEY_COLUMNS[dimension]`.
+    This reads the columns `api` and `KEY_COLUMNS[dimension]`.
     """
-    lead, names = _leads(catalogue)[dimension]
+    table, names = _key_tables(catalogue)[dimension]
     keys = commands[KEY_COLUMNS[dimension]]
-    if lead is not None:
-        keys = _led(lead, keys)
+    if table is not None:
+        keys = _look_up(table, keys)
     if dimension == WHOLE_DEVICE:
-        return _whole(keys, names)
-    return _Activity(commands["api"]).by(keys, names)
+        return _group_by_key(keys, names)
+    return _CommandKinds(commands["api"]).group_by_key_and_kind(keys, names)
 
 
-def devices_of(queues: Int64s, catalogue: Catalogue) -> Int64s:
-    """The device of each queue number; 0 for one that has none."""
-    return _led(catalogue.device_of_queue, queues)
+def device_ids_of(queues: Int64s, catalogue: Catalogue) -> Int64s:
+    """Return the device of each queue id; 0 for a queue without one."""
+    return _look_up(catalogue.device_of_queue, queues)
 
 
-def _leads(catalogue: Catalogue) -> dict[str, tuple[Int64s | None, Mapping[int, Name]]]:
-    """By dimension: what leads from the key column to keys, and what those are called."""
+def _key_tables(catalogue: Catalogue) -> dict[str, tuple[Int64s | None, Mapping[int, Name]]]:
+    """Return, by dimension, the table from the key column to keys, and the names of the keys."""
     kernels = {at: (name, name) for at, name in enumerate(catalogue.kernel_names)}
     return {
         "kernel": (catalogue.kernel_of_launch, kernels),
@@ -153,19 +163,19 @@ def _leads(catalogue: Catalogue) -> dict[str, tuple[Int64s | None, Mapping[int, 
     }
 
 
-def _whole(keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[Group]]:
-    """Groups of commands that have the same key, whatever they did."""
-    found, positions = np.unique(keys, return_inverse=True)
-    return positions, [Group(*names.get(key, ("", "")), "all") for key in found.tolist()]
+def _group_by_key(keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[Group]]:
+    """Group commands of the same key, of any kind."""
+    unique, positions = np.unique(keys, return_inverse=True)
+    return positions, [Group(*names.get(key, ("", "")), "all") for key in unique.tolist()]
 
 
-def _led(table: Int64s, numbers: Int64s) -> Int64s:
-    """Where `table` leads; to 0 for a number that it does not have."""
+def _look_up(table: Int64s, numbers: Int64s) -> Int64s:
+    """Return the entries of `table` at `numbers`; its entry 0 for numbers out of range."""
     return table[np.where((numbers > 0) & (numbers < len(table)), numbers, 0)]
 
 
-class _Activity:
-    """What each command did, as a small number."""
+class _CommandKinds:
+    """Kinds of commands as small numbers."""
 
     def __init__(self, apis: Int64s) -> None:
         self._names = sorted({kind.value for kind in COMMAND_KINDS.values()})
@@ -174,11 +184,13 @@ class _Activity:
             number[int(api)] = self._names.index(kind.value)
         self._numbers = number[apis]
 
-    def by(self, keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[Group]]:
-        """Groups of commands that have the same key and did the same."""
-        kinds = len(self._names)
-        found, positions = np.unique(keys * kinds + self._numbers, return_inverse=True)
+    def group_by_key_and_kind(
+        self, keys: Int64s, names: Mapping[int, Name]
+    ) -> tuple[Int64s, list[Group]]:
+        """Group commands of the same key and kind."""
+        count = len(self._names)
+        unique, positions = np.unique(keys * count + self._numbers, return_inverse=True)
         groups = []
-        for key, activity in (divmod(one, kinds) for one in found.tolist()):
-            groups.append(Group(*names.get(key, ("", "")), self._names[activity]))
+        for key, kind in (divmod(number, count) for number in unique.tolist()):
+            groups.append(Group(*names.get(key, ("", "")), self._names[kind]))
         return positions, groups

@@ -1,4 +1,4 @@
-"""What sums over commands are made of, in as few bytes as that takes, and the sums."""
+"""Compact columns of commands, and the sums over groups of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.trace.column_blocks import Collected
+from cltrace.trace.column_blocks import ColumnBlocks
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
-from cltrace.trace.rollup import Durations, Rollup, busy_of_devices_ns, durations
+from cltrace.trace.rollup import CommandTimes, Rollup, command_times, total_busy_ns
 
-Numbers = NDArray[np.int64] | NDArray[np.int32]
+Integers = NDArray[np.int64] | NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Columns of commands. Shape (n,) each; `device_id` tells devices apart, whatever its numbers are.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandColumns:
+    """Columns of commands, of shape (n,) each, in as few bytes as the sums need.
 
-    The last five are those of `Durations`.
+    `device_id` distinguishes devices; its numbers may be any. The last five columns are those of
+    `CommandTimes`.
     """
 
     device_id: NDArray[np.int32]
@@ -34,40 +35,42 @@ class Measured:
     is_waited: Bools
 
 
-def measured(commands: Mapping[str, Int64s], device_ids: Numbers) -> Measured:
-    """What sums are made of, of commands given as columns with the numbers of their devices."""
-    times = durations(commands)
-    return Measured(
+def command_columns(commands: Mapping[str, Int64s], device_ids: Integers) -> CommandColumns:
+    """Return the columns for sums over `commands`, which are given as columns of a trace."""
+    times = command_times(commands)
+    return CommandColumns(
         device_id=device_ids.astype(np.int32),
         is_first_launch=commands["flags"] & FIRST_LAUNCH != 0,
         size_bytes=commands["size_bytes"],
         start_device_ns=commands["start_device_ns"],
         end_device_ns=commands["end_device_ns"],
-        **{one.name: getattr(times, one.name) for one in fields(Durations)},
+        **{field.name: getattr(times, field.name) for field in fields(CommandTimes)},
     )
 
 
-def columns_of(commands: Measured) -> dict[str, NDArray[Any]]:
-    """The columns by name, to be collected."""
-    return {one.name: getattr(commands, one.name) for one in fields(Measured)}
+def columns_by_name(commands: CommandColumns) -> dict[str, NDArray[Any]]:
+    """Return the columns by name, as `ColumnBlocks.append` takes them."""
+    return {field.name: getattr(commands, field.name) for field in fields(CommandColumns)}
 
 
-def taken_from(collected: Collected) -> Measured:
-    """The commands that were collected; they are used up."""
-    return Measured(**{one.name: collected.take(one.name) for one in fields(Measured)})
+def pop_columns(blocks: ColumnBlocks) -> CommandColumns:
+    """Remove the command columns from `blocks` and return them."""
+    return CommandColumns(
+        **{field.name: blocks.pop(field.name) for field in fields(CommandColumns)}
+    )
 
 
-def roll_up(groups: Numbers, commands: Measured) -> Iterator[tuple[int, Rollup]]:
-    """For each number in `groups` (one a command), what the commands with it add up to."""
+def roll_up(groups: Integers, commands: CommandColumns) -> Iterator[tuple[int, Rollup]]:
+    """Yield each number in `groups` with the sums over its commands. `groups` has one per command."""
     if not len(groups):
         return
     order = np.argsort(groups, kind="stable")
     numbers, begin = np.unique(groups[order], return_index=True)
     for number, members in zip(numbers.tolist(), np.split(order, begin[1:]), strict=True):
-        yield number, _of(members, commands)
+        yield number, _rollup_of(members, commands)
 
 
-def _of(members: Int64s, commands: Measured) -> Rollup:
+def _rollup_of(members: Int64s, commands: CommandColumns) -> Rollup:
     duration = commands.duration_ns[members][commands.is_timed[members]]
     waits = commands.wait_ns[members][commands.is_waited[members]]
     sizes = commands.size_bytes[members]
@@ -81,7 +84,7 @@ def _of(members: Int64s, commands: Measured) -> Rollup:
         min_ns=int(duration.min()) if len(duration) else None,
         median_ns=_median(duration),
         max_ns=int(duration.max()) if len(duration) else None,
-        busy_ns=busy_of_devices_ns(
+        busy_ns=total_busy_ns(
             commands.device_id[on_device],
             commands.start_device_ns[on_device],
             commands.end_device_ns[on_device],

@@ -1,7 +1,8 @@
-"""The commands and host calls of one process, put together from its row tables.
+"""Commands and host calls of a process, assembled from its row tables.
 
-A launch is spread over a row of its own, the circumstance that the row names, the stamps that came
-later, and perhaps a wait list and a completion. Here they become columns, one row a command.
+The facts about a launch are in several tables: its own row, the circumstance that the row refers to, the
+stamps, which came later, and possibly a wait list and a completion. Here they become columns with one row
+per command.
 """
 
 from dataclasses import dataclass
@@ -27,17 +28,17 @@ from cltrace.spool.reader import ProcessSpool
 Int64s = NDArray[np.int64]
 
 ABSENT: Final = np.int64(-(2**63))
-"""What stands for no value in a column; it becomes NULL."""
+"""Placeholder for a missing value in a column. It becomes NULL in a trace."""
 
 FIRST_LAUNCH: Final = 1 << 16
-"""Set in `flags` of the first launch of a kernel with a work-group size on a device: drivers may
-compile only then."""
+"""Bit in `flags` of the first launch of a kernel with a work-group size on a device, because drivers may
+compile the kernel only then."""
 
 OUT_OF_ORDER: Final = 1
 """`CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE`."""
 
-_MOST_MISSING: Final = 1 << 20
-"""How many numbers may be missing where a spool was cut short."""
+_MAX_MISSING_IDS: Final = 1 << 20
+"""Largest number of ids that may be missing from a spool that was cut off."""
 
 _STAMP_COLUMNS: Final = (
     "queued_device_ns",
@@ -49,12 +50,13 @@ _STAMP_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HostCalls:
-    """The commands, the other host calls, and what waits for what, in one process.
+    """The commands, the other host calls and the dependencies of a process.
 
-    `commands` and `calls` are columns by the name they have in the trace's tables, ordered by when
-    the call was entered. Identifiers are the process's own. `edges` are pairs of positions in
-    `commands`: the first waits for the second. `waits` are pairs of a position in `calls` and one in
-    `commands`. `damaged_rows` is how many calls were left out because no entry point has their number.
+    `commands` and `calls` are columns by their name in the trace's tables, in the order in which the
+    calls were entered. Ids are the process's own. `edges` are pairs of positions in `commands`: the first
+    command waits for the second. `waits` are pairs of a position in `calls` and a position in `commands`:
+    the call waits for the command. `damaged_rows` counts the calls that were left out because their entry
+    point is unknown.
     """
 
     commands: dict[str, Int64s]
@@ -66,14 +68,14 @@ class HostCalls:
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """What the queues of a process are: the device of each, and whether it executes in order."""
+    """Facts about the queues of a process, by id: their devices, and which of them execute in order."""
 
     device_ids: dict[int, int]
     keeps_order: dict[int, bool]
 
 
 def queue_facts(spool: ProcessSpool) -> QueueFacts:
-    """The queues of a process."""
+    """Return the facts about a process's queues."""
     queues = spool.records(Queue)
     return QueueFacts(
         {queue.id: queue.device_id for queue in queues},
@@ -81,37 +83,37 @@ def queue_facts(spool: ProcessSpool) -> QueueFacts:
     )
 
 
-def assemble(spool: ProcessSpool) -> HostCalls:
-    """The host calls of a process. Rows that name what was never written are kept, with nothing there."""
+def assemble_host_calls(spool: ProcessSpool) -> HostCalls:
+    """Assemble the host calls of a process. References to rows that were never written become empty."""
     launches, calls = spool.rows(LAUNCHES), spool.rows(CALLS)
-    is_command = _enqueues(calls)
-    columns, order = _merged(spool, launches, calls[is_command])
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    _add_stamps(columns, spool.rows(STAMPS), place, len(launches), is_command)
+    is_command = _enqueued_command(calls)
+    columns, order = _merge_commands(spool, launches, calls[is_command])
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    _add_stamps(columns, spool.rows(STAMPS), position, len(launches), is_command)
     _add_completions(columns, spool.rows(COMPLETIONS))
     columns["queue_id"] = _queue_ids(columns, spool.records(Queue))
     columns["flags"] |= np.where(_first_launches(columns, spool), FIRST_LAUNCH, 0)
-    is_known = np.isin(calls[:, CALLS.index("api")], [int(api) for api in Api])
-    others = _call_columns(calls[~is_command & is_known], spool)
-    edges, waits = _joined(spool.rows(EDGES), columns, others)
+    has_known_api = np.isin(calls[:, CALLS.index("api")], [int(api) for api in Api])
+    others = _call_columns(calls[~is_command & has_known_api], spool)
+    edges, waits = _dependencies(spool.rows(EDGES), columns, others)
     for column in ("queue_handle", "event_handle", "mark"):
         del columns[column]
     del others["mark"], others["queue_handle"]
-    return HostCalls(columns, others, edges, waits, int((~is_known).sum()))
+    return HostCalls(columns, others, edges, waits, int((~has_known_api).sum()))
 
 
-def _enqueues(calls: Int64s) -> NDArray[np.bool_]:
-    """Which calls made a command: they enqueue, and succeeded."""
+def _enqueued_command(calls: Int64s) -> NDArray[np.bool_]:
+    """Return a mask of the calls that enqueued a command: they enqueue, and they succeeded."""
     enqueues = np.isin(calls[:, CALLS.index("api")], [int(api) for api in COMMAND_KINDS])
     succeeded: NDArray[np.bool_] = calls[:, CALLS.index("status")] == 0
     return enqueues & succeeded
 
 
-def _merged(
+def _merge_commands(
     spool: ProcessSpool, launches: Int64s, calls: Int64s
 ) -> tuple[dict[str, Int64s], Int64s]:
-    """All commands as columns ordered by entry, and which of (launches, calls) each one was."""
+    """Return all commands as columns in order of entry, and each one's row in (launches, calls)."""
     circumstance = _circumstances(spool, launches[:, LAUNCHES.index("circumstance_id")])
     zero, unknown = np.zeros(len(launches), np.int64), np.full(len(launches), ABSENT)
     is_launch = calls[:, CALLS.index("api")] == Api.clEnqueueNDRangeKernel
@@ -127,7 +129,7 @@ def _merged(
         "queue_handle": (circumstance["queue_handle"], _column(calls, "queue_handle")),
         "event_handle": (launches[:, LAUNCHES.index("event_handle")], calls[:, -1]),
         "mark": (zero, _column(calls, "mark")),
-        "size_bytes": (unknown, _known_sizes(calls)),
+        "size_bytes": (unknown, _sizes(calls)),
         "source_buffer_id": (zero, _column(calls, "source_buffer_id")),
         "target_buffer_id": (zero, _column(calls, "target_buffer_id")),
         "source_offset_bytes": (unknown, _offsets(calls, "source")),
@@ -143,31 +145,31 @@ def _column(calls: Int64s, name: str) -> Int64s:
     return calls[:, CALLS.index(name)]
 
 
-def _known_sizes(calls: Int64s) -> Int64s:
+def _sizes(calls: Int64s) -> Int64s:
     sizes = _column(calls, "size_bytes")
     return np.where(sizes < 0, ABSENT, sizes)
 
 
 def _offsets(calls: Int64s, side: str) -> Int64s:
-    """Offsets, where there is a memory object that they are in."""
+    """Return the offsets in memory objects; `ABSENT` for calls without a memory object."""
     has_buffer = _column(calls, f"{side}_buffer_id") > 0
     return np.where(has_buffer, _column(calls, f"{side}_offset_bytes"), ABSENT)
 
 
 def _circumstances(spool: ProcessSpool, numbers: Int64s) -> dict[str, Int64s]:
-    """What each circumstance in `numbers` was; zeros for one that was never written."""
+    """Return the columns of the circumstances in `numbers`; zeros for those never written."""
     rows = spool.rows(CIRCUMSTANCES)
-    highest = _highest(rows[:, 0], len(rows), "circumstances")
+    highest = _highest_id(rows[:, 0], len(rows), "circumstances")
     table = np.zeros((highest + 1, CIRCUMSTANCES.width), np.int64)
     table[rows[:, 0]] = rows
-    found = table[np.where((numbers > 0) & (numbers <= highest), numbers, 0)]
-    return {name: found[:, index] for index, name in enumerate(CIRCUMSTANCES.columns)}
+    rows = table[np.where((numbers > 0) & (numbers <= highest), numbers, 0)]
+    return {name: rows[:, index] for index, name in enumerate(CIRCUMSTANCES.columns)}
 
 
-def _highest(numbers: Int64s, count: int, what: str) -> int:
-    """The highest of numbers that a process gave one by one. Raises: `SpoolError` for wild ones."""
+def _highest_id(numbers: Int64s, count: int, what: str) -> int:
+    """Return the highest of consecutive ids. Raises: `SpoolError` if there are far too few for it."""
     lowest, highest = int(numbers.min(initial=0)), int(numbers.max(initial=0))
-    if lowest < 0 or highest > count + _MOST_MISSING:
+    if lowest < 0 or highest > count + _MAX_MISSING_IDS:
         raise SpoolError(f"the spool is damaged: {count} {what} are numbered up to {highest}")
     return highest
 
@@ -175,11 +177,11 @@ def _highest(numbers: Int64s, count: int, what: str) -> int:
 def _add_stamps(
     columns: dict[str, Int64s],
     stamps: Int64s,
-    place: Int64s,
+    position: Int64s,
     launch_count: int,
     is_command: NDArray[np.bool_],
 ) -> None:
-    """Put the device's stamps where the commands are that they belong to."""
+    """Add the device stamps of each command. `position` maps rows of (launches, calls) to commands."""
     count = len(columns["api"])
     for name in (*_STAMP_COLUMNS, "execution_status"):
         columns[name] = np.full(count, ABSENT)
@@ -192,7 +194,7 @@ def _add_stamps(
     stamps, row, is_call = stamps[exists], row[exists], is_call[exists]
     source = row.copy()
     source[is_call] = launch_count + among_commands[row[is_call]]
-    target = place[source]
+    target = position[source]
     for index, name in enumerate((*_STAMP_COLUMNS, "execution_status"), start=1):
         columns[name][target] = stamps[:, index]
 
@@ -201,12 +203,12 @@ def _add_completions(columns: dict[str, Int64s], completions: Int64s) -> None:
     columns["complete_host_ns"] = np.full(len(columns["api"]), ABSENT)
     if len(completions):
         position = _positions_of_marks(columns["mark"], completions[:, 0])
-        found = position >= 0
-        columns["complete_host_ns"][position[found]] = completions[found, 1]
+        exists = position >= 0
+        columns["complete_host_ns"][position[exists]] = completions[exists, 1]
 
 
 def _positions_of_marks(marks: Int64s, wanted: Int64s) -> Int64s:
-    """Where each of `wanted` stands among `marks`; -1 where it does not. Mark 0 is none."""
+    """Return the position of each of `wanted` in `marks`; -1 if it is missing. Mark 0 stands for none."""
     marked = np.flatnonzero(marks)
     if not len(marked):
         return np.full(len(wanted), -1, np.int64)
@@ -216,27 +218,30 @@ def _positions_of_marks(marks: Int64s, wanted: Int64s) -> Int64s:
 
 
 def _queue_ids(columns: dict[str, Int64s], queues: list[Queue]) -> Int64s:
-    """Which queue each handle meant when the call was entered: the latest known one with it."""
+    """Return the queue that each handle denoted when the call was entered."""
     handles, enter = columns["queue_handle"], columns["enter_host_ns"]
-    found = np.zeros(len(handles), np.int64)
+    queue_ids = np.zeros(len(handles), np.int64)
     by_handle: dict[int, list[Queue]] = {}
     for queue in queues:
         by_handle.setdefault(queue.handle, []).append(queue)
-    for handle, meanings in by_handle.items():
+    for handle, same_handle in by_handle.items():
         here = np.flatnonzero(handles == handle) if len(by_handle) > 1 else slice(None)
-        meanings.sort(key=lambda queue: queue.known_host_ns)
-        known_ns = np.array([queue.known_host_ns for queue in meanings])
-        ids = np.array([queue.id for queue in meanings])
-        latest = np.searchsorted(known_ns, enter[here], side="right") - 1
-        found[here] = np.where(handles[here] == handle, ids[np.maximum(latest, 0)], found[here])
-    return found
+        same_handle.sort(key=lambda queue: queue.known_host_ns)
+        since_ns = np.array([queue.known_host_ns for queue in same_handle])
+        ids = np.array([queue.id for queue in same_handle])
+        latest = np.searchsorted(since_ns, enter[here], side="right") - 1
+        queue_ids[here] = np.where(
+            handles[here] == handle, ids[np.maximum(latest, 0)], queue_ids[here]
+        )
+    return queue_ids
 
 
 def _first_launches(columns: dict[str, Int64s], spool: ProcessSpool) -> NDArray[np.bool_]:
-    """Which launches are the first of their kernel with their work-group size on their device."""
+    """Return a mask of the first launches of a kernel with a work-group size on a device."""
     variants: dict[tuple[int, tuple[int, ...]], int] = {}
     launches = spool.records(Launch)
-    highest = _highest(np.array([one.id for one in launches], np.int64), len(launches), "launches")
+    launch_ids = np.array([launch.id for launch in launches], np.int64)
+    highest = _highest_id(launch_ids, len(launches), "launches")
     variant_of = np.full(highest + 1, -1, np.int64)
     for launch in launches:
         key = (launch.kernel_id, launch.local_size)
@@ -257,30 +262,30 @@ def _first_launches(columns: dict[str, Int64s], spool: ProcessSpool) -> NDArray[
 
 
 def _call_columns(calls: Int64s, spool: ProcessSpool) -> dict[str, Int64s]:
-    """The host calls that made no command, as columns ordered by entry."""
+    """Return the host calls that enqueued no command, as columns in order of entry."""
     calls = calls[np.argsort(calls[:, 0], kind="stable")]
     names = (
         *("api", "thread_id", "site_id", "enter_host_ns", "return_host_ns"),
         *("status", "mark", "queue_handle"),
     )
     columns = {name: _column(calls, name).copy() for name in names}
-    columns["size_bytes"] = _known_sizes(calls)
+    columns["size_bytes"] = _sizes(calls)
     columns["queue_id"] = _queue_ids(columns, spool.records(Queue))
     return columns
 
 
-def _joined(
+def _dependencies(
     edges: Int64s, commands: dict[str, Int64s], calls: dict[str, Int64s]
 ) -> tuple[Int64s, Int64s]:
-    """Who waits for what: pairs of commands, and pairs of a call and a command."""
+    """Return pairs (waiting, awaited) of two commands, and of a call and a command."""
     if not len(edges):
         return np.empty((0, 2), np.int64), np.empty((0, 2), np.int64)
     by_command = _positions_of_marks(commands["mark"], edges[:, 0])
     by_call = _positions_of_marks(calls["mark"], edges[:, 0])
     until = np.full(len(edges), np.iinfo(np.int64).max)
     for position, columns in ((by_command, commands), (by_call, calls)):
-        found = position >= 0
-        until[found] = columns["enter_host_ns"][position[found]]
+        exists = position >= 0
+        until[exists] = columns["enter_host_ns"][position[exists]]
     awaited = _latest_with_handle(commands, edges[:, 1], until)
     pairs = []
     for position in (by_command, by_call):
@@ -290,21 +295,21 @@ def _joined(
 
 
 def _latest_with_handle(commands: dict[str, Int64s], handles: Int64s, until_ns: Int64s) -> Int64s:
-    """For each handle the last command whose event had it, entered before `until_ns`; -1 for none.
+    """Return, per handle, the last command with that event entered before `until_ns`; -1 for none.
 
-    A driver uses the handle of an event again once nobody holds the event.
+    A driver reuses the handle of an event after the event is released.
     """
-    known, dense = np.unique(commands["event_handle"], return_inverse=True)
-    if not len(known):
+    unique, dense = np.unique(commands["event_handle"], return_inverse=True)
+    if not len(unique):
         return np.full(len(handles), -1, np.int64)
-    at = np.minimum(np.searchsorted(known, handles), len(known) - 1)
-    exists = (known[at] == handles) & (handles != 0)
-    # Commands are ordered by entry: a position among them is a time.
+    at = np.minimum(np.searchsorted(unique, handles), len(unique) - 1)
+    exists = (unique[at] == handles) & (handles != 0)
+    # Commands are in order of entry, so a position among them serves as a time.
     before = np.searchsorted(commands["enter_host_ns"], until_ns, side="left")
     span = len(dense) + 1
     keys = dense * span + np.arange(len(dense))
     order = np.argsort(keys, kind="stable")
-    found = np.searchsorted(keys[order], at * span + before) - 1
-    candidate = order[np.maximum(found, 0)]
-    is_same = exists & (found >= 0) & (dense[candidate] == at)
+    previous = np.searchsorted(keys[order], at * span + before) - 1
+    candidate = order[np.maximum(previous, 0)]
+    is_same = exists & (previous >= 0) & (dense[candidate] == at)
     return np.where(is_same, candidate, -1)

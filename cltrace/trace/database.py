@@ -1,4 +1,4 @@
-"""Filling an SQLite file: fast, private until it is whole, and never half."""
+"""SQLite file of a new trace: filled fast, and visible under its name only when it is complete."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from typing import Any, Final
 from cltrace.errors import DamagedTraceError, OutputError, TraceError
 from cltrace.spool.layout import FILE_MODE
 from cltrace.trace.commands import ABSENT, Int64s
-from cltrace.trace.guard import as_uri
+from cltrace.trace.guard import sqlite_uri
 from cltrace.trace.schema import (
     APPLICATION_ID,
     LARGE_PAGE_BYTES,
@@ -22,42 +22,42 @@ from cltrace.trace.schema import (
 from cltrace.trace.validation import check_short_tables
 from cltrace.trace.views import VIEWS
 
-_ROWS_AT_ONCE: Final = 16_384
+_ROWS_PER_INSERT: Final = 16_384
 _UNREADABLE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN)
 
 
-class Store:
-    """A trace that is being written. It appears at `path` when `commit` returns, or not at all.
+class TraceDatabase:
+    """Database of a trace that is being written. The file appears at `path` on `commit`, or not at all.
 
-    Raises: `OutputError` when the file cannot be written; the message says why and where.
+    Raises: `OutputError` if the file cannot be written, with the reason and the path.
     """
 
     def __init__(self, path: Path, *, is_large: bool = False) -> None:
-        """Begin a trace. `is_large` chooses larger pages, which a long trace is faster with."""
+        """Create the file. `is_large` selects larger pages, which are faster for a long trace."""
         self._path = path
         self._page_bytes = LARGE_PAGE_BYTES if is_large else PAGE_BYTES
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        with self._said_plainly():
+        with self._output_errors():
             self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
-            address = as_uri(self._temporary)
+            address = sqlite_uri(self._temporary)
             self._connection = sqlite3.connect(address, isolation_level=None, uri=True)
             self._prepare()
 
     def insert(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
-        """Insert rows, given as sequences in the order of the table's columns."""
-        with self._said_plainly():
+        """Insert rows, which are given as sequences in the order of the table's columns."""
+        with self._output_errors():
             self._connection.executemany(table.insert_sql, rows)
 
     def copy(self, path: Path, tables: Mapping[Table, Sequence[str]]) -> None:
-        """Insert all rows of some tables of the trace at `path`, as SQL expressions over their columns.
+        """Copy all rows of some tables from the trace at `path`; `tables` gives SQL expressions by table.
 
-        The trace has been looked at: nothing but tables of ours is in it. SQLite copies by itself, which
-        takes a tenth of the time that rows take on their way through Python.
+        The caller has checked that the trace contains only cltrace's tables. SQLite copies the rows
+        itself, in a tenth of the time that they would take through Python.
         """
-        with self._said_plainly(), _blamed_on(path):
+        with self._output_errors(), _damage_errors(path):
             self._connection.execute("COMMIT")
-            self._connection.execute("ATTACH ? AS source", (f"{as_uri(path)}?mode=ro",))
+            self._connection.execute("ATTACH ? AS source", (f"{sqlite_uri(path)}?mode=ro",))
             self._connection.execute("BEGIN")
             self._check_source(path, tables)
             for table, expressions in tables.items():
@@ -70,44 +70,45 @@ class Store:
             self._connection.execute("BEGIN")
 
     def insert_columns(self, table: Table, columns: dict[str, Int64s]) -> None:
-        """Insert rows, given as columns by name; `ABSENT` and missing columns become NULL.
+        """Insert rows, which are given as columns by name. `ABSENT` and missing columns become NULL.
 
-        Most columns of a long table are constant over long stretches. Those are written into the
-        statement: binding values is what an insertion costs most.
+        Most columns of a long table are constant over many rows. Constants are written into the
+        statement, because binding values is the largest part of an insertion's time.
         """
         arrays = [columns.get(name) for name in table.column_names]
         count = max((len(array) for array in arrays if array is not None), default=0)
-        for begin in range(0, count, _ROWS_AT_ONCE):
+        for begin in range(0, count, _ROWS_PER_INSERT):
             parts = [
-                None if array is None else array[begin : begin + _ROWS_AT_ONCE] for array in arrays
+                None if array is None else array[begin : begin + _ROWS_PER_INSERT]
+                for array in arrays
             ]
-            words = [_word(part) for part in parts]
+            terms = [_sql_term(part) for part in parts]
             varying = [
                 _values(part)
-                for part, word in zip(parts, words, strict=True)
-                if part is not None and word == "?"
+                for part, term in zip(parts, terms, strict=True)
+                if part is not None and term == "?"
             ]
-            statement = f"INSERT INTO {table.name} VALUES ({', '.join(words)})"
-            rows = min(_ROWS_AT_ONCE, count - begin)
-            with self._said_plainly():
+            statement = f"INSERT INTO {table.name} VALUES ({', '.join(terms)})"
+            rows = min(_ROWS_PER_INSERT, count - begin)
+            with self._output_errors():
                 self._connection.executemany(
                     statement, zip(*varying, strict=True) if varying else [()] * rows
                 )
 
     def delete(self, table: Table, column: str, values: Iterable[int | str]) -> None:
         """Delete the rows whose `column` has one of `values`."""
-        with self._said_plainly():
+        with self._output_errors():
             self._connection.executemany(
-                f"DELETE FROM {table.name} WHERE {column} = ?", ((one,) for one in values)
+                f"DELETE FROM {table.name} WHERE {column} = ?", ((value,) for value in values)
             )
 
     def check(self) -> None:
-        """See that a reader will take what was inserted. Raises: `DamagedTraceError`."""
+        """Check that a reader will accept the inserted rows. Raises: `DamagedTraceError`."""
         check_short_tables(self._connection, self._path)
 
     def commit(self) -> None:
-        """Put the finished file in its place."""
-        with self._said_plainly():
+        """Finish the file and move it to its path."""
+        with self._output_errors():
             self._connection.execute("COMMIT")
             self._connection.close()
             with self._temporary.open("rb+") as file:
@@ -115,29 +116,29 @@ class Store:
             self._temporary.replace(self._path)
 
     def discard(self) -> None:
-        """Leave nothing behind."""
-        # There is no connection yet when making one failed.
+        """Remove the unfinished file."""
+        # There is no connection if connecting failed.
         with contextlib.suppress(sqlite3.Error, AttributeError):
             self._connection.close()
         self._temporary.unlink(missing_ok=True)
 
     def _check_source(self, path: Path, tables: Collection[Table]) -> None:
-        """See that what is attached has these tables, as we make them: it was opened anew."""
-        found = dict(
+        """Check the attached file's tables, because it was opened again since the trace was checked."""
+        statements = dict(
             self._connection.execute(
                 "SELECT name, sql FROM source.sqlite_schema WHERE type = 'table'"
             )
         )
-        if any(found.get(table.name) != table.create_sql for table in tables):
+        if any(statements.get(table.name) != table.create_sql for table in tables):
             raise TraceError(f"{path} was replaced while it was read")
 
     def _prepare(self) -> None:
         execute = self._connection.execute
-        # What is written is private until it is whole: a journal would only cost time.
+        # Nobody reads the file before it is complete, so a journal would only cost time.
         execute("PRAGMA journal_mode = OFF")
         execute("PRAGMA synchronous = OFF")
         execute("PRAGMA locking_mode = EXCLUSIVE")
-        # What is attached may be a stranger's.
+        # Attached files may come from strangers.
         execute("PRAGMA trusted_schema = OFF")
         execute("PRAGMA cell_size_check = ON")
         execute(f"PRAGMA page_size = {self._page_bytes}")
@@ -150,7 +151,7 @@ class Store:
             execute(view.create_sql)
 
     @contextlib.contextmanager
-    def _said_plainly(self) -> Iterator[None]:
+    def _output_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, OverflowError, sqlite3.Error) as error:
@@ -158,14 +159,14 @@ class Store:
             raise OutputError(f"{self._path} cannot be written: {_reason(error)}") from error
 
     def discard_quietly(self) -> None:
-        """As `discard`, whatever happens."""
+        """Remove the unfinished file, and ignore errors."""
         with contextlib.suppress(OSError):
             self.discard()
 
 
 @contextlib.contextmanager
-def _blamed_on(path: Path) -> Iterator[None]:
-    """What SQLite cannot read while it copies is the fault of the trace that it copies."""
+def _damage_errors(path: Path) -> Iterator[None]:
+    """Report what SQLite cannot read while it copies as damage of the copied trace."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -174,8 +175,8 @@ def _blamed_on(path: Path) -> Iterator[None]:
         raise
 
 
-def _word(part: Int64s | None) -> str:
-    """What stands for a column in a statement: its only value, or a question mark."""
+def _sql_term(part: Int64s | None) -> str:
+    """Return the term for a column in a statement: its only value, or a question mark."""
     if part is None or not len(part):
         return "NULL"
     if (part != part[0]).any():

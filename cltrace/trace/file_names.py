@@ -1,4 +1,4 @@
-"""Names of trace files: patterns, and what a trace is called when nobody says."""
+"""Names of trace files: expansion of patterns, and default names."""
 
 import os
 import re
@@ -13,21 +13,21 @@ from cltrace.spool.layout import TRACE_SUFFIX
 
 _PATTERN: Final = re.compile(r"%(?:q\{(?P<variable>[^}]*)\}|(?P<letter>.)|$)", re.DOTALL)
 _UNSAFE: Final = re.compile(r"[^\w.+-]+", re.ASCII)
-_MOST_NUMBERS: Final = 100_000
-_LONGEST_STEM: Final = 60
+_MAX_NUMBER: Final = 100_000
+_MAX_STEM_LENGTH: Final = 60
 
 
-def expanded(pattern: str, environment: Mapping[str, str]) -> Path:
-    """The path that a pattern stands for.
+def expand_pattern(pattern: str, environment: Mapping[str, str]) -> Path:
+    """Return the path for a file name pattern.
 
-    `%p` is this process's number, `%h` the host, `%t` the time in UTC, `%n` the first number that
-    makes a name not taken yet, `%q{VAR}` a variable of the environment, `%%` a per cent sign.
+    `%p` becomes the number of this process, `%h` the host name, `%t` the time in UTC, `%n` the lowest
+    number that makes an unused name, `%q{VAR}` an environment variable, `%%` a per cent sign.
 
-    Raises: `UsageError` for anything else behind a per cent sign, or a variable that is not set.
+    Raises: `UsageError` for any other character after a per cent sign, or for an unset variable.
     """
 
-    def replaced(found: "re.Match[str]") -> str:
-        variable, letter = found["variable"], found["letter"]
+    def replacement(match: "re.Match[str]") -> str:
+        variable, letter = match["variable"], match["letter"]
         if variable is not None:
             if variable not in environment:
                 raise UsageError(f"-o {pattern}: the environment has no variable {variable!r}")
@@ -37,16 +37,16 @@ def expanded(pattern: str, environment: Mapping[str, str]) -> Path:
         values = {"p": str(os.getpid()), "h": _host(), "t": _now(), "%": "%"}
         if letter not in values:
             raise UsageError(
-                f"-o {pattern}: {found[0]!r} means nothing; use %p %h %t %n %q{{VAR}} %%"
+                f"-o {pattern}: unknown placeholder {match[0]!r}; use %p %h %t %n %q{{VAR}} %%"
             )
         return values[letter]
 
-    text = _PATTERN.sub(replaced, pattern)
-    return Path(text) if "\0" not in text else _first_free(text)
+    text = _PATTERN.sub(replacement, pattern)
+    return Path(text) if "\0" not in text else _first_unused(text)
 
 
 def default_name(command: Sequence[str], rank: int | None) -> str:
-    """What the trace of a command is called: its program, the time, and which process recorded it."""
+    """Return the default name of a command's trace: program, time, rank, and number of this process."""
     parts = [_stem(command), _now()]
     if rank is not None:
         parts.append(f"rank{rank}")
@@ -55,7 +55,7 @@ def default_name(command: Sequence[str], rank: int | None) -> str:
 
 
 def _stem(command: Sequence[str]) -> str:
-    """The name of the program in a command: of the script or module that an interpreter runs."""
+    """Return the name of the program in a command, or of the script or module that it interprets."""
     words = ["python", *command] if command[0] in {"-m", "-c"} else list(command)
     name = Path(words[0]).name
     for position, word in enumerate(words[1:], start=1):
@@ -69,15 +69,15 @@ def _stem(command: Sequence[str]) -> str:
                 name = Path(word).stem
             break
     name = name.removesuffix(".py")
-    return _UNSAFE.sub("_", name).strip("._-")[:_LONGEST_STEM] or "trace"
+    return _UNSAFE.sub("_", name).strip("._-")[:_MAX_STEM_LENGTH] or "trace"
 
 
-def _first_free(text: str) -> Path:
-    for number in range(1, _MOST_NUMBERS):
+def _first_unused(text: str) -> Path:
+    for number in range(1, _MAX_NUMBER):
         path = Path(text.replace("\0", str(number)))
         if not path.exists() and not path.with_name(path.name + ".parts").exists():
             return path
-    raise UsageError(f"-o {text!r}: {_MOST_NUMBERS} names are taken")
+    raise UsageError(f"-o {text!r}: {_MAX_NUMBER} names are taken")
 
 
 def _host() -> str:

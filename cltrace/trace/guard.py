@@ -1,9 +1,9 @@
-"""Opening a trace file that may come from anyone.
+"""Safe opening of trace files, which may come from strangers.
 
-SQLite files can carry views, triggers and expressions that run when they are read, and a table's name
-can hide a view without end. So a file is opened for reading only, its schema is compared, statement
-by statement, with what cltrace writes, nothing else may be in it, and the views are made anew from
-our own table in memory. After that only reading is authorised, and only of our tables and views.
+SQLite files can contain views, triggers and expressions that run when they are read, and the name of a
+table can hide an endless view. So a file is opened read-only, and its schema may contain only the
+statements that cltrace writes, which are compared one by one. The views are made anew, in memory, from
+cltrace's own definitions. After that, only reads of cltrace's tables and views are authorised.
 """
 
 import os
@@ -18,20 +18,20 @@ from urllib.parse import quote
 from cltrace.errors import DamagedTraceError, NewerTraceError, NotATraceError, TraceError
 from cltrace.trace.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
 from cltrace.trace.views import VIEWS
-from cltrace.trace.views.older import is_of_version
+from cltrace.trace.views.older import is_older_view_sql
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
 _VERSION_AT: Final = 60
-_LONGEST_VALUE_BYTES: Final = 256 << 20
+_MAX_VALUE_BYTES: Final = 256 << 20
 _CHECK_PERIOD: Final = 20_000
-"""How many steps SQLite's machine takes between two looks at the clock."""
+"""Number of steps of SQLite's virtual machine between two checks of the time limit."""
 
 _VIEW_SQL: Final = {view.name: view.create_sql for view in VIEWS}
 _SCHEMA_OBJECTS: Final = re.compile(
     r"(sqlite|pragma)_|(dbstat|bytecode|tables_used|fsdir|csv)$", re.IGNORECASE
 )
-"""What a statement could read beside tables and views: SQLite's own tables and table functions."""
+"""Names that a statement must not read: SQLite's own tables and table functions."""
 
 _FUNCTIONS_DENIED: Final = frozenset(
     {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "randomblob", "zeroblob"}
@@ -39,11 +39,11 @@ _FUNCTIONS_DENIED: Final = frozenset(
 
 
 class TimeLimitError(Exception):
-    """A statement took longer than it may."""
+    """A statement exceeded its time limit."""
 
 
 def open_trace(path: Path) -> sqlite3.Connection:
-    """A connection that can only read the tables and views of the trace at `path`.
+    """Return a connection that can only read the tables and views of the trace at `path`.
 
     Raises: `TraceError` (a missing or unreadable file), `NotATraceError`, `NewerTraceError`,
     `DamagedTraceError`.
@@ -51,7 +51,7 @@ def open_trace(path: Path) -> sqlite3.Connection:
     _check_header(path)
     try:
         connection = sqlite3.connect(
-            f"{as_uri(path)}?mode=ro",
+            f"{sqlite_uri(path)}?mode=ro",
             uri=True,
             isolation_level=None,
             check_same_thread=False,
@@ -74,9 +74,9 @@ def open_trace(path: Path) -> sqlite3.Connection:
 
 
 def limit_time(connection: sqlite3.Connection, seconds: float | None) -> Callable[[], bool]:
-    """Stop statements of `connection` after `seconds` from now; `None` lifts the limit.
+    """Stop statements of `connection` `seconds` from now. `None` removes the limit.
 
-    Returns what tells whether the limit was reached.
+    Returns a function that is true once the limit is reached.
     """
     if seconds is None:
         connection.set_progress_handler(None, 0)
@@ -111,7 +111,7 @@ def _check_identity(header: bytes, path: Path) -> None:
     if application != APPLICATION_ID:
         raise NotATraceError(f"{path} is an SQLite file, but not a cltrace trace")
     if header[18:20] != b"\x01\x01":
-        # A write-ahead log would have to be made beside the file to read it.
+        # Reading a file in WAL mode would create a write-ahead log beside it.
         raise DamagedTraceError(f"{path} is not as cltrace writes it: it has a write-ahead log")
     if not version:
         raise DamagedTraceError(f"{path} is damaged: it has no schema version")
@@ -123,13 +123,13 @@ def _check_identity(header: bytes, path: Path) -> None:
 
 
 def version_of(path: Path) -> int:
-    """The schema version of a trace that has been opened, as its header says."""
+    """Return the schema version in the header of a trace that was opened before."""
     with path.open("rb") as file:
         return int.from_bytes(file.read(_HEADER_BYTES)[_VERSION_AT : _VERSION_AT + 4], "big")
 
 
-def as_uri(path: Path) -> str:
-    """A path as SQLite reads it in a URI, whatever bytes are in its name."""
+def sqlite_uri(path: Path) -> str:
+    """Return a path as a URI for SQLite, for any bytes in the path."""
     return "file://" + quote(os.fsencode(path.absolute()))
 
 
@@ -138,23 +138,23 @@ def _restrict(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("PRAGMA mmap_size = 0")
     connection.execute("PRAGMA temp_store = MEMORY")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path, version: int) -> None:
-    """Every object in the file must be one that we write, word for word, and none may be missing."""
-    found = connection.execute("SELECT type, name, sql FROM main.sqlite_schema").fetchmany(1000)
+    """Check that the file has all tables of its version, and nothing that cltrace does not write."""
+    objects = connection.execute("SELECT type, name, sql FROM main.sqlite_schema").fetchmany(1000)
     tables = [table for table in TABLES if table.since <= version]
     expected = {("table", table.name): table.create_sql for table in tables}
     expected |= {("view", name): sql for name, sql in _VIEW_SQL.items()}
-    for kind, name, sql in found:
+    for kind, name, sql in objects:
         if (kind, name) in expected and sql == expected[kind, name]:
             del expected[kind, name]
-        elif kind == "view" and is_of_version(version, name, sql):
+        elif kind == "view" and is_older_view_sql(version, name, sql):
             continue
-        elif not _is_sqlites_own(kind, name):
+        elif not _is_automatic_index(kind, name):
             shown = re.sub(r"[^\w.]", "?", str(name))[:40]
             raise DamagedTraceError(
                 f"{path} is not as cltrace writes it: it has a foreign {kind} {shown!r}"
@@ -164,12 +164,12 @@ def _check_schema(connection: sqlite3.Connection, path: Path, version: int) -> N
         raise DamagedTraceError(f"{path} is damaged: it has no table {missing[0]!r}")
 
 
-def _is_sqlites_own(kind: object, name: object) -> bool:
+def _is_automatic_index(kind: object, name: object) -> bool:
     return kind == "index" and isinstance(name, str) and name.startswith("sqlite_autoindex_")
 
 
 def _make_views(connection: sqlite3.Connection, version: int) -> None:
-    """Make our views, over empty tables where an older file has none."""
+    """Create cltrace's views. Tables that an older file lacks are created empty."""
     connection.execute("PRAGMA query_only = OFF")
     for table in TABLES:
         if table.since > version:
@@ -186,12 +186,12 @@ def _authorise(
     _: str | None,
     __: str | None,
 ) -> int:
-    """Allow reading our tables and views, and pure functions; nothing else."""
+    """Allow only reads of cltrace's tables and views, and pure functions."""
     match action:
         case sqlite3.SQLITE_SELECT | sqlite3.SQLITE_RECURSIVE:
             return sqlite3.SQLITE_OK
         case sqlite3.SQLITE_READ:
-            # The file has our tables and nothing else: another name is the statement's own.
+            # The file contains only cltrace's tables, so any other name is defined by the statement.
             is_hidden = _SCHEMA_OBJECTS.match(first or "") is not None
             return sqlite3.SQLITE_DENY if is_hidden else sqlite3.SQLITE_OK
         case sqlite3.SQLITE_FUNCTION:

@@ -1,6 +1,6 @@
-"""What Python cannot see of a program's use of OpenCL: the closed list, and when each point applies.
+"""Limits of tracing: all OpenCL activity of pyopencl programs that traces lack, and the traces concerned.
 
-`docs/limits.md` tells more of each. `cltrace info` prints those that apply to a trace.
+`docs/limits.md` explains each limit. `cltrace info` prints the limits that apply to a trace.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cltrace.trace.reader import Trace
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Something that is not seen. `applies_sql` gives a row whose first value is true when it matters."""
+    """Activity that is not traced. The first value of `applies_sql` is true if it concerns a trace."""
 
     code: str
     text: str
@@ -33,8 +33,8 @@ LIMITS: Final = (
     ),
     Limit(
         "immediate-allocator",
-        "an ImmediateAllocator makes the driver allocate at once by a migration or a write of its "
-        "own: that command is not in the trace",
+        "an ImmediateAllocator makes the driver allocate memory at once, with a migration or a write "
+        "of its own: that command is not in the trace",
         "SELECT count(*) FROM v_diagnostic WHERE code = 'immediate-allocator'",
     ),
     Limit(
@@ -50,20 +50,20 @@ LIMITS: Final = (
     ),
     Limit(
         "made-before",
-        "objects made before tracing started are known by what uses them only: arguments of "
-        "kernels that were set before are not in the trace",
+        "objects created before tracing started are recorded only when they are used: kernel "
+        "arguments that were set before are not in the trace",
         "SELECT count(*) FROM v_launch WHERE NOT arguments_known AND NOT EXISTS "
         "(SELECT 1 FROM v_redaction WHERE what = 'arguments')",
     ),
 )
-"""Every limit. Nothing else that a program enqueues through pyopencl is missed."""
+"""All limits. Everything else that a program enqueues through pyopencl is traced."""
 
 
-def limits_of(trace: Trace) -> list[Limit]:
-    """The limits that apply to a trace."""
-    found = []
+def applicable_limits(trace: Trace) -> list[Limit]:
+    """Return the limits that apply to a trace."""
+    limits = []
     for limit in LIMITS:
         rows = trace.rows(limit.applies_sql)
         if rows and rows[0][0]:
-            found.append(limit)
-    return found
+            limits.append(limit)
+    return limits

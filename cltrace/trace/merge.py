@@ -1,4 +1,4 @@
-"""Several traces in one file: ranks of a parallel run, or runs to be looked at together."""
+"""Merging of several traces into one file: ranks of a parallel run, or runs to compare."""
 
 import json
 import sqlite3
@@ -10,11 +10,11 @@ import numpy as np
 
 from cltrace.errors import DamagedTraceError, UsageError
 from cltrace.trace import schema
-from cltrace.trace.catalogue import catalogue_of_rows
-from cltrace.trace.command_groups import Grouping, groupings, write_rollups
-from cltrace.trace.database import Store
+from cltrace.trace.catalogue import catalogue_of_trace
+from cltrace.trace.command_groups import RollupBuilder, group_commands, write_rollups
+from cltrace.trace.database import TraceDatabase
 from cltrace.trace.guard import open_trace, version_of
-from cltrace.trace.reader import Trace, whole_number
+from cltrace.trace.reader import Trace, parse_integer
 from cltrace.trace.schema import Table
 from cltrace.trace.validation import REFERENCES, check_values
 
@@ -27,34 +27,34 @@ _SUMMED_COLUMNS: Final = (
 
 
 def merge(paths: Sequence[Path], target: Path) -> int:
-    """Put the traces at `paths` into one at `target` and return the number of commands.
+    """Merge the traces at `paths` into a trace at `target` and return the number of commands.
 
-    Processes, devices and all else keep apart; host times stay on the clock of the host that they
-    were read on. Raises: `UsageError`, `TraceError`, `OutputError`.
+    Processes, devices and all other objects stay separate. Host times stay on the clock of the host on
+    which they were read. Raises: `UsageError`, `TraceError`, `OutputError`.
     """
     if len(paths) < 2:
-        raise UsageError("merging takes two traces or more")
-    store = Store(target)
+        raise UsageError("merging needs two traces or more")
+    database = TraceDatabase(target)
     try:
-        merger = _Merger(store)
+        merger = _Merger(database)
         for path in paths:
             merger.add(path)
         merger.finish()
-        store.commit()
+        database.commit()
     except BaseException:
-        store.discard_quietly()
+        database.discard_quietly()
         raise
     return merger.commands
 
 
 class _Merger:
-    """Copies traces into a store, one after another."""
+    """Writer that copies traces into a database, one after another."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, database: TraceDatabase) -> None:
+        self._database = database
         self._offsets: dict[str, int] = {}
         self._metas: list[dict[str, Any]] = []
-        self._grouping = Grouping()
+        self._rollups = RollupBuilder()
         self._process_sums: list[tuple[Any, ...]] = []
         self.commands = 0
 
@@ -69,10 +69,10 @@ class _Merger:
             connection.close()
 
     def finish(self) -> None:
-        """Add what concerns the whole."""
-        write_rollups(self._store, self._grouping)
-        self._store.insert(schema.API_ROLLUP, self._process_sums)
-        self._store.insert(schema.META, _merged_meta(self._metas).items())
+        """Add the rollups and the facts about the whole trace."""
+        write_rollups(self._database, self._rollups)
+        self._database.insert(schema.API_ROLLUP, self._process_sums)
+        self._database.insert(schema.META, _merged_meta(self._metas).items())
 
     def _copy(self, connection: sqlite3.Connection, path: Path) -> None:
         def read(sql: str) -> list[tuple[Any, ...]]:
@@ -80,7 +80,7 @@ class _Merger:
 
         check_values(connection, path)
         if not self._metas:
-            self._store.insert(schema.API, read("SELECT * FROM api"))
+            self._database.insert(schema.API, read("SELECT * FROM api"))
         meta = dict(read("SELECT key, value FROM meta"))
         self._metas.append({**meta, "path": str(path)})
         used = dict(self._offsets)
@@ -89,50 +89,50 @@ class _Merger:
         for table in schema.TABLES:
             if table.name in _NOT_COPIED or table.since > version:
                 continue
-            highest = 0
+            max_id = 0
             if "id" in table.column_names:
-                highest = read(f"SELECT coalesce(max(id), 0) FROM {table.name}")[0][0]
-            self._offsets[table.name] = used.get(table.name, 0) + int(highest)
-            copied[table] = _moved(table, used)
-        self._store.copy(path, copied)
+                max_id = read(f"SELECT coalesce(max(id), 0) FROM {table.name}")[0][0]
+            self._offsets[table.name] = used.get(table.name, 0) + int(max_id)
+            copied[table] = _shifted_columns(table, used)
+        self._database.copy(path, copied)
         process_offset = used.get("process", 0)
         for process, *rest in read("SELECT * FROM api_rollup"):
             self._process_sums.append((process + process_offset, *rest))
-        catalogue = catalogue_of_rows(read, used)
+        catalogue = catalogue_of_trace(read, used)
         with Trace(path) as trace:
-            for columns in trace.parts("command", {name: name for name in _SUMMED_COLUMNS}):
+            for columns in trace.column_parts("command", {name: name for name in _SUMMED_COLUMNS}):
                 commands = {**columns, "flags": np.maximum(columns["flags"], 0)}
-                self._grouping.add_commands(groupings(commands, catalogue), commands)
+                self._rollups.add_commands(group_commands(commands, catalogue), commands)
                 self.commands += len(commands["api"])
 
 
-def _moved(table: Table, offsets: dict[str, int]) -> list[str]:
-    """The columns of a table with all numbers moved behind those that are used, as SQL."""
-    moves = {
+def _shifted_columns(table: Table, offsets: dict[str, int]) -> list[str]:
+    """Return SQL for the columns of a table, with all ids shifted by the offsets of their tables."""
+    shifts = {
         name: offsets.get(table.name if name == "id" else REFERENCES.get(name, ""), 0)
         for name in table.column_names
     }
-    return [f"{name} + {move}" if move else name for name, move in moves.items()]
+    return [f"{name} + {shift}" if shift else name for name, shift in shifts.items()]
 
 
-def _numbers(metas: list[dict[str, Any]], key: str) -> list[int]:
-    found = (whole_number(meta.get(key)) for meta in metas)
-    return [number for number in found if number is not None]
+def _integers(metas: list[dict[str, Any]], key: str) -> list[int]:
+    numbers = (parse_integer(meta.get(key)) for meta in metas)
+    return [number for number in numbers if number is not None]
 
 
-def _badness(meta: dict[str, Any]) -> tuple[int, int]:
-    """Larger for a worse end: a signal before a status, a high status before a low one."""
-    return whole_number(meta.get("signal")) or 0, whole_number(meta.get("exit_status")) or 0
+def _failure_rank(meta: dict[str, Any]) -> tuple[int, int]:
+    """Return a rank that is higher for a worse end: signals rank above statuses."""
+    return parse_integer(meta.get("signal")) or 0, parse_integer(meta.get("exit_status")) or 0
 
 
 def _merged_meta(metas: list[dict[str, Any]]) -> dict[str, str | None]:
-    """The first trace's facts, the longest time, the worst end."""
-    origins = _numbers(metas, "origin_host_ns")
-    ends = _numbers(metas, "ended_host_ns")
+    """Return the merged facts: those of the first trace, with the whole time span and the worst end."""
+    origins = _integers(metas, "origin_host_ns")
+    ends = _integers(metas, "ended_host_ns")
     hosts = {meta.get("host") for meta in metas}
     is_complete = all(meta.get("state") == "complete" for meta in metas)
     same_clock = len(hosts) == 1
-    worst = max(metas, key=_badness)
+    worst = max(metas, key=_failure_rank)
     return {
         **{key: value for key, value in metas[0].items() if key != "path"},
         "merged_from": json.dumps([meta["path"] for meta in metas]),

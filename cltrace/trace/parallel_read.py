@@ -1,6 +1,6 @@
-"""Reading a long table in parts, by several processes at once: making numbers of rows is what takes time.
+"""Parallel reading of a long table, in parts, by several processes.
 
-The parts come in the order of the rows, whoever read them.
+Converting rows to numbers takes most of the time. The parts are returned in the order of the rows.
 """
 
 import contextlib
@@ -17,64 +17,64 @@ import numpy as np
 from cltrace.errors import DamagedTraceError, TraceError
 from cltrace.trace.commands import Int64s
 from cltrace.trace.parallel_worker import DAMAGED, REFUSED
-from cltrace.trace.table_location import Source
+from cltrace.trace.table_location import TableLocation
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
-_ROWS_A_PART: Final = 250_000
-_MOST_WORKERS: Final = 4
+_ROWS_PER_PART: Final = 250_000
+_MAX_WORKERS: Final = 4
 _START: Final = (
     "import sys; sys.path[:] = {path!r}; "
     "from cltrace.trace.parallel_worker import main; main({task!r})"
 )
 
-_KINDS: Final = {DAMAGED: DamagedTraceError, REFUSED: TraceError}
-"""What a reading process that ended with such a status had found."""
+_ERRORS: Final = {DAMAGED: DamagedTraceError, REFUSED: TraceError}
+"""Error of a worker process, by its exit status."""
 
 Process = subprocess.Popen[bytes]
 
 
 def worker_count(rows: int) -> int:
-    """How many processes are worth starting to read so many rows; 1 when none is."""
-    if rows < 2 * _ROWS_A_PART or not os.access(sys.executable or "", os.X_OK):
+    """Return the number of processes that is worth starting to read `rows` rows; 1 for none."""
+    if rows < 2 * _ROWS_PER_PART or not os.access(sys.executable or "", os.X_OK):
         return 1
-    return max(min(len(os.sched_getaffinity(0)), _MOST_WORKERS, rows // _ROWS_A_PART), 1)
+    return max(min(len(os.sched_getaffinity(0)), _MAX_WORKERS, rows // _ROWS_PER_PART), 1)
 
 
-def parts_of(
-    source: Source, highest: int, workers: int, *, rows_a_part: int = _ROWS_A_PART
+def read_column_parts(
+    location: TableLocation, max_id: int, workers: int, *, rows_per_part: int = _ROWS_PER_PART
 ) -> Iterator[dict[str, Int64s]]:
-    """The columns of a source, of rows with numbers from 1 to `highest`, part after part.
+    """Yield the columns of a table, for rows with ids from 1 to `max_id`, part by part.
 
-    NULL is `ABSENT`. Raises: `TraceError`.
+    NULL becomes `ABSENT`. Raises: `TraceError`.
     """
     parts = [
-        (first, min(first + rows_a_part - 1, highest))
-        for first in range(1, highest + 1, rows_a_part)
+        (first, min(first + rows_per_part - 1, max_id))
+        for first in range(1, max_id + 1, rows_per_part)
     ]
     with contextlib.ExitStack() as stack:
-        readers = [
-            stack.enter_context(_reader(source, parts[number::workers]))
+        processes = [
+            stack.enter_context(_worker(location, parts[number::workers]))
             for number in range(workers)
         ]
         for number in range(len(parts)):
-            yield _received(readers[number % workers], source)
+            yield _receive_part(processes[number % workers], location)
 
 
 @contextlib.contextmanager
-def _reader(source: Source, parts: Sequence[tuple[int, int]]) -> Iterator[Process]:
-    """A process that reads some parts. It ends with the block, whatever it is doing."""
+def _worker(location: TableLocation, parts: Sequence[tuple[int, int]]) -> Iterator[Process]:
+    """Start a process that reads some parts. It is killed at the end of the block."""
     task = {
-        "path": str(source.path.absolute()),
-        "identity": source.identity,
-        "table": source.table,
-        "wanted": list(source.expressions.values()),
+        "path": str(location.path.absolute()),
+        "identity": location.identity,
+        "table": location.table,
+        "expressions": list(location.expressions.values()),
         "parts": parts,
     }
-    # It imports what this process would, but nothing of the directory that it happens to be in.
+    # The worker uses this process's import path, but nothing from the current directory.
     own = str(Path(__file__).parents[2])
-    path = [*(one for one in map(str, sys.path) if Path(one).is_absolute()), own]
+    path = [*(entry for entry in map(str, sys.path) if Path(entry).is_absolute()), own]
     with subprocess.Popen(
         [sys.executable, "-I", "-c", _START.format(path=path, task=json.dumps(task))],
         stdin=subprocess.DEVNULL,
@@ -87,26 +87,26 @@ def _reader(source: Source, parts: Sequence[tuple[int, int]]) -> Iterator[Proces
             process.kill()
 
 
-def _received(process: Process, source: Source) -> dict[str, Int64s]:
-    """The next part that a process has read."""
-    count = int(_numbers(process, 1, source)[0])
-    return {name: _numbers(process, count, source) for name in source.expressions}
+def _receive_part(process: Process, location: TableLocation) -> dict[str, Int64s]:
+    """Return the next part that a process has read."""
+    count = int(_receive_column(process, 1, location)[0])
+    return {name: _receive_column(process, count, location) for name in location.expressions}
 
 
-def _numbers(process: Process, count: int, source: Source) -> Int64s:
+def _receive_column(process: Process, count: int, location: TableLocation) -> Int64s:
     stream = cast("BufferedReader", process.stdout)
-    found = np.empty(count, np.int64)
-    if stream.readinto(found.view(np.uint8)) < found.nbytes:  # type: ignore[arg-type] # it is a buffer
-        _raise_for(process, source.path)
-    return found
+    column = np.empty(count, np.int64)
+    if stream.readinto(column.view(np.uint8)) < column.nbytes:  # type: ignore[arg-type] # a buffer
+        _raise_worker_error(process, location.path)
+    return column
 
 
-def _raise_for(process: Process, path: Path) -> None:
-    """Say why a process ended early. Raises: `TraceError`."""
+def _raise_worker_error(process: Process, path: Path) -> None:
+    """Raise the error for which a process ended early. Raises: `TraceError`."""
     assert process.stderr is not None
-    said = process.stderr.read().decode(errors="replace").strip().splitlines()
+    lines = process.stderr.read().decode(errors="replace").strip().splitlines()
     status = process.wait()
-    if status in _KINDS and said:
-        raise _KINDS[status](said[-1])
+    if status in _ERRORS and lines:
+        raise _ERRORS[status](lines[-1])
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     raise TraceError(f"{path} cannot be read: a process that reads it {how}")

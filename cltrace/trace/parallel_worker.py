@@ -1,7 +1,7 @@
-"""A process that reads parts of a table for another one, which `parts` starts.
+"""Worker process of `parallel_read`, which reads parts of a table.
 
-Each part goes to standard output as the number of its rows, then its columns one after another, all as
-64-bit numbers of this machine. A fault is one line on standard error, and a status of those below.
+It writes each part to standard output: the number of rows, then the columns one after another, all as
+64-bit integers in native byte order. An error is a line on standard error and one of the statuses below.
 """
 
 import json
@@ -14,15 +14,15 @@ import numpy as np
 
 from cltrace.errors import CltraceError, DamagedTraceError, TraceError
 from cltrace.trace.guard import open_trace
-from cltrace.trace.integer_columns import whole_numbers
-from cltrace.trace.table_location import identity_of
+from cltrace.trace.integer_columns import read_integers
+from cltrace.trace.table_location import file_identity
 
 REFUSED: Final = 2
 DAMAGED: Final = 3
 
 
 def main(task: str) -> None:
-    """Read the parts that a task in JSON names."""
+    """Read the parts of a task, which is JSON."""
     try:
         _read(json.loads(task))
     except CltraceError as error:
@@ -30,21 +30,22 @@ def main(task: str) -> None:
         sys.exit(DAMAGED if isinstance(error, DamagedTraceError) else REFUSED)
 
 
-def _read(asked: dict[str, object]) -> None:
-    path, table = Path(str(asked["path"])), str(asked["table"])
-    wanted, parts = asked["wanted"], asked["parts"]
-    assert isinstance(wanted, list)
+def _read(task: dict[str, object]) -> None:
+    path, table = Path(str(task["path"])), str(task["table"])
+    expressions, parts = task["expressions"], task["parts"]
+    assert isinstance(expressions, list)
     assert isinstance(parts, list)
     connection = open_trace(path)
-    if list(identity_of(path)) != asked["identity"]:
+    if list(file_identity(path)) != task["identity"]:
         raise TraceError(f"{path} was replaced while it was read")
     for first, last in parts:
-        where = f"{table} WHERE id BETWEEN :first AND :last ORDER BY id"
+        source = f"{table} WHERE id BETWEEN :first AND :last ORDER BY id"
         try:
-            found = whole_numbers(connection, wanted, where, {"first": first, "last": last})
+            rows = read_integers(connection, expressions, source, {"first": first, "last": last})
         except (sqlite3.DatabaseError, TypeError, ValueError, OverflowError) as error:
             raise DamagedTraceError(f"{path} is damaged: {error}") from error
-        # Written whole: the reader takes parts in turn, and meanwhile this one goes on with the next.
-        sys.stdout.buffer.write(np.int64(len(found)).tobytes())
-        sys.stdout.buffer.write(np.ascontiguousarray(found.T).tobytes())
+        # The receiver takes the workers' parts in turn. Flushing each part lets this worker go on to the
+        # next one meanwhile.
+        sys.stdout.buffer.write(np.int64(len(rows)).tobytes())
+        sys.stdout.buffer.write(np.ascontiguousarray(rows.T).tobytes())
         sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""What power sensors read during a recording, as rows of the trace's tables."""
+"""Readings of power sensors as rows of the trace's tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -12,20 +12,20 @@ from cltrace.spool.layout import ProcessIdentity, power_directory
 from cltrace.spool.reader import read_process
 from cltrace.trace import schema
 from cltrace.trace.commands import ABSENT, Int64s
-from cltrace.trace.database import Store
-from cltrace.trace.process_rows import clean
+from cltrace.trace.database import TraceDatabase
+from cltrace.trace.process_rows import valid_unicode
 
-_NS: Final = 1e-9
+_SECONDS_PER_NS: Final = 1e-9
 _PERCENTILES: Final = (5, 50, 95)
 NO_READS: Final[tuple[float | None, ...]] = (0, None, None, None, None, None, 0)
-"""The statistics of a reader that was never read while a program ran."""
+"""Statistics of a reader that was never read while a program ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogOffset:
-    """What was added to the times of a log to put it on the host's clock, and the file it came from.
+    """Offset from the times of a power log to the host's clock, and the log's file.
 
-    `within_ns` is how far off the times may be then, at 95 %.
+    `within_ns` is the uncertainty of the offset, at 95 %.
     """
 
     offset_ns: int
@@ -34,22 +34,22 @@ class LogOffset:
 
 
 LIVE: Final = LogOffset(int(ABSENT), int(ABSENT), "")
-"""Of a channel that was read while the program ran."""
+"""Value for a channel that was read while the program ran."""
 
 
-def add_recorded_power(store: Store, parts: Path) -> None:
-    """Add what was read into `parts`, if anything was."""
+def add_recorded_power(database: TraceDatabase, parts: Path) -> None:
+    """Add the sensor readings in `parts`, if there are any."""
     spool = read_process(power_directory(parts), ProcessIdentity(0, 0))
-    # A reader that is dropped says so by a second record: the last one counts.
+    # A reader that was dropped has a second record with the reason, so the last record counts.
     probes = {probe.reader: probe for probe in spool.records(PowerProbe)}
     channels = [(channel, LIVE) for channel in spool.records(PowerChannel)]
     reads = spool.rows(POWER_READS)
-    insert_channels(store, channels)
+    insert_channels(database, channels)
     insert_samples(
-        store, dict(zip(POWER_SAMPLES.columns, spool.rows(POWER_SAMPLES).T, strict=True))
+        database, dict(zip(POWER_SAMPLES.columns, spool.rows(POWER_SAMPLES).T, strict=True))
     )
     insert_probes(
-        store,
+        database,
         [
             (probe, read_statistics(reads, number))
             for number, probe in enumerate(probes.values(), 1)
@@ -57,56 +57,58 @@ def add_recorded_power(store: Store, parts: Path) -> None:
     )
 
 
-def insert_channels(store: Store, channels: Sequence[tuple[PowerChannel, LogOffset]]) -> None:
-    """Insert channels, with what was done to the times of each."""
+def insert_channels(
+    database: TraceDatabase, channels: Sequence[tuple[PowerChannel, LogOffset]]
+) -> None:
+    """Insert channels, each with the offset of its times."""
     rows = []
     for channel, log in channels:
-        row: list[Any] = [_clean(value) for value in astuple(channel)]
+        row: list[Any] = [_valid_text(value) for value in astuple(channel)]
         times = (None if value == ABSENT else value for value in (log.offset_ns, log.within_ns))
-        rows.append((*row, *times, clean(log.source)))
-    store.insert(schema.POWER_CHANNEL, rows)
+        rows.append((*row, *times, valid_unicode(log.source)))
+    database.insert(schema.POWER_CHANNEL, rows)
 
 
-def insert_samples(store: Store, columns: Mapping[str, Int64s]) -> None:
-    """Insert samples, given as columns of `POWER_SAMPLES`."""
-    given = {
+def insert_samples(database: TraceDatabase, columns: Mapping[str, Int64s]) -> None:
+    """Insert samples, which are given as columns of `POWER_SAMPLES`."""
+    renamed = {
         "power_channel_id" if name == "channel_id" else name: columns[name] for name in columns
     }
-    store.insert_columns(schema.POWER_SAMPLE, given)
+    database.insert_columns(schema.POWER_SAMPLE, renamed)
 
 
 def insert_probes(
-    store: Store, probes: Sequence[tuple[PowerProbe, tuple[float | None, ...]]]
+    database: TraceDatabase, probes: Sequence[tuple[PowerProbe, tuple[float | None, ...]]]
 ) -> None:
-    """Insert what readers found, with the statistics of their reads."""
-    store.insert(
+    """Insert the results of probing, with the statistics of each reader's readings."""
+    database.insert(
         schema.POWER_PROBE,
-        ((*map(_clean, astuple(probe)), *statistics) for probe, statistics in probes),
+        ((*map(_valid_text, astuple(probe)), *statistics) for probe, statistics in probes),
     )
 
 
 def read_statistics(reads: Int64s, number: int) -> tuple[float | None, ...]:
-    """How regularly reader `number` was read, as the last columns of `power_probe`.
+    """Return how regularly reader `number` was read, as the last columns of `power_probe`.
 
-    `reads` are rows of `POWER_READS`, of which the first is the period that was asked for: its reader
-    is negative, and `due_host_ns` the period.
+    `reads` are rows of `POWER_READS`. A row with a negative reader states the requested period of that
+    reader, in `due_host_ns`.
     """
-    asked = reads[reads[:, 0] == -number, 1]
+    requested = reads[reads[:, 0] == -number, 1]
     mine = reads[reads[:, 0] == number]
     if len(mine) < 2:
         return (len(mine), *NO_READS[1:])
     due, begin, end = mine[:, 1], mine[:, 2], mine[:, 3]
-    period_ns = int(asked[0]) if len(asked) else 0
-    apart_s = np.diff(begin) * _NS
+    period_ns = int(requested[0]) if len(requested) else 0
+    intervals_s = np.diff(begin) * _SECONDS_PER_NS
     missed = int(np.maximum(np.rint(np.diff(due) / period_ns) - 1, 0).sum()) if period_ns else 0
     return (
         len(mine),
-        period_ns * _NS if period_ns else None,
-        *(float(np.percentile(apart_s, percent)) for percent in _PERCENTILES),
-        float(np.median(end - begin) * _NS),
+        period_ns * _SECONDS_PER_NS if period_ns else None,
+        *(float(np.percentile(intervals_s, percent)) for percent in _PERCENTILES),
+        float(np.median(end - begin) * _SECONDS_PER_NS),
         missed,
     )
 
 
-def _clean(value: Any) -> Any:
-    return clean(value) if isinstance(value, str) else value
+def _valid_text(value: Any) -> Any:
+    return valid_unicode(value) if isinstance(value, str) else value

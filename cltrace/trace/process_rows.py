@@ -1,4 +1,4 @@
-"""What one process left, as rows of the trace's tables."""
+"""Conversion of a process's records to rows of the trace's tables."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -7,43 +7,45 @@ from typing import Any, Final
 from cltrace.events import records as ev
 from cltrace.spool.reader import ProcessSpool
 from cltrace.trace import schema
-from cltrace.trace.renumbering import Numbers
+from cltrace.trace.renumbering import TraceIds
 from cltrace.trace.schema import Table
 
 Row = Sequence[Any]
 
 
-def record_rows(spool: ProcessSpool, numbers: Numbers) -> Iterator[tuple[Table, Row]]:
-    """The rows that the records of a process become, each with its table."""
-    yield schema.PROCESS, _process_row(spool, numbers)
+def record_rows(spool: ProcessSpool, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    """Yield the rows for a process's records, each with its table."""
+    yield schema.PROCESS, _process_row(spool, ids)
     for record in spool.all_records:
         convert = _CONVERTERS.get(type(record))
         if convert is not None:
-            yield from convert(record, numbers)
+            yield from convert(record, ids)
 
 
-def clean(text: str) -> str:
-    """Text that SQLite takes: what is no Unicode in it is replaced."""
+def valid_unicode(text: str) -> str:
+    """Return a text that SQLite accepts: characters that are no Unicode are replaced."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def _process_row(spool: ProcessSpool, numbers: Numbers) -> Row:
+def _process_row(spool: ProcessSpool, ids: TraceIds) -> Row:
     started = next(iter(spool.records(ev.ProcessStarted)), None)
     ended = next(iter(reversed(spool.records(ev.ProcessEnded))), None)
-    first: tuple[Any, ...] = (numbers.process_id, "", spool.identity.pid, *[None] * 9)
+    first: tuple[Any, ...] = (ids.process_id, "", spool.identity.pid, *[None] * 9)
     if started is not None:
         first = (
-            numbers.process_id,
-            clean(started.host),
+            ids.process_id,
+            valid_unicode(started.host),
             started.pid,
             started.parent_pid,
             started.rank,
-            json.dumps([clean(word) for word in started.argv]),
-            clean(started.working_directory),
-            clean(started.executable),
-            clean(started.python_version),
-            clean(started.pyopencl_version),
-            json.dumps({clean(name): clean(value) for name, value in started.environment}),
+            json.dumps([valid_unicode(word) for word in started.argv]),
+            valid_unicode(started.working_directory),
+            valid_unicode(started.executable),
+            valid_unicode(started.python_version),
+            valid_unicode(started.pyopencl_version),
+            json.dumps(
+                {valid_unicode(name): valid_unicode(value) for name, value in started.environment}
+            ),
             started.started_host_ns,
         )
     if ended is None:
@@ -52,7 +54,7 @@ def _process_row(spool: ProcessSpool, numbers: Numbers) -> Row:
     return (
         *first,
         ended.ended_host_ns,
-        clean(ended.how),
+        valid_unicode(ended.how),
         ended.hook_calls,
         ended.hook_ns,
         ended.reader_cpu_ns,
@@ -65,35 +67,44 @@ def _process_row(spool: ProcessSpool, numbers: Numbers) -> Row:
     )
 
 
-def _thread(record: ev.Thread, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    row = (n.of("thread", record.id), n.process_id, record.native_id, clean(record.name))
+def _thread(record: ev.Thread, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    row = (
+        ids.of("thread", record.id),
+        ids.process_id,
+        record.native_id,
+        valid_unicode(record.name),
+    )
     yield schema.THREAD, row
 
 
-def _text(record: ev.Text, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    yield schema.STRING, (n.of("string", record.id), clean(record.text))
+def _text(record: ev.Text, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    yield schema.STRING, (ids.of("string", record.id), valid_unicode(record.text))
 
 
-def _site(record: ev.Site, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    outer = n.of("site", record.outer_site_id)
-    where = (clean(record.file), record.line, clean(record.function))
-    yield schema.SITE, (n.of("site", record.id), *where, outer)
+def _site(record: ev.Site, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    outer = ids.of("site", record.outer_site_id)
+    where = (valid_unicode(record.file), record.line, valid_unicode(record.function))
+    yield schema.SITE, (ids.of("site", record.id), *where, outer)
 
 
-def _platform(record: ev.Platform, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    words = (clean(record.name), clean(record.vendor), clean(record.version))
-    yield schema.PLATFORM, (n.of("platform", record.id), n.process_id, *words)
+def _platform(record: ev.Platform, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    words = (
+        valid_unicode(record.name),
+        valid_unicode(record.vendor),
+        valid_unicode(record.version),
+    )
+    yield schema.PLATFORM, (ids.of("platform", record.id), ids.process_id, *words)
 
 
-def _device(record: ev.Device, n: Numbers) -> Iterator[tuple[Table, Row]]:
+def _device(record: ev.Device, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
     words = (record.name, record.vendor, record.version, record.driver_version, record.kind)
     yield (
         schema.DEVICE,
         (
-            n.of("device", record.id),
-            n.of("platform", record.platform_id),
-            n.of("device", record.parent_device_id),
-            *map(clean, words),
+            ids.of("device", record.id),
+            ids.of("platform", record.platform_id),
+            ids.of("device", record.parent_device_id),
+            *map(valid_unicode, words),
             record.compute_units,
             record.clock_mhz,
             record.global_memory_bytes,
@@ -102,25 +113,25 @@ def _device(record: ev.Device, n: Numbers) -> Iterator[tuple[Table, Row]]:
             record.timer_resolution_ns,
             record.bus,
             record.uuid,
-            clean(record.extensions),
+            valid_unicode(record.extensions),
         ),
     )
 
 
-def _context(record: ev.Context, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    number = n.of("context", record.id)
-    yield schema.CONTEXT, (number, n.process_id)
+def _context(record: ev.Context, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    number = ids.of("context", record.id)
+    yield schema.CONTEXT, (number, ids.process_id)
     for device_id in record.device_ids:
-        yield schema.CONTEXT_DEVICE, (number, n.of("device", device_id))
+        yield schema.CONTEXT_DEVICE, (number, ids.of("device", device_id))
 
 
-def _queue(record: ev.Queue, n: Numbers) -> Iterator[tuple[Table, Row]]:
+def _queue(record: ev.Queue, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
     yield (
         schema.QUEUE,
         (
-            n.of("queue", record.id),
-            n.of("context", record.context_id),
-            n.of("device", record.device_id),
+            ids.of("queue", record.id),
+            ids.of("context", record.context_id),
+            ids.of("device", record.device_id),
             record.properties,
             record.profiling,
             record.profiling_forced,
@@ -129,57 +140,57 @@ def _queue(record: ev.Queue, n: Numbers) -> Iterator[tuple[Table, Row]]:
     )
 
 
-def _program(record: ev.Program, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    number = n.of("program", record.id)
+def _program(record: ev.Program, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    number = ids.of("program", record.id)
     yield (
         schema.PROGRAM,
         (
             number,
-            n.of("context", record.context_id),
-            clean(record.origin),
-            n.of("string", record.source_text_id),
+            ids.of("context", record.context_id),
+            valid_unicode(record.origin),
+            ids.of("string", record.source_text_id),
             record.binary_bytes,
             record.created_host_ns or None,
         ),
     )
     for parent_id in record.parent_ids:
-        yield schema.PROGRAM_PARENT, (number, n.of("program", parent_id))
+        yield schema.PROGRAM_PARENT, (number, ids.of("program", parent_id))
 
 
-def _include(record: ev.Include, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    program_id, text_id = n.of("program", record.program_id), n.of("string", record.text_id)
-    yield schema.INCLUDE, (program_id, clean(record.name), text_id)
+def _include(record: ev.Include, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    program_id, text_id = ids.of("program", record.program_id), ids.of("string", record.text_id)
+    yield schema.INCLUDE, (program_id, valid_unicode(record.name), text_id)
 
 
-def _build(record: ev.Build, n: Numbers) -> Iterator[tuple[Table, Row]]:
+def _build(record: ev.Build, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
     yield (
         schema.BUILD,
         (
             None,
-            n.of("program", record.program_id),
-            n.of("device", record.device_id),
+            ids.of("program", record.program_id),
+            ids.of("device", record.device_id),
             record.api,
-            clean(record.options),
+            valid_unicode(record.options),
             record.status,
-            n.of("string", record.log_text_id),
+            ids.of("string", record.log_text_id),
             record.enter_host_ns,
             record.return_host_ns,
         ),
     )
 
 
-def _kernel(record: ev.Kernel, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    program_id = n.of("program", record.program_id)
-    number = n.of("kernel", record.id)
-    yield schema.KERNEL, (number, program_id, clean(record.name), record.argument_count)
+def _kernel(record: ev.Kernel, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    program_id = ids.of("program", record.program_id)
+    number = ids.of("kernel", record.id)
+    yield schema.KERNEL, (number, program_id, valid_unicode(record.name), record.argument_count)
 
 
-def _work_group_info(record: ev.WorkGroupInfo, n: Numbers) -> Iterator[tuple[Table, Row]]:
+def _work_group_info(record: ev.WorkGroupInfo, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
     yield (
         schema.WORK_GROUP_INFO,
         (
-            n.of("kernel", record.kernel_id),
-            n.of("device", record.device_id),
+            ids.of("kernel", record.kernel_id),
+            ids.of("device", record.device_id),
             record.max_group_size,
             record.preferred_multiple,
             record.local_memory_bytes,
@@ -188,8 +199,8 @@ def _work_group_info(record: ev.WorkGroupInfo, n: Numbers) -> Iterator[tuple[Tab
     )
 
 
-def _launch(record: ev.Launch, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    number = n.of("launch", record.id)
+def _launch(record: ev.Launch, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    number = ids.of("launch", record.id)
     work_items = 1
     for extent in record.global_size:
         work_items *= extent
@@ -197,7 +208,7 @@ def _launch(record: ev.Launch, n: Numbers) -> Iterator[tuple[Table, Row]]:
         schema.LAUNCH,
         (
             number,
-            n.of("kernel", record.kernel_id),
+            ids.of("kernel", record.kernel_id),
             json.dumps(record.global_size),
             json.dumps(record.local_size) if record.local_size else None,
             json.dumps(record.global_offset) if record.global_offset else None,
@@ -206,20 +217,20 @@ def _launch(record: ev.Launch, n: Numbers) -> Iterator[tuple[Table, Row]]:
         ),
     )
     for position, argument in enumerate(record.arguments):
-        yield schema.LAUNCH_ARG, _argument_row(number, position, argument, n)
+        yield schema.LAUNCH_ARG, _argument_row(number, position, argument, ids)
 
 
-def _argument_row(launch: int | None, position: int, argument: ev.Argument, n: Numbers) -> Row:
+def _argument_row(launch: int | None, position: int, argument: ev.Argument, ids: TraceIds) -> Row:
     return (
         launch,
         position,
-        clean(argument.kind),
-        n.of("buffer", argument.buffer_id),
+        valid_unicode(argument.kind),
+        ids.of("buffer", argument.buffer_id),
         argument.offset_bytes or None,
         argument.size_bytes or None,
-        clean(argument.dtype) or None,
+        valid_unicode(argument.dtype) or None,
         _bytes_of(argument.value),
-        clean(argument.detail) or None,
+        valid_unicode(argument.detail) or None,
     )
 
 
@@ -230,21 +241,25 @@ def _bytes_of(hexadecimal: str) -> bytes | None:
         return None
 
 
-def _surcharge(record: ev.Surcharge, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    device_id = n.of("device", record.device_id)
+def _surcharge(record: ev.Surcharge, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    device_id = ids.of("device", record.device_id)
     yield schema.SURCHARGE, (device_id, record.launches, record.plain_ns, record.profiling_ns)
 
 
-def _diagnostic(record: ev.Diagnostic, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    words = (clean(record.severity), clean(record.code), clean(record.message))
-    yield schema.DIAGNOSTIC, (None, n.process_id, *words, record.host_ns)
+def _diagnostic(record: ev.Diagnostic, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    words = (
+        valid_unicode(record.severity),
+        valid_unicode(record.code),
+        valid_unicode(record.message),
+    )
+    yield schema.DIAGNOSTIC, (None, ids.process_id, *words, record.host_ns)
 
 
-def _redaction(record: ev.Redaction, n: Numbers) -> Iterator[tuple[Table, Row]]:
-    yield schema.REDACTION, (n.process_id, clean(record.what))
+def _redaction(record: ev.Redaction, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
+    yield schema.REDACTION, (ids.process_id, valid_unicode(record.what))
 
 
-_CONVERTERS: Final[dict[type, Callable[[Any, Numbers], Iterator[tuple[Table, Row]]]]] = {
+_CONVERTERS: Final[dict[type, Callable[[Any, TraceIds], Iterator[tuple[Table, Row]]]]] = {
     ev.Thread: _thread,
     ev.Text: _text,
     ev.Site: _site,
@@ -262,4 +277,4 @@ _CONVERTERS: Final[dict[type, Callable[[Any, Numbers], Iterator[tuple[Table, Row
     ev.Diagnostic: _diagnostic,
     ev.Redaction: _redaction,
 }
-"""What each record becomes. Processes and captured contents are converted apart."""
+"""Converters by class of record. Processes and captured contents are converted elsewhere."""

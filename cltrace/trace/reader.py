@@ -1,4 +1,4 @@
-"""Reading a trace: `load(path)` and the tables of its views."""
+"""Reader of traces: `load(path)`, and views as pandas tables."""
 
 import contextlib
 import json
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import DamagedTraceError, QueryError
 from cltrace.trace.guard import open_trace
-from cltrace.trace.table_location import Source, identity_of
+from cltrace.trace.table_location import TableLocation, file_identity
 from cltrace.trace.validation import check_numbering, check_short_tables, check_tables
 from cltrace.trace.views import VIEWS
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
     from cltrace.trace.commands import Int64s
 
-_MOST: Final = 1 << 62
+_MAX_INTEGER: Final = 1 << 62
 _VIEWS_BY_NAME: Final = {view.name: view for view in VIEWS}
 
 
 class Trace:
     """A trace file that is open for reading. Close it, or use it in a `with` block.
 
-    `trace["v_command"]` and `trace.table("v_command")` are the views as pandas tables, whose
-    columns `docs/trace-format.md` describes; `trace.sql(...)` runs a query on them.
+    `trace["v_command"]` and `trace.table("v_command")` return a view as a pandas table;
+    `docs/trace-format.md` describes the columns. `trace.sql(...)` runs a query on the views.
     """
 
     def __init__(self, path: Path) -> None:
         """Open the trace at `path`. Raises: `TraceError`."""
         self.path: Final = path
         self._connection = open_trace(path)
-        self._identity = identity_of(path)
+        self._identity = file_identity(path)
         try:
-            with self._said_plainly():
+            with self._damage_errors():
                 check_short_tables(self._connection, path)
         except BaseException:
             self._connection.close()
@@ -53,7 +53,7 @@ class Trace:
 
     @property
     def view_names(self) -> list[str]:
-        """The names of the views."""
+        """Names of the views."""
         return list(_VIEWS_BY_NAME)
 
     @property
@@ -62,8 +62,8 @@ class Trace:
         return {str(key): value for key, value in self.rows("SELECT key, value FROM v_meta")}
 
     def meta_int(self, key: str) -> int | None:
-        """A fact that is a whole number; `None` when it is missing, or is no plausible one."""
-        return whole_number(self.meta.get(key))
+        """Return a fact that is an integer; `None` if it is missing or not a plausible integer."""
+        return parse_integer(self.meta.get(key))
 
     @property
     def command_line(self) -> list[str]:
@@ -75,15 +75,15 @@ class Trace:
         return []
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a query of ours. Raises: `DamagedTraceError`."""
-        with self._said_plainly():
+        """Return all rows of a trusted query. Raises: `DamagedTraceError`."""
+        with self._damage_errors():
             return self._connection.execute(sql, parameters or {}).fetchall()
 
     def iterate(
         self, sql: str, parameters: dict[str, Any] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query of ours, one by one. Raises: `DamagedTraceError`."""
-        with self._said_plainly():
+        """Yield the rows of a trusted query. Raises: `DamagedTraceError`."""
+        with self._damage_errors():
             yield from self._connection.execute(sql, parameters or {})
 
     def columns(
@@ -92,47 +92,49 @@ class Trace:
         source: str,
         parameters: Mapping[str, object] | None = None,
     ) -> "dict[str, Int64s]":
-        """Whole numbers: SQL expressions by name, over the rows of `source`, as columns of shape (n,).
+        """Return SQL expressions over the rows of `source` as integer columns of shape (n,), by name.
 
-        NULL becomes `ABSENT`. Raises: `DamagedTraceError`, also when something is no whole number.
+        NULL becomes `ABSENT`. Raises: `DamagedTraceError`, also for a value that is no integer.
         """
-        from cltrace.trace.integer_columns import whole_numbers  # noqa: PLC0415 - 0.1 s for numpy
+        from cltrace.trace.integer_columns import read_integers  # noqa: PLC0415 - 0.1 s for numpy
 
         names, wanted = list(expressions), list(expressions.values())
-        with self._said_plainly():
+        with self._damage_errors():
             try:
-                table = whole_numbers(self._connection, wanted, source, parameters or {})
+                table = read_integers(self._connection, wanted, source, parameters or {})
             except (TypeError, ValueError, OverflowError) as error:
                 raise DamagedTraceError(f"{self.path} is damaged: {error}") from error
         return {name: table[:, at].copy() for at, name in enumerate(names)}
 
-    def parts(self, table: str, expressions: Mapping[str, str]) -> "Iterator[dict[str, Int64s]]":
-        """Whole numbers of a table of ours, which has an `id`, in its order, part after part.
+    def column_parts(
+        self, table: str, expressions: Mapping[str, str]
+    ) -> "Iterator[dict[str, Int64s]]":
+        """Yield integer columns of a table with an `id` column, in parts, in the order of the ids.
 
-        As `columns`; a long table is read by several processes. Raises: `DamagedTraceError`.
+        The columns are as in `columns`. Several processes read a long table. Raises: `DamagedTraceError`.
         """
-        from cltrace.trace.parallel_read import parts_of, worker_count  # noqa: PLC0415 - as in `columns`
+        from cltrace.trace.parallel_read import read_column_parts, worker_count  # noqa: PLC0415 - as in `columns`
 
-        with self._said_plainly():
-            highest = check_numbering(self._connection, self.path, table)
-        workers = worker_count(highest)
+        with self._damage_errors():
+            max_id = check_numbering(self._connection, self.path, table)
+        workers = worker_count(max_id)
         if workers == 1:
             yield self.columns(expressions, f"{table} ORDER BY id")
         else:
-            source = Source(self.path, self._identity, table, expressions)
-            yield from parts_of(source, highest, workers)
+            location = TableLocation(self.path, self._identity, table, expressions)
+            yield from read_column_parts(location, max_id, workers)
 
     def check_tables(self, *names: str) -> None:
-        """See that every value in some tables is one that cltrace could have written.
+        """Check that cltrace could have written every value in some tables.
 
-        Opening a trace does that for short tables, `columns` for the type of each number that it reads.
+        Opening a trace checks short tables, and `columns` checks the types of the values that it reads.
         Raises: `DamagedTraceError`.
         """
-        with self._said_plainly():
+        with self._damage_errors():
             check_tables(self._connection, self.path, names)
 
     def table(self, view: str) -> "pd.DataFrame":
-        """A view as a pandas table. Raises: `KeyError` for a view that there is not."""
+        """Return a view as a pandas table. Raises: `KeyError` for an unknown view."""
         if view not in _VIEWS_BY_NAME:
             raise KeyError(f"there is no view {view!r}; there are {', '.join(_VIEWS_BY_NAME)}")
         return self.sql(f"SELECT * FROM {view}")
@@ -141,10 +143,10 @@ class Trace:
         return self.table(view)
 
     def sql(self, query: str) -> "pd.DataFrame":
-        """The result of a query on the views, as a pandas table.
+        """Return the result of a query on the views as a pandas table.
 
-        Columns are `Int64`, `Float64` or `string`; one of bytes, or of several kinds, is of objects.
-        Raises: `QueryError` when the query is wrong, or does more than read.
+        Columns are `Int64`, `Float64` or `string`; columns of bytes or of mixed types are `object`.
+        Raises: `QueryError` if the query is wrong or does more than read.
         """
         import pandas as pd  # noqa: PLC0415 - 0.3 s that most readers do not need
 
@@ -165,7 +167,7 @@ class Trace:
         return f"<cltrace.Trace {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the kernels."""
+        """Return a table of the kernels, for notebooks."""
         columns = "label AS kernel, calls, total_ns, median_ns, min_ns, max_ns"
         kernels = self.sql(
             f"SELECT {columns} FROM v_rollup WHERE dimension = 'kernel' AND activity = 'kernel' "
@@ -174,24 +176,24 @@ class Trace:
         return str(kernels.to_html(index=False, escape=True))
 
     @contextlib.contextmanager
-    def _said_plainly(self) -> Iterator[None]:
+    def _damage_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.DatabaseError as error:
             raise DamagedTraceError(f"{self.path} is damaged: {error}") from error
 
 
-def whole_number(text: object) -> int | None:
-    """The number that a text is; `None` when it is none, or larger than any that cltrace writes."""
+def parse_integer(text: object) -> int | None:
+    """Return a text as an integer; `None` if it is no integer, or larger than any that cltrace writes."""
     try:
         number = int(str(text))
     except ValueError:
         return None
-    return number if abs(number) < _MOST else None
+    return number if abs(number) < _MAX_INTEGER else None
 
 
 def _dtype_of(name: str, column: tuple[Any, ...]) -> str:
-    """The pandas type of a column: a file from a stranger may hold anything anywhere."""
+    """Return the pandas type of a column. In a file from a stranger, a column may have any values."""
     kinds = set(map(type, column)) - {type(None)}
     if not kinds:
         return "Int64" if name.endswith(("_ns", "_bytes", "_id")) else "object"
@@ -203,5 +205,5 @@ def _dtype_of(name: str, column: tuple[Any, ...]) -> str:
 
 
 def load(path: str | Path) -> Trace:
-    """Open the trace at `path`. Raises: `TraceError` when it is not a readable trace."""
+    """Open the trace at `path`. Raises: `TraceError` if it is not a readable trace."""
     return Trace(Path(path))

@@ -1,4 +1,4 @@
-"""The life of a recording outside the traced program: its directory, its end, its trace."""
+"""Start and end of a recording, outside the traced program."""
 
 import shutil
 import socket
@@ -14,7 +14,7 @@ from cltrace.spool.layout import (
     process_directories,
 )
 from cltrace.spool.settings import (
-    Outcome,
+    CommandOutcome,
     SessionFacts,
     Settings,
     write_outcome,
@@ -25,7 +25,7 @@ from cltrace.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording that has begun: where its parts are and where its trace will be."""
+    """A recording in progress: the path of its trace, and the directory of its spools."""
 
     path: Path
     parts: Path
@@ -34,9 +34,9 @@ class Recording:
 def begin(
     path: Path, command: Sequence[str], settings: Settings, *, recorder_pid: int, overwrite: bool
 ) -> Recording:
-    """Make the directory of a recording whose trace is to be at `path`.
+    """Create the directory of a recording, for a trace at `path`.
 
-    Raises: `RefusedError` when something is there already or the directory cannot be made.
+    Raises: `RefusedError` if the path is taken or the directory cannot be created.
     """
     path = path.absolute()
     if path.is_dir():
@@ -68,12 +68,14 @@ def begin(
 
 
 def end(recording: Recording, exit_status: int | None, signal_number: int | None) -> None:
-    """Note how the command ended. Raises: `OSError`."""
-    write_outcome(recording.parts, Outcome(exit_status, signal_number, time.perf_counter_ns()))
+    """Write the command's outcome. Raises: `OSError`."""
+    write_outcome(
+        recording.parts, CommandOutcome(exit_status, signal_number, time.perf_counter_ns())
+    )
 
 
 def discard_parts(parts: Path) -> None:
-    """Remove the spools of a recording whose trace is written."""
+    """Remove the spools of a recording after its trace was written."""
     shutil.rmtree(parts, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""Exact summaries of the commands, made once while their columns are in memory."""
+"""Exact sums over commands and host calls, computed while their columns are in memory."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from cltrace.events.kinds import FAULT_SHIFT, UNUSABLE_STAMPS
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
 
-UNUSABLE: Final = int(UNUSABLE_STAMPS) << FAULT_SHIFT
-"""Set in `flags` of a command whose stamps cannot be right."""
-_SHORTEST_NS: Final = 0
+UNUSABLE_FLAGS: Final = int(UNUSABLE_STAMPS) << FAULT_SHIFT
+"""Bits in the `flags` of commands whose stamps are unusable."""
+_MIN_DURATION_NS: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Durations:
-    """How long each command took, and how long it waited, in ns; with masks of those that are known.
+class CommandTimes:
+    """Durations and waits of commands in ns, with masks of the valid ones.
 
-    A duration is END minus START on the device; without stamps it is completion minus entry on the
-    host. A wait is START minus QUEUED. A command whose stamps run backwards, or are made up, has neither.
+    A duration is END - START on the device, or completion - entry on the host for a command without
+    stamps. A wait is START - QUEUED. A command with unusable stamps has neither.
     """
 
     duration_ns: Int64s
@@ -30,9 +30,9 @@ class Durations:
     is_waited: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rollup:
-    """What one group of commands adds up to. `None` where nothing in it has a time."""
+    """Sums over a group of commands. `None` where no command of the group has a time."""
 
     calls: int
     timed_calls: int
@@ -49,23 +49,23 @@ class Rollup:
     first_wait_ns: int
 
 
-def durations(commands: Mapping[str, Int64s]) -> Durations:
-    """The durations and waits of commands, given as columns."""
+def command_times(commands: Mapping[str, Int64s]) -> CommandTimes:
+    """Return the durations and waits of commands, which are given as columns."""
     queued, start, end = (commands[f"{stage}_device_ns"] for stage in ("queued", "start", "end"))
     complete, enter = commands["complete_host_ns"], commands["enter_host_ns"]
     with np.errstate(over="ignore"):
         on_device, on_host, waited = end - start, complete - enter, start - queued
-    is_sound = commands["flags"] & UNUSABLE == 0
-    has_stamps = (start != ABSENT) & (end != ABSENT) & (on_device >= _SHORTEST_NS) & is_sound
+    is_usable = commands["flags"] & UNUSABLE_FLAGS == 0
+    has_stamps = (start != ABSENT) & (end != ABSENT) & (on_device >= _MIN_DURATION_NS) & is_usable
     has_completion = (complete != ABSENT) & ~has_stamps & (on_host >= 0)
     is_first = commands["flags"] & FIRST_LAUNCH != 0
     is_waited = has_stamps & (queued != ABSENT) & (waited >= 0) & ~is_first
     duration = np.where(has_stamps, on_device, np.where(has_completion, on_host, 0))
-    return Durations(duration, has_stamps | has_completion, has_stamps, waited, is_waited)
+    return CommandTimes(duration, has_stamps | has_completion, has_stamps, waited, is_waited)
 
 
 def busy_ns(start_ns: Int64s, end_ns: Int64s) -> int:
-    """How long at least one of the intervals was open: the length of their union."""
+    """Return the length of the union of the intervals: the time in which at least one is open."""
     if not len(start_ns):
         return 0
     order = np.argsort(start_ns, kind="stable")
@@ -74,14 +74,17 @@ def busy_ns(start_ns: Int64s, end_ns: Int64s) -> int:
     return int(np.maximum(end - np.maximum(start, covered_until), 0).sum())
 
 
-def busy_of_devices_ns(device: NDArray[np.integer[Any]], start_ns: Int64s, end_ns: Int64s) -> int:
-    """`busy_ns` of each device by itself, added up: there is no clock that they share."""
-    return sum(busy_ns(start_ns[device == one], end_ns[device == one]) for one in np.unique(device))
+def total_busy_ns(device: NDArray[np.integer[Any]], start_ns: Int64s, end_ns: Int64s) -> int:
+    """Return the sum of `busy_ns` over devices. Their intervals have no common clock."""
+    return sum(
+        busy_ns(start_ns[device == device_id], end_ns[device == device_id])
+        for device_id in np.unique(device)
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRollup:
-    """What the calls of one entry point add up to."""
+    """Sums over the host calls of an entry point."""
 
     api: int
     calls: int
@@ -92,8 +95,8 @@ class ApiRollup:
     max_ns: int
 
 
-def roll_up_apis(tables: Iterable[dict[str, Int64s]]) -> Iterator[ApiRollup]:
-    """For each entry point, what its host calls add up to. A table without `status` has no failures."""
+def roll_up_api_calls(tables: Iterable[dict[str, Int64s]]) -> Iterator[ApiRollup]:
+    """Yield the sums over each entry point's host calls. A table without `status` has no failures."""
     parts = list(tables)
     api = np.concatenate([part["api"] for part in parts])
     took = np.concatenate([part["return_host_ns"] - part["enter_host_ns"] for part in parts])
@@ -104,11 +107,11 @@ def roll_up_apis(tables: Iterable[dict[str, Int64s]]) -> Iterator[ApiRollup]:
         members = api == number
         ns = took[members]
         yield ApiRollup(
-            number,
-            len(ns),
-            int(failed[members].sum()),
-            int(ns.sum()),
-            int(ns.min()),
-            float(np.median(ns)),
-            int(ns.max()),
+            api=number,
+            calls=len(ns),
+            failed=int(failed[members].sum()),
+            total_ns=int(ns.sum()),
+            min_ns=int(ns.min()),
+            median_ns=float(np.median(ns)),
+            max_ns=int(ns.max()),
         )

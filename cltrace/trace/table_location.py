@@ -1,24 +1,24 @@
-"""A table of a trace file, as another process is told of it."""
+"""Location of a table in a trace file, for a process that did not open the file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-Identity = tuple[int, int, int, int]
-"""Device, number, size and time of change of a file: another file under the same name has another."""
+FileIdentity = tuple[int, int, int, int]
+"""Device, inode, size and modification time of a file. A file that replaces it has another identity."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """SQL expressions by name over a table with an `id`, of the file that `identity` tells."""
+class TableLocation:
+    """SQL expressions, by name, over a table with an `id` column in the file with this identity."""
 
     path: Path
-    identity: Identity
+    identity: FileIdentity
     table: str
     expressions: Mapping[str, str]
 
 
-def identity_of(path: Path) -> Identity:
-    """What tells the file at `path` from another one. Raises: `OSError`."""
-    found = path.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+def file_identity(path: Path) -> FileIdentity:
+    """Return the identity of the file at `path`. Raises: `OSError`."""
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

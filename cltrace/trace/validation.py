@@ -1,7 +1,7 @@
-"""Checking the values in a trace from a stranger, before they are computed with.
+"""Checks of the values in a trace, which may come from a stranger, before they are used.
 
-`guard` has seen that the file has our tables and nothing else. SQLite lets any of their columns hold
-anything.
+`guard` has checked that the file contains only cltrace's tables. But SQLite allows any value in any
+column.
 """
 
 import sqlite3
@@ -42,12 +42,12 @@ REFERENCES: Final = {
     "api_call_id": "api_call",
     "power_channel_id": "power_channel",
 }
-"""Which table a column's numbers are of. A table's own `id` is of the table itself."""
+"""Table that the ids in a column refer to. A table's own `id` refers to the table itself."""
 
-_LARGEST: Final = 1 << 62
-_LARGEST_REAL: Final = 1e20
-_MOST_MISSING: Final = 1 << 20
-"""How many numbers may be missing in a table: a recording that was cut short has gaps."""
+_MAX_INTEGER: Final = 1 << 62
+_MAX_REAL: Final = 1e20
+_MAX_MISSING_IDS: Final = 1 << 20
+"""Largest number of ids that may be missing in a table: a recording that was cut off has gaps."""
 
 _LONG_TABLES: Final = frozenset(
     {
@@ -55,7 +55,7 @@ _LONG_TABLES: Final = frozenset(
         "power_sample",
     }
 )
-"""Tables that grow with what a program does. Opening a trace does not read them."""
+"""Tables that grow with a program's activity. They are not read when a trace is opened."""
 
 _ALLOWED_TYPES: Final = {
     "INTEGER": ("integer",),
@@ -66,15 +66,15 @@ _ALLOWED_TYPES: Final = {
 
 
 def check_short_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """`check_values` of what reports compute with; a reader of long tables looks at each value.
+    """Check the values in all short tables. Readers of long tables check each value themselves.
 
     Raises: `DamagedTraceError`.
     """
-    _check(connection, path, [one for one in schema.TABLES if one.name not in _LONG_TABLES])
+    _check(connection, path, [table for table in schema.TABLES if table.name not in _LONG_TABLES])
 
 
 def check_values(connection: sqlite3.Connection, path: Path) -> None:
-    """See that every value is of its column's type, and every number one that cltrace could have given.
+    """Check that every value has its column's type, and that cltrace could have given every id.
 
     Raises: `DamagedTraceError`.
     """
@@ -82,73 +82,73 @@ def check_values(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_numbering(connection: sqlite3.Connection, path: Path, name: str) -> int:
-    """See that the rows of a table are numbered as cltrace does it, and return the highest number.
+    """Check that the ids of a table's rows are plausible, and return the highest id.
 
     Raises: `DamagedTraceError`.
     """
-    table = next(one for one in schema.TABLES if one.name == name)
-    return _check_numbers(connection, path, table)
+    table = next(table for table in schema.TABLES if table.name == name)
+    return _check_ids(connection, path, table)
 
 
 def check_tables(connection: sqlite3.Connection, path: Path, names: Collection[str]) -> None:
-    """`check_values` of some tables. Raises: `DamagedTraceError`."""
-    _check(connection, path, [one for one in schema.TABLES if one.name in names])
+    """Check the values in some tables. Raises: `DamagedTraceError`."""
+    _check(connection, path, [table for table in schema.TABLES if table.name in names])
 
 
 def _check(connection: sqlite3.Connection, path: Path, tables: Sequence[Table]) -> None:
-    counts = {table.name: _check_numbers(connection, path, table) for table in tables}
+    max_ids = {table.name: _check_ids(connection, path, table) for table in tables}
     for table in tables:
-        wrong = {
-            column.split()[0]: _wrong(column, counts.get(_target(table, column)))
+        violations = {
+            column.split()[0]: _violation_sql(column, max_ids.get(_referenced_table(table, column)))
             for column in table.columns
         }
-        # One pass over a table that is well; a damaged one is looked at again, column by column.
-        if not _exists(connection, table, " OR ".join(f"({one})" for one in wrong.values())):
+        # An intact table takes one pass; a damaged one is searched again, column by column.
+        if not _exists(connection, table, " OR ".join(f"({sql})" for sql in violations.values())):
             continue
-        name = next(name for name, one in wrong.items() if _exists(connection, table, one))
+        name = next(name for name, sql in violations.items() if _exists(connection, table, sql))
         raise DamagedTraceError(
-            f"{path} is damaged: {table.name}.{name} holds what cltrace never writes"
+            f"{path} is damaged: {table.name}.{name} holds a value that cltrace never writes"
         )
 
 
 def _exists(connection: sqlite3.Connection, table: Table, condition: str) -> bool:
-    found = connection.execute(f"SELECT 1 FROM {table.name} WHERE {condition} LIMIT 1")
-    return found.fetchone() is not None
+    cursor = connection.execute(f"SELECT 1 FROM {table.name} WHERE {condition} LIMIT 1")
+    return cursor.fetchone() is not None
 
 
-def _target(table: Table, column: str) -> str:
-    """The table that a column's numbers are of; none when they are of no table."""
+def _referenced_table(table: Table, column: str) -> str:
+    """Return the name of the table that a column refers to; "" if it refers to none."""
     name = column.split()[0]
     return table.name if name == "id" else REFERENCES.get(name, "")
 
 
-def _check_numbers(connection: sqlite3.Connection, path: Path, table: Table) -> int:
-    """The highest number that a row of the table has or may have."""
+def _check_ids(connection: sqlite3.Connection, path: Path, table: Table) -> int:
+    """Check the ids of a table, and return the highest; 0 for a table without ids."""
     if "id" not in table.column_names:
         return 0
     count, lowest, highest = connection.execute(
         f"SELECT count(*), coalesce(min(id), 1), coalesce(max(id), 0) FROM {table.name}"
     ).fetchone()
-    if lowest < 1 or highest > count + _MOST_MISSING:
+    if lowest < 1 or highest > count + _MAX_MISSING_IDS:
         raise DamagedTraceError(
             f"{path} is damaged: {count} rows of {table.name} are numbered {lowest} to {highest}"
         )
     return int(highest)
 
 
-def _wrong(column: str, highest: int | None) -> str:
-    """SQL that is true of a value which cannot be; `highest` is what it may refer to, if it does."""
+def _violation_sql(column: str, max_id: int | None) -> str:
+    """Return SQL that is true for an invalid value. `max_id` is the highest id that it may refer to."""
     name, kind, *rest = column.split()
-    types = ", ".join(f"'{one}'" for one in _ALLOWED_TYPES[kind])
+    types = ", ".join(f"'{type_name}'" for type_name in _ALLOWED_TYPES[kind])
     condition = f"typeof({name}) NOT IN ({types})"
     if rest != ["NOT", "NULL"]:
         condition = f"{name} IS NOT NULL AND {condition}"
-    if highest is not None:
-        condition += f" OR {name} NOT BETWEEN 0 AND {highest + _MOST_MISSING}"
+    if max_id is not None:
+        condition += f" OR {name} NOT BETWEEN 0 AND {max_id + _MAX_MISSING_IDS}"
     elif kind == "INTEGER":
-        condition += f" OR {name} NOT BETWEEN {-_LARGEST} AND {_LARGEST}"
+        condition += f" OR {name} NOT BETWEEN {-_MAX_INTEGER} AND {_MAX_INTEGER}"
     elif kind == "REAL":
-        condition += f" OR {name} NOT BETWEEN {-_LARGEST_REAL} AND {_LARGEST_REAL}"
+        condition += f" OR {name} NOT BETWEEN {-_MAX_REAL} AND {_MAX_REAL}"
     if name == "api":
         apis = ", ".join(str(int(api)) for api in Api)
         condition += f" OR {name} NOT IN ({apis})"

@@ -1,4 +1,4 @@
-"""A power reader in a distribution of its own: what a laptop's battery gives, while it runs on it.
+"""Example of a power reader in its own distribution: the power of a laptop on battery.
 
 pip install ./examples/cltrace-battery
 cltrace run --power battery python app.py
@@ -14,7 +14,7 @@ ROOT = Path("/sys/class/power_supply")
 
 
 class BatteryReader:
-    """Batteries that tell their power. Its argument is where the tree is, for tests."""
+    """Reader of batteries that report their power. Its argument is the root of the tree, for tests."""
 
     api: ClassVar[int] = API
     kind: ClassVar[Literal["live"]] = "live"
@@ -24,31 +24,31 @@ class BatteryReader:
         self._root = Path(argument) if argument else ROOT
 
     def probe(self) -> Probe:
-        """Look for batteries, and whether one gives power now."""
+        """Look for batteries, and check that one is discharging."""
         batteries = sorted(self._root.glob("BAT*")) if self._root.is_dir() else []
         if not batteries:
             return Probe(ProbeState.ABSENT, f"{self._root} has no battery")
-        files = [one / "power_now" for one in batteries if (one / "power_now").is_file()]
+        files = [file for battery in batteries if (file := battery / "power_now").is_file()]
         if not files:
             return Probe(ProbeState.UNSUPPORTED, f"{batteries[0]} has no power_now")
-        if not any(self._is_giving(one) for one in files):
+        if not any(self._is_discharging(file) for file in files):
             return Probe(
-                ProbeState.FROZEN, f"{batteries[0]} does not give power", "unplug the mains"
+                ProbeState.FROZEN, f"{batteries[0]} is not discharging", "unplug the mains"
             )
         channels = tuple(map(_channel, files))
         return Probe(ProbeState.OK, ", ".join(map(str, files)), channels=channels)
 
     def open(self, period_s: float) -> "OpenBattery":  # noqa: ARG002 - a file has no period
-        """Read every battery that tells its power."""
+        """Open every battery that reports its power."""
         return OpenBattery(sorted(self._root.glob("BAT*/power_now")))
 
-    def _is_giving(self, file: Path) -> bool:
+    def _is_discharging(self, file: Path) -> bool:
         state = file.with_name("status")
         return not state.is_file() or state.read_text().strip() == "Discharging"
 
 
 class OpenBattery:
-    """Batteries that are read."""
+    """Open batteries."""
 
     longest_interval_s = 10.0
 
@@ -57,12 +57,12 @@ class OpenBattery:
         self.channels = tuple(map(_channel, files))
 
     def read(self) -> Iterator[Sample]:
-        """The power of each, in microwatts as the kernel gives it."""
+        """Yield the power of each battery, in µW as in the kernel's file."""
         for channel, file in zip(self.channels, self._files, strict=True):
             yield Sample.taken(channel.key, lambda file=file: int(file.read_text()))
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: no file is kept open."""
 
 
 def _channel(file: Path) -> Channel:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cltrace
-from cltrace.report.page import PageOptions, page_of
+from cltrace.report.page import PageOptions, render_page
 from tests.browser.pages import READY, Open, Opened
-from tests.conftest import MOST_SECONDS, MakeTrace
+from tests.conftest import MakeTrace
+from tests.patience import HANG_S
 from tests.synthetic import as_it_is
 from tests.unit.hostile import hostile_text
 
@@ -70,7 +71,7 @@ def mixed_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("traced") / "mixed.cltrace"
     graph = Path(__file__).parents[2] / "benchmarks" / "programs" / "graph.py"
     words = [sys.executable, "-m", "cltrace", "run", "-q", "-o", path, graph, "200"]
-    subprocess.run(list(map(str, words)), check=True, timeout=MOST_SECONDS)
+    subprocess.run(list(map(str, words)), check=True, timeout=HANG_S)
     return path
 
 
@@ -88,7 +89,7 @@ def open_page(
         trace_path = make_trace("t.cltrace", text=made[which]) if which in made else mixed_trace
         target = tmp_path / "page.html"
         with cltrace.load(trace_path) as trace:
-            target.write_text(page_of(trace, options or PageOptions()), encoding="utf-8")
+            target.write_text(render_page(trace, options or PageOptions()), encoding="utf-8")
         page = browser.new_page(viewport={"width": 1300, "height": 800}, color_scheme=dark)  # type: ignore[arg-type]
         one = Opened(page)
         found.append(one)
@@ -103,6 +104,7 @@ def open_page(
             ),
         )
         page.goto(address)
+        page.set_default_timeout(HANG_S * 1000)
         page.wait_for_selector(READY, state="attached")
         return one
 

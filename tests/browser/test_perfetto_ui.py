@@ -8,13 +8,13 @@ import pytest
 
 import cltrace
 from tests.conftest import MakeTrace, Runner
+from tests.patience import HANG_S
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
-LOAD_MS = 60_000
 RUN_SQL = """async sql => {
     const result = await window.app.trace.engine.query(sql);
     const rows = [];
@@ -39,7 +39,7 @@ def opened(page: "Page", address: str) -> Callable[[str], list[list[Any]]]:
     """Open `trace.pftrace` in the UI; what is returned runs SQL on it."""
     page.goto(f"{address}/#!/?url={address}/trace.pftrace")
     page.wait_for_function(
-        "window.app && window.app.trace && window.app.trace.engine", timeout=LOAD_MS
+        "window.app && window.app.trace && window.app.trace.engine", timeout=HANG_S * 1000
     )
     return lambda sql: page.evaluate(RUN_SQL, sql)
 

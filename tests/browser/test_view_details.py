@@ -45,8 +45,8 @@ def test_what_is_found_is_painted_however_narrow(open_page: Open) -> None:
             const {timeline, model, search} = cltrace, row = model.rows.find(one => !model.isPath(one));
             const rare = row.first + Math.floor((row.end - row.first) * 0.37);
             search.set("x");
-            search.isWanted = slice => slice === rare;
-            search.wantedBefore = Uint32Array.from(
+            search.isMatch = slice => slice === rare;
+            search.matchesBefore = Uint32Array.from(
                 {length: model.length + 1}, (_, at) => Number(at > rare));
             timeline.highlight(search);
             const painted = [];

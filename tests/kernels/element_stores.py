@@ -27,7 +27,7 @@ _INDEX = IntegerType(64)
 
 def with_element_stores(module: Module) -> Module:
     """The program with its stores of vectors rewritten."""
-    return Module(module.heads, _Functions(module.functions), module.variables)
+    return Module(module.declarations, _Functions(module.functions), module.variables)
 
 
 class _Functions(Mapping[str, Function]):

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from cltrace.suite.domain_iterations import SETS, domain_iterations, matrix_of
+from cltrace.suite.domain_iterations import SETS, generate_domain_iterations, matrix_of
 from tests.kernels.cases import EXACT, Argument, Case
 from tests.kernels.random_programs import GLOBAL_SIZE, LOCAL_SIZE, random_programs
 
@@ -30,7 +30,7 @@ def _domain_cases(rules: str, count: int, seed: int) -> list[Case]:
             family=rules,
             code=kernel.source,
         )
-        for number, kernel in enumerate(domain_iterations(SETS[rules], count, seed))
+        for number, kernel in enumerate(generate_domain_iterations(SETS[rules], count, seed))
     ]
 
 

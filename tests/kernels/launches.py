@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cltrace.kernels.arguments import Argument as KernelArgument
 from cltrace.kernels.arguments import BufferArgument, LocalArgument, StructArgument
-from cltrace.kernels.compiler import Form
+from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.launch_results import execute
 from cltrace.kernels.program import Program, parse
 from tests.kernels.cases import Array, Case, Local, Vector
@@ -41,7 +41,7 @@ def arguments_of(case: Case) -> Sequence[KernelArgument]:
     return found
 
 
-def executed(case: Case, form: Form) -> tuple[list[Array | None], frozenset[str]]:
+def executed(case: Case, form: CodeForm) -> tuple[list[Array | None], frozenset[str]]:
     """The final contents of a case's buffers, and what the executor says went wrong."""
     outputs, notes = execute(
         program_of(case), case.kernel, case.global_size, local_size_of(case), arguments_of(case),

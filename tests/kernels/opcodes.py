@@ -3,13 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from cltrace.kernels.compiler import Form
-from cltrace.kernels.counts.observer import Depth, Recorder
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.counts.observer import AccessDetail, CountObserver
 from cltrace.kernels.execute.lanes import Grid
-from cltrace.kernels.execute.launch import Launch
-from cltrace.kernels.execute.prepared_kernel import Prepared, prepare
+from cltrace.kernels.execute.launch import LaunchMemory
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_kernel
 from cltrace.kernels.execute.scheduler import Runner
-from cltrace.kernels.execute.state import State
+from cltrace.kernels.execute.state import ExecutionState
 from cltrace.kernels.ir.instructions import (
     Allocate,
     Binary,
@@ -18,10 +18,10 @@ from cltrace.kernels.ir.instructions import (
     Compare,
     Convert,
     Copy,
-    CopyOf,
+    CopyOrigin,
     ExtractElement,
     ExtractValue,
-    Fall,
+    FallThrough,
     InsertElement,
     InsertValue,
     Instruction,
@@ -58,7 +58,11 @@ _NAMES = {
     ExtractValue: "extractvalue", InsertValue: "insertvalue", Jump: "br", Branch: "br",
     Switch: "switch", Return: "ret",
 }  # fmt: skip
-_COPIES = {CopyOf.READ: "load private", CopyOf.WRITE: "store private", CopyOf.FREEZE: "freeze"}
+_COPIES = {
+    CopyOrigin.READ: "load private",
+    CopyOrigin.WRITE: "store private",
+    CopyOrigin.FREEZE: "freeze",
+}
 RETYPED = "bitcast of a pointer"
 NOT_MOVED = "getelementptr by nothing"
 _PLAIN = {RETYPED: "bitcast", NOT_MOVED: "getelementptr"}
@@ -91,28 +95,34 @@ class Executed:
 
 def module_of(case: Case) -> Module:
     """The case's program by our own clang, as it is written."""
-    return program_of(case).module(Form.WRITTEN)
+    return program_of(case).module(CodeForm.WRITTEN)
 
 
 def executed_code(case: Case, module: Module) -> Executed:
     """A case executed with the code of a module."""
     body = _BODY + case.kernel
-    prepared = prepare(module, body if body in module.functions else case.kernel)
+    prepared = prepare_kernel(module, body if body in module.functions else case.kernel)
     space = nd_range(case.global_size, local_size_of(case))
     grid = Grid(space, range(space.groups), NVIDIA.warp_width)
-    launch = Launch(prepared, arguments_of(case), grid)
-    recorder = Recorder(prepared, grid, NVIDIA, Depth.ACCESSES)
-    Runner(prepared, State(grid, launch.memory, launch.images, recorder), 1 << 40).run(launch.frame)
-    return _tallied(prepared, recorder, contents_of(case, launch.outputs()))
+    launch = LaunchMemory(prepared, arguments_of(case), grid)
+    observer = CountObserver(prepared, grid, NVIDIA, AccessDetail.ACCESSES)
+    Runner(
+        prepared,
+        ExecutionState(grid=grid, memory=launch.memory, images=launch.images, observer=observer),
+        1 << 40,
+    ).run(launch.frame)
+    return _tallied(prepared, observer, contents_of(case, launch.outputs()))
 
 
-def _tallied(prepared: Prepared, recorder: Recorder, contents: list[Array | None]) -> Executed:
-    lanes = recorder.block_lanes().sum(axis=1)
+def _tallied(
+    prepared: PreparedKernel, observer: CountObserver, contents: list[Array | None]
+) -> Executed:
+    lanes = observer.block_lanes().sum(axis=1)
     found = Executed(Counter(), Counter(), contents)
     for number in prepared.graph.order:
         block, times = prepared.function.blocks[number], int(lanes[number])
         for item in (*block.instructions, block.terminator):
-            if isinstance(item, Fall):
+            if isinstance(item, FallThrough):
                 continue
             name = _cast(item) or _opcode(item)
             found.opcodes[name] += times
@@ -149,7 +159,7 @@ def _opcode(item: Instruction | Terminator) -> str:
         case Store():
             return f"store {SPACE_NAMES[item.space]}"
         case Copy():
-            return _COPIES[item.stands_for]
+            return _COPIES[item.origin]
         case Call():
             return f"call {item.callee}"
         case _:

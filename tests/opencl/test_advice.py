@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from cltrace.timeline.advice import RULES, advise
-from cltrace.timeline.advice.evidence import read_material
-from cltrace.timeline.dependencies import dependencies
+from cltrace.timeline.advice.evidence import read_evidence
+from cltrace.timeline.dependencies import find_dependencies
 from cltrace.timeline.reading import read_activity
 from tests.opencl.after import After
 
@@ -144,15 +144,15 @@ def rules_of(after: After, code: str) -> dict[str, str]:
     """The rules that speak about a program, each with the first place it names."""
     with after(SPIN + code) as trace:
         activity = read_activity(trace)
-        material = read_material(trace, activity, dependencies(activity))
+        evidence = read_evidence(trace, activity, find_dependencies(activity))
     # On a CPU some things are as they should be.
-    devices = {number: replace(one, kind="GPU") for number, one in material.devices.items()}
-    found = advise(replace(material, devices=devices))
+    devices = {number: replace(one, kind="GPU") for number, one in evidence.devices.items()}
+    found = advise(replace(evidence, devices=devices))
     for one in found:
         assert one.times > 0
         assert one.remedy
         assert one.cost_ns is None or one.cost_ns >= 0
-        assert all(seen.value >= 0 for seen in one.evidence)
+        assert all(metric.value >= 0 for metric in one.metrics)
     return {one.rule: one.site for one in reversed(found)}
 
 

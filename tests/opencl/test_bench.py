@@ -5,15 +5,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from cltrace.regress.sample_files import read_samples
 from cltrace.regress.samples import WHOLE_RUN
-from cltrace.regress.work import WorkKey, WorkKind
+from cltrace.regress.work import SizedKernel, WorkKind
 from tests.conftest import Runner
+from tests.patience import HANG_S, wait_until
 
 pytestmark = pytest.mark.opencl
 
@@ -56,7 +56,7 @@ def test_a_change_of_the_source_fails_by_its_transactions(repository: Path, run:
     assert samples.base is not None
     assert samples.base.revision == samples.head.revision != ""
     assert samples.head.is_dirty
-    key = WorkKey("gather", "[65536]")
+    key = SizedKernel("gather", "[65536]")
     for side, sectors in ((only.base, 16384), (only.head, 24576)):
         works = [one.work for one in side]
         assert [work is not None for work in works] == [True] * 2 + [False] * 4
@@ -67,7 +67,9 @@ def test_a_change_of_the_source_fails_by_its_transactions(repository: Path, run:
     assert done.status == 1, done.stdout
     report = json.loads(done.stdout)
     (row,) = [one for one in report["work"] if one["kind"] == "memory transactions"]
-    assert (row["base"], row["head"], row["verdict"]) == (16384, 24576, "MORE")
+    assert row["base"] == 16384
+    assert row["head"] == 24576
+    assert row["verdict"] == "MORE"
     assert (
         run("check", "s.json", "--floor", "900%", "--counters", "off", cwd=repository).status == 0
     )
@@ -160,12 +162,9 @@ def test_what_ends_bench_ends_the_command_and_leaves_nothing(
     process = subprocess.Popen(
         words, cwd=repository, env={**os.environ, "TMPDIR": str(scratch)}, stderr=subprocess.PIPE
     )
-    until = time.monotonic() + 30
-    while not pid.exists() or not pid.read_text():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: pid.exists() and bool(pid.read_text()), "the command to start")
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=HANG_S)
     assert process.returncode == 128 + number
     assert b"Traceback" not in said
     with pytest.raises(ProcessLookupError):

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from cltrace.predict.measurements import read_measurements
 from cltrace.profile import read_profile
 from cltrace.suite.calibration import FAMILIES
 from tests.conftest import Runner
+from tests.patience import HANG_S, wait_until
 
 COMMAND = [sys.executable, "-m", "cltrace", "calibrate", "--quick"]
 
@@ -22,11 +22,9 @@ def test_a_calibration_is_interrupted_goes_on_and_is_fitted(run: Runner, tmp_pat
     process = subprocess.Popen(
         [*COMMAND, "--measure-only", str(path)], stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 60
-    while not partial.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(partial.exists, "the first family to be measured")
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=HANG_S)
     assert process.returncode == 2
     assert "goes on" in said
     before = read_profile(partial)

@@ -9,11 +9,11 @@ import pytest
 
 import cltrace
 from cltrace.events.kinds import ClockState
-from cltrace.timeline.clock_fit.points import Bools, Float64s, Int64s
 from cltrace.timeline.clocks import ClockMap, clock_maps
+from cltrace.timeline.columns import Bools, Float64s, Int64s
 from cltrace.timeline.reading import read_commands
 from cltrace.timeline.stamps import STAGES
-from cltrace.timeline.timekeeping import keep_time
+from cltrace.timeline.timekeeping import fit_device_clocks
 from cltrace.trace.commands import HostCalls, QueueFacts
 from cltrace.trace.reader import Trace
 from tests.conftest import Runner
@@ -63,7 +63,7 @@ def spoiled(found: HostCalls, drift: str) -> tuple[HostCalls, Int64s]:
 
 def check(trace: Trace, found: HostCalls, queues: QueueFacts, drift: str) -> None:
     commands, start = spoiled(found, drift)
-    kept = keep_time(commands, queues)
+    kept = fit_device_clocks(commands, queues)
     (clock,) = clock_maps(kept.segments).values()
     states = {one.state for one in kept.segments}
     if "step" in drift or "wrap" in drift:

@@ -13,6 +13,7 @@ import pytest
 import cltrace
 from cltrace.trace.reader import Trace
 from tests.conftest import PROGRAMS, Runner
+from tests.patience import HANG_S, holds_at_some_pace
 
 pytestmark = pytest.mark.opencl
 
@@ -189,16 +190,25 @@ def test_keeps_as_many_frames_as_asked(traced: Traced) -> None:
 
 
 def test_starts_and_stops_when_told(traced: Traced) -> None:
+    holds_at_some_pace(lambda pace: starts_and_stops(traced, pace))
+
+
+def starts_and_stops(traced: Traced, pace: float) -> None:
     paced = HEAD + (
         "begin = time.monotonic()\n"
-        "while time.monotonic() - begin < 1.5:\n"
+        f"while time.monotonic() - begin < {1.5 * pace}:\n"
         "    red(queue, (64,), None, memory); time.sleep(0.005)\n"
         "queue.finish()\n"
     )
+    delay, duration = ["--delay", f"{0.8 * pace}"], ["--duration", f"{0.4 * pace}"]
     whole = traced(paced, code=True)
-    late = traced(paced, flags=["--delay", "1.0"], code=True)
-    short = traced(paced, flags=["--delay", "0.8", "--duration", "0.4"], code=True)
-    for trace, first, last in ((whole, 0.0, 9.0), (late, 0.9, 9.0), (short, 0.7, 1.4)):
+    late = traced(paced, flags=["--delay", f"{pace}"], code=True)
+    short = traced(paced, flags=[*delay, *duration], code=True)
+    for trace, first, last in (
+        (whole, 0.0, HANG_S),
+        (late, 0.9 * pace, HANG_S),
+        (short, 0.7 * pace, 1.4 * pace),
+    ):
         count, early_ns, final_ns = trace.rows(
             "SELECT count(*), min(enter_host_ns), max(enter_host_ns) FROM v_command "
             "WHERE kernel = 'red'"
@@ -226,14 +236,21 @@ def test_waits_for_the_program_when_started_paused(traced: Traced) -> None:
 
 def test_stops_near_the_limit_of_events(run: Runner, tmp_path: Path) -> None:
     code = HEAD + (
-        "for _ in range(40):\n"
+        "for _ in range(int(sys.argv[1])):\n"
         "    for _ in range(50): red(queue, (64,), None, memory)\n"
         "    queue.finish(); time.sleep(0.02)\n"
     )
     path = tmp_path / "t.cltrace"
-    assert run("run", "-o", path, "--max-events", "300", "-c", code).status == 0
+
+    def stops(pace: float) -> None:
+        rounds = int(40 * pace)
+        words = ("--max-events", "300", "-c", code, str(rounds))
+        assert run("run", "-f", "-o", path, *words).status == 0
+        with cltrace.load(path) as trace:
+            assert 300 <= kernels(trace)["red"] < 50 * rounds * 3 / 4
+
+    holds_at_some_pace(stops)
     with cltrace.load(path) as trace:
-        assert 300 <= kernels(trace)["red"] < 1500
         codes = [row[0] for row in trace.rows("SELECT code FROM v_diagnostic")]
         assert "limit-reached" in codes
 

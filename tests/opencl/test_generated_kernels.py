@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from cltrace.kernels.compiler import Form
+from cltrace.kernels.compiler import CodeForm
 from tests.kernels.cases import Array, Case
 from tests.kernels.generated import sample
 from tests.kernels.launches import executed
@@ -42,7 +42,7 @@ def _disagreements(
 
 
 def _disagreement(case: Case, found: list[Array | None]) -> str:
-    for form in (Form.OPTIMISED, Form.WRITTEN):
+    for form in (CodeForm.OPTIMISED, CodeForm.WRITTEN):
         ours, notes = executed(case, form)
         difference = case.difference(ours, found)
         if notes or difference:

@@ -11,8 +11,8 @@ import cltrace
 from cltrace.kernels.counts.traced_launches import traced_launches
 from cltrace.measure import Bench, find_device
 from cltrace.profile import load_profile, write_profile
-from cltrace.report.page import PageOptions, page_of
-from cltrace.report.traced_kernel import understood_kernels
+from cltrace.report.page import PageOptions, render_page
+from cltrace.report.traced_kernel import traced_kernel_tables
 from tests.conftest import Runner
 from tests.opencl.after import After
 
@@ -84,8 +84,8 @@ def test_captured_contents_decide_addresses(traced: Path, run: Runner) -> None:
 
 def test_the_page_has_the_listing(traced: Path) -> None:
     with cltrace.load(traced) as trace:
-        tables = {table.key: table for table in understood_kernels(trace)}
-        page = page_of(trace, PageOptions())
+        tables = {table.key: table for table in traced_kernel_tables(trace)}
+        page = render_page(trace, PageOptions())
     assert tables["listing_0"].title == "gather (256): Source"
     assert any("y[i] = x[index[i]]" in str(row) for row in tables["listing_0"].rows)
     assert "What kernels do" in page
@@ -95,7 +95,7 @@ def test_the_page_has_the_listing(traced: Path) -> None:
 def test_a_report_of_kernels_ends_in_time(traced: Path) -> None:
     times = iter([0.0, 30.0])
     with cltrace.load(traced) as trace:
-        (table,) = understood_kernels(trace, lambda: next(times, 30.0))
+        (table,) = traced_kernel_tables(trace, lambda: next(times, 30.0))
     assert table.key == "kernels_not_counted"
 
 
@@ -151,7 +151,7 @@ def test_programs_given_as_headers_are_kept(after: After) -> None:
         (launch,) = traced_launches(trace)
         assert launch.program is not None
         assert launch.program.headers == headers
-        keys = [table.key for table in understood_kernels(trace)]
+        keys = [table.key for table in traced_kernel_tables(trace)]
         assert keys
         assert "kernels_not_counted" not in keys
 

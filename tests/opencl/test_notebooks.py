@@ -7,6 +7,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.patience import HANG_S
+
 pytestmark = pytest.mark.opencl
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +23,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     shutil.copy(path, tmp_path / "notebooks")
     book = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
     where = {"metadata": {"path": str(tmp_path / "notebooks")}}
-    NotebookClient(book, timeout=300, kernel_name="python3", resources=where).execute()
+    NotebookClient(book, timeout=int(HANG_S), kernel_name="python3", resources=where).execute()
     shown = [one.get("data", {}) for cell in book.cells for one in cell.get("outputs", ())]
     assert any("image/png" in one for one in shown)
 

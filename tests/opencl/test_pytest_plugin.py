@@ -202,7 +202,7 @@ def test_work_is_kept_and_compared_with(
     first = TWO.replace("COUNT", "2")
     done = session(first, "--cltrace-save", "main", *workers)
     assert done.status == 0, done.stdout
-    assert "kept the work of 2 tests" in done.stdout
+    assert "saved the work of 2 tests" in done.stdout
     kept = tmp_path / ".cltrace" / "tests" / "main.json"
     assert len(json.loads(kept.read_text())["tests"]) == 2
     done = session(first, "--cltrace-compare", "main", *workers)

@@ -5,15 +5,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
 from cltrace.errors import BenchmarkFailedError, ExitStatus
-from cltrace.regress.comparison import compared
+from cltrace.regress.comparison import compare_rounds
 from cltrace.regress.counters import CounterKind
-from cltrace.runs.sampling import Place, Sampling
+from cltrace.regress.work import SizedKernel
+from cltrace.runs.sampling import Invocation, RunSampler
+from tests.patience import HANG_S, wait_until
 
 pytestmark = pytest.mark.opencl
 
@@ -38,18 +39,18 @@ with Path("order.txt").open("a") as stream:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> tuple[Place, Place]:
+def places(tmp_path: Path) -> tuple[Invocation, Invocation]:
     """The same program in two directories; the second launches once more."""
     found = []
     for name, launches in (("base", "12"), ("head", "13")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "app.py").write_text(PROGRAM)
-        found.append(Place(("app.py", launches), tmp_path / name))
+        found.append(Invocation(("app.py", launches), tmp_path / name))
     return found[0], found[1]
 
 
 def test_runs_take_turns_and_count_the_same_each_time(
-    places: tuple[Place, Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    places: tuple[Invocation, Invocation], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     base, head = places
@@ -57,7 +58,7 @@ def test_runs_take_turns_and_count_the_same_each_time(
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     told: list[str] = []
-    found = Sampling(drop=2, tell=told.append).pairs(base, head, 3)
+    found = RunSampler(drop=2, report=told.append).run_pairs(base, head, 3)
     assert [one.rpartition(" ")[2] for one in told] == [
         "base",
         "head",
@@ -68,11 +69,13 @@ def test_runs_take_turns_and_count_the_same_each_time(
     ]
     (kernel,) = found.base[0].kernels.values()
     assert (kernel.launches, kernel.counted) == (12, 10)
-    both = compared([found]).counters
-    assert [one.key.subject for one in both] == ["", "k [64]"]
+    both = compare_rounds([found]).counters
+    assert [one.key.subject for one in both] == [None, SizedKernel("k", "[64]")]
     for one in both:
         assert one.key.kind is CounterKind.LAUNCHES
-        assert (one.base, one.head, one.is_worse) == (12, 13, True)
+        assert one.base == 12
+        assert one.head == 13
+        assert one.is_worse
     # Each ran where it belongs, nothing is left, and nothing of theirs was printed.
     assert (base.directory / "order.txt").read_text() == "base base base "
     assert (head.directory / "order.txt").read_text() == "head head head "
@@ -80,20 +83,20 @@ def test_runs_take_turns_and_count_the_same_each_time(
     assert capfd.readouterr().out == ""
 
 
-def test_a_command_that_fails_is_no_sample(places: tuple[Place, Place]) -> None:
+def test_a_command_that_fails_is_no_sample(places: tuple[Invocation, Invocation]) -> None:
     base, _ = places
-    bad = Place(("app.py", "many"), base.directory)
+    bad = Invocation(("app.py", "many"), base.directory)
     with pytest.raises(
         BenchmarkFailedError, match=r"app.py many exited with 1: .*ValueError"
     ) as error:
-        Sampling().run(bad)
+        RunSampler().run_once(bad)
     assert error.value.exit_status is ExitStatus.BENCHMARK_FAILED
     with pytest.raises(BenchmarkFailedError, match="launched no kernel"):
-        Sampling().run(Place(("app.py", "0"), base.directory))
+        RunSampler().run_once(Invocation(("app.py", "0"), base.directory))
     with pytest.raises(BenchmarkFailedError, match="killed by SIGABRT, and said nothing"):
-        Sampling().run(Place(("-c", "import os; os.abort()"), base.directory))
+        RunSampler().run_once(Invocation(("-c", "import os; os.abort()"), base.directory))
     with pytest.raises(BenchmarkFailedError, match="no-such-program"):
-        Sampling().run(Place(("no-such-program",), base.directory))
+        RunSampler().run_once(Invocation(("no-such-program",), base.directory))
 
 
 def test_an_interrupt_ends_the_command_too(tmp_path: Path) -> None:
@@ -103,16 +106,14 @@ def test_an_interrupt_ends_the_command_too(tmp_path: Path) -> None:
     )
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from pathlib import Path; from cltrace.runs.sampling import Place, Sampling; "
-        f"Sampling().run(Place(('-c', {inner!r}), Path({str(tmp_path)!r})))"
+        "from pathlib import Path; from cltrace.runs.sampling import Invocation, RunSampler; "
+        f"RunSampler().run_once(Invocation(('-c', {inner!r}), Path({str(tmp_path)!r})))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
-    until = time.monotonic() + 30
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    started = tmp_path / "pid"
+    wait_until(lambda: started.exists() and bool(started.read_text()), "the command to start")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=HANG_S)
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

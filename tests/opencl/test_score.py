@@ -9,12 +9,12 @@ import pyopencl as cl
 import pytest
 from numpy.typing import NDArray
 
-from cltrace.events.benchmarks import Arrays, Copy, Launch
+from cltrace.events.benchmarks import Arrays, BenchmarkCopy, BenchmarkLaunch
 from cltrace.measure import Bench, find_device
-from cltrace.measure.sequential import CCompiler, find_c_compiler, sequential_run
-from cltrace.measure.whole_runs import HowMany, whole_runs
+from cltrace.measure.sequential import CCompiler, find_c_compiler, run_sequentially
+from cltrace.measure.whole_runs import RunCounts, time_whole_runs
 from cltrace.regress.score_files import read_score
-from cltrace.runs.scoring import Scoring
+from cltrace.runs.scoring import ScoreRunner
 from cltrace.suite.score import BENCHMARKS
 from tests.conftest import Runner
 
@@ -30,8 +30,8 @@ def bench() -> Bench:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_benchmark_is_right_by_numpy_and_by_c(name: str, bench: Bench) -> None:
-    scoring = Scoring(bench, HowMany(0, 1), find_c_compiler(), lambda _: None)
-    (found,) = scoring.score([BY_NAME[name]], ()).results
+    scoring = ScoreRunner(bench, RunCounts(0, 1), find_c_compiler(), lambda _: None)
+    (found,) = scoring.run([BY_NAME[name]], ()).results
     assert found.wrong == ""
     assert found.is_right
     assert len(found.seconds) == 1
@@ -47,8 +47,8 @@ def test_a_wrong_kernel_fails_its_benchmark(name: str, bench: Bench) -> None:
     one = BY_NAME[name]
     assert wrong[0] in one.source
     broken = replace(one, source=one.source.replace(*wrong))
-    scoring = Scoring(bench, HowMany(0, 1), None, lambda _: None)
-    (found,) = scoring.score([broken], ()).results
+    scoring = ScoreRunner(bench, RunCounts(0, 1), None, lambda _: None)
+    (found,) = scoring.run([broken], ()).results
     assert found.wrong
     assert not found.is_right
 
@@ -64,8 +64,8 @@ def test_c_finds_what_numpy_has_wrong_too(bench: Bench) -> None:
     assert broken.source != one.source
     compiler = find_c_compiler()
     for given, text in ((None, ""), (compiler, "a result is off by 1.3e-05 of the largest, by C")):
-        scoring = Scoring(bench, HowMany(0, 1), given, lambda _: None)
-        assert scoring.score([broken], ()).results[0].wrong == text
+        scoring = ScoreRunner(bench, RunCounts(0, 1), given, lambda _: None)
+        assert scoring.run([broken], ()).results[0].wrong == text
 
 
 def test_a_device_that_cannot_even_release_is_a_result(
@@ -75,22 +75,22 @@ def test_a_device_that_cannot_even_release_is_a_result(
         raise cl.RuntimeError("release failed: OUT_OF_RESOURCES")
 
     one = BY_NAME["small launches"]
-    large = replace(one, steps=(Launch("count_one", (1 << 20,), (1 << 20,), (0,)),))
+    large = replace(one, steps=(BenchmarkLaunch("count_one", (1 << 20,), (1 << 20,), (0,)),))
     monkeypatch.setattr(cl.Buffer, "release", release)
-    (found,) = Scoring(bench, HowMany(0, 1), None, lambda _: None).score([large], ()).results
+    (found,) = ScoreRunner(bench, RunCounts(0, 1), None, lambda _: None).run([large], ()).results
     assert found.wrong.startswith("it cannot run")
 
 
 def test_a_kernel_that_cannot_be_built_is_a_result(bench: Bench) -> None:
     broken = replace(BY_NAME["triad"], source="no OpenCL C")
-    (found,) = Scoring(bench, HowMany(0, 1), None, lambda _: None).score([broken], ()).results
+    (found,) = ScoreRunner(bench, RunCounts(0, 1), None, lambda _: None).run([broken], ()).results
     assert found.seconds == ()
     assert "cannot be built" in found.wrong
 
 
 def test_runs_begin_with_the_same_and_are_counted_apart(bench: Bench) -> None:
     one = BY_NAME["small launches"]
-    found = whole_runs(bench, one.source, one.memories, one.steps, HowMany(2, 3))
+    found = time_whole_runs(bench, one.source, one.buffers, one.steps, RunCounts(2, 3))
     assert (len(found.discarded_s), len(found.counted_s)) == (2, 3)
     assert set(found.after[0].tolist()) == {2048}
     assert all(0 < seconds < 60 for seconds in found.counted_s)
@@ -99,21 +99,21 @@ def test_runs_begin_with_the_same_and_are_counted_apart(bench: Bench) -> None:
 def test_steps_are_done_in_order(bench: Bench) -> None:
     one = BY_NAME["there and back"]
     kinds = [type(step) for step in one.steps]
-    assert kinds == [Copy, Launch, Copy]
-    before = one.memories[0].contents().view(np.uint32)
+    assert kinds == [BenchmarkCopy, BenchmarkLaunch, BenchmarkCopy]
+    before = one.buffers[0].contents().view(np.uint32)
     # What is told is what the timed copy read; what was sent was not there before.
     cases = ((one.steps[::-1], ~before), (one.steps[1:], ~before), (one.steps[::2], before))
     for steps, expected in cases:
-        after = whole_runs(bench, one.source, one.memories, steps, HowMany(0, 1)).after[0]
+        after = time_whole_runs(bench, one.source, one.buffers, steps, RunCounts(0, 1)).after[0]
         assert np.array_equal(after.view(np.uint32), expected)
 
 
 def test_c_that_does_not_compile_is_left_out(tmp_path: Path) -> None:
     compiler = find_c_compiler()
     assert compiler is not None
-    assert sequential_run(compiler, "no C", [np.zeros(4)], 4) is None
+    assert run_sequentially(compiler, "no C", [np.zeros(4)], 4) is None
     gone = CCompiler(str(tmp_path / "cc"), "gone")
-    assert sequential_run(gone, "void run(void **b, long n) {}", [np.zeros(4)], 4) is None
+    assert run_sequentially(gone, "void run(void **b, long n) {}", [np.zeros(4)], 4) is None
 
 
 def test_the_verb_writes_a_file_and_a_page(tmp_path: Path, run: Runner) -> None:

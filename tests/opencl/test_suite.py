@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from cltrace.events.workloads import BufferInput, Transfer
 from cltrace.measure import Bench, StopRule, find_device
-from cltrace.measure.transfers import transfer_sample
+from cltrace.measure.transfers import time_transfer
 from cltrace.profile import DeviceFacts
-from cltrace.suite.calibration import FAMILIES, Effort, Room
+from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
 from cltrace.suite.evaluation import EVALUATION, Case, Scale
-from cltrace.suite.filled import filled
+from cltrace.suite.filled import fill_values
 
-ONCE = StopRule(fewest=1, most=1, warm_runs=0)
+ONCE = StopRule(min_runs=1, max_runs=1, warm_runs=0)
 SCALES = (Scale(12, 64), Scale(13, 16))
 
 
@@ -30,7 +30,7 @@ def before(case: Case) -> list[Any]:
     found = []
     for one in case.work.inputs:
         if isinstance(one, BufferInput):
-            whole = filled(one.size_bytes // 4 + 1)
+            whole = fill_values(one.size_bytes // 4 + 1)
             if one.contents is not None:
                 raw = np.ascontiguousarray(one.contents()).view(np.uint8)
                 whole = np.zeros(-(-one.size_bytes // 4), np.float32)
@@ -68,19 +68,19 @@ def test_at_least_twenty_families_have_cases() -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_probes_run(bench: Bench, name: str) -> None:
-    probes = list(FAMILIES[name].probes(Room.of(bench.facts, Effort.QUICK)))
+    probes = list(FAMILIES[name].probes(ProbeLimits.of(bench.facts, Effort.QUICK)))
     assert probes
     for probe in probes[:: max(len(probes) // 4, 1)]:
         if isinstance(probe.work, Transfer):
-            sample = transfer_sample(bench, probe.work, ONCE)
+            sample = time_transfer(bench, probe.work, ONCE)
         else:
-            sample = bench.launch(probe.work, ONCE)
+            sample = bench.time_launch(probe.work, ONCE)
         assert sample.mean_ns > 0
 
 
 def test_evaluation_and_calibration_share_no_source() -> None:
     """Nothing is evaluated on what was calibrated with."""
-    room = Room.of(find_facts(), Effort.FULL)
+    room = ProbeLimits.of(find_facts(), Effort.FULL)
     calibration = {
         probe.work.source
         for family in FAMILIES.values()

@@ -125,7 +125,7 @@ def test_tests_of_others_end_as_they_end_untraced(
         for _ in range(POCL_ABORTS):
             report.unlink(missing_ok=True)
             layer.restart()
-            done = run(*words, seconds=900, **how)
+            done = run(*words, **how)
             if done.status != -signal.SIGABRT:
                 outcomes.append(outcomes_in(report))
                 return done

@@ -14,12 +14,12 @@ from cltrace.errors import ProfileError
 from cltrace.events.workloads import Workload
 from cltrace.predict.accuracy import (
     SHORT_NS,
-    Evaluated,
-    Score,
-    ablation,
-    cold_scores,
-    evaluated,
-    scores,
+    ErrorSummary,
+    Evaluation,
+    evaluate,
+    summarise_ablation,
+    summarise_cold_errors,
+    summarise_errors,
 )
 from cltrace.predict.measurements import read_measurements, write_measurements
 from cltrace.predict.models import MODELS
@@ -32,9 +32,9 @@ H200 = load_profile("nvidia-h200").device
 CPU = load_profile("pocl-cpu").device
 
 
-def evaluated_with(predicted: list[float], measured: list[float], again: list[float]) -> Evaluated:
+def evaluated_with(predicted: list[float], measured: list[float], again: list[float]) -> Evaluation:
     first, second, said = (np.asarray(one, np.float64) for one in (measured, again, predicted))
-    return Evaluated(
+    return Evaluation(
         families=tuple(str(number % 3) for number in range(len(measured))),
         sizes=np.full(len(measured), 1024),
         measured_ns=first,
@@ -49,8 +49,8 @@ def evaluated_with(predicted: list[float], measured: list[float], again: list[fl
     )
 
 
-def by_name(found: Evaluated) -> dict[str, Score]:
-    return {score.name: score for score in scores(found)}
+def by_name(found: Evaluation) -> dict[str, ErrorSummary]:
+    return {score.name: score for score in summarise_errors(found)}
 
 
 def test_scores_are_what_they_are_called() -> None:
@@ -75,11 +75,11 @@ def test_intervals_stages_and_cold_caches_have_their_scores() -> None:
     found = evaluated_with([20_000.0, 50_000.0, 160_000.0, 20_000.0], measured, measured)
     assert by_name(found)["thesis"].coverage == 0.5
     assert by_name(found)["measured again"].coverage is None
-    first, second = ablation(found)
+    first, second = summarise_ablation(found)
     assert first.mean.value == pytest.approx(second.mean.value / 2)
-    (cold,) = cold_scores(found)
+    (cold,) = summarise_cold_errors(found)
     assert cold.mean.value == pytest.approx(by_name(found)["thesis"].mean.value / 2)
-    assert cold_scores(replace(found, cold_ns=np.full(4, np.nan))) == ()
+    assert summarise_cold_errors(replace(found, cold_ns=np.full(4, np.nan))) == ()
 
 
 def test_too_short_and_too_long_are_equally_far() -> None:
@@ -138,13 +138,13 @@ def test_sizes_are_those_of_the_device() -> None:
 def test_recorded_measurements_are_predicted(tmp_path: Path) -> None:
     recorded = read_measurements(DATA / "h200-restricted.json")
     few = replace(recorded, timings=recorded.timings[:12])
-    found = evaluated(few, load_profile("nvidia-h200"))
+    found = evaluate(few, load_profile("nvidia-h200"))
     assert set(found.predicted_ns) == set(MODELS)
     assert not found.refused
     for values in found.predicted_ns.values():
         assert (values > 1_000).all()
     unknown = replace(few, timings=(replace(few.timings[0], name="no such launch"),))
-    assert list(evaluated(unknown, load_profile("nvidia-h200")).refused) == ["no such launch"]
+    assert list(evaluate(unknown, load_profile("nvidia-h200")).refused) == ["no such launch"]
     write_measurements(few, tmp_path / "again.json")
     assert read_measurements(tmp_path / "again.json") == few
 
@@ -163,7 +163,7 @@ def test_the_default_model_is_as_good_as_it_is_said_to_be(
     """A part of each recorded set, held to a little more than what the whole of it gives."""
     recorded = read_measurements(DATA / f"h200-{name}.json")
     long = [one for one in recorded.timings if one.first_ns is not None and one.first_ns > 1e4]
-    found = evaluated(replace(recorded, timings=tuple(long[::8])), load_profile("nvidia-h200"))
+    found = evaluate(replace(recorded, timings=tuple(long[::8])), load_profile("nvidia-h200"))
     score = by_name(found)["overlap"]
     assert abs(score.mean.value - 1.0) <= mean
     assert score.deviation.value <= deviation
@@ -175,7 +175,7 @@ def test_the_default_model_is_as_good_as_it_is_said_to_be(
 
 def test_recorded_transfers_are_predicted(run: Runner) -> None:
     recorded = read_measurements(DATA / "h200-transfers.json")
-    found = evaluated(recorded, load_profile("nvidia-h200"))
+    found = evaluate(recorded, load_profile("nvidia-h200"))
     assert by_name(found)["transfers"].median_distance <= 1.15
     done = run("accuracy", "--from", str(DATA / "h200-transfers.json"), "--profile", "nvidia-h200")
     assert done.status == 0, done.stderr

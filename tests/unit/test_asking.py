@@ -2,11 +2,11 @@
 
 import pytest
 
-from cltrace.runs.probe_process import asked
+from cltrace.runs.probe_process import ask_process
 
 
 def test_an_answer_is_an_answer() -> None:
-    assert asked(["-c", "print('[1, 2]')"]) == ([1, 2], "")
+    assert ask_process(["-c", "print('[1, 2]')"]) == ([1, 2], "")
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ def test_an_answer_is_an_answer() -> None:
     ],
 )
 def test_a_process_that_fails_is_a_reason(code: str, reason: str) -> None:
-    most_seconds = 0.5 if "sleep" in code else 60
-    assert asked(["-c", code], most_seconds) == (None, reason)
+    timeout_s = 0.5 if "sleep" in code else 60
+    assert ask_process(["-c", code], timeout_s) == (None, reason)

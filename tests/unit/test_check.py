@@ -13,7 +13,7 @@ import cltrace
 from cltrace.regress.counters import CounterKey, CounterKind
 from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
 from cltrace.regress.sample_files import SampleFile, Side, read_samples, write_samples
-from cltrace.regress.samples import sample_of
+from cltrace.regress.samples import read_sample
 from tests.conftest import Runner
 from tests.unit.test_regress_comparison import LIGHT, round_of
 
@@ -26,7 +26,14 @@ DATA = Path(__file__).parents[1] / "data"
 def written(path: Path, *rounds: Round, is_paired: bool = True) -> Path:
     side = Side(("python", "app.py"), "/work", "abc123def4567", is_dirty=False)
     found = SampleFile(
-        "2026-11-22", "here", "a processor", "0.1.0", 5, side, side if is_paired else None, rounds
+        date="2026-11-22",
+        host="here",
+        processor="a processor",
+        cltrace="0.1.0",
+        dropped=5,
+        head=side,
+        base=side if is_paired else None,
+        rounds=rounds,
     )
     write_samples(found, path)
     return path
@@ -85,8 +92,8 @@ def test_single_traces_are_compared_by_counters_only(tmp_path: Path, run: Runner
     assert "counters only" in done.stdout
     assert "no counter changed" in done.stdout
     with cltrace.load(GOLDEN) as trace:
-        one = sample_of(trace)
-    fewer = replace(one, counters={**one.counters, CounterKey(CounterKind.BUILDS, ""): 0})
+        one = read_sample(trace)
+    fewer = replace(one, counters={**one.counters, CounterKey(CounterKind.BUILDS): 0})
     samples = alone(tmp_path / "samples.json", Round((), (fewer,) * 3))
     done = run("check", GOLDEN, samples, cwd=tmp_path)
     assert done.status == 1
@@ -177,7 +184,7 @@ def test_baselines_are_kept_listed_compared_and_removed(tmp_path: Path, run: Run
         assert done.status == status, (words, done.stdout, done.stderr)
         return done.stdout + done.stderr
 
-    assert "there is none here" in cltrace("baseline", "list")
+    assert "no baseline is stored here" in cltrace("baseline", "list")
     assert "there is no baseline main" in cltrace("check", same, "--baseline", "main", status=3)
     cltrace("check", same, "--baseline", "main", "--missing-baseline", "ok")
     cltrace("baseline", "save", "main", base)

@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cltrace.events.kinds import ClockState, StampFault
-from cltrace.timeline.clock_fit.points import NEVER, Float64s, Int64s, Observations
+from cltrace.timeline.clock_fit.points import ClockObservations
 from cltrace.timeline.clocks import ClockMap, FittedClock, fit_clock
+from cltrace.timeline.columns import NEVER, Float64s, Int64s
 
 PROBE = Path(__file__).parents[1] / "data" / "h200-clock-probe.npz"
 ZERO_NS = 1_795_269_985_832_608_800
@@ -48,15 +49,15 @@ class World:
         shown: Int64s = host_ns - 10**12 + ZERO_NS + ahead.round().astype(np.int64)
         return shown
 
-    def observations(self) -> Observations:
-        return Observations(
-            self.enter,
-            self.returned,
-            self.stamps["queued"],
-            self.stamps["start"],
-            self.stamps["end"],
-            self.observed,
-            np.arange(len(self.enter)),
+    def observations(self) -> ClockObservations:
+        return ClockObservations(
+            enter_host_ns=self.enter,
+            return_host_ns=self.returned,
+            queued_device_ns=self.stamps["queued"],
+            start_device_ns=self.stamps["start"],
+            end_device_ns=self.stamps["end"],
+            observed_host_ns=self.observed,
+            position=np.arange(len(self.enter)),
         )
 
     def fit(self, *, unusable: int = 0) -> FittedClock:
@@ -247,10 +248,18 @@ def test_no_command_is_unaligned() -> None:
     assert segment.state is ClockState.UNALIGNED
 
 
-def probe() -> Observations:
+def probe() -> ClockObservations:
     rows = np.load(PROBE)["rows"]
     enter, returned, observed, queued, _, start, end = (rows[:, at].copy() for at in range(7))
-    return Observations(enter, returned, queued, start, end, observed, np.arange(len(rows)))
+    return ClockObservations(
+        enter_host_ns=enter,
+        return_host_ns=returned,
+        queued_device_ns=queued,
+        start_device_ns=start,
+        end_device_ns=end,
+        observed_host_ns=observed,
+        position=np.arange(len(rows)),
+    )
 
 
 def test_the_recorded_h200_is_proven_to_two_microseconds_over_forty_seconds() -> None:

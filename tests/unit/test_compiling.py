@@ -21,11 +21,12 @@ from cltrace.errors import (
     UnsupportedKernelError,
 )
 from cltrace.kernels import BufferArgument, Sampling, count, execute, parse
-from cltrace.kernels.compiler import Compiler, CompileRequest, Form, read_options
+from cltrace.kernels.compiler import CodeForm, Compiler, CompileRequest, read_options
 from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.compiler.confinement import Limits
 from tests.kernels.catalogue import CASES
+from tests.patience import HANG_S
 
 KERNEL = "__kernel void k(__global int *a) { a[get_global_id(0)] = VALUE; }"
 
@@ -136,7 +137,7 @@ def test_a_macro_bomb_ends_in_time(tmp_path: Path) -> None:
     compiler = Compiler(DiskCache(tmp_path), Limits(wall_s=6, cpu_s=3, memory_bytes=1 << 30))
     with pytest.raises((CompilerFailedError, KernelSourceError)):
         parse(f"{MACRO_BOMB}\n__kernel void k(void) {{ int x; A11; }}", compiler=compiler)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < HANG_S / 2
 
 
 def test_output_is_bounded(tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ def test_an_endless_kernel_ends_in_an_error_with_its_line() -> None:
     program = parse("__kernel void k(__global int *a)\n{\n    for (int i = 1; ; i = i * 5 + 1)\n"
                     "        a[i & 7] += i;\n}\n")  # fmt: skip
     with pytest.raises(KernelExecutionError, match=r"program\.cl:[34]: .* more than"):
-        count(program, "k", (64,), (64,), [BufferArgument(64)], sample=Sampling(most_steps=500_000))
+        count(program, "k", (64,), (64,), [BufferArgument(64)], sample=Sampling(max_steps=500_000))
 
 
 def test_gigantic_arrays_are_refused() -> None:
@@ -228,13 +229,13 @@ def test_the_cache_is_private_and_survives_damage(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     compiler = Compiler(DiskCache(cache))
     request = CompileRequest(KERNEL, read_options("-DVALUE=5"))
-    text = compiler.compile(request, Form.OPTIMISED)
+    text = compiler.compile(request, CodeForm.OPTIMISED)
     (stored,) = cache.glob("*.z")
     assert stat.S_IMODE(stored.stat().st_mode) == 0o600
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
     stored.write_bytes(stored.read_bytes()[:-3])
-    assert compiler.compile(request, Form.OPTIMISED) == text
-    other = compiler.compile(CompileRequest(KERNEL, read_options("-DVALUE=6")), Form.OPTIMISED)
+    assert compiler.compile(request, CodeForm.OPTIMISED) == text
+    other = compiler.compile(CompileRequest(KERNEL, read_options("-DVALUE=6")), CodeForm.OPTIMISED)
     assert other != text
 
 
@@ -242,7 +243,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert Compiler(DiskCache(blocked / "cache")).compile(
-        CompileRequest(KERNEL, read_options("-DVALUE=5")), Form.OPTIMISED
+        CompileRequest(KERNEL, read_options("-DVALUE=5")), CodeForm.OPTIMISED
     )
 
 
@@ -252,7 +253,7 @@ def test_several_threads_compile_at_once(tmp_path: Path) -> None:
 
     def work(value: int) -> None:
         request = CompileRequest(KERNEL, read_options(f"-DVALUE={value % 3}"))
-        found.append(compiler.compile(request, Form.OPTIMISED))
+        found.append(compiler.compile(request, CodeForm.OPTIMISED))
 
     threads = [threading.Thread(target=work, args=(value,)) for value in range(9)]
     for thread in threads:
@@ -288,7 +289,7 @@ def test_mutated_kernels_never_end_in_anything_but_an_error(data: st.DataObject)
                 BufferArgument(4096) if "*" in parameter.type else 3
                 for parameter in program.kernels[name].parameters
             ]
-            count(program, name, (64,), (64,), arguments, sample=Sampling(most_steps=2_000_000))
+            count(program, name, (64,), (64,), arguments, sample=Sampling(max_steps=2_000_000))
     except CltraceError as error:
         assert "\n" not in str(error)  # noqa: PT017
 
@@ -310,7 +311,7 @@ def test_names_beyond_ascii_are_those_of_the_source() -> None:
     ],
 )
 def test_large_constants_and_lone_surrogates_take_no_time(source: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with contextlib.suppress(CltraceError):
         count(parse(source), "k", (64,), (64,), [BufferArgument(256)])
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from cltrace.kernels import (
     Argument,
     BufferArgument,
-    Configurations,
     CostClass,
+    CountCache,
     KernelCounts,
     LocalArgument,
     Machine,
@@ -20,11 +20,11 @@ from cltrace.kernels import (
     execute,
     parse,
 )
-from cltrace.kernels.compiler import Form
-from cltrace.kernels.counts.count_cache import MOST_KEYS
-from cltrace.kernels.counts.kernel_analysis import analysis_of
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.counts.count_cache import MAX_KEYS
+from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.counts.records import AccessSite, Pattern
-from cltrace.kernels.counts.transactions import Patterns
+from cltrace.kernels.counts.transactions import TransactionCache
 from cltrace.kernels.demand.cost_types import CostType, cost_types
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.machine import NVIDIA
@@ -223,9 +223,13 @@ def test_contention_of_atomics(program: Program) -> None:
 
 def test_a_changing_number_that_decides_nothing_is_no_new_configuration(program: Program) -> None:
 
-    assert analysis_of(program, "step", Form.OPTIMISED).reaching.parameters == {0}
-    assert analysis_of(program, "strided", Form.OPTIMISED).reaching.parameters == {0, 1, 2}
-    gather = analysis_of(program, "gather", Form.OPTIMISED).reaching
+    assert analyse_kernel(program, "step", CodeForm.OPTIMISED).slice_inputs.parameters == {0}
+    assert analyse_kernel(program, "strided", CodeForm.OPTIMISED).slice_inputs.parameters == {
+        0,
+        1,
+        2,
+    }
+    gather = analyse_kernel(program, "gather", CodeForm.OPTIMISED).slice_inputs
     assert gather.contents == {0}
 
 
@@ -264,7 +268,7 @@ def test_transactions_are_those_of_counting_one_by_one(
 ) -> None:
     grid = Grid(NDRange((32,), (32,), (0,)), [0], 32)
     addresses = np.asarray(offsets, np.int64) * size
-    found = Patterns(NVIDIA).transactions(addresses, size, grid.all, writes=writes)
+    found = TransactionCache(NVIDIA).transactions(addresses, size, grid.all, writes=writes)
     touched = {byte // 32 for a in addresses.tolist() for byte in range(a, a + size)}
     assert found.sectors.tolist() == [len(touched)]
     assert sorted(found.touched.tolist()) == sorted(touched)
@@ -290,14 +294,14 @@ def test_totals_do_not_depend_on_the_sample(groups: int, local: int, most: int) 
         (n,),
         (local,),
         [BufferArgument(4 * n)] * 2,
-        sample=Sampling(most_groups=most),
+        sample=Sampling(max_groups=most),
     )
     assert site_of(counts, "in").accesses.value == pytest.approx(n)
     assert per_item(counts, CostClass.FLOAT_ADD, "float") == pytest.approx(1)
 
 
 def test_each_configuration_is_counted_once(program: Program) -> None:
-    known = Configurations()
+    known = CountCache()
     buffer = BufferArgument(4096)
     first = known.count(program, "step", (1024,), (64,), [buffer, 0.5])
     for number in range(100):
@@ -311,7 +315,7 @@ def test_each_configuration_is_counted_once(program: Program) -> None:
 
 
 def test_contents_that_decide_make_a_configuration(program: Program) -> None:
-    known = Configurations()
+    known = CountCache()
     forward, backward = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
     plain = BufferArgument(256)
     first, second, third = (
@@ -322,11 +326,11 @@ def test_contents_that_decide_make_a_configuration(program: Program) -> None:
 
 
 def test_many_configurations_are_sampled_and_say_so(program: Program) -> None:
-    known = Configurations()
+    known = CountCache()
     buffer = BufferArgument(256)
-    for number in range(MOST_KEYS):
+    for number in range(MAX_KEYS):
         known.count(program, "strided", (2,), (1,), [buffer, buffer, number])
-    counts = known.count(program, "strided", (2,), (1,), [buffer, buffer, MOST_KEYS])
+    counts = known.count(program, "strided", (2,), (1,), [buffer, buffer, MAX_KEYS])
     assert "counts of another of more than 1,000 configurations" in counts.notes
 
 
@@ -362,7 +366,7 @@ def test_trips_that_are_not_alike_are_not_taken_for_alike(body: str, number: int
     )
     arguments: list[Argument] = [BufferArgument(1 << 24), BufferArgument(1 << 12), number]
     sampled, run = (
-        count(program, "k", (96,), (32,), arguments, sample=Sampling(trips=trips, most_steps=10**9))
+        count(program, "k", (96,), (32,), arguments, sample=Sampling(trips=trips, max_steps=10**9))
         for trips in (Trips.SAMPLED, Trips.ALL)
     )
     assert sampled.operations == run.operations

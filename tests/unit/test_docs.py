@@ -98,7 +98,7 @@ def test_the_queries_in_the_pages_are_answered(make_trace: MakeTrace) -> None:
     ]
     assert len(found) >= 4
     for sql in found:
-        assert query(path, sql, most_rows=10, most_seconds=10).rows, sql
+        assert query(path, sql, max_rows=10, max_seconds=10).rows, sql
 
 
 def test_every_view_column_and_limit_is_described() -> None:
@@ -106,7 +106,7 @@ def test_every_view_column_and_limit_is_described() -> None:
     for view in VIEWS:
         section = text[text.index(f"### `{view.name}`") :].split("###")[1]
         for column in view.columns:
-            assert f"| `{column.name}` | {column.meaning.replace('|', chr(92) + '|')} |" in section
+            assert f"| `{column.name}` | {column.description.replace('|', chr(92) + '|')} |" in section
     limits = (DOCS / "limits.md").read_text()
     for limit in LIMITS:
         assert f"- **{limit.code}**:" in limits

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cltrace.kernels.compiler import Form
+from cltrace.kernels.compiler import CodeForm
 from tests.kernels.cases import Case
 from tests.kernels.catalogue import CASES
 from tests.kernels.launches import executed
@@ -11,9 +11,9 @@ WAITING = {"spin_lock": frozenset({"a loop waits for other work-items"})}
 """What the executor says of cases that are correct and unusual."""
 
 
-@pytest.mark.parametrize("form", [Form.OPTIMISED, Form.WRITTEN])
+@pytest.mark.parametrize("form", [CodeForm.OPTIMISED, CodeForm.WRITTEN])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_case_has_the_results_of_its_reference(case: Case, form: Form) -> None:
+def test_case_has_the_results_of_its_reference(case: Case, form: CodeForm) -> None:
     found, notes = executed(case, form)
     assert case.disagreement(found) == ""
     assert notes == WAITING.get(case.name, frozenset())

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import cltrace
 from cltrace.report.export.protobuf import varint
-from cltrace.report.tracks.slices import nested_lanes
+from cltrace.report.tracks.slices import nested_rows
 from cltrace.timeline.reading import read_activity
 from cltrace.trace.reader import Trace
 from cltrace.trace.views import VIEWS
-from cltrace.trace.views.kinds import ValueKind, kind_of
+from cltrace.trace.views.kinds import ValueKind, value_kind
 from tests.conftest import MakeTrace, Runner
 
 Slice = tuple[str, int, int]
@@ -266,7 +266,7 @@ def test_every_column_holds_the_kind_that_is_said(make_trace: MakeTrace) -> None
     with cltrace.load(make_trace()) as trace:
         for view in VIEWS:
             for column in view.columns:
-                wanted = types[kind_of(view.name, column.name)]
+                wanted = types[value_kind(view.name, column.name)]
                 for (value,) in trace.rows(f"SELECT {column.name} FROM {view.name}"):
                     assert value is None or type(value) is wanted, (view.name, column.name, value)
 
@@ -359,13 +359,13 @@ def test_varints_are_what_the_library_writes(value: int) -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=20))
-def test_lanes_of_calls_nest_or_are_apart(spans: list[tuple[int, int]]) -> None:
+def test_rows_of_calls_nest_or_are_apart(spans: list[tuple[int, int]]) -> None:
     spans.sort(key=lambda one: (one[0], -one[1]))
     begin = np.array([one for one, _ in spans], np.int64)
     end = begin + np.array([length for _, length in spans], np.int64)
-    lane = nested_lanes(begin, end)
-    for one in np.unique(lane):
-        here = lane == one
+    row = nested_rows(begin, end)
+    for one in np.unique(row):
+        here = row == one
         assert not partial_overlaps(list(zip(begin[here], end[here], strict=True)))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
 from cltrace.kernels.arguments import Argument
-from cltrace.kernels.costs.operation import SUM
+from cltrace.kernels.costs.operation import SUM, is_private_type
 
 ROWS = """
 __kernel void rows(__global const float *in, __global float *out, int length) {
@@ -183,7 +183,7 @@ def test_private_arrays_of_unrolled_loops_are_registers() -> None:
     }
     """
     found = counted(source, "kept", np.int32(8))
-    spilled = sum(row.warp_total for row in found.folded if row.type.startswith("private "))
+    spilled = sum(row.warp_total for row in found.folded if is_private_type(row.type))
     assert spilled == 0
 
 

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import cltrace
 from cltrace.commands import VERBS
 from cltrace.errors import CltraceError, DamagedTraceError, QueryError
-from cltrace.report.contents import contents
+from cltrace.report.contents import contents_report
 from cltrace.report.document import Document
 from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.formats.text import FORMATS
-from cltrace.report.page import PageOptions, page_of
+from cltrace.report.page import PageOptions, render_page
 from cltrace.report.selection import Selection
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.timeline import TimelineOptions, timeline
@@ -206,7 +206,7 @@ def test_any_value_anywhere_is_reported_or_refused(place: tuple[str, str], value
             with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
                 check_document(summary(trace, how))
         with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
-            check_document(contents(trace))
+            check_document(contents_report(trace))
     finally:
         shutil.rmtree(directory)
 
@@ -227,7 +227,7 @@ def test_any_value_anywhere_is_drawn_or_refused(place: tuple[str, str], value: o
         with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
             check_document(timeline(Analysis(trace), TimelineOptions()))
         with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
-            assert not HARMFUL.search(page_of(trace, PageOptions()).replace("\t", ""))
+            assert not HARMFUL.search(render_page(trace, PageOptions()).replace("\t", ""))
     finally:
         shutil.rmtree(directory)
 
@@ -291,7 +291,7 @@ def test_a_query_can_only_read(sql: str, make_trace: MakeTrace, tmp_path: Path) 
     path = make_trace()
     before, around = path.read_bytes(), set(tmp_path.iterdir())
     with pytest.raises(QueryError) as caught:
-        query(path, sql, most_rows=10, most_seconds=5)
+        query(path, sql, max_rows=10, max_seconds=5)
     assert len(str(caught.value).splitlines()) == 1
     assert path.read_bytes() == before
     assert set(tmp_path.iterdir()) == around
@@ -300,8 +300,8 @@ def test_a_query_can_only_read(sql: str, make_trace: MakeTrace, tmp_path: Path) 
 def test_an_endless_query_ends_in_time(make_trace: MakeTrace, run: Runner) -> None:
     path = make_trace()
     with pytest.raises(QueryError, match="longer than"):
-        query(path, f"SELECT count(*) FROM ({ENDLESS})", most_rows=5, most_seconds=0.3)
-    cut = query(path, ENDLESS, most_rows=5, most_seconds=5)
+        query(path, f"SELECT count(*) FROM ({ENDLESS})", max_rows=5, max_seconds=0.3)
+    cut = query(path, ENDLESS, max_rows=5, max_seconds=5)
     assert cut.is_cut
     assert [row[0] for row in cut.rows] == [1, 2, 3, 4, 5]
     done = run("query", path, f"SELECT max(command_id) FROM ({ENDLESS})", "--timeout", "0.3")
@@ -314,7 +314,7 @@ def test_a_large_result_is_refused(make_trace: MakeTrace) -> None:
     for sql in ("SELECT printf('%.*c', 9000000, 'x') FROM v_command",
                 "SELECT hex(hex(hex(hex(printf('%.*c', 9000000, 'x')))))"):  # fmt: skip
         with pytest.raises(QueryError):
-            query(path, sql, most_rows=1000, most_seconds=20)
+            query(path, sql, max_rows=1000, max_seconds=20)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_a_large_result_is_refused(make_trace: MakeTrace) -> None:
 )
 def test_a_query_that_reads_is_answered(sql: str, make_trace: MakeTrace, run: Runner) -> None:
     path = make_trace()
-    assert query(path, sql, most_rows=100, most_seconds=5).rows
+    assert query(path, sql, max_rows=100, max_seconds=5).rows
     for form in ("table", "csv", "json", "md"):
         assert run("query", path, sql, "--format", form).status == 0
     assert run("query", path, "-", stdin=sql).status == 0

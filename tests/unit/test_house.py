@@ -92,6 +92,10 @@ def test_the_front_door_offers_what_it_says() -> None:
         assert getattr(cltrace, name).__doc__
 
 
+def test_the_package_of_traces_does_not_replace_the_function(run: Runner) -> None:
+    modules_after("import cltrace, cltrace.trace.reader; assert callable(cltrace.trace)", run)
+
+
 def test_the_bootstrap_parses_on_any_python() -> None:
     """An interpreter without cltrace, of whatever age, runs this file before the program."""
     path = Path(cltrace.__file__).parent / "intercept" / "bootstrap" / "sitecustomize.py"

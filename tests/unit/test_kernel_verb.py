@@ -60,7 +60,7 @@ def test_errors_are_one_line_and_say_what_to_do(run: Runner, tmp_path: Path) -> 
         (["k.cl", "--global-size", "64"], "scale needs --arg by=… --arg n=…"),
         (["bad.cl"], "program.cl:1:21: use of undeclared identifier 'x'"),
         (["none.cl"], "none.cl cannot be read"),
-        (["k.cl", "--options", "-o x"], "'-o' is no build option"),
+        (["k.cl", "--options", "-o x"], "'-o' is not a build option"),
         (["k.cl", "--global-size", "64", "--kernel", "other"], "no kernel of k.cl is called other"),
         (["k.cl", "--global-size", "64", "--arg", "by=x", "--arg", "n=1"], "by=x is no number"),
     ):

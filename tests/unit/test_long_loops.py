@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cltrace.kernels import Argument, BufferArgument, CostClass, Sampling, Trips, count, parse
-from cltrace.kernels.counts.bounds import Extremes
-from cltrace.kernels.counts.footprints import Distinct, extrapolated
+from cltrace.kernels.counts.bounds import ScenarioBounds
+from cltrace.kernels.counts.footprints import DistinctSectors, extrapolate_distinct
 from cltrace.kernels.counts.records import Estimate, KernelCounts
 
 
@@ -25,8 +25,10 @@ def test_trips_that_are_assumed_need_not_all_be_run() -> None:
 
 def test_what_takes_too_long_to_be_executed_bounds_nothing() -> None:
     counted = Estimate(5.0, low=5.0, high=5.0)
-    open_bounds = Extremes(least=None, most=None).around(counted, lambda _: 7.0)
-    assert (open_bounds.low, open_bounds.value, open_bounds.high) == (0.0, 5.0, np.inf)
+    open_bounds = ScenarioBounds(lower=None, upper=None).bound(counted, lambda _: 7.0)
+    assert open_bounds.low == 0.0
+    assert open_bounds.value == 5.0
+    assert open_bounds.high == np.inf
 
 
 def test_an_or_of_numbers_that_share_no_bit_moves_evenly() -> None:
@@ -42,12 +44,15 @@ def test_an_or_of_numbers_that_share_no_bit_moves_evenly() -> None:
 
 
 def test_sites_that_few_groups_come_to_have_a_footprint() -> None:
-    rare = Distinct(((2, 0.0), (4, 0.0), (8, 3.0), (16, 6.0)), 0.4)
-    assert extrapolated(rare, 1600, 1e9)[0] == pytest.approx(600.0, rel=0.05)
-    assert extrapolated(Distinct(((8, 0.0), (16, 6.0)), 0.4), 1600, 1e9) == (600.0, 0.5)
+    rare = DistinctSectors(((2, 0.0), (4, 0.0), (8, 3.0), (16, 6.0)), 0.4)
+    assert extrapolate_distinct(rare, 1600, 1e9)[0] == pytest.approx(600.0, rel=0.05)
+    assert extrapolate_distinct(DistinctSectors(((8, 0.0), (16, 6.0)), 0.4), 1600, 1e9) == (
+        600.0,
+        0.5,
+    )
 
 
-WHOLE = Sampling(trips=Trips.ALL, fewest_groups=1 << 20, most_groups=1 << 20)
+WHOLE = Sampling(trips=Trips.ALL, min_groups=1 << 20, max_groups=1 << 20)
 LATER = {
     "a value decides a store": (
         "float x = g * 0.001f; for (int i = 0; i < 500; i++) x = x * 0.99f + 0.06f;"

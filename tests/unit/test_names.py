@@ -8,27 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cltrace.errors import UsageError
-from cltrace.trace.file_names import default_name, expanded
+from cltrace.trace.file_names import default_name, expand_pattern
 
 
 def test_every_pattern_has_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     environment = {"JOB": "a b/../c", "EMPTY": ""}
-    assert expanded("%p.cltrace", environment) == Path(f"{os.getpid()}.cltrace")
-    assert expanded("100%%", environment) == Path("100%")
+    assert expand_pattern("%p.cltrace", environment) == Path(f"{os.getpid()}.cltrace")
+    assert expand_pattern("100%%", environment) == Path("100%")
     # A variable's value stays within its directory.
-    assert expanded("x-%q{JOB}-%q{EMPTY}", environment) == Path("x-a_b_.._c-")
-    assert "%" not in str(expanded("%h-%t", environment))
-    assert expanded("%n.t", environment) == Path("1.t")
+    assert expand_pattern("x-%q{JOB}-%q{EMPTY}", environment) == Path("x-a_b_.._c-")
+    assert "%" not in str(expand_pattern("%h-%t", environment))
+    assert expand_pattern("%n.t", environment) == Path("1.t")
     Path("1.t").touch()
     Path("2.t.parts").mkdir()
-    assert expanded("%n.t", environment) == Path("3.t")
+    assert expand_pattern("%n.t", environment) == Path("3.t")
 
 
 @pytest.mark.parametrize("pattern", ["%", "%x", "a%", "%q{}", "%q{NO}", "%q", "%\n"])
 def test_what_means_nothing_is_said(pattern: str) -> None:
     with pytest.raises(UsageError, match="-o"):
-        expanded(pattern, {})
+        expand_pattern(pattern, {})
 
 
 @pytest.mark.parametrize(

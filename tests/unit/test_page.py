@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import cltrace
-from cltrace.report.page import PageOptions, page_of
-from cltrace.report.page.columns import LARGEST, ColumnLayout, packed
-from cltrace.report.page.compose import scene_of
+from cltrace.report.page import PageOptions, render_page
+from cltrace.report.page.columns import LARGEST, ColumnLayout, pack_columns
+from cltrace.report.page.compose import build_scene
 from cltrace.report.page.histograms import histograms
-from cltrace.report.page.thinning import cut, merged, thinned
+from cltrace.report.page.thinning import clip_levels, merge_short_slices, thin_levels
 from cltrace.report.timeline import span_ns
 from cltrace.report.tracks.scene import NONE, Scene, Slices, TrackKind
-from cltrace.report.tracks.slices import depths
+from cltrace.report.tracks.slices import nesting_depths
 from cltrace.timeline.analysis import Analysis
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 from cltrace.trace.schema.activity import CLOCK_SEGMENT
 from tests.conftest import MakeTrace, Runner
 from tests.unit.hostile import changed as with_changes
@@ -54,28 +54,28 @@ def unpacked(layout: ColumnLayout, data: str) -> list[int]:
 
 @given(st.lists(numbers, min_size=1, max_size=4))
 def test_packed_numbers_come_out_as_they_went_in(columns: list[Int64s]) -> None:
-    found = packed({str(at): column for at, column in enumerate(columns)})
+    found = pack_columns({str(at): column for at, column in enumerate(columns)})
     for layout, column in zip(found.layouts, columns, strict=True):
         assert unpacked(layout, found.data) == column.tolist()
 
 
 def test_numbers_that_grow_evenly_take_a_byte_or_two() -> None:
-    found = packed({"time": np.arange(10_000) * 1000 + 2**40})
+    found = pack_columns({"time": np.arange(10_000) * 1000 + 2**40})
     assert found.layouts[0].is_differences
     assert len(found.data) < 200
 
 
 def test_depth_counts_the_slices_around() -> None:
     begin, end = np.array([[0, 100], [10, 50], [10, 20], [20, 30], [60, 70], [100, 120]]).T
-    assert depths(begin, end).tolist() == [0, 1, 2, 2, 1, 0]
+    assert nesting_depths(begin, end).tolist() == [0, 1, 2, 2, 1, 0]
 
 
-def scene(path: Path, most_slices: int = 10**6) -> tuple[Scene, Analysis]:
+def scene(path: Path, max_slices: int = 10**6) -> tuple[Scene, Analysis]:
     """The scene of a whole trace."""
     with cltrace.load(path) as trace:
         analysis = Analysis(trace)
         begin, end = span_ns(analysis.activity, None, None)
-        found = scene_of(analysis, begin, end, home="", most_slices=most_slices)
+        found = build_scene(analysis, begin, end, home="", max_slices=max_slices)
         return found, analysis
 
 
@@ -178,7 +178,7 @@ def test_a_part_has_what_was_open_then(make_trace: MakeTrace) -> None:
     whole, analysis = scene(path)
     middle = (whole.begin_ns + whole.end_ns) // 2
     with cltrace.load(path) as trace:
-        part = scene_of(Analysis(trace), middle, whole.end_ns, home="", most_slices=10**6)
+        part = build_scene(Analysis(trace), middle, whole.end_ns, home="", max_slices=10**6)
     ends = whole.slices.begin_ns + whole.slices.duration_ns
     assert len(part.slices) == int((ends >= middle).sum()) < len(whole.slices)
     assert len(part.links.id) <= len(analysis.activity.commands)
@@ -193,12 +193,12 @@ def test_a_part_has_what_was_open_then(make_trace: MakeTrace) -> None:
 def test_too_many_slices_are_put_together_and_the_page_says_so(make_trace: MakeTrace) -> None:
     path = make_trace()
     whole, _ = scene(path)
-    fewer, _ = scene(path, most_slices=20)
+    fewer, _ = scene(path, max_slices=20)
     assert fewer.merged_below_ns > 0
     assert len(fewer.slices) < len(whole.slices)
     assert fewer.slices.count.sum() == len(whole.slices)
     with cltrace.load(path) as trace:
-        text = page_of(trace, PageOptions(most_slices=20))
+        text = render_page(trace, PageOptions(max_slices=20))
     assert "are drawn together" in text
 
 
@@ -210,8 +210,18 @@ def test_merging_keeps_extent_count_and_long_slices(
     begin = np.cumsum(gap + np.concatenate([[0], duration[:-1]])) if len(gap) else gap
     ones = np.ones(len(begin), np.int64)
     number = np.arange(len(begin))
-    row = Slices(begin, duration, number, number, ones, 0 * ones, ones, ones, duration)
-    found, first = merged(row, resolution)
+    row = Slices(
+        begin_ns=begin,
+        duration_ns=duration,
+        name=number,
+        command=number,
+        site=ones,
+        status=0 * ones,
+        size_bytes=ones,
+        count=ones,
+        busy_ns=duration,
+    )
+    found, first = merge_short_slices(row, resolution)
     assert found.count.sum() == len(begin)
     assert found.size_bytes.sum() == len(begin)
     assert found.busy_ns.sum() == duration.sum()
@@ -230,7 +240,7 @@ def test_thinned_levels_keep_the_highest_and_the_last() -> None:
     rng = np.random.default_rng(1)
     time_ns = np.cumsum(rng.integers(1, 1000, 100_000))
     value = rng.integers(0, 10**9, 100_000)
-    times, values = thinned(time_ns, value)
+    times, values = thin_levels(time_ns, value)
     assert len(times) < 25_000
     assert values.max() == value.max()
     assert (times[-1], values[-1]) == (time_ns[-1], value[-1])
@@ -238,9 +248,9 @@ def test_thinned_levels_keep_the_highest_and_the_last() -> None:
 
 
 def test_a_part_of_a_quantity_begins_with_what_it_was() -> None:
-    times, values = cut(np.array([0, 10, 20, 30]), np.array([1, 2, 3, 4]), 15, 20)
+    times, values = clip_levels(np.array([0, 10, 20, 30]), np.array([1, 2, 3, 4]), 15, 20)
     assert (times.tolist(), values.tolist()) == ([15, 20], [2, 3])
-    times, values = cut(np.array([10]), np.array([5]), 0, 5)
+    times, values = clip_levels(np.array([10]), np.array([5]), 0, 5)
     assert (times.tolist(), values.tolist()) == ([], [])
 
 
@@ -268,7 +278,7 @@ def scripts_and_styles(text: str) -> list[str]:
 
 def test_the_policy_names_every_script_and_style_and_nothing_else(make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:
-        text = page_of(trace, PageOptions())
+        text = render_page(trace, PageOptions())
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
     assert policy is not None
     named = set(re.findall(r"'sha256-([^']+)'", policy[1]))
@@ -284,7 +294,7 @@ def test_the_policy_names_every_script_and_style_and_nothing_else(make_trace: Ma
 
 def test_the_page_names_nothing_outside_itself(make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:
-        text = page_of(trace, PageOptions())
+        text = render_page(trace, PageOptions())
     assert not re.search(r"<[^>]+\s(?:src|href|action|srcset|data)\s*=", text.split("<script")[0])
     styles = "".join(re.findall(r"<style>(.*?)</style>", text, re.DOTALL))
     assert not re.search(r"@import|url\(", styles)
@@ -293,7 +303,7 @@ def test_the_page_names_nothing_outside_itself(make_trace: MakeTrace) -> None:
 
 def test_hostile_text_stays_text(make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace("hostile.cltrace", text=hostile_text)) as trace:
-        text = page_of(trace, PageOptions())
+        text = render_page(trace, PageOptions())
     assert text.count("</script>") == text.count("<script") == 4
     assert "<script>alert" not in text
     assert "<img" not in text

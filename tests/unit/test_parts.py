@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 import cltrace
 from cltrace.errors import DamagedTraceError, TraceError
-from cltrace.report.selection import Selection, selected_lines
-from cltrace.trace.column_blocks import Collected
+from cltrace.report.selection import Selection, sum_selected
+from cltrace.trace.column_blocks import ColumnBlocks
 from cltrace.trace.merge import merge
-from cltrace.trace.parallel_read import parts_of, worker_count
-from cltrace.trace.table_location import Source, identity_of
+from cltrace.trace.parallel_read import read_column_parts, worker_count
+from cltrace.trace.table_location import TableLocation, file_identity
 from tests.conftest import MakeTrace, Runner
 from tests.unit.hostile import changed
 
 NAMES = ("id", "api", "queue_id", "enter_host_ns", "start_device_ns", "size_bytes", "flags")
 
 
-def source_of(path: Path) -> Source:
+def source_of(path: Path) -> TableLocation:
     """Some columns of the commands of a trace."""
-    return Source(path, identity_of(path), "command", {name: name for name in NAMES})
+    return TableLocation(path, file_identity(path), "command", {name: name for name in NAMES})
 
 
 def executed(path: Path, sql: str) -> Path:
@@ -50,7 +50,7 @@ def highest_of(path: Path) -> int:
 def test_parts_are_the_table_in_its_order(rows: int, workers: int, make_trace: MakeTrace) -> None:
     path = make_trace("odd name?#%41 '.cltrace")
     highest = highest_of(path)
-    parts = list(parts_of(source_of(path), highest, workers, rows_a_part=rows))
+    parts = list(read_column_parts(source_of(path), highest, workers, rows_per_part=rows))
     assert len(parts) == -(-highest // rows)
     with cltrace.load(path) as trace:
         whole = trace.columns({name: name for name in NAMES}, "command ORDER BY id")
@@ -61,7 +61,7 @@ def test_parts_are_the_table_in_its_order(rows: int, workers: int, make_trace: M
 
 def test_a_gap_in_the_numbers_is_an_empty_part(make_trace: MakeTrace) -> None:
     path = executed(make_trace(), "DELETE FROM command WHERE id BETWEEN 5 AND 20")
-    parts = list(parts_of(source_of(path), highest_of(path), 2, rows_a_part=4))
+    parts = list(read_column_parts(source_of(path), highest_of(path), 2, rows_per_part=4))
     assert [len(part["id"]) for part in parts[:6]] == [4, 0, 0, 0, 0, 4]
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_number_is_damage(make_trace: MakeTrace) -> None:
     highest = highest_of(path)
     executed(path, "UPDATE command SET flags = 'x' WHERE id = 9")
     with pytest.raises(DamagedTraceError, match="is damaged") as caught:
-        list(parts_of(source_of(path), highest, 2, rows_a_part=5))
+        list(read_column_parts(source_of(path), highest, 2, rows_per_part=5))
     assert "\n" not in str(caught.value)
 
 
@@ -80,7 +80,7 @@ def test_a_trace_that_was_replaced_is_not_mixed_with_the_new_one(make_trace: Mak
     os.utime(other, ns=(0, 0))
     other.replace(path)
     with pytest.raises(TraceError, match="was replaced while it was read"):
-        list(parts_of(source, highest, 2, rows_a_part=5))
+        list(read_column_parts(source, highest, 2, rows_per_part=5))
 
 
 def test_nothing_of_the_current_directory_is_imported(
@@ -90,11 +90,12 @@ def test_nothing_of_the_current_directory_is_imported(
     for name in ("json", "sqlite3", "numpy", "cltrace"):
         (tmp_path / f"{name}.py").write_text("open('owned', 'w')")
     code = (
-        "import os, sys; from pathlib import Path; from cltrace.trace.parallel_read import parts_of\n"
+        "import os, sys; from pathlib import Path\n"
+        "from cltrace.trace.parallel_read import read_column_parts\n"
         "from tests.unit.test_parts import source_of, highest_of\n"
         f"path = Path({str(path)!r}); source, highest = source_of(path), highest_of(path)\n"
         f"sys.path.insert(0, ''); os.chdir({str(tmp_path)!r})\n"
-        "print(len(list(parts_of(source, highest, 2, rows_a_part=1000))))"
+        "print(len(list(read_column_parts(source, highest, 2, rows_per_part=1000))))"
     )
     root = Path(__file__).parents[2]
     done = run("-c", code, command=[sys.executable], cwd=root, env={"PYTHONPATH": str(root)})
@@ -105,7 +106,7 @@ def test_nothing_of_the_current_directory_is_imported(
 def test_a_reader_that_is_killed_is_said_so(make_trace: MakeTrace) -> None:
     path = make_trace()
     source = source_of(path)
-    endless = Source(
+    endless = TableLocation(
         source.path,
         source.identity,
         "command",
@@ -114,7 +115,7 @@ def test_a_reader_that_is_killed_is_said_so(make_trace: MakeTrace) -> None:
             "SELECT max(x) FROM c)"
         },
     )
-    found = iter(parts_of(endless, highest_of(path), 2, rows_a_part=5))
+    found = iter(read_column_parts(endless, highest_of(path), 2, rows_per_part=5))
 
     def kill() -> None:
         while not (readers := readers_of(os.getpid())):
@@ -149,13 +150,13 @@ def test_few_rows_start_nothing() -> None:
     st.lists(st.lists(st.integers(-9, 9), max_size=9), min_size=1, max_size=12), st.integers(1, 8)
 )
 def test_what_was_collected_is_all_parts_in_order(parts: list[list[int]], block: int) -> None:
-    collected = Collected(rows_a_block=block)
+    collected = ColumnBlocks(rows_per_block=block)
     for part in parts:
         numbers = np.array(part, np.int32)
-        collected.add({"a": numbers, "b": numbers > 0})
+        collected.append({"a": numbers, "b": numbers > 0})
     whole = [one for part in parts for one in part]
-    assert collected.take("a").tolist() == whole
-    assert collected.take("b").tolist() == [one > 0 for one in whole]
+    assert collected.pop("a").tolist() == whole
+    assert collected.pop("b").tolist() == [one > 0 for one in whole]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_what_was_collected_is_all_parts_in_order(parts: list[list[int]], block:
 def test_sums_of_a_part_refuse_what_cannot_be(sql: str, make_trace: MakeTrace) -> None:
     path = executed(make_trace(), sql)
     with pytest.raises(DamagedTraceError), cltrace.load(path) as trace:
-        selected_lines(trace, "kernel", Selection(from_ns=0))
+        sum_selected(trace, "kernel", Selection(from_ns=0))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_sums_of_a_part_refuse_what_cannot_be(sql: str, make_trace: MakeTrace) -
 )
 def test_sums_of_everything_are_the_stored_sums(dimension: str, make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:
-        lines = selected_lines(trace, dimension, Selection(kernel=None, from_ns=-(10**12)))
+        lines = sum_selected(trace, dimension, Selection(kernel=None, from_ns=-(10**12)))
         stored = dict(
             trace.rows(
                 "SELECT label || activity, sum(calls) FROM v_rollup WHERE dimension = :d "

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from cltrace.errors import PowerError
-from cltrace.events.power import PowerChannel, Scope
+from cltrace.events.power import Scope
 from cltrace.measure.clocks import NoClocks
-from cltrace.power.calibration import Channels, Pace, Warming
-from cltrace.power.metering import Metered
+from cltrace.power.calibration import DeviceChannels, Pace, WarmUp
+from cltrace.power.metering import MeteredChannel
+from tests.channels import power_channel
 
 
 class _Heating:
@@ -22,21 +23,20 @@ class _Heating:
 
 def test_what_is_measured_is_as_warm_as_it_gets() -> None:
     clocks = _Heating()
-    warming = Warming(clocks, Pace(warm_s=0.5, warm_most_s=20.0))
+    warming = WarmUp(clocks, Pace(warm_s=0.5, max_warm_s=20.0))
     while not warming(clocks.spent_s):
         clocks.spent_s += 0.02
     assert warming.temperature_c == 50
     assert clocks.spent_s < 7.6
 
 
-def meter(key: str, scope: Scope, watts: int = 50, device: str = "", inside: str = "") -> Metered:
+def meter(
+    key: str, scope: Scope, watts: int = 50, device: str = "", inside: str = ""
+) -> MeteredChannel:
     """A channel with ten readings."""
-    channel = PowerChannel(
-        1, "h", key, "r", key, "power", scope, inside, device, 1.0, None, None, None, None, None, None,
-        None, False, "",
-    )  # fmt: skip
+    channel = power_channel(key=key, label=key, scope=scope, inside=inside, device=device)
     times = np.arange(10, dtype=np.int64) * 10**8
-    return Metered(
+    return MeteredChannel(
         channel, times, np.zeros_like(times), np.full_like(times, watts), np.zeros_like(times)
     )
 
@@ -44,26 +44,26 @@ def meter(key: str, scope: Scope, watts: int = 50, device: str = "", inside: str
 def test_a_device_is_calibrated_by_its_own_sensors() -> None:
     board, package = meter("g", Scope.GPU, 777, "0000:01:00.0"), meter("p0", Scope.CPU)
     for kind, mine in (("gpu", board), ("cpu", package)):
-        found = Channels.of([board, package], kind)
-        assert found.main.power_w.tolist() == mine.seen.power_w.tolist()
+        found = DeviceChannels.of([board, package], kind)
+        assert found.main.power_w.tolist() == mine.observations.power_w.tolist()
         assert found.other is None
     with pytest.raises(PowerError, match="sensors of 2 processors"):
-        Channels.of([package, meter("p1", Scope.CPU)], "cpu")
+        DeviceChannels.of([package, meter("p1", Scope.CPU)], "cpu")
     inside = [meter(f"p{n}", Scope.CPU, inside="psys") for n in range(2)]
-    assert Channels.of([meter("psys", Scope.PLATFORM), *inside], "cpu").other is None
+    assert DeviceChannels.of([meter("psys", Scope.PLATFORM), *inside], "cpu").other is None
     with pytest.raises(PowerError, match="sensors of 2 devices"):
-        Channels.of([board, meter("h", Scope.GPU, 50, "0000:02:00.0")], "gpu")
+        DeviceChannels.of([board, meter("h", Scope.GPU, 50, "0000:02:00.0")], "gpu")
     with pytest.raises(PowerError, match="no sensor of a gpu"):
-        Channels.of([package], "gpu")
+        DeviceChannels.of([package], "gpu")
 
 
 def test_warming_ends() -> None:
     clocks = _Heating()
-    warming = Warming(clocks, Pace(warm_s=0.5, warm_most_s=2.0))
+    warming = WarmUp(clocks, Pace(warm_s=0.5, max_warm_s=2.0))
     while not warming(clocks.spent_s):
         clocks.spent_s += 0.02
     assert clocks.spent_s == pytest.approx(2.0, abs=0.05)
-    unknown = Warming(NoClocks(), Pace(warm_s=0.5))
+    unknown = WarmUp(NoClocks(), Pace(warm_s=0.5))
     assert not unknown(0.4)
     assert unknown(0.5)
     assert unknown.temperature_c is None

@@ -18,7 +18,7 @@ from cltrace.errors import PowerError
 from cltrace.events.power import SampleFlag, Scope
 from cltrace.power.protocol import LogRequest, Sample
 from cltrace.power.readers.corsair_csv import CorsairCsvReader
-from cltrace.power.readers.log_times import DateOrder, date_order, localised
+from cltrace.power.readers.log_times import DateOrder, detect_date_order, parse_times
 from cltrace.trace.reader import Trace
 from tests.conftest import MakeTrace, Runner
 
@@ -102,7 +102,7 @@ def test_thousands_and_what_is_no_number(trace: Trace) -> None:
 def test_units_are_minded(trace: Trace, cell: str, watts: float | None) -> None:
     text = f"Time;Power (In)\n2026-11-22 10:00:00;{cell}\n2026-11-22 10:00:01;{cell}\n"
     if watts is None:
-        with pytest.raises(PowerError, match="no line of it has a time and a power"):
+        with pytest.raises(PowerError, match="no line has a time and a power"):
             read(trace, text)
     else:
         (found,) = read(trace, text).values()
@@ -165,42 +165,42 @@ def test_the_hour_that_comes_twice() -> None:
     zone = ZoneInfo("Europe/Berlin")
     begin = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     moments = [begin + timedelta(minutes=10 * step) for step in range(12)]
-    found = localised(
+    found = parse_times(
         [local(one.astimezone(zone)) for one in moments], DateOrder.DAY, "Europe/Berlin"
     )
     assert [one // 10**9 for one in found.times_ns if one] == [
         int(one.timestamp()) for one in moments
     ]
-    assert not any(found.doubtful)
-    assert not found.impossible
+    assert not any(found.is_doubtful)
+    assert not found.nonexistent_count
 
 
 def test_the_hour_that_does_not_exist_is_said() -> None:
     texts = ["2026-03-29 01:59:59", "2026-03-29 02:30:00", "2026-03-29 03:30:00"]
-    assert localised(texts, DateOrder.DAY, "Europe/Berlin").impossible == 1
-    assert localised(texts, DateOrder.DAY, "UTC").impossible == 0
+    assert parse_times(texts, DateOrder.DAY, "Europe/Berlin").nonexistent_count == 1
+    assert parse_times(texts, DateOrder.DAY, "UTC").nonexistent_count == 0
     with pytest.raises(PowerError, match="Mars/Crater"):
-        localised(texts, DateOrder.DAY, "Mars/Crater")
+        parse_times(texts, DateOrder.DAY, "Mars/Crater")
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=40))
 def test_times_ascend_or_are_doubtful(seconds: list[int]) -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     texts = [local(begin + timedelta(seconds=one)) for one in seconds]
-    found = localised(texts, DateOrder.DAY, "UTC")
+    found = parse_times(texts, DateOrder.DAY, "UTC")
     kept = [
         time
-        for time, doubt in zip(found.times_ns, found.doubtful, strict=True)
+        for time, doubt in zip(found.times_ns, found.is_doubtful, strict=True)
         if not doubt and time
     ]
     assert kept == sorted(set(kept))
-    assert not found.wrong
+    assert not found.unreadable_count
 
 
 def test_a_date_with_dots_has_the_day_first() -> None:
-    assert date_order(["1.2.2026 10:00:00"]) is DateOrder.DAY
-    assert date_order(["2026-01-02 10:00:00"]) is DateOrder.DAY
-    assert date_order(["1/13/2026 10:00:00"]) is DateOrder.MONTH
+    assert detect_date_order(["1.2.2026 10:00:00"]) is DateOrder.DAY
+    assert detect_date_order(["2026-01-02 10:00:00"]) is DateOrder.DAY
+    assert detect_date_order(["1/13/2026 10:00:00"]) is DateOrder.MONTH
 
 
 def psu_log(path: Path, late_s: float) -> None:
@@ -259,7 +259,7 @@ def test_a_log_that_shows_nothing_is_refused_unless_its_offset_is_said(
     before = target.read_bytes()
     done = run("power", "import", target, log)
     assert done.status == 2
-    assert "nothing tells its offset" in done.stderr
+    assert "its offset cannot be determined" in done.stderr
     assert target.read_bytes() == before
     for seed in (1, 5, 9):
         noise = random.Random(seed)
@@ -273,7 +273,7 @@ def test_a_log_that_shows_nothing_is_refused_unless_its_offset_is_said(
     assert run("power", "import", target, log, "--offset", "0.5").status == 0
     far = run("power", "import", target, log, "--tz", "Asia/Tokyo")
     assert far.status == 2
-    assert "is --tz right?" in far.stderr
+    assert "check --tz" in far.stderr
 
 
 def test_replay_of_lines_and_of_a_trace(run: Runner, tmp_path: Path) -> None:

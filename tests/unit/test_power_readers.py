@@ -13,13 +13,13 @@ import pytest
 
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Scope
-from cltrace.power.host_lock import FileTurn
+from cltrace.power.host_lock import HostLock
 from cltrace.power.protocol import Probe
 from cltrace.power.readers.exec import ExecReader
 from cltrace.power.readers.hwmon import HwmonReader
 from cltrace.power.readers.lines import LineReader
 from cltrace.power.readers.rapl import RaplReader
-from cltrace.power.registry import live_reader, log_reader, probed, reader_names
+from cltrace.power.registry import find_readers, load_live_reader, load_log_reader, probe_reader
 from tests.conftest import Runner
 
 ROOT = Path(__file__).parents[2]
@@ -303,13 +303,13 @@ def test_lines_keep_decimals_exactly() -> None:
 
 
 def test_all_readers_are_found_in_the_group() -> None:
-    assert {"rapl", "hwmon", "nvml", "exec", "corsair-csv", "replay", "sim"} <= set(reader_names())
+    assert {"rapl", "hwmon", "nvml", "exec", "corsair-csv", "replay", "sim"} <= set(find_readers())
     with pytest.raises(PowerError, match="there is no power reader 'wall'"):
-        live_reader("wall")
+        load_live_reader("wall")
     with pytest.raises(PowerError, match="reads logs"):
-        live_reader("replay")
+        load_live_reader("replay")
     with pytest.raises(PowerError, match="reads while"):
-        log_reader("rapl")
+        load_log_reader("rapl")
 
 
 class Broken:
@@ -333,10 +333,10 @@ class Raising(Broken):
 
 
 def test_a_reader_that_fails_fails_alone() -> None:
-    _, found = probed("broken", Broken())  # type: ignore[arg-type]
+    _, found = probe_reader("broken", Broken())  # type: ignore[arg-type]
     assert found.state is ProbeState.UNSUPPORTED
     assert "another cltrace" in found.evidence
-    _, found = probed("raising", Raising())  # type: ignore[arg-type]
+    _, found = probe_reader("raising", Raising())  # type: ignore[arg-type]
     assert found.state is ProbeState.UNSUPPORTED
     assert "wires are crossed" in found.evidence
 
@@ -344,24 +344,24 @@ def test_a_reader_that_fails_fails_alone() -> None:
 def test_list_prints_every_reader_with_its_state(run: Runner) -> None:
     done = run("power", "list", "--format", "csv")
     assert done.status == 0
-    for name in reader_names():
+    for name in find_readers():
         assert f"\n{name}," in done.stdout
     assert run("power", "list", env={"COLUMNS": "60"}).status == 0
 
 
-def test_only_one_has_the_turn_and_another_takes_it(tmp_path: Path) -> None:
-    first, second = (FileTurn("job 1", "nvml", tmp_path) for _ in range(2))
-    other_job = FileTurn("job 2", "nvml", tmp_path)
-    assert first.is_ours()
-    assert first.is_ours()
-    assert not second.is_ours()
-    assert other_job.is_ours()
-    first.end()
-    assert second.is_ours()
-    second.end()
-    other_job.end()
+def test_a_single_process_holds_the_lock_and_another_takes_it(tmp_path: Path) -> None:
+    first, second = (HostLock("job 1", "nvml", tmp_path) for _ in range(2))
+    other_job = HostLock("job 2", "nvml", tmp_path)
+    assert first.acquire()
+    assert first.acquire()
+    assert not second.acquire()
+    assert other_job.acquire()
+    first.release()
+    assert second.acquire()
+    second.release()
+    other_job.release()
     assert not list(tmp_path.iterdir())
-    assert FileTurn("job", "nvml", tmp_path / "missing").is_ours()
+    assert HostLock("job", "nvml", tmp_path / "missing").acquire()
 
 
 def test_the_example_is_a_reader_of_another_distribution(tmp_path: Path) -> None:
@@ -380,8 +380,8 @@ def test_the_example_is_a_reader_of_another_distribution(tmp_path: Path) -> None
     battery.mkdir(parents=True)
     (battery / "power_now").write_text("7500000\n")
     code = (
-        "from cltrace.power.registry import live_reader\n"
-        f"name, reader = live_reader('battery:{battery.parent}')\n"
+        "from cltrace.power.registry import load_live_reader\n"
+        f"name, reader = load_live_reader('battery:{battery.parent}')\n"
         "print(name, reader.probe().state, [one.raw for one in reader.open(1.0).read()])\n"
     )
     done = subprocess.run(

@@ -17,13 +17,13 @@ from cltrace.kernels.counts.workloads import WorkloadCounts, machine_of
 from cltrace.kernels.demand.launch import demand_of
 from cltrace.predict import MODELS, Cache, load_profile, predict_launch
 from cltrace.predict.models.overlap import OVERLAP
-from cltrace.predict.models.overlap.ablation import ablated
-from cltrace.predict.models.overlap.bounds import at_least, at_most
-from cltrace.predict.models.overlap.times import overlapped, times_of
-from cltrace.predict.transfers import Transfers
-from cltrace.predict.whatif import break_even
+from cltrace.predict.models.overlap.ablation import ablation_stages
+from cltrace.predict.models.overlap.bounds import lower_bound, upper_bound
+from cltrace.predict.models.overlap.times import overlap, times_of
+from cltrace.predict.transfers import TransferModel
+from cltrace.predict.whatif import find_break_even
 from cltrace.profile import DeviceProfile
-from cltrace.suite.calibration import FAMILIES, Effort, Room
+from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
 
 H200 = load_profile("nvidia-h200")
 CPU = load_profile("pocl-cpu")
@@ -103,7 +103,7 @@ def test_bounds_are_around_what_is_counted() -> None:
     counts = count(parse(GATHER), "gather", (n,), (256,), [BufferArgument(4 * n)] * 3)
     sectors = [
         sum(site.sectors.value for site in one.sites)
-        for one in (at_least(counts), counts, at_most(counts))
+        for one in (lower_bound(counts), counts, upper_bound(counts))
     ]
     assert sectors[0] < sectors[1] < sectors[2]
 
@@ -114,14 +114,14 @@ def test_unknown_models_and_profiles_that_are_not_fitted_are_said() -> None:
     bare = replace(H200, parameters={})
     for model in MODELS.values():
         with pytest.raises(ProfileError, match="not fitted"):
-            model.fitted(bare)
+            model.for_device(bare)
 
 
 @given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=6), st.floats(1.0, 200.0))
 def test_overlapping_is_between_the_longest_and_the_sum(times: list[float], p: float) -> None:
-    found = overlapped(times, p)
+    found = overlap(times, p)
     assert max(times) * (1 - 1e-9) <= found <= sum(times) * (1 + 1e-9)
-    assert overlapped(times, 1.0) == pytest.approx(sum(times))
+    assert overlap(times, 1.0) == pytest.approx(sum(times))
 
 
 def counts_of(items: int) -> KernelCounts:
@@ -134,7 +134,7 @@ def counts_of(items: int) -> KernelCounts:
 @given(st.integers(-4, 5))
 def test_a_launch_of_other_sizes_is_what_that_launch_is(exponent: int) -> None:
     """Scaling what a launch asks for is like counting a launch that is as many times as large."""
-    model = OVERLAP.fitted(H200)
+    model = OVERLAP.for_device(H200)
     guessed = model.scaled_ns(counts_of(1 << 20), 2.0**exponent)
     assert guessed == pytest.approx(
         model.predict(counts_of(1 << (20 + exponent))).duration_ns, rel=0.02
@@ -143,13 +143,16 @@ def test_a_launch_of_other_sizes_is_what_that_launch_is(exponent: int) -> None:
 
 def test_each_stage_of_the_ablation_adds_time() -> None:
     counts = counts_of(1 << 22)
-    times = [one.predict(counts).duration_ns for one in ablated(OVERLAP.fitted(H200)).values()]
+    times = [
+        one.predict(counts).duration_ns
+        for one in ablation_stages(OVERLAP.for_device(H200)).values()
+    ]
     assert times == sorted(times)
-    assert times[-1] == OVERLAP.fitted(H200).predict(counts).duration_ns
+    assert times[-1] == OVERLAP.for_device(H200).predict(counts).duration_ns
 
 
 def test_transfers_go_through_what_was_measured() -> None:
-    model = Transfers.of(H200)
+    model = TransferModel.of(H200)
     points = H200.points("transfers", "pageable to device")
     for point in points:
         one = Transfer(Direction.TO_DEVICE, HostMemory.PAGEABLE, int(point.x))
@@ -158,12 +161,12 @@ def test_transfers_go_through_what_was_measured() -> None:
     twice = Transfer(Direction.TO_DEVICE, HostMemory.PAGEABLE, 2 * int(largest.x))
     assert model.predict(twice).duration_ns == pytest.approx(2 * largest.median_ns)
     with pytest.raises(ProfileError, match="no transfers"):
-        Transfers.of(replace(H200, families={}))
+        TransferModel.of(replace(H200, families={}))
 
 
 @given(st.integers(1, 1 << 33), st.integers(1, 1 << 33))
 def test_longer_transfers_do_not_take_much_less(one: int, other: int) -> None:
-    model = Transfers.of(H200)
+    model = TransferModel.of(H200)
     small, large = sorted((one, other))
     times = [
         model.predict(Transfer(Direction.FROM_DEVICE, HostMemory.PINNED, size)).duration_ns
@@ -225,7 +228,7 @@ def test_few_large_groups_compute_and_then_move() -> None:
     demand = demand_of(counts_of(n), frozenset())
     alone = replace(demand, wave_groups=int(demand.units) * 2)
     together = replace(demand, wave_groups=int(demand.units) * 32)
-    costs = {**OVERLAP.fitted(H200).costs, "turnover": 0.0}
+    costs = OVERLAP.for_device(H200).costs.with_constants({"turnover": 0.0})
     assert times_of(alone, costs).total_ns > times_of(together, costs).total_ns
 
 
@@ -257,9 +260,9 @@ def test_empty_launches_take_what_they_took(profile: DeviceProfile) -> None:
 
     The costs are from these launches: this says that the form holds, not how well others are predicted.
     """
-    room = Room.of(profile.device, Effort.FULL)
+    room = ProbeLimits.of(profile.device, Effort.FULL)
     taken = {(one.series, one.x): one.median_ns for one in profile.points("groups")}
-    model, counting = OVERLAP.fitted(profile), WorkloadCounts(profile.device)
+    model, counting = OVERLAP.for_device(profile), WorkloadCounts(profile.device)
     quotients = [
         model.predict(counting.count(probe.work)).duration_ns / taken[probe.series, probe.x]
         for probe in FAMILIES["groups"].probes(room)
@@ -272,14 +275,14 @@ def test_empty_launches_take_what_they_took(profile: DeviceProfile) -> None:
 
 @pytest.mark.parametrize("profile", [H200, CPU], ids=["gpu", "cpu"])
 def test_profiles_that_come_along_have_what_is_calibrated_now(profile: DeviceProfile) -> None:
-    room = Room.of(profile.device, Effort[profile.provenance.effort.upper()])
+    room = ProbeLimits.of(profile.device, Effort[profile.provenance.effort.upper()])
     for name, family in FAMILIES.items():
         asked = {(probe.series, float(f"{float(probe.x):.9g}")) for probe in family.probes(room)}
         assert {(point.series, point.x) for point in profile.points(name)} == asked, name
 
 
 def test_costs_of_other_devices_are_nothing() -> None:
-    gpu, cpu = (OVERLAP.fitted(profile).costs for profile in (H200, CPU))
+    gpu, cpu = (OVERLAP.for_device(profile).costs for profile in (H200, CPU))
     assert [gpu[name] for name in ("first", "window", "doubling")] == [0.0, 0.0, 0.0]
     assert cpu["steps"] == 0.0
     assert min(cpu[name] for name in ("first", "window", "doubling")) > 0.0
@@ -299,7 +302,7 @@ def test_sums_that_are_waited_for_are_assumed_with_their_products() -> None:
     assert counts.assumptions
     waits = [
         sum(row.waits for row in one.folded if row.function == SUM)
-        for one in (at_least(counts), counts, at_most(counts))
+        for one in (lower_bound(counts), counts, upper_bound(counts))
     ]
     assert waits[0] < waits[1] < waits[2]
 
@@ -336,7 +339,7 @@ def test_damaged_costs_are_said(name: str, value: float | None) -> None:
     else:
         costs[name] = replace(costs[name], value=value)
     with pytest.raises(ProfileError, match=name):
-        OVERLAP.fitted(replace(H200, parameters={**H200.parameters, "overlap": costs}))
+        OVERLAP.for_device(replace(H200, parameters={**H200.parameters, "overlap": costs}))
 
 
 @pytest.mark.parametrize(
@@ -351,7 +354,7 @@ def test_damaged_costs_are_said(name: str, value: float | None) -> None:
 def test_where_the_other_device_wins(
     other: Callable[[float], float], low: float | None, high: float | None
 ) -> None:
-    found = break_even("k", 1000, lambda f: 1 + f, other)
+    found = find_break_even("k", 1000, lambda f: 1 + f, other)
     for said, true in ((found.from_factor, low), (found.to_factor, high)):
         assert (said is None) == (true is None)
         assert said is None or true is None or said == pytest.approx(true, rel=0.01)

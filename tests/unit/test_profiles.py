@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from cltrace.errors import ProfileError
 from cltrace.kernels import BufferArgument, count, parse
 from cltrace.kernels.demand.cost_types import CostType
-from cltrace.measure.repetition import StopRule, repeated
-from cltrace.predict.calibration import doubts
-from cltrace.predict.curves import decay_through, knee_through, line_through
-from cltrace.predict.fitting import fitted
+from cltrace.measure.repetition import StopRule, repeat
+from cltrace.predict.calibration import find_doubts
+from cltrace.predict.curves import fit_decay, fit_knee, fit_line
+from cltrace.predict.fitting import fit_models
 from cltrace.predict.models.thesis import THESIS
 from cltrace.predict.quotients import distance, quotient
 from cltrace.profile import (
@@ -26,7 +26,7 @@ from cltrace.profile import (
     Point,
     load_profile,
     profile_for,
-    profile_names,
+    profile_paths,
     read_profile,
     write_profile,
 )
@@ -73,7 +73,7 @@ def measured() -> DeviceProfile:
 @pytest.fixture(scope="module")
 def whole(measured: DeviceProfile) -> DeviceProfile:
     """The profile with all models fitted to it."""
-    return fitted(measured)
+    return fit_models(measured)
 
 
 def test_a_profile_is_what_was_written(
@@ -124,11 +124,11 @@ def test_a_users_profile_stands_before_a_shipped_one(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert load_profile("nvidia-h200").device.name == "NVIDIA H200"
-    own = replace(fitted(measured), notes=("mine",))
+    own = replace(fit_models(measured), notes=("mine",))
     write_profile(own, tmp_path / "cltrace" / "profiles" / "nvidia-h200.json")
     assert load_profile("nvidia-h200").notes == ("mine",)
     assert profile_for(measured.device).notes == ("mine",)
-    assert "nvidia-h200" in profile_names()
+    assert "nvidia-h200" in profile_paths()
     with pytest.raises(ProfileError, match="nvidia-h200"):
         load_profile("nothing-like-it")
     with pytest.raises(ProfileError, match="calibrate"):
@@ -140,19 +140,19 @@ def test_a_users_profile_stands_before_a_shipped_one(
 )
 def test_a_line_is_found_again(slope: float, constant: float, xs: list[float]) -> None:
     assume(max(xs) > 2 * min(xs))
-    line = line_through(xs, [slope * x + constant for x in xs])
+    line = fit_line(xs, [slope * x + constant for x in xs])
     for x in xs:
         assert line(x) == pytest.approx(slope * x + constant, rel=1e-4)
 
 
 def test_small_points_of_a_line_count_as_much_as_large_ones() -> None:
-    line = line_through([1, 10, 1e6], [11, 20, 2e6])
+    line = fit_line([1, 10, 1e6], [11, 20, 2e6])
     assert line(1) == pytest.approx(11, rel=0.35)
 
 
 def test_a_knee_is_found_again() -> None:
     xs = [1, 2, 4, 8, 16, 32, 64]
-    knee = knee_through(xs, [100 + 5 * max(x - 10, 0) for x in xs])
+    knee = fit_knee(xs, [100 + 5 * max(x - 10, 0) for x in xs])
     assert knee.saturation == pytest.approx(10, rel=0.1)
     assert knee(64) == pytest.approx(370, rel=0.03)
 
@@ -160,13 +160,13 @@ def test_a_knee_is_found_again() -> None:
 def test_a_decay_is_found_again() -> None:
     xs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
     ys = [900 * np.exp(-x / 3) + 60 * np.exp(-x / 40) + 10 for x in xs]
-    decay = decay_through(xs, ys)
+    decay = fit_decay(xs, ys)
     assert [decay(x) for x in xs] == pytest.approx(ys, rel=0.03)
 
 
 def test_the_thesis_model_of_a_real_calibration(whole: DeviceProfile) -> None:
     profile = whole
-    model = THESIS.fitted(profile)
+    model = THESIS.for_device(profile)
     left = profile.residuals[THESIS.name].values()
     residuals = [abs(one) for values in left for one in values if one is not None]
     assert np.median(residuals) < 0.1
@@ -198,21 +198,21 @@ def test_the_costs_of_the_default_model_are_those_of_the_hardware(whole: DeviceP
 def test_a_profile_that_lacks_a_family_is_not_fitted(measured: DeviceProfile) -> None:
     families = {name: rows for name, rows in measured.families.items() if name != "classes"}
     with pytest.raises(ProfileError, match="classes"):
-        fitted(replace(measured, families=families))
+        fit_models(replace(measured, families=families))
     with pytest.raises(ProfileError, match="not fitted"):
-        THESIS.fitted(measured)
+        THESIS.for_device(measured)
 
 
 def test_noise_and_a_lowered_clock_are_said(measured: DeviceProfile) -> None:
-    assert doubts(measured) == ()
+    assert find_doubts(measured) == ()
     noisy = {
         name: tuple(replace(point, is_settled=False) for point in rows)
         for name, rows in measured.families.items()
     }
-    assert "noisy" in doubts(replace(measured, families=noisy))[0]
+    assert "noisy" in find_doubts(replace(measured, families=noisy))[0]
     clocks = (ClockReading(0.0, 1980, 40), ClockReading(1.0, 1500, 90))
     throttled = replace(measured, provenance=replace(measured.provenance, clocks=clocks))
-    assert "1980 to 1500" in doubts(throttled)[0]
+    assert "1980 to 1500" in find_doubts(throttled)[0]
 
 
 @given(st.floats(1e-3, 1e9), st.floats(1e-3, 1e9))
@@ -225,18 +225,20 @@ def test_a_distance_is_one_or_more_and_the_same_both_ways(predicted: float, actu
 
 def test_repeating_ends_when_the_mean_is_known() -> None:
     values = iter([100.0] * 100)
-    sample = repeated(lambda: next(values), StopRule(fewest=5, warm_runs=3))
-    assert (sample.runs, sample.mean_ns, sample.is_settled) == (5, 100.0, True)
+    sample = repeat(lambda: next(values), StopRule(min_runs=5, warm_runs=3))
+    assert sample.runs == 5
+    assert sample.mean_ns == 100.0
+    assert sample.is_settled
 
 
 def test_repeating_ends_when_time_is_up() -> None:
     ticks = iter(range(1000))
     values = iter([1.0, 1000.0] * 500)
-    rule = StopRule(fewest=2, most=400, most_s=10.0, warm_runs=0, relative_error=1e-6)
-    sample = repeated(lambda: next(values), rule, clock=lambda: float(next(ticks)))
+    rule = StopRule(min_runs=2, max_runs=400, max_s=10.0, warm_runs=0, relative_error=1e-6)
+    sample = repeat(lambda: next(values), rule, clock=lambda: float(next(ticks)))
     assert not sample.is_settled
     assert sample.runs == 12
-    point = Point("s", 1.0, **asdict(sample))
+    point = Point(series="s", x=1.0, **asdict(sample))
     assert point.standard_error_ns == pytest.approx(sample.deviation_ns / 12**0.5)
 
 
@@ -251,15 +253,24 @@ def test_figures_are_drawn(whole: DeviceProfile, family: str, tmp_path: Path) ->
 def test_what_models_make_of_a_family_is_kept_with_it() -> None:
     profile = load_profile("nvidia-h200")
     measured = {point.x: point.mean_ns for point in profile.points("near-sets")}
-    fits = profile.fits("overlap", "near-sets", "every 132 B")
+    fits = profile.fitted_times("overlap", "near-sets", "every 132 B")
     assert [x for x, _ in fits] == sorted(measured)
     assert all(0.5 < ns / measured[x] < 2.0 for x, ns in fits)
-    assert profile.fits("overlap", "transfers", "pageable to device") == ()
-    assert 0 < len(profile.fits("thesis", "base", "empty")) <= len(profile.points("base", "empty"))
+    assert profile.fitted_times("overlap", "transfers", "pageable to device") == ()
+    assert (
+        0
+        < len(profile.fitted_times("thesis", "base", "empty"))
+        <= len(profile.points("base", "empty"))
+    )
     left = {"overlap": {"near-sets": (None, *profile.residuals["overlap"]["near-sets"][1:])}}
-    assert len(replace(profile, residuals=left).fits("overlap", "near-sets", "every 132 B")) == 6
+    assert (
+        len(replace(profile, residuals=left).fitted_times("overlap", "near-sets", "every 132 B"))
+        == 6
+    )
     short = {"overlap": {"near-sets": (0.0,)}}
-    assert replace(profile, residuals=short).fits("overlap", "near-sets", "every 132 B") == ()
+    assert (
+        replace(profile, residuals=short).fitted_times("overlap", "near-sets", "every 132 B") == ()
+    )
 
 
 def test_profiles_are_listed_shown_and_compared(run: Runner, tmp_path: Path) -> None:

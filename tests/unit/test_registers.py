@@ -53,7 +53,7 @@ def wide(values: int) -> str:
 def test_values_that_live_at_once_are_counted() -> None:
     kernel = read_ptx(LOOP)["k"]
     # The pointer (two registers), with tid and the sum in the loop, and with the two halves after it.
-    assert kernel.most_live_registers() == 4
+    assert kernel.max_live_registers() == 4
     assert kernel.private_bytes == 48
     assert kernel.is_kernel
 
@@ -78,7 +78,7 @@ def test_straight_code_needs_what_counting_by_hand_says(pairs: list[tuple[int, i
             if any(value in later for later in reads[place + 1 :]) or value == place
         }
         most = max(most, len(alive))
-    assert read_ptx(text)["k"].most_live_registers() == most
+    assert read_ptx(text)["k"].max_live_registers() == most
 
 
 @pytest.mark.parametrize("target", list(Target))

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from cltrace.regress.across_devices import through_model
-from cltrace.regress.comparison import ALL_KERNELS, compared
+from cltrace.regress.across_devices import project_base
+from cltrace.regress.comparison import ALL_KERNELS, compare_rounds
 from cltrace.regress.floors import Floors
-from cltrace.regress.gate import Basis, OnAmbiguous, Outcome, judged
-from cltrace.regress.rounds import Budget, parted, resolution, taken
-from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Modelled, Round
+from cltrace.regress.gate import Basis, OnAmbiguous, Outcome, judge
+from cltrace.regress.rounds import Budget, resolution, split_rounds, take_rounds
+from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, ModelledTime, Round
 from cltrace.regress.samples import WHOLE_RUN
 from tests.unit.test_regress_comparison import DEVICE, HEAVY, LIGHT, MS, round_of, run_of
 
@@ -17,26 +17,26 @@ OTHER = DeviceIdentity("other board", "platform", "1.0", "OpenCL 3.0")
 
 
 def test_the_same_passes_and_slower_twice_fails() -> None:
-    assert judged(compared([round_of(1, {})]), Basis.TURNS).outcome is Outcome.PASSED
+    assert judge(compare_rounds([round_of(1, {})]), Basis.TURNS).outcome is Outcome.PASSED
     rounds = [round_of(2, {LIGHT: 1.3}), round_of(3, {LIGHT: 1.3})]
-    assert judged(compared(rounds), Basis.TURNS).outcome is Outcome.REGRESSION
-    once = judged(compared(rounds[:1]), Basis.TURNS)
+    assert judge(compare_rounds(rounds), Basis.TURNS).outcome is Outcome.REGRESSION
+    once = judge(compare_rounds(rounds[:1]), Basis.TURNS)
     assert (once.outcome, "second round" in once.why) == (Outcome.UNDECIDED, True)
 
 
 def test_a_counter_fails_on_any_basis_of_the_same_device() -> None:
     more = round_of(8, {}, pairs=2, launches=11)
     for basis in Basis:
-        assert judged(compared([more]), basis).outcome is Outcome.REGRESSION
+        assert judge(compare_rounds([more]), basis).outcome is Outcome.REGRESSION
     moved = Round(more.base, tuple(replace(one, devices=(OTHER,)) for one in more.head))
     for basis in Basis:
-        assert judged(compared([moved]), basis).outcome is Outcome.UNDECIDED
+        assert judge(compare_rounds([moved]), basis).outcome is Outcome.UNDECIDED
 
 
 def test_single_runs_say_nothing_of_time() -> None:
     one = round_of(2, {LIGHT: 5.0}, pairs=1)
-    assert judged(compared([one]), Basis.TRACES).outcome is Outcome.PASSED
-    few = judged(compared([one]), Basis.TURNS)
+    assert judge(compare_rounds([one]), Basis.TRACES).outcome is Outcome.PASSED
+    few = judge(compare_rounds([one]), Basis.TURNS)
     assert (few.outcome, few.why) == (
         Outcome.UNDECIDED, "1 runs of each side are too few: 6 at least",
     )  # fmt: skip
@@ -47,17 +47,17 @@ def test_another_device_is_refused() -> None:
     moved = [
         Round(one.base, tuple(replace(run, devices=(OTHER,)) for run in one.head)) for one in rounds
     ]
-    found = judged(compared(moved), Basis.TURNS)
+    found = judge(compare_rounds(moved), Basis.TURNS)
     assert found.outcome is Outcome.UNDECIDED
     assert "different devices" in found.why
 
 
 def test_what_may_be_slower_passes_unless_asked() -> None:
-    found = compared([round_of(2, {LIGHT: 1.09})])
+    found = compare_rounds([round_of(2, {LIGHT: 1.09})])
     assert found.is_open
-    assert judged(found, Basis.TURNS).outcome is Outcome.PASSED
+    assert judge(found, Basis.TURNS).outcome is Outcome.PASSED
     strict = OnAmbiguous.FAIL
-    assert judged(found, Basis.TURNS, strict).outcome is Outcome.UNDECIDED
+    assert judge(found, Basis.TURNS, strict).outcome is Outcome.UNDECIDED
 
 
 def test_energy_informs_and_with_a_floor_fails() -> None:
@@ -68,19 +68,21 @@ def test_energy_informs_and_with_a_floor_fails() -> None:
         )
 
     rounds = [powered(round_of(1, {}), 1.08), powered(round_of(13, {}), 1.08)]
-    found = compared(rounds, Floors(energy=0.05))
-    assert found.energy[WHOLE_RUN].finding.ratio == pytest.approx(1.08)
-    assert judged(found, Basis.TURNS).outcome is Outcome.PASSED
-    assert judged(found, Basis.TURNS, has_energy_floor=True).outcome is Outcome.REGRESSION
-    once = compared(rounds[:1], Floors(energy=0.05))
-    assert judged(once, Basis.TURNS, has_energy_floor=True).outcome is Outcome.UNDECIDED
-    within = compared(rounds, Floors(energy=0.2))
-    assert judged(within, Basis.TURNS, has_energy_floor=True).outcome is Outcome.PASSED
+    informing = compare_rounds(rounds, Floors(0.05))
+    assert informing.energy[WHOLE_RUN].is_higher
+    assert judge(informing, Basis.TURNS).outcome is Outcome.PASSED
+    gated = compare_rounds(rounds, Floors(energy=0.05))
+    assert gated.energy[WHOLE_RUN].finding.ratio == pytest.approx(1.08)
+    assert judge(gated, Basis.TURNS).outcome is Outcome.REGRESSION
+    once = compare_rounds(rounds[:1], Floors(energy=0.05))
+    assert judge(once, Basis.TURNS).outcome is Outcome.UNDECIDED
+    within = compare_rounds(rounds, Floors(energy=0.2))
+    assert judge(within, Basis.TURNS).outcome is Outcome.PASSED
 
 
 def test_a_kernel_that_a_second_round_does_not_have_is_not_confirmed() -> None:
     rounds = [round_of(2, {LIGHT: 1.3}), round_of(3, {LIGHT: 1.3}, pairs=5)]
-    assert judged(compared(rounds), Basis.TURNS).outcome is Outcome.UNDECIDED
+    assert judge(compare_rounds(rounds), Basis.TURNS).outcome is Outcome.UNDECIDED
 
 
 def test_a_kernel_with_another_name_is_seen_in_the_time_of_all() -> None:
@@ -96,10 +98,10 @@ def test_a_kernel_with_another_name_is_seen_in_the_time_of_all() -> None:
     def scaled(time: KernelTime, factor: float) -> KernelTime:
         return replace(time, median_ns=time.median_ns * factor, total_ns=time.total_ns * factor)
 
-    slow = compared([renamed(round_of(n, {}), 3.0) for n in (1, 2)])
+    slow = compare_rounds([renamed(round_of(n, {}), 3.0) for n in (1, 2)])
     assert slow.kernels[ALL_KERNELS].is_slower
-    assert judged(slow, Basis.TURNS).outcome is Outcome.REGRESSION
-    same = compared([renamed(round_of(n, {}), 1.2) for n in (1, 2)])  # without the light one
+    assert judge(slow, Basis.TURNS).outcome is Outcome.REGRESSION
+    same = compare_rounds([renamed(round_of(n, {}), 1.2) for n in (1, 2)])  # without the light one
     assert not same.is_slower
 
 
@@ -116,32 +118,32 @@ def test_rounds_go_on_while_open_and_confirm_what_is_slower() -> None:
         return take
 
     budget = Budget(8, 32)
-    assert len(taken(source(1.0), budget)) == 1  # type: ignore[arg-type]
+    assert len(take_rounds(source(1.0), budget)) == 1  # type: ignore[arg-type]
     assert asked == [8]
-    assert len(taken(source(1.5), budget)) == 2  # type: ignore[arg-type]
+    assert len(take_rounds(source(1.5), budget)) == 2  # type: ignore[arg-type]
     assert asked == [8, 8]
-    edge = taken(source(1.10), budget)  # type: ignore[arg-type]
+    edge = take_rounds(source(1.10), budget)  # type: ignore[arg-type]
     assert asked[:3] == [8, 8, 16]
-    assert edge[0].pairs == 32
+    assert edge[0].num_pairs == 32
     assert edge[0].head[:8] != edge[0].head[8:16]
 
 
 def test_runs_apart_become_two_rounds_where_there_are_enough() -> None:
     one = round_of(1, {}, pairs=20)
-    first, second = parted(one.base, one.head)
+    first, second = split_rounds(one.base, one.head)
     assert (first.base, second.head) == (one.base[:10], one.head[10:])
     # Among two kernels that count, a change needs seven pairs to be told.
-    assert [each.pairs for each in parted(one.base[:13], one.head)] == [7, 6]
-    assert [each.pairs for each in parted(one.base[:12], one.head)] == [12]
-    assert [each.pairs for each in parted((), one.head)] == [0]
+    assert [each.num_pairs for each in split_rounds(one.base[:13], one.head)] == [7, 6]
+    assert [each.num_pairs for each in split_rounds(one.base[:12], one.head)] == [12]
+    assert [each.num_pairs for each in split_rounds((), one.head)] == [0]
 
 
 def test_the_resolution_is_what_the_widest_interval_leaves() -> None:
-    fine, coarse = (resolution(compared([round_of(1, {}, pairs=n)])) for n in (40, 7))
+    fine, coarse = (resolution(compare_rounds([round_of(1, {}, pairs=n)])) for n in (40, 7))
     assert fine is not None
     assert coarse is not None
     assert 0 < fine < coarse < 0.2
-    assert resolution(compared([round_of(1, {}, pairs=3)])) is None
+    assert resolution(compare_rounds([round_of(1, {}, pairs=3)])) is None
 
 
 def modelled_round(seed: int, change: float, predicted: dict[KernelKey, float]) -> Round:
@@ -151,8 +153,8 @@ def modelled_round(seed: int, change: float, predicted: dict[KernelKey, float]) 
     def on(key: KernelKey) -> KernelKey:
         return replace(key, device=OTHER.name)
 
-    before = {key: Modelled(ns, 0.9 * ns, 1.1 * ns) for key, ns in predicted.items()}
-    after = {on(key): Modelled(ns / 2, 0.45 * ns, 0.55 * ns) for key, ns in predicted.items()}
+    before = {key: ModelledTime(ns, 0.9 * ns, 1.1 * ns) for key, ns in predicted.items()}
+    after = {on(key): ModelledTime(ns / 2, 0.45 * ns, 0.55 * ns) for key, ns in predicted.items()}
     return Round(
         tuple(replace(run, modelled=before) for run in one.base),
         tuple(
@@ -169,28 +171,30 @@ def modelled_round(seed: int, change: float, predicted: dict[KernelKey, float]) 
 
 def test_through_the_model_another_device_is_compared() -> None:
     known = {HEAVY: 4e6, LIGHT: 2e6}
-    rounds, doubts = through_model([modelled_round(1, 1.0, known), modelled_round(2, 1.0, known)])
+    rounds, doubts = project_base([modelled_round(1, 1.0, known), modelled_round(2, 1.0, known)])
     assert doubts == {
         "heavy": pytest.approx(1.1 / 0.9, rel=0.02),
         "light": pytest.approx(1.23, 0.01),
     }
-    found = compared(rounds, Floors(doubts=doubts))
+    found = compare_rounds(rounds, Floors(doubts=doubts))
     assert found.other_devices == ()
     assert {key.kernel for key in found.kernels} == {"heavy", "light"}
-    assert judged(found, Basis.APART).outcome is Outcome.PASSED
+    assert judge(found, Basis.APART).outcome is Outcome.PASSED
     slow = [modelled_round(3, 1.2, known), modelled_round(4, 1.2, known)]
-    rounds, doubts = through_model(slow)
+    rounds, doubts = project_base(slow)
     # +20 % is within what the model leaves open, and a double is not.
-    assert judged(compared(rounds, Floors(doubts=doubts)), Basis.APART).outcome is Outcome.PASSED
-    rounds, doubts = through_model([modelled_round(n, 2.0, known) for n in (5, 6)])
-    found = compared(rounds, Floors(doubts=doubts))
-    assert judged(found, Basis.APART).outcome is Outcome.REGRESSION
+    assert (
+        judge(compare_rounds(rounds, Floors(doubts=doubts)), Basis.APART).outcome is Outcome.PASSED
+    )
+    rounds, doubts = project_base([modelled_round(n, 2.0, known) for n in (5, 6)])
+    found = compare_rounds(rounds, Floors(doubts=doubts))
+    assert judge(found, Basis.APART).outcome is Outcome.REGRESSION
 
 
 def test_without_a_model_nothing_is_compared() -> None:
-    rounds, doubts = through_model([modelled_round(1, 1.0, {})])
+    rounds, doubts = project_base([modelled_round(1, 1.0, {})])
     assert doubts == {}
-    assert compared(rounds).kernels == {}
+    assert compare_rounds(rounds).kernels == {}
 
 
 def test_floors_are_by_name_and_what_is_not_known_widens_them() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from cltrace.errors import SampleFileError
-from cltrace.regress.counters import CounterKey, CounterKind
-from cltrace.regress.limits import exceeded, limits_of
-from cltrace.regress.recorded_tests import compared_test, read_tests, write_tests
+from cltrace.regress.counters import CounterKey, CounterKind, Direction, FailureKind
+from cltrace.regress.limits import find_violations, parse_limits
+from cltrace.regress.recorded_tests import compare_test, read_tests, write_tests
 from cltrace.regress.recorded_work import RecordedWork
-from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Modelled, RunSample
-from cltrace.regress.work import Amount, KernelWork, RunWork, WorkKey, WorkKind
+from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, ModelledTime, RunSample
+from cltrace.regress.work import Amount, KernelWork, RunWork, SizedKernel, WorkKind
 from cltrace.report.recorded_work import difference_text, work_text
 
 DEVICE = DeviceIdentity("board", "platform", "1.0", "OpenCL 3.0")
@@ -30,28 +30,28 @@ RUN = RunSample(
     (DEVICE,),
     {HEAVY: KernelTime(3, 3, 6e6, 18e6), LIGHT: KernelTime(2, 2, 1e6, 2e6)},
     {
-        CounterKey(CounterKind.LAUNCHES, "heavy [64]"): 3,
-        CounterKey(CounterKind.LAUNCHES, "light [32]"): 2,
-        CounterKey(CounterKind.BYTES, "to device"): 1000,
-        CounterKey(CounterKind.BYTES, "from device"): 10,
-        CounterKey(CounterKind.BUILDS, ""): 2,
-        CounterKey(CounterKind.FAILURES, "calls"): 1,
-        CounterKey(CounterKind.FAILURES, "commands"): 1,
+        CounterKey(CounterKind.LAUNCHES, SizedKernel("heavy", "[64]")): 3,
+        CounterKey(CounterKind.LAUNCHES, SizedKernel("light", "[32]")): 2,
+        CounterKey(CounterKind.BYTES, Direction.TO_DEVICE): 1000,
+        CounterKey(CounterKind.BYTES, Direction.FROM_DEVICE): 10,
+        CounterKey(CounterKind.BUILDS): 2,
+        CounterKey(CounterKind.FAILURES, FailureKind.CALLS): 1,
+        CounterKey(CounterKind.FAILURES, FailureKind.COMMANDS): 1,
     },
     RunWork(
         "clang 22",
         {
-            WorkKey("heavy", "[64]"): KernelWork(3, amounts(300.0, 30.0)),
-            WorkKey("light", "[32]"): KernelWork(2, amounts(20.0, 2.0, "assumed: an address")),
+            SizedKernel("heavy", "[64]"): KernelWork(3, amounts(300.0, 30.0)),
+            SizedKernel("light", "[32]"): KernelWork(2, amounts(20.0, 2.0, "assumed: an address")),
         },
         {},
     ),
-    {HEAVY: Modelled(2e6, 1e6, 3e6), LIGHT: Modelled(1e6, 0.9e6, 1.1e6)},
+    {HEAVY: ModelledTime(2e6, 1e6, 3e6), LIGHT: ModelledTime(1e6, 0.9e6, 1.1e6)},
 )
 
 
 def said(run: RunSample = RUN, /, **limits: object) -> list[str]:
-    return list(exceeded(limits_of(limits), RecordedWork(run)))
+    return list(find_violations(parse_limits(limits), RecordedWork(run)))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,9 @@ def test_a_limit_on_what_is_not_known_is_not_kept() -> None:
         "no kernel is called none: its limits hold nothing"
     ]
     assert "without profiling" in said(replace(RUN, kernels={}), max_over_model=9)[0]
-    refused = RunWork("clang 22", {}, {WorkKey("heavy", "[64]"): "it uses what is not supported"})
+    refused = RunWork(
+        "clang 22", {}, {SizedKernel("heavy", "[64]"): "it uses what is not supported"}
+    )
     found = said(replace(RUN, work=refused), max_operations=1e9)
     assert found[0].endswith("are not known: it uses what is not supported")
     assert found[1].endswith("its arguments or its source are not known")
@@ -105,12 +107,14 @@ def test_a_limit_on_what_is_not_known_is_not_kept() -> None:
 )  # fmt: skip
 def test_what_is_no_limit_is_refused(limits: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"no limit|no amount|no pattern"):
-        limits_of(limits)
+        parse_limits(limits)
 
 
 def test_what_was_recorded_has_names() -> None:
     found = RecordedWork(RUN)
-    assert (found.launches, found.builds, found.failures) == (5, 2, 2)
+    assert found.launches == 5
+    assert found.builds == 2
+    assert found.failures == 2
     assert (found.bytes_to_device, found.bytes_from_device) == (1000, 10)
     assert found.kernels == {"heavy": 3, "light": 2}
     assert found.total(WorkKind.OPERATIONS, "l*") == 20.0
@@ -124,9 +128,9 @@ def test_tests_are_kept_and_compared(tmp_path: Path) -> None:
     path = tmp_path / "kept.json"
     write_tests({"a::b": RUN}, path)
     assert read_tests(path) == {"a::b": RUN}
-    assert not compared_test(RUN, RUN).has_more
-    more = replace(RUN, counters={**RUN.counters, CounterKey(CounterKind.BUILDS, ""): 3})
-    found = compared_test(RUN, more)
+    assert not compare_test(RUN, RUN).has_more
+    more = replace(RUN, counters={**RUN.counters, CounterKey(CounterKind.BUILDS): 3})
+    found = compare_test(RUN, more)
     assert found.has_more
     assert "builds" in difference_text(found)
     for text in ("", "{}", "[]", '{"cltrace_tests": 2}', '{"cltrace_tests": 1, "tests": {"a": 1}}'):

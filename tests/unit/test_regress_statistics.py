@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cltrace.regress.statistics import centre_interval, hodges_lehmann, holm, sign_flip_p
-from cltrace.regress.verdicts import LEVEL, Finding, Verdict, confirmed, findings
+from cltrace.regress.verdicts import LEVEL, Finding, Verdict, compute_findings, confirm
 
 values = st.lists(st.floats(-1, 1, allow_subnormal=False).map(lambda x: round(x, 6)), min_size=6,
                   max_size=12)  # fmt: skip
@@ -84,10 +84,10 @@ def test_no_change_is_hardly_ever_one() -> None:
     floors = dict.fromkeys(map("k{}".format, range(20)), 0.1)
     alarms = kept = 0
     for _ in range(60):
-        found = findings(pairs_of(chooser, 20, 16, 0.0), floors)
-        again = findings(pairs_of(chooser, 20, 16, 0.0), floors)
+        found = compute_findings(pairs_of(chooser, 20, 16, 0.0), floors)
+        again = compute_findings(pairs_of(chooser, 20, 16, 0.0), floors)
         alarms += any(one.verdict is Verdict.SLOW for one in found.values())
-        kept += any(confirmed(found[k], again[k]).verdict is Verdict.SLOW for k in found)
+        kept += any(confirm(found[k], again[k]).verdict is Verdict.SLOW for k in found)
     assert alarms <= 3
     assert kept == 0
 
@@ -96,7 +96,7 @@ def test_a_change_is_found_and_says_how_large() -> None:
     chooser = np.random.default_rng(6)
     seen = 0
     for _ in range(40):
-        found = findings(
+        found = compute_findings(
             pairs_of(chooser, 20, 16, math.log(1.25)),
             dict.fromkeys(map("k{}".format, range(20)), 0.1),
         )
@@ -113,18 +113,20 @@ def test_a_change_is_found_and_says_how_large() -> None:
 def test_what_is_not_known_is_said_with_what_would_tell() -> None:
     chooser = np.random.default_rng(7)
     noisy = {"k": chooser.normal(0.0, 0.5, 8)}
-    found = findings(noisy, {"k": 0.03})["k"]
+    found = compute_findings(noisy, {"k": 0.03})["k"]
     assert found.verdict is Verdict.AMBIGUOUS
     assert found.more_pairs is not None
     assert found.more_pairs > 20
     # So many more do decide, mostly.
-    again = findings({"k": chooser.normal(0.0, 0.5, 8 + 4 * found.more_pairs)}, {"k": 0.03})["k"]
+    again = compute_findings(
+        {"k": chooser.normal(0.0, 0.5, 8 + 4 * found.more_pairs)}, {"k": 0.03}
+    )["k"]
     assert again.interval.high - again.interval.low < found.interval.high - found.interval.low
 
 
 def test_the_same_and_the_faster() -> None:
     chooser = np.random.default_rng(8)
-    found = findings(
+    found = compute_findings(
         {"same": chooser.normal(0, 0.02, 12), "fast": chooser.normal(-0.3, 0.02, 12)},
         {"same": 0.1, "fast": 0.1},
     )
@@ -135,23 +137,23 @@ def test_the_same_and_the_faster() -> None:
 
 def test_a_change_that_does_not_come_again_is_ambiguous() -> None:
     d = {"k": np.full(10, 0.3) + np.linspace(-0.01, 0.01, 10)}
-    slow = findings(d, {"k": 0.1})["k"]
-    same = findings({"k": d["k"] - 0.3}, {"k": 0.1})["k"]
+    slow = compute_findings(d, {"k": 0.1})["k"]
+    same = compute_findings({"k": d["k"] - 0.3}, {"k": 0.1})["k"]
     assert slow.verdict is Verdict.SLOW
-    assert confirmed(slow, slow) == slow
-    again = confirmed(slow, same)
+    assert confirm(slow, slow) == slow
+    again = confirm(slow, same)
     assert again.verdict is Verdict.AMBIGUOUS
     assert again.more_pairs
-    fast = findings({"k": -d["k"]}, {"k": 0.1})["k"]
-    assert confirmed(fast, fast) == fast
-    assert confirmed(fast, slow).verdict is Verdict.AMBIGUOUS
-    assert confirmed(same, slow) == same
+    fast = compute_findings({"k": -d["k"]}, {"k": 0.1})["k"]
+    assert confirm(fast, fast) == fast
+    assert confirm(fast, slow).verdict is Verdict.AMBIGUOUS
+    assert confirm(same, slow) == same
 
 
 def test_too_few_pairs_are_refused() -> None:
     with pytest.raises(ValueError, match="fewer than 6 pairs"):
-        findings({"k": np.zeros(5)}, {"k": 0.1})
-    with pytest.raises(ValueError, match="centre of nothing"):
+        compute_findings({"k": np.zeros(5)}, {"k": 0.1})
+    with pytest.raises(ValueError, match="no values to estimate the centre of"):
         hodges_lehmann(np.zeros(0))
     assert sign_flip_p(np.zeros(0)) == 1.0
 
@@ -159,9 +161,9 @@ def test_too_few_pairs_are_refused() -> None:
 def test_among_many_kernels_few_pairs_cannot_decide() -> None:
     """A change of one of 20 in 6 pairs is no proof, however clear: the smallest p is 1/32."""
     d = {f"k{n}": np.linspace(-0.01, 0.01, 6) + (0.5 if not n else 0.0) for n in range(20)}
-    found: Finding = findings(d, dict.fromkeys(d, 0.1))["k0"]
+    found: Finding = compute_findings(d, dict.fromkeys(d, 0.1))["k0"]
     assert found.verdict is Verdict.AMBIGUOUS
     assert found.more_pairs is not None
     more = {name: np.tile(one, 2) for name, one in d.items()}
     assert 6 + found.more_pairs <= 12
-    assert findings(more, dict.fromkeys(d, 0.1))["k0"].verdict is Verdict.SLOW
+    assert compute_findings(more, dict.fromkeys(d, 0.1))["k0"].verdict is Verdict.SLOW

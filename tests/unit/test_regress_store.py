@@ -9,10 +9,10 @@ import pytest
 
 import cltrace
 from cltrace.errors import SampleFileError
-from cltrace.regress.runs import Modelled, Round
+from cltrace.regress.runs import ModelledTime, Round
 from cltrace.regress.sample_files import SampleFile, Side, read_samples, write_samples
-from cltrace.regress.samples import WHOLE_RUN, Depth, sample_of
-from cltrace.regress.work import Amount, KernelWork, RunWork, WorkKey, WorkKind
+from cltrace.regress.samples import WHOLE_RUN, SampleDetail, read_sample
+from cltrace.regress.work import Amount, KernelWork, RunWork, SizedKernel, WorkKind
 
 WORK = KernelWork(3, {kind: Amount(5.0, 0.5, "a doubt") for kind in WorkKind})
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
@@ -21,17 +21,25 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
 @pytest.fixture(scope="module")
 def samples() -> SampleFile:
     with cltrace.load(GOLDEN) as trace:
-        run = sample_of(trace, depth=Depth.WORK)
+        run = read_sample(trace, detail=SampleDetail.WORK)
     assert run.work is not None
     assert run.work.kernels or run.work.refused
-    work = RunWork("clang 22", {WorkKey("k", "[1]"): WORK}, {WorkKey("other", "[1]"): "why"})
-    modelled = {key: Modelled(2.0, 1.0, 3.0) for key in run.kernels}
+    work = RunWork(
+        "clang 22", {SizedKernel("k", "[1]"): WORK}, {SizedKernel("other", "[1]"): "why"}
+    )
+    modelled = {key: ModelledTime(2.0, 1.0, 3.0) for key in run.kernels}
     run = replace(run, work=work, modelled=modelled, energy_j={WHOLE_RUN: 2.5})
     side = Side(("python", "app.py"), "/work", "abc123", is_dirty=False)
     return SampleFile(
-        "2026-11-22", "here", "some processor", "0.1.0", 5, side, replace(side, is_dirty=True),
-        (Round((run, run), (run, run)), Round((run,), (run,))),
-    )  # fmt: skip
+        date="2026-11-22",
+        host="here",
+        processor="some processor",
+        cltrace="0.1.0",
+        dropped=5,
+        head=side,
+        base=replace(side, is_dirty=True),
+        rounds=(Round((run, run), (run, run)), Round((run,), (run,))),
+    )
 
 
 def test_samples_are_read_as_they_were_written(samples: SampleFile, tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import cltrace
-from cltrace.report.activity import stored_lines
+from cltrace.report.activity import read_rollup_rows
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.formats.text import FORMATS, to_csv, to_json, to_markdown
-from cltrace.report.quantities import shown, three_digits, time_text
-from cltrace.report.selection import Selection, selected_lines
-from cltrace.report.untrusted_text import plain, short_place
+from cltrace.report.quantities import three_digit_text, time_text, value_text
+from cltrace.report.selection import Selection, sum_selected
+from cltrace.report.untrusted_text import escape_controls, shorten_place
 from tests.conftest import MakeTrace
 
 TEXT = st.text(max_size=40) | st.sampled_from(
@@ -44,7 +44,15 @@ def tables(draw: st.DrawFn) -> Table:
     cell = {True: TEXT | st.none(), False: NUMBER | st.none()}
     row = st.tuples(*(cell[unit.is_text] for unit in units))
     rows = draw(st.lists(row, max_size=6))
-    return Table("key", draw(TEXT), columns, rows, draw(TEXT), "none", draw(st.booleans()))
+    return Table(
+        "key",
+        draw(TEXT),
+        columns,
+        rows,
+        note=draw(TEXT),
+        why_empty="none",
+        lists_hidden=draw(st.booleans()),
+    )
 
 
 DOCUMENTS = st.builds(
@@ -152,9 +160,9 @@ def test_markdown_has_no_markup_of_the_traces(document: Document) -> None:
 
 @given(st.text())
 def test_plain_text_is_one_harmless_line(text: str) -> None:
-    assert not HARMFUL.search(plain(text))
-    assert len(plain(text).splitlines()) <= 1
-    assert plain(plain(text)) == plain(text)
+    assert not HARMFUL.search(escape_controls(text))
+    assert len(escape_controls(text).splitlines()) <= 1
+    assert escape_controls(escape_controls(text)) == escape_controls(text)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +189,7 @@ def test_plain_text_is_one_harmless_line(text: str) -> None:
     ],
 )
 def test_quantities_have_three_digits_and_a_unit(value: Value, unit: Unit, expected: str) -> None:
-    assert shown(value, unit) == expected
+    assert value_text(value, unit) == expected
 
 
 @given(st.floats(0, 1e16))
@@ -204,7 +212,7 @@ def test_a_time_is_near_what_it_says(ns: float) -> None:
     ],
 )
 def test_places_are_short(place: str, home: str, expected: str) -> None:
-    assert short_place(place, home) == expected
+    assert shorten_place(place, home) == expected
 
 
 def test_every_format_takes_an_empty_document() -> None:
@@ -215,22 +223,22 @@ def test_every_format_takes_an_empty_document() -> None:
 @pytest.mark.parametrize("by", ["kernel", "queue", "device", "process", "thread", "callsite"])
 def test_a_selection_of_everything_sums_as_the_stored_sums(by: str, make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:
-        chosen = selected_lines(trace, by, Selection(from_ns=0))
-        assert sorted(map(repr, chosen)) == sorted(map(repr, stored_lines(trace, by)))
+        chosen = sum_selected(trace, by, Selection(from_ns=0))
+        assert sorted(map(repr, chosen)) == sorted(map(repr, read_rollup_rows(trace, by)))
         assert sum(line.rollup.calls for line in chosen) > 60
 
 
 def test_sides_without_room_are_named_and_other_columns_are_not() -> None:
     columns = [Column("name", "name"), *(Column(one, one, Unit.PLAIN, 50) for one in "ABCDEF")]
     rows = [("a kernel", *(123456,) * 6)]
-    for says_hidden in (True, False):
-        table = Table("key", "title", columns, rows, says_hidden=says_hidden)
+    for lists_hidden in (True, False):
+        table = Table("key", "title", columns, rows, lists_hidden=lists_hidden)
         narrow = printed(Document("", (), [table], ()), 40)
         wide = printed(Document("", (), [table], ()), 100)
-        assert ("no room for" in narrow) == says_hidden
+        assert ("no room for" in narrow) == lists_hidden
         assert "no room for" not in wide
     assert "no room for A; B; C:" in printed(
-        Document("", (), [Table("key", "title", columns, rows, says_hidden=True)], ()), 40
+        Document("", (), [Table("key", "title", columns, rows, lists_hidden=True)], ()), 40
     )
 
 
@@ -248,7 +256,7 @@ def test_sides_without_room_are_named_and_other_columns_are_not() -> None:
     ],
 )
 def test_plain_numbers_are_whole_or_have_six_digits(value: float, text: str) -> None:
-    assert shown(value, Unit.PLAIN) == text
+    assert value_text(value, Unit.PLAIN) == text
 
 
 def test_numbers_have_three_digits_and_no_exponent_however_large() -> None:
@@ -261,4 +269,4 @@ def test_numbers_have_three_digits_and_no_exponent_however_large() -> None:
         3234.0: "3230",
     }
     for value, text in cases.items():
-        assert three_digits(value) == text
+        assert three_digit_text(value) == text

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cltrace.errors import UsageError
-from cltrace.runs.revisions import other_place, side_of
-from cltrace.runs.sampling import Place
+from cltrace.runs.revisions import describe_side, open_base
+from cltrace.runs.sampling import Invocation
 
 
 def git(directory: Path, *words: str) -> str:
@@ -41,18 +41,18 @@ def repository(tmp_path: Path) -> Path:
 
 
 def test_a_revision_is_a_directory_of_its_own(repository: Path) -> None:
-    head = Place(("app.py", "7"), repository / "sub")
+    head = Invocation(("app.py", "7"), repository / "sub")
     git(repository, "status")  # it refreshes the index, once
     before = everything(repository)
-    with other_place("HEAD~1", head) as (place, revision):
+    with open_base("HEAD~1", head) as (place, revision):
         assert revision == git(repository, "rev-parse", "HEAD~1")
         assert place.words == head.words
         assert (place.directory / "app.py").read_text() == "old"
         assert repository not in place.directory.parents
-        assert side_of(place, revision).revision == revision
+        assert describe_side(place, revision).revision == revision
     assert not place.directory.exists()
     assert everything(repository) == before
-    with other_place("main", head) as (place, _):
+    with open_base("main", head) as (place, _):
         assert (place.directory / "app.py").read_text() == "new"
 
 
@@ -64,7 +64,7 @@ def test_a_revision_of_a_shallow_repository(repository: Path, tmp_path: Path) ->
     git(shallow, "fetch", "--quiet", "--depth=1", "origin", base)
     git(shallow, "status")
     before = everything(shallow)
-    with other_place(base, Place(("app.py",), shallow / "sub")) as (place, revision):
+    with open_base(base, Invocation(("app.py",), shallow / "sub")) as (place, revision):
         assert (revision, (place.directory / "app.py").read_text()) == (base, "old")
         assert git(place.directory, "status", "--porcelain") == ""
     assert everything(shallow) == before
@@ -81,7 +81,7 @@ def test_hooks_do_not_run_and_variables_of_git_name_no_other_repository(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
-    with other_place("HEAD~1", Place(("app.py",), repository / "sub")) as (place, _):
+    with open_base("HEAD~1", Invocation(("app.py",), repository / "sub")) as (place, _):
         assert (place.directory / "app.py").read_text() == "old"
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "index").exists()
@@ -90,28 +90,28 @@ def test_hooks_do_not_run_and_variables_of_git_name_no_other_repository(
 def test_a_directory_comes_before_a_revision_of_its_name(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    head = Place(("app.py",), repository / "sub")
+    head = Invocation(("app.py",), repository / "sub")
     other = tmp_path / "main"
     other.mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="a directory and a revision"), other_place("main", head):
+    with pytest.raises(UsageError, match="a directory and a revision"), open_base("main", head):
         pass
-    with other_place(str(other), head) as (place, revision):
-        assert place == Place(("app.py",), other)
+    with open_base(str(other), head) as (place, revision):
+        assert place == Invocation(("app.py",), other)
         assert revision == ""
 
 
 def test_anything_else_is_a_command(repository: Path, tmp_path: Path) -> None:
-    head = Place(("app.py",), repository / "sub")
-    with other_place("python 'my app.py' --fast", head) as (place, _):
-        assert place == Place(("python", "my app.py", "--fast"), head.directory)
-    outside = Place(("app.py",), tmp_path)
+    head = Invocation(("app.py",), repository / "sub")
+    with open_base("python 'my app.py' --fast", head) as (place, _):
+        assert place == Invocation(("python", "my app.py", "--fast"), head.directory)
+    outside = Invocation(("app.py",), tmp_path)
     for wrong in ("", "  ", "'", "--help", "no-such-branch"):
-        with pytest.raises(UsageError), other_place(wrong, head):
+        with pytest.raises(UsageError), open_base(wrong, head):
             pass
     with (
         pytest.raises(UsageError, match="no directory, no revision"),
-        other_place("HEAD~1", outside),
+        open_base("HEAD~1", outside),
     ):
         pass
 
@@ -120,16 +120,16 @@ def test_a_directory_that_a_revision_does_not_have(repository: Path) -> None:
     (repository / "later").mkdir()
     with (
         pytest.raises(UsageError, match="HEAD has no directory later"),
-        other_place("HEAD", Place(("app.py",), repository / "later")),
+        open_base("HEAD", Invocation(("app.py",), repository / "later")),
     ):
         pass
 
 
 def test_what_is_known_of_a_place(repository: Path, tmp_path: Path) -> None:
-    here = side_of(Place(("app.py",), repository / "sub"))
+    here = describe_side(Invocation(("app.py",), repository / "sub"))
     assert here.revision == git(repository, "rev-parse", "HEAD")
     assert here.is_dirty
     git(repository, "checkout", "--quiet", "--", ".")
-    assert not side_of(Place(("app.py",), repository / "sub")).is_dirty
-    nowhere = side_of(Place(("app.py",), tmp_path))
+    assert not describe_side(Invocation(("app.py",), repository / "sub")).is_dirty
+    nowhere = describe_side(Invocation(("app.py",), tmp_path))
     assert (nowhere.revision, nowhere.is_dirty) == ("", False)

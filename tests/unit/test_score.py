@@ -4,7 +4,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,23 +17,31 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cltrace.errors import SampleFileError, WorkloadError
-from cltrace.events.benchmarks import Benchmark, Kind, Launch, Limit, LimitProbe, Memory, Step
-from cltrace.measure.sequential import CCompiler, SequentialRun, shortest
-from cltrace.measure.whole_runs import HowMany, WholeRuns
+from cltrace.events.benchmarks import (
+    Benchmark,
+    BenchmarkBuffer,
+    BenchmarkKind,
+    BenchmarkLaunch,
+    LimitProbe,
+    RateLimit,
+    Step,
+)
+from cltrace.measure.sequential import CCompiler, SequentialRun, time_shortest
+from cltrace.measure.whole_runs import RunCounts, WholeRuns
 from cltrace.regress.score import (
     BenchmarkResult,
     Ratio,
     ScoreFile,
     Sequential,
     check_suites,
-    harmonic,
-    ratios,
-    score,
-    speed_ups,
+    compute_ratios,
+    compute_score,
+    harmonic_mean,
+    speedups,
 )
 from cltrace.regress.score_files import read_score, score_text, shipped_reference, write_score
-from cltrace.report.score import labels_of, score_report, scores_report
-from cltrace.runs.scoring import Scoring, wrong_in
+from cltrace.report.score import distinct_labels, score_report, scores_report
+from cltrace.runs.scoring import ScoreRunner, find_mismatch
 from cltrace.suite import calibration, evaluation
 from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
 from cltrace.suite.score.fills import zeros
@@ -45,8 +53,16 @@ if TYPE_CHECKING:
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
 
 
-def result(name: str, kind: Kind, *seconds: float, wrong: str = "") -> BenchmarkResult:
-    return BenchmarkResult(name, kind, seconds, wrong, Sequential(4.0, 2.0), None, None)
+def result(name: str, kind: BenchmarkKind, *seconds: float, wrong: str = "") -> BenchmarkResult:
+    return BenchmarkResult(
+        name=name,
+        kind=kind,
+        seconds=seconds,
+        wrong=wrong,
+        sequential=Sequential(4.0, 2.0),
+        limit=None,
+        limit_share=None,
+    )
 
 
 def file_of(*results: BenchmarkResult) -> ScoreFile:
@@ -54,23 +70,25 @@ def file_of(*results: BenchmarkResult) -> ScoreFile:
 
 
 REFERENCE = file_of(
-    result("a", Kind.COMPUTE, 1.0, 3.0), result("b", Kind.COMPUTE, 4.0, 4.0),
-    result("c", Kind.LATENCY, 1.0, 1.0),
+    result("a", BenchmarkKind.COMPUTE, 1.0, 3.0), result("b", BenchmarkKind.COMPUTE, 4.0, 4.0),
+    result("c", BenchmarkKind.LATENCY, 1.0, 1.0),
 )  # fmt: skip
 
 
 def test_ratios_are_the_references_time_by_the_own() -> None:
-    own = file_of(result("a", Kind.COMPUTE, 0.5, 0.5), result("b", Kind.COMPUTE, 8.0, 8.0))
-    assert ratios(own, REFERENCE) == {"a": Ratio(2.0, 4.0), "b": Ratio(0.5, 0.5)}
-    found = score(own, REFERENCE)
-    compute = found.kinds[Kind.COMPUTE]
+    own = file_of(
+        result("a", BenchmarkKind.COMPUTE, 0.5, 0.5), result("b", BenchmarkKind.COMPUTE, 8.0, 8.0)
+    )
+    assert compute_ratios(own, REFERENCE) == {"a": Ratio(2.0, 4.0), "b": Ratio(0.5, 0.5)}
+    found = compute_score(own, REFERENCE)
+    compute = found.kinds[BenchmarkKind.COMPUTE]
     assert compute is not None
     assert compute.peak == pytest.approx(0.8)
     assert compute.average == pytest.approx(2 / (1 / 4 + 1 / 0.5))
     # A part of the benchmarks has no score over all, and a part of a class none of the class.
     assert (found.overall, found.missing) == (None, ("c",))
-    part = score(file_of(result("a", Kind.COMPUTE, 1.0)), REFERENCE)
-    assert part.kinds == {Kind.COMPUTE: None}
+    part = compute_score(file_of(result("a", BenchmarkKind.COMPUTE, 1.0)), REFERENCE)
+    assert part.kinds == {BenchmarkKind.COMPUTE: None}
     assert (
         "2 benchmarks were not run"
         in score_report(file_of(own.results[0]), REFERENCE).facts[0].text
@@ -78,17 +96,19 @@ def test_ratios_are_the_references_time_by_the_own() -> None:
 
 
 def test_a_device_is_one_by_itself() -> None:
-    found = score(REFERENCE, REFERENCE)
+    found = compute_score(REFERENCE, REFERENCE)
     assert found.overall == Ratio(1.0, 1.0)
     assert set(found.kinds.values()) == {Ratio(1.0, 1.0)}
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=8), st.floats(0.1, 10))
 def test_a_score_is_inversely_proportional_to_time(seconds: list[float], factor: float) -> None:
-    reference = file_of(*(result(str(n), Kind.COMPUTE, 1.0) for n in range(len(seconds))))
+    reference = file_of(*(result(str(n), BenchmarkKind.COMPUTE, 1.0) for n in range(len(seconds))))
     one, other = (
-        score(
-            file_of(*(result(str(n), Kind.COMPUTE, s * by) for n, s in enumerate(seconds))),
+        compute_score(
+            file_of(
+                *(result(str(n), BenchmarkKind.COMPUTE, s * by) for n, s in enumerate(seconds))
+            ),
             reference,
         ).overall
         for by in (1.0, factor)
@@ -101,27 +121,30 @@ def test_a_score_is_inversely_proportional_to_time(seconds: list[float], factor:
 
 def test_no_score_hides_a_wrong_result() -> None:
     own = file_of(
-        result("a", Kind.COMPUTE, 0.5, wrong="5 of 9 results are wrong"),
-        result("b", Kind.COMPUTE, 4.0),
-        result("c", Kind.LATENCY, 0.5),
+        result("a", BenchmarkKind.COMPUTE, 0.5, wrong="5 of 9 results are wrong"),
+        result("b", BenchmarkKind.COMPUTE, 4.0),
+        result("c", BenchmarkKind.LATENCY, 0.5),
     )
-    found = score(own, REFERENCE)
+    found = compute_score(own, REFERENCE)
     assert found.overall is None
     assert found.failed == ("a",)
-    assert found.kinds == {Kind.COMPUTE: None, Kind.LATENCY: Ratio(2.0, 2.0)}
+    assert found.kinds == {BenchmarkKind.COMPUTE: None, BenchmarkKind.LATENCY: Ratio(2.0, 2.0)}
     document = score_report(own, REFERENCE)
     assert document.facts[0].text == "none: a failed"
     assert any("5 of 9 results are wrong" in note for note in document.notes)
-    assert harmonic([]) is None
-    could_not_run = file_of(result("a", Kind.COMPUTE, wrong="it cannot run"))
-    assert score(could_not_run, REFERENCE).overall is None
-    assert speed_ups(could_not_run.results[0]) == (None, None)
-    new = file_of(result("a", Kind.COMPUTE, 1.0), result("new", Kind.LOCAL, 1.0, wrong="bad"))
-    assert score(new, REFERENCE).overall is None
+    assert harmonic_mean([]) is None
+    could_not_run = file_of(result("a", BenchmarkKind.COMPUTE, wrong="it cannot run"))
+    assert compute_score(could_not_run, REFERENCE).overall is None
+    assert speedups(could_not_run.results[0]) == (None, None)
+    new = file_of(
+        result("a", BenchmarkKind.COMPUTE, 1.0),
+        result("new", BenchmarkKind.LOCAL, 1.0, wrong="bad"),
+    )
+    assert compute_score(new, REFERENCE).overall is None
 
 
 def test_speed_ups_are_by_the_mean_of_runs() -> None:
-    assert speed_ups(result("a", Kind.COMPUTE, 1.0, 3.0)) == (2.0, 1.0)
+    assert speedups(result("a", BenchmarkKind.COMPUTE, 1.0, 3.0)) == (2.0, 1.0)
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -164,7 +187,7 @@ def test_the_shipped_reference_has_every_benchmark_and_is_right() -> None:
 
 
 def test_the_suite_has_every_class_and_is_of_no_other_role() -> None:
-    assert {one.kind for one in BENCHMARKS} == set(Kind)
+    assert {one.kind for one in BENCHMARKS} == set(BenchmarkKind)
     assert {"MonteCarloPi", "StringMatch"} <= {one.name for one in BENCHMARKS}
     others = {
         re.sub(r"\s+", "", path.read_text())
@@ -182,7 +205,7 @@ def test_the_suite_has_every_class_and_is_of_no_other_role() -> None:
 def test_a_run_repeats_itself_where_all_see_it(one: Benchmark) -> None:
     """What is done again is said by `repeats`, for the device, C and numpy alike, and nowhere else."""
     assert one.run_steps == one.steps * one.repeats
-    times = {step.times for step in one.steps if isinstance(step, Launch)}
+    times = {step.times for step in one.steps if isinstance(step, BenchmarkLaunch)}
     assert times == ({2048} if one.name == "small launches" else {1})
     assert ("n < 2048" in one.c_source) == (one.name == "small launches")
 
@@ -190,31 +213,31 @@ def test_a_run_repeats_itself_where_all_see_it(one: Benchmark) -> None:
 def test_results_are_compared_bit_by_bit_or_within_a_tolerance() -> None:
     exact = next(one for one in BENCHMARKS if one.name == "histogram")
     counts = np.arange(256, dtype=np.uint32)
-    assert wrong_in(exact, {1: counts}, {1: counts}) == ""
+    assert find_mismatch(exact, {1: counts}, {1: counts}) == ""
     changed = counts.copy()
     changed[7] += 1
-    assert wrong_in(exact, {1: changed}, {1: counts}) == "1 of 256 results are wrong"
+    assert find_mismatch(exact, {1: changed}, {1: counts}) == "1 of 256 results are wrong"
     close = next(one for one in BENCHMARKS if one.name == "matrix product")
     product = np.linspace(1, 2, 1 << 20, dtype=np.float32)
-    assert wrong_in(close, {2: product * np.float32(1 + 2e-6)}, {2: product}) == ""
+    assert find_mismatch(close, {2: product * np.float32(1 + 2e-6)}, {2: product}) == ""
     product_off = product.copy()
     product_off[5] += np.float32(0.01)
-    assert "off by 0.005" in wrong_in(close, {2: product_off}, {2: product})
+    assert "off by 0.005" in find_mismatch(close, {2: product_off}, {2: product})
     product_off[5] = np.nan
-    assert "off by inf" in wrong_in(close, {2: product_off}, {2: product})
+    assert "off by inf" in find_mismatch(close, {2: product_off}, {2: product})
 
 
 def test_names_tell_scores_apart() -> None:
     other = replace(REFERENCE, device=replace(REFERENCE.device, platform="Other"))
-    assert len(set(labels_of([REFERENCE, other, REFERENCE, REFERENCE]))) == 4
+    assert len(set(distinct_labels([REFERENCE, other, REFERENCE, REFERENCE]))) == 4
 
 
 def test_side_by_side_has_what_all_have() -> None:
-    few = file_of(result("a", Kind.COMPUTE, 1.0))
+    few = file_of(result("a", BenchmarkKind.COMPUTE, 1.0))
     document = scores_report([few, REFERENCE], REFERENCE)
     tables = {table.key: table for table in document.tables}
     assert [row[0] for row in tables["times"].rows] == ["a"]
-    assert "2 results not all have are left out" in document.notes[0]
+    assert "2 results are left out: not all files have them" in document.notes[0]
 
 
 def test_compare_puts_scores_beside_each_other(tmp_path: Path, run: Runner) -> None:
@@ -252,44 +275,62 @@ def test_compare_puts_traces_beside_each_other(tmp_path: Path, run: Runner) -> N
     assert "there was no clang for A and C: `pip install 'cltrace[predict]'`" in text
 
 
+def zeroing_benchmark(step: Step, calls: Iterator[int]) -> Benchmark:
+    """A benchmark whose reference takes a number of `calls` each time that it runs."""
+    return Benchmark(
+        name="one",
+        kind=BenchmarkKind.COMPUTE,
+        about="",
+        source="",
+        buffers=(BenchmarkBuffer(zeros(2), is_output=True),),
+        steps=(step,),
+        items=2,
+        reference=lambda before: {0: before[0].view(np.uint32) * np.uint32(0 * next(calls))},
+        c_source="",
+        repeats=5,
+        amounts={RateLimit.FLOPS: 3.0},
+    )
+
+
 def test_device_numpy_and_c_do_the_same_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[Step] = []
     asked: list[int] = []
 
-    def whole_runs(
+    def time_whole_runs(
         _: object, __: str, ___: object, mine: Sequence[Step], ____: object
     ) -> WholeRuns:
         steps.extend(mine)
         return WholeRuns((), (1.0,), {0: np.zeros(2, np.uint32)})
 
-    def sequential_run(
+    def run_sequentially(
         _: object, __: str, before: Sequence[NDArray[np.uint32]], ___: int, repeats: int
     ) -> SequentialRun:
         asked.append(repeats)
         return SequentialRun(2.0, tuple(before))
 
     calls = itertools.count(1)
-    monkeypatch.setattr("cltrace.measure.whole_runs.whole_runs", whole_runs)
-    monkeypatch.setattr("cltrace.measure.sequential.sequential_run", sequential_run)
-    step = Launch("f", (2,), (1,), (0,))
-    one = Benchmark(
-        "one", Kind.COMPUTE, "", "", (Memory(zeros(2), is_output=True),), (step,), 2,
-        lambda before: {0: before[0].view(np.uint32) * np.uint32(0 * next(calls))}, "", repeats=5,
-        amounts={Limit.FLOPS: 3.0},
-    )  # fmt: skip
-    scoring = Scoring(
-        cast("Bench", SimpleNamespace(facts=REFERENCE.device)), HowMany(), CCompiler("", ""), print
+    monkeypatch.setattr("cltrace.measure.whole_runs.time_whole_runs", time_whole_runs)
+    monkeypatch.setattr("cltrace.measure.sequential.run_sequentially", run_sequentially)
+    step = BenchmarkLaunch("f", (2,), (1,), (0,))
+    one = zeroing_benchmark(step, calls)
+    scoring = ScoreRunner(
+        cast("Bench", SimpleNamespace(facts=REFERENCE.device)),
+        RunCounts(),
+        CCompiler("", ""),
+        print,
     )
-    probe = LimitProbe(Limit.FLOPS, "", (), (), 60.0)
-    (found,) = scoring.score([one], [probe]).results
-    assert (steps, asked, next(calls)) == ([step] * 5, [5], 3 * 5 + 1)
+    probe = LimitProbe(RateLimit.FLOPS, "", (), (), 60.0)
+    (found,) = scoring.run([one], [probe]).results
+    assert steps == [step] * 5
+    assert asked == [5]
+    assert next(calls) == 3 * 5 + 1
     assert found.is_right
     assert found.limit_share == pytest.approx(5 * 3 / 60)
 
     def out_of_memory(_: object) -> Mapping[int, NDArray[np.uint32]]:
         raise MemoryError
 
-    (found,) = scoring.score([replace(one, reference=out_of_memory)], []).results
+    (found,) = scoring.run([replace(one, reference=out_of_memory)], []).results
     assert (found.wrong, found.seconds) == ("it cannot run: the host has not enough memory", ())
 
 
@@ -297,20 +338,20 @@ def test_the_shortest_of_three_runs_counts_and_preparing_is_not_timed() -> None:
     calls = itertools.count(1)
 
     def prepared() -> Callable[[], int]:
-        time.sleep(0.05)
+        time.sleep(0.3)
         return lambda: next(calls)
 
-    seconds, last = shortest(prepared, 4)
+    seconds, last = time_shortest(prepared, 4)
     assert last == 12
-    assert 0 < seconds < 0.05
+    assert 0 < seconds < 0.3
 
 
 def test_a_reference_without_a_right_result_makes_no_score() -> None:
-    part = file_of(result("a", Kind.COMPUTE, 1.0), result("c", Kind.LATENCY, 1.0))
-    found = score(REFERENCE, part)
+    part = file_of(result("a", BenchmarkKind.COMPUTE, 1.0), result("c", BenchmarkKind.LATENCY, 1.0))
+    found = compute_score(REFERENCE, part)
     assert (found.overall, found.unreferred) == (None, ("b",))
-    assert found.kinds == {Kind.COMPUTE: None, Kind.LATENCY: Ratio(1.0, 1.0)}
-    wrong = file_of(*REFERENCE.results[:2], result("c", Kind.LATENCY, 1.0, wrong="bad"))
+    assert found.kinds == {BenchmarkKind.COMPUTE: None, BenchmarkKind.LATENCY: Ratio(1.0, 1.0)}
+    wrong = file_of(*REFERENCE.results[:2], result("c", BenchmarkKind.LATENCY, 1.0, wrong="bad"))
     for reference, name in ((part, "b"), (wrong, "c")):
         text = f"the reference has no right result of {name}"
         assert text in score_report(REFERENCE, reference).facts[0].text
@@ -323,21 +364,23 @@ def test_a_probe_that_one_run_shows_to_be_slow_is_not_repeated(
     taken: list[tuple[str, int]] = []
     seconds = {"fast": 1.0, "slow": 5.0, "near": 1.5, "best": 0.5}
 
-    def whole_runs(_: object, source: str, __: object, ___: object, runs: HowMany) -> WholeRuns:
+    def time_whole_runs(
+        _: object, source: str, __: object, ___: object, runs: RunCounts
+    ) -> WholeRuns:
         taken.append((source, runs.counted))
         if source not in seconds:
             raise WorkloadError("no room")
         return WholeRuns((), (seconds[source],) * runs.counted, {})
 
-    monkeypatch.setattr("cltrace.measure.whole_runs.whole_runs", whole_runs)
-    asks = replace(BENCHMARKS[0], source="none", amounts={Limit.FLOPS: 1.0})
+    monkeypatch.setattr("cltrace.measure.whole_runs.time_whole_runs", time_whole_runs)
+    asks = replace(BENCHMARKS[0], source="none", amounts={RateLimit.FLOPS: 1.0})
     probes = [
-        LimitProbe(Limit.FLOPS, name, (), (), 6.0)
+        LimitProbe(RateLimit.FLOPS, name, (), (), 6.0)
         for name in ("none", "fast", "slow", "near", "best")
     ]
     bench = cast("Bench", SimpleNamespace(facts=REFERENCE.device))
-    found = Scoring(bench, HowMany(), None, lambda _: None).score([asks], probes)
-    assert found.limits == {Limit.FLOPS: 12.0}
+    found = ScoreRunner(bench, RunCounts(), None, lambda _: None).run([asks], probes)
+    assert found.limits == {RateLimit.FLOPS: 12.0}
     assert (found.results[0].wrong, taken.pop()) == ("no room", ("none", 10))
     assert taken == [
         ("none", 10), ("fast", 10), ("slow", 1), ("near", 1), ("near", 10), ("best", 1),

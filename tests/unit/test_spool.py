@@ -28,7 +28,7 @@ from cltrace.spool.layout import (
 )
 from cltrace.spool.reader import read_process
 from cltrace.spool.settings import (
-    Outcome,
+    CommandOutcome,
     SessionFacts,
     Settings,
     read_outcome,
@@ -204,8 +204,17 @@ def test_what_was_asked_for_is_read_as_it_was_written(
     chosen: Settings, command: tuple[str, ...], number: int
 ) -> None:
     assume(not any("\ud800" <= letter <= "\udfff" for word in command for letter in word))
-    facts = SessionFacts(command, "/", "host", 1, number, number, "0", chosen)
-    outcome = Outcome(None, 9, number)
+    facts = SessionFacts(
+        command=command,
+        working_directory="/",
+        host="host",
+        recorder_pid=1,
+        origin_host_ns=number,
+        started_realtime_ns=number,
+        cltrace_version="0",
+        settings=chosen,
+    )
+    outcome = CommandOutcome(None, 9, number)
     with tempfile.TemporaryDirectory() as name:
         write_session(Path(name), facts)
         assert read_session(Path(name)) == facts

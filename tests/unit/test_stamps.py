@@ -10,11 +10,11 @@ import pytest
 import cltrace
 from cltrace.errors import CltraceError
 from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
-from cltrace.timeline.clock_fit.points import NEVER, Int64s
-from cltrace.timeline.completions import observed_complete_ns
+from cltrace.timeline.columns import NEVER, Int64s
+from cltrace.timeline.completions import observe_completions
 from cltrace.timeline.reading import read_activity, read_commands
-from cltrace.timeline.stamps import STAGES, quantum_ns
-from cltrace.timeline.timekeeping import keep_time
+from cltrace.timeline.stamps import STAGES, find_quantum_ns
+from cltrace.timeline.timekeeping import fit_device_clocks
 from cltrace.trace.commands import ABSENT, HostCalls, QueueFacts
 from cltrace.trace.merge import merge
 from tests.conftest import MakeTrace, Runner
@@ -78,7 +78,7 @@ def test_what_cannot_be_right_is_flagged(case: str, make_trace: MakeTrace) -> No
     spoil, fault, state = CASES[case]
     found, queues = read(make_trace)
     spoil(found.commands)
-    kept = keep_time(found, queues)
+    kept = fit_device_clocks(found, queues)
     assert ClockState.PROVEN not in {one.state for one in kept.segments}
     assert (kept.faults & int(fault)).any()
     assert state in {one.state for one in kept.segments}
@@ -90,7 +90,7 @@ def test_a_trace_with_such_stamps_is_shown_whole(case: str, tmp_path: Path, run:
 
     def keep_spoiled_time(found: HostCalls, queues: QueueFacts) -> object:
         CASES[case][0](found.commands)
-        return keep_time(found, queues)
+        return fit_device_clocks(found, queues)
 
     path = tmp_path / "t.cltrace"
     writer.finalise(write_recording(path), path, keep_spoiled_time)  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def test_a_trace_with_such_stamps_is_shown_whole(case: str, tmp_path: Path, run:
 def test_made_up_stamps_time_nothing(make_trace: MakeTrace) -> None:
     found, queues = read(make_trace)
     set_all(0, 1, 2, 3)(found.commands)
-    kept = keep_time(found, queues)
+    kept = fit_device_clocks(found, queues)
     stamped = found.commands["end_device_ns"] != ABSENT
     assert (kept.faults[stamped] & int(StampFault.ZERO | StampFault.MADE_UP)).all()
     assert not kept.faults[~stamped].any()
@@ -122,8 +122,8 @@ def test_made_up_stamps_time_nothing(make_trace: MakeTrace) -> None:
 def test_a_clock_in_steps_is_told_by_what_divides_its_stamps() -> None:
     stamps = np.array([640, 960, 1600, 32_000], np.int64) + 7
     commands = {f"{stage}_device_ns": stamps for stage in STAGES}
-    assert quantum_ns(commands, np.arange(4)) == 320
-    assert quantum_ns(commands, np.arange(0)) == 1
+    assert find_quantum_ns(commands, np.arange(4)) == 320
+    assert find_quantum_ns(commands, np.arange(0)) == 1
 
 
 def test_steps_coarser_than_claimed_are_said(tmp_path: Path, run: Runner) -> None:
@@ -133,7 +133,7 @@ def test_steps_coarser_than_claimed_are_said(tmp_path: Path, run: Runner) -> Non
         for stage in STAGES:
             column = found.commands[f"{stage}_device_ns"]
             column[column != ABSENT] = column[column != ABSENT] // 1000 * 1000
-        return keep_time(found, queues)
+        return fit_device_clocks(found, queues)
 
     path = tmp_path / "t.cltrace"
     writer.finalise(write_recording(path), path, keep_coarse_time)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def test_what_the_host_saw_complete(make_trace: MakeTrace) -> None:
     found, _ = read(make_trace)
     commands = found.commands
     in_order = np.ones(len(commands["api"]), np.bool_)
-    seen = observed_complete_ns(commands, found.calls, found.waits, in_order)
+    seen = observe_completions(commands, found.calls, found.waits, in_order)
     # The blocking write by its own return, the fill by the completion that was told.
     write = commands["target_buffer_id"] == 1
     assert (seen[write] == commands["return_host_ns"][write]).all()
@@ -169,7 +169,7 @@ def test_a_finish_proves_what_was_enqueued_before_it(make_trace: MakeTrace) -> N
     }
     calls = {name: np.concatenate([column, row[name]]) for name, column in calls.items()}
     in_order = np.zeros(len(commands["api"]), np.bool_)
-    seen = observed_complete_ns(commands, calls, found.waits, in_order)
+    seen = observe_completions(commands, calls, found.waits, in_order)
     is_before = commands["return_host_ns"] <= last
     is_there = commands["queue_id"] == row["queue_id"][0]
     assert (seen[launches[:10]] == last + 1000).all()

@@ -8,15 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cltrace.timeline.activity import Activity, within
-from cltrace.timeline.busy import busy_devices, busy_queues
-from cltrace.timeline.clock_fit.points import Int64s
-from cltrace.timeline.critical_path import Step, StepKind, critical_path
-from cltrace.timeline.dependencies import NONE, dependencies
-from cltrace.timeline.intervals import Intervals, at_least, common, covered_ns, gaps, lanes, union
-from cltrace.timeline.latency import latencies
-from cltrace.timeline.slack import UNLIMITED_NS, slack_ns
-from cltrace.timeline.starvation import starvation
+from cltrace.timeline.activity import Activity, clip_activity
+from cltrace.timeline.busy import device_busy_times, queue_busy_times
+from cltrace.timeline.columns import Int64s
+from cltrace.timeline.critical_path import Step, StepKind, find_critical_path
+from cltrace.timeline.dependencies import NONE, find_dependencies
+from cltrace.timeline.intervals import (
+    Intervals,
+    assign_rows,
+    covered_ns,
+    gaps,
+    intersection,
+    overlap,
+    union,
+)
+from cltrace.timeline.latency import measure_latencies
+from cltrace.timeline.slack import UNLIMITED_NS, compute_slack_ns
+from cltrace.timeline.starvation import measure_starvation
 from tests.activities import Call, Run, activity
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=25)
@@ -41,14 +49,14 @@ def test_a_union_is_what_at_least_one_covers(spans: list[tuple[int, int]]) -> No
 
 @given(SPANS, st.integers(1, 4))
 def test_at_least_counts_how_many_are_open(spans: list[tuple[int, int]], least: int) -> None:
-    assert at_least(*arrays(spans), least).total_ns == sum(one >= least for one in depth(spans))
+    assert overlap(*arrays(spans), least).total_ns == sum(one >= least for one in depth(spans))
 
 
 @given(SPANS, SPANS)
 def test_common_is_what_both_cover(
     first: list[tuple[int, int]], second: list[tuple[int, int]]
 ) -> None:
-    found = common(union(*arrays(first)), union(*arrays(second)))
+    found = intersection(union(*arrays(first)), union(*arrays(second)))
     both = [one > 0 and other > 0 for one, other in zip(depth(first), depth(second), strict=True)]
     assert found.total_ns == sum(both)
 
@@ -67,7 +75,7 @@ def test_covered_is_how_much_of_each_a_union_covers(
 def test_lanes_never_overlap_and_are_as_few_as_can_be(spans: list[tuple[int, int]]) -> None:
     spans = [(begin, length) for begin, length in spans if length]
     start, end = arrays(spans)
-    lane = lanes(start, end)
+    lane = assign_rows(start, end)
     for one in np.unique(lane):
         here = lane == one
         assert union(start[here], end[here]).total_ns == int((end - start)[here].sum())
@@ -88,23 +96,34 @@ def test_busy_is_of_each_device_and_queue() -> None:
             Run(3, 100, 110, queue=3, device=2),
         ]
     )
-    first, second = busy_devices(one)
-    assert (first.span_ns, first.busy_ns, first.idle_ns, first.overlapped_ns) == (30, 25, 5, 5)
-    assert (first.transfer_ns, first.compute_ns, first.both_ns, first.lanes) == (10, 20, 5, 2)
+    first, second = device_busy_times(one)
+    assert first.span_ns == 30
+    assert first.busy_ns == 25
+    assert first.idle_ns == 5
+    assert first.overlapped_ns == 5
+    assert first.transfer_ns == 10
+    assert first.compute_ns == 20
+    assert first.both_ns == 5
+    assert first.max_concurrent == 2
     assert (second.busy_ns, second.longest_gap_ns) == (10, 0)
-    assert [each.busy_ns for each in busy_queues(one)] == [20, 10, 10]
+    assert [each.busy_ns for each in queue_busy_times(one)] == [20, 10, 10]
 
 
 def test_idle_time_is_told_by_why() -> None:
     # Asked for after the first had ended, in the call, and after it was queued.
-    (found,) = starvation(activity([Run(0, 2, 10), Run(14, 30, 40), Run(35, 55, 60)]))
-    assert (found.gaps, found.program_ns, found.call_ns, found.latency_ns) == (2, 4, 0, 31)
+    (found,) = measure_starvation(activity([Run(0, 2, 10), Run(14, 30, 40), Run(35, 55, 60)]))
+    assert found.gaps == 2
+    assert found.program_ns == 4
+    assert found.call_ns == 0
+    assert found.latency_ns == 31
     assert found.launch_bound_ns == 4
 
 
 def test_latency_is_split_at_submission() -> None:
-    (found,) = latencies(activity([Run(0, 5, 10), Run(10, 15, 20), Run(20, 25, 30)]))
-    assert (found.commands, found.queued_ns[0], found.submitted_ns[0]) == (3, 0, 5)
+    (found,) = measure_latencies(activity([Run(0, 5, 10), Run(10, 15, 20), Run(20, 25, 30)]))
+    assert found.commands == 3
+    assert found.queued_ns[0] == 0
+    assert found.submitted_ns[0] == 5
 
 
 def test_dependencies_of_a_queue_in_order_a_wait_list_and_a_barrier() -> None:
@@ -116,15 +135,15 @@ def test_dependencies_of_a_queue_in_order_a_wait_list_and_a_barrier() -> None:
         Run(4, 31, 32, kind="barrier", queue=2),
         Run(5, 33, 40, queue=2, waits_for=(1,)),
     ]
-    needs = dependencies(activity(runs, out_of_order=[2]))
-    assert needs.queue_before.tolist() == [NONE, 0, NONE, NONE, 3, 4]
-    assert needs.edges.tolist() == [[5, 1]]
-    assert needs.release_ns.tolist() == [0, 10, 2, 3, 30, 32]
-    assert needs.last_before.tolist() == [NONE, 0, NONE, NONE, 3, 4]
+    dependencies = find_dependencies(activity(runs, out_of_order=[2]))
+    assert dependencies.queue_predecessor.tolist() == [NONE, 0, NONE, NONE, 3, 4]
+    assert dependencies.edges.tolist() == [[5, 1]]
+    assert dependencies.release_ns.tolist() == [0, 10, 2, 3, 30, 32]
+    assert dependencies.last_predecessor.tolist() == [NONE, 0, NONE, NONE, 3, 4]
 
 
 def path_of(one: Activity) -> list[Step]:
-    steps = critical_path(one, dependencies(one))
+    steps = find_critical_path(one, find_dependencies(one))
     for before, after in itertools.pairwise(steps):
         assert before.end_ns == after.begin_ns, "a path has neither gaps nor overlaps"
     return steps
@@ -194,7 +213,7 @@ def test_no_placed_command_has_no_path() -> None:
 
 
 def slack_of(one: Activity) -> list[int]:
-    found: list[int] = slack_ns(one, dependencies(one)).tolist()
+    found: list[int] = compute_slack_ns(one, find_dependencies(one)).tolist()
     return found
 
 
@@ -313,7 +332,7 @@ def test_a_part_keeps_what_belongs_together() -> None:
         [Run(0, 1, 10), Run(1, 10, 20), Run(2, 30, 40, waits_for=(1,))],
         [Call(3, 25, waits_for=(1,)), Call(26, 45, waits_for=(2,))],
     )
-    part = within(whole, 12, 50)
+    part = clip_activity(whole, 12, 50)
     assert part.commands.start_ns.tolist() == [12, 30]
     assert part.edges.tolist() == [[1, 0]]
     assert part.waits.tolist() == [[0, 0], [1, 1]]

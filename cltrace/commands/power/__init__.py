@@ -1,6 +1,6 @@
-"""`cltrace power`: readers of power, logs of meters, and what a device's work draws.
+"""`cltrace power`: readers of power, logs of meters, and the energy of a device's work.
 
-One file an action; each has what a verb has.
+One file per action; each has the interface of a verb.
 """
 
 import argparse
@@ -20,22 +20,22 @@ class Action:
     summary: str
 
     def load(self) -> Verb:
-        """The action's module."""
+        """Import and return the action's module."""
         return cast("Verb", import_module(f"cltrace.commands.power.{self.module}"))
 
 
 ACTIONS: Final[Mapping[str, Action]] = {
-    "list": Action("listing", "each reader: whether it can read here, and if not why"),
-    "import": Action("importing", "add the log of a meter to a trace"),
-    "characterise": Action("characterise", "what the sensors of a device are like"),
-    "calibrate": Action("calibrate", "measure what a device's work draws, for the energy model"),
-    "predict": Action("predict", "what work should draw by the energy model, beside what it drew"),
+    "list": Action("list_readers", "list the readers, and why some cannot read here"),
+    "import": Action("import_log", "add the log of a meter to a trace"),
+    "characterise": Action("characterise", "characterise the sensors of a device"),
+    "calibrate": Action("calibrate", "measure the energy of a device's work, for the energy model"),
+    "predict": Action("predict", "predict the energy of work, and compare it with measurements"),
 }
 """Every action, in the order in which help lists them."""
 
 
 class _ActionParser(argparse.ArgumentParser):
-    """The parser of an action: abbreviations of flags would be others with the next version."""
+    """Parser of an action without abbreviations of flags, which a later version could make ambiguous."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="action", metavar="ACTION", required=True, parser_class=_ActionParser
     )
     for name, action in ACTIONS.items():
-        own = actions.add_parser(name, help=action.summary, description=f"{action.summary}.")
+        description = f"{action.summary[0].upper()}{action.summary[1:]}."
+        own = actions.add_parser(name, help=action.summary, description=description)
         module = action.load()
         module.add_arguments(own)
         own.add_argument(
@@ -60,6 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Do what the action says."""
+    """Execute the action."""
     status: int = arguments.perform(arguments)
     return status

@@ -1,24 +1,27 @@
-"""`cltrace power characterise`: what the sensors of a device are like."""
+"""`cltrace power characterise`: characterise the sensors of a device."""
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cltrace.commands.shared.argument_types import seconds
+from cltrace.commands.shared.argument_types import parse_seconds
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.measurement_flags import add_measured_arguments, check_targets
-from cltrace.commands.shared.messages import progress
-from cltrace.commands.shared.power_measurement import add_measuring_arguments, metered, readers
+from cltrace.commands.shared.messages import say, show_progress
+from cltrace.commands.shared.power_measurement import (
+    add_measuring_arguments,
+    available_readers,
+    metered,
+)
 from cltrace.errors import UsageError
 from cltrace.power.characterise import (
     SENSORS,
-    Characteristic,
-    characteristics,
-    parameters_of,
-    phases_of,
+    SensorCharacteristic,
+    characterise_channels,
+    run_phases,
+    to_parameters,
 )
 from cltrace.power.kept_readings import read_readings, write_readings
 from cltrace.profile import DeviceProfile, load_profile, write_profile
@@ -31,67 +34,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `power characterise`."""
     add_measuring_arguments(parser)
     parser.add_argument(
-        "--seconds", metavar="S", type=seconds, default=4.0, help="of each square wave (default 4)"
+        "--seconds",
+        metavar="S",
+        type=parse_seconds,
+        default=4.0,
+        help="run each square wave for S seconds (default 4)",
     )
-    add_measured_arguments(
-        parser,
-        "write the readings, judge nothing",
-        "judge what --measure-only wrote, on any machine",
-    )
+    add_measured_arguments(parser, "evaluate")
     parser.add_argument(
         "--profile",
         metavar="PROFILE",
-        help="keep it with this profile too, in the file that -o names",
+        help="add the result to this profile, and write it to the file of -o",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="the profile to write, with --profile"
+        "-o", "--output", metavar="FILE", type=Path, help="write the profile of --profile to FILE"
     )
     add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Switch work on and off, and see how each channel follows."""
-    check_targets(arguments)
-    profile = _kept_with(arguments)
+    """Switch work on and off, and characterise each channel's response."""
+    check_targets(arguments.output, arguments.measure_only)
+    profile = _load_profile(arguments.profile, arguments.output)
     if arguments.measured is not None:
         device, channels, phases = read_readings(arguments.measured)
     else:
-        chosen = readers(arguments)
-        with metered(chosen, "power characterise") as meter:
+        readers = available_readers(arguments.power, arguments.power_period)
+        with metered(readers, "power characterise") as meter:
             from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
-            from cltrace.measure.steady import switched  # noqa: PLC0415 - likewise
-            from cltrace.power.workloads import known_load  # noqa: PLC0415 - with the others
+            from cltrace.measure.steady import switchable_load  # noqa: PLC0415 - likewise
+            from cltrace.power.workloads import reference_load  # noqa: PLC0415 - with the others
 
             with Bench(find_device(arguments.device)) as bench:
                 device = bench.facts
-                with switched(bench, known_load(device)) as on:
-                    phases = phases_of(
-                        on, time.sleep, time.perf_counter_ns, square_s=arguments.seconds,
-                        load_s=min(_LOAD_S, 2 * arguments.seconds), report=progress,
-                    )  # fmt: skip
-        progress("")
+                with switchable_load(bench, reference_load(device)) as on:
+                    phases = run_phases(
+                        on,
+                        time.sleep,
+                        time.perf_counter_ns,
+                        square_s=arguments.seconds,
+                        load_s=min(_LOAD_S, 2 * arguments.seconds),
+                        report=show_progress,
+                    )
+        show_progress("")
         channels = meter.channels()
     if arguments.measure_only is not None:
         write_readings(device, channels, phases, arguments.measure_only)
         return 0
-    found = characteristics(channels, phases)
+    characteristics = characterise_channels(channels, phases)
     if profile is not None:
-        _keep(profile, found, arguments.output)
-    print_document(sensors_report(device, found), color=arguments.color, form=arguments.format)
+        _write_with_sensors(profile, characteristics, arguments.output)
+    document = sensors_report(device, characteristics)
+    print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
 
 
-def _kept_with(arguments: argparse.Namespace) -> DeviceProfile | None:
-    """The profile that the result is kept with, None for none. Raises: `UsageError`, `ProfileError`."""
-    if arguments.profile is None:
+def _load_profile(name: str | None, output: Path | None) -> DeviceProfile | None:
+    """Return the profile to add the result to, None for none. Raises: `UsageError`, `ProfileError`."""
+    if name is None:
         return None
-    if arguments.output is None:
+    if output is None:
         raise UsageError("--profile needs -o: the file to write")
-    return load_profile(arguments.profile)
+    return load_profile(name)
 
 
-def _keep(profile: DeviceProfile, found: Sequence[Characteristic], target: Path) -> None:
-    """Write a profile with what its sensors are like."""
-    parameters = {**profile.parameters, SENSORS: parameters_of(found)}
+def _write_with_sensors(
+    profile: DeviceProfile, characteristics: Sequence[SensorCharacteristic], target: Path
+) -> None:
+    """Write a profile with the characteristics of its sensors."""
+    parameters = {**profile.parameters, SENSORS: to_parameters(characteristics)}
     write_profile(replace(profile, parameters=parameters), target)
-    sys.stderr.write(f"cltrace: wrote {target}\n")
+    say(f"wrote {target}")

@@ -1,9 +1,9 @@
-"""`cltrace power list`: each reader, and whether it can read here."""
+"""`cltrace power list`: list the readers, and why some cannot read here."""
 
 import argparse
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.power.registry import probed, reader_names
+from cltrace.power.registry import find_readers, probe_reader
 from cltrace.report.power_readers import ProbedReader, readers_report
 
 
@@ -13,7 +13,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Ask every reader."""
-    found = [ProbedReader(name, *probed(name, point)) for name, point in reader_names().items()]
-    print_document(readers_report(found), color=arguments.color, form=arguments.format)
+    """Probe every reader and print the results."""
+    readers = [
+        ProbedReader(name, *probe_reader(name, entry_point))
+        for name, entry_point in find_readers().items()
+    ]
+    document = readers_report(readers)
+    print_document(document, color=arguments.color, output_format=arguments.format)
     return 0

@@ -1,33 +1,39 @@
-"""`cltrace power predict`: the energy model held against a trace, or against measured works."""
+"""`cltrace power predict`: predict the energy of work, and compare it with measurements."""
 
 import argparse
-import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from cltrace.commands.shared.argument_types import natural
+from cltrace.commands.shared.argument_types import parse_natural
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.trace_argument import opened
+from cltrace.commands.shared.messages import say
+from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
 from cltrace.power.energy import energy_of
-from cltrace.power.model.evaluation import Judged, examples_of, judged, left_out
-from cltrace.power.model.fitting import Example, fitted, model_of
-from cltrace.power.model.traces import modelled
+from cltrace.power.model.evaluation import (
+    EvaluatedExample,
+    count_examples,
+    cross_validate,
+    evaluate,
+)
+from cltrace.power.model.fitting import Example, fit_energies, model_of
+from cltrace.power.model.traces import model_trace
 from cltrace.power.points import read_points
-from cltrace.power.workloads import PowerSet, set_of
+from cltrace.power.workloads import PowerSet, find_set
 from cltrace.predict.trace_profile import profile_of_trace
-from cltrace.profile import DeviceProfile, chosen_profile, load_profile
+from cltrace.profile import DeviceProfile, choose_profile, load_profile
 from cltrace.report.document import Document
-from cltrace.report.energy_model import judged_report, modelled_report
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from cltrace.report.energy_model import evaluation_report, modelled_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `power predict`."""
     parser.add_argument(
-        "trace", metavar="TRACE", nargs="?", type=Path, help="a trace (default: the newest here)"
+        "trace",
+        metavar="TRACE",
+        nargs="?",
+        type=Path,
+        help="read this trace (default: the newest here)",
     )
     parser.add_argument(
         "--points",
@@ -35,73 +41,86 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="instead of a trace what `power calibrate --measure-only` wrote (repeatable): programs "
-        "are predicted by a model that was fitted without them",
+        help="instead of a trace, read the points of `power calibrate --measure-only` (repeatable) "
+        "and predict programs by a model that was fitted without them",
     )
     parser.add_argument(
-        "--profile", metavar="PROFILE", help="name or path (default: the device's own)"
+        "--profile",
+        metavar="PROFILE",
+        help="use this profile, by name or path (default: the device's own)",
     )
     parser.add_argument(
-        "--top", metavar="N", type=natural, default=20, help="most rows; 0 for all (default 20)"
+        "--top",
+        metavar="N",
+        type=parse_natural,
+        default=20,
+        help="show at most N rows; 0 for all (default 20)",
     )
     add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print measured beside predicted."""
+    """Print measured and predicted energies."""
+    profile_name: str | None = arguments.profile
+    top: int | None = arguments.top or None
     if arguments.points and arguments.trace is not None:
         raise UsageError("give a trace or --points, not both")
-    document = _of_points(arguments) if arguments.points else _of_trace(arguments)
-    print_document(document, color=arguments.color, form=arguments.format)
+    if arguments.points:
+        document = _predict_points(arguments.points, profile_name, top)
+    else:
+        document = _predict_trace(arguments.trace, profile_name, top)
+    print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
 
 
-def _of_trace(arguments: argparse.Namespace) -> Document:
-    with opened(arguments.trace) as trace:
-        wanted: str | None = arguments.profile
-        profile = load_profile(wanted) if wanted else profile_of_trace(trace).needed()
-        found = modelled(trace, energy_of(trace), profile)
-        return modelled_report(profile, found, arguments.top or None)
+def _predict_trace(path: Path | None, profile_name: str | None, top: int | None) -> Document:
+    with open_trace(path) as trace:
+        profile = load_profile(profile_name) if profile_name else profile_of_trace(trace).require()
+        modelled = model_trace(trace, energy_of(trace), profile)
+        return modelled_report(profile, modelled, top)
 
 
-def _of_points(arguments: argparse.Namespace) -> Document:
+def _predict_points(paths: Sequence[Path], profile_name: str | None, top: int | None) -> Document:
     profile: DeviceProfile | None = None
     examples: dict[PowerSet, list[Example]] = {}
     idle_w = 0.0
-    for path in arguments.points:
+    for path in paths:
         points = read_points(path)
         if profile is None:
-            profile = chosen_profile(arguments.profile, points.device)
-        name = set_of([one.name for one in points.points], points.device)
-        some, refused = examples_of(points, name, profile)
-        examples.setdefault(name, []).extend(some)
+            profile = choose_profile(profile_name, points.device)
+        name = find_set([point.name for point in points.points], points.device)
+        counted, refused = count_examples(points, name, profile)
+        examples.setdefault(name, []).extend(counted)
         for text in refused:
-            sys.stderr.write(f"cltrace: left out: {text}\n")
+            say(f"left out: {text}")
         idle_w = points.idle_w if not idle_w or name is PowerSet.CALIBRATION else idle_w
     if profile is None:
         raise UsageError("--points names no file")
-    return _judged(profile, examples, idle_w, arguments.top or None)
+    return _evaluate(profile, examples, idle_w, top)
 
 
-def _judged(
+def _evaluate(
     profile: DeviceProfile,
     examples: dict[PowerSet, list[Example]],
     idle_w: float,
     top: int | None,
 ) -> Document:
-    """Programs by a model that has not seen them where there are probes; else by the profile's."""
+    """Return the evaluation of a model that was fitted without each program.
+
+    Without probes to fit to, it is that of the profile's model.
+    """
     probes = examples.get(PowerSet.CALIBRATION, [])
     suite = examples.get(PowerSet.SUITE, [])
     application = examples.get(PowerSet.APPLICATION, [])
-    found: dict[str, Sequence[Judged]] = {}
+    evaluated: dict[str, Sequence[EvaluatedExample]] = {}
     if not probes:
         model = model_of(profile)
-        found = {str(name): judged(model, some) for name, some in examples.items()}
-        return judged_report(profile, model, found, top)
-    model = fitted([*probes, *suite], idle_w)
-    found["probes"] = judged(model, probes)
+        evaluated = {str(name): evaluate(model, rows) for name, rows in examples.items()}
+        return evaluation_report(profile, model, evaluated, top)
+    model = fit_energies([*probes, *suite], idle_w)
+    evaluated["probes"] = evaluate(model, probes)
     if suite:
-        found["programs left out"] = left_out(probes, suite, idle_w)
+        evaluated["programs left out"] = cross_validate(probes, suite, idle_w)
     if application:
-        found["application"] = judged(model, application)
-    return judged_report(profile, model, found, top)
+        evaluated["application"] = evaluate(model, application)
+    return evaluation_report(profile, model, evaluated, top)

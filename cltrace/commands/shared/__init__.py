@@ -1,1 +1,1 @@
-"""Parts that several verbs use: flags, outputs, messages."""
+"""Parts that several verbs share: flags, outputs, messages."""

@@ -1,4 +1,4 @@
-"""What the values of flags may be: types for `argparse`, whose messages users read."""
+"""Types of flags' values for `argparse`, with the messages for wrong values."""
 
 import argparse
 import math
@@ -12,23 +12,23 @@ _SCALES: Final = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0
 _TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|min)?")
 
 
-def natural(text: str) -> int:
-    """A whole number from 0 on."""
+def parse_natural(text: str) -> int:
+    """Return a whole number ≥ 0."""
     if not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
     return int(text)
 
 
-def positive(text: str) -> int:
-    """A whole number from 1 on."""
-    number = natural(text)
+def parse_positive(text: str) -> int:
+    """Return a whole number ≥ 1."""
+    number = parse_natural(text)
     if not number:
-        raise argparse.ArgumentTypeError("0 is too few")
+        raise argparse.ArgumentTypeError("0 is too few: give 1 or more")
     return number
 
 
-def seconds(text: str) -> float:
-    """A number of seconds."""
+def parse_seconds(text: str) -> float:
+    """Return a number of seconds ≥ 0."""
     try:
         number = float(text)
     except ValueError:
@@ -38,8 +38,8 @@ def seconds(text: str) -> float:
     return number
 
 
-def shift(text: str) -> float:
-    """Seconds forward or backward, a century at most."""
+def parse_offset(text: str) -> float:
+    """Return a number of seconds, positive or negative, of at most a century."""
     try:
         number = float(text)
     except ValueError:
@@ -49,16 +49,16 @@ def shift(text: str) -> float:
     return number
 
 
-def period(text: str) -> float:
-    """Seconds between two things, a millisecond at least."""
-    number = seconds(text)
+def parse_period(text: str) -> float:
+    """Return a period in seconds, from 1 ms to an hour."""
+    number = parse_seconds(text)
     if not 0.001 <= number <= 3600:
         raise argparse.ArgumentTypeError(f"{text} s: give 0.001 to 3600")
     return number
 
 
-def share(text: str) -> float:
-    """A part, as `10%`, `2.5 %` or `0.1`. A number from 1 on without its sign is taken for neither."""
+def parse_share(text: str) -> float:
+    """Return a share, written `10%`, `2.5 %` or `0.1`; a number ≥ 1 without `%` is ambiguous."""
     number, is_percent = text.strip(), text.strip().endswith("%")
     try:
         value = float(number.removesuffix("%")) / (100 if is_percent else 1)
@@ -69,35 +69,37 @@ def share(text: str) -> float:
     return value
 
 
-def limit(text: str) -> tuple[str, float]:
-    """A share for kernels of which the name fits, as `GLOB=5%`."""
+def parse_limit(text: str) -> tuple[str, float]:
+    """Return a glob of kernel names and a share, written `GLOB=5%`."""
     glob, sign, number = text.rpartition("=")
     if not sign or not glob:
         raise argparse.ArgumentTypeError(f"{text!r} is not GLOB=5%")
-    return glob, share(number)
+    return glob, parse_share(number)
 
 
-def add_stretch_arguments(parser: argparse.ArgumentParser, *, from_help: str, to_help: str) -> None:
-    """Declare a stretch of time. `from_help` ends where T is told of."""
+def parse_time_ns(text: str) -> int:
+    """Return a time in ns, written with a unit; without one it is in seconds."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 1.5, 200ms, 30us or 10ns")
+    return round(float(match[1]) * _SCALES[match[2] or ""])
+
+
+def add_time_range_arguments(parser: argparse.ArgumentParser, action: str) -> None:
+    """Declare `--from` and `--to`. `action` says what the verb does with a range of time."""
     parser.add_argument(
         "--from",
         dest="from_ns",
         metavar="T",
-        type=time_ns,
-        help=f"{from_help} T after the start: 1.5, 200ms, 30us",
+        type=parse_time_ns,
+        help=f"{action} from T after the start: 1.5, 200ms, 30us",
     )
-    parser.add_argument("--to", dest="to_ns", metavar="T", type=time_ns, help=to_help)
+    parser.add_argument(
+        "--to", dest="to_ns", metavar="T", type=parse_time_ns, help=f"{action} until T"
+    )
 
 
-def check_stretch(from_ns: int | None, to_ns: int | None) -> None:
-    """See that a stretch of time has a length. Raises: `UsageError`."""
+def check_time_range(from_ns: int | None, to_ns: int | None) -> None:
+    """Check that a range of time is not empty. Raises: `UsageError`."""
     if from_ns is not None and to_ns is not None and to_ns < from_ns:
-        raise UsageError("--to is before --from: nothing is between them")
-
-
-def time_ns(text: str) -> int:
-    """A time with or without a unit, as ns; without one it is seconds."""
-    found = _TIME.fullmatch(text.strip())
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 1.5, 200ms, 30us or 10ns")
-    return round(float(found[1]) * _SCALES[found[2] or ""])
+        raise UsageError("--to is before --from: the range is empty")

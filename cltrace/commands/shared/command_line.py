@@ -1,4 +1,4 @@
-"""Command lines that end with the command to run: whose options are whose."""
+"""Command lines that end with the command to run."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 def split_command(
     parser: argparse.ArgumentParser, words: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Our options, and the command behind them, whose options are its own."""
+    """Split words into our options, and the command after them with its own options."""
     takes_value = {
         option
         for action in parser._actions  # noqa: SLF001 - argparse has no public list of options

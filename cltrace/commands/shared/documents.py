@@ -1,4 +1,4 @@
-"""Putting documents and data on a stream, in whatever format was asked for."""
+"""Printing of documents, in the format that the user chooses."""
 
 import argparse
 import re
@@ -9,7 +9,7 @@ from cltrace.report.document import Document
 from cltrace.report.formats.terminal import console_for, is_ascii_only, renderable
 from cltrace.report.formats.text import FORMATS
 
-_BLANKS_AT_THE_END: Final = re.compile(r" +$", re.MULTILINE)
+_TRAILING_BLANKS: Final = re.compile(r" +$", re.MULTILINE)
 
 
 def add_format_argument(parser: argparse.ArgumentParser) -> None:
@@ -18,23 +18,27 @@ def add_format_argument(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=["table", *FORMATS],
         default="table",
-        help="how to print (default table)",
+        help="print in this format (default table)",
     )
 
 
 def print_document(
-    document: Document, *, file: TextIO | None = None, color: str = "auto", form: str = "table"
+    document: Document,
+    *,
+    file: TextIO | None = None,
+    color: str = "auto",
+    output_format: str = "table",
 ) -> None:
-    """Print a document to a stream, stdout unless another is given."""
+    """Print a document to a stream, by default stdout."""
     stream = sys.stdout if file is None else file
-    if form != "table":
-        text = FORMATS[form](document)
+    if output_format != "table":
+        text = FORMATS[output_format](document)
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     else:
         console = console_for(stream, color=color)
         is_ascii = is_ascii_only(stream.encoding)
-        with console.capture() as printed:
+        with console.capture() as capture:
             console.print(renderable(document, width=console.width, is_ascii=is_ascii))
-        stream.write(_BLANKS_AT_THE_END.sub("", printed.get()))
+        stream.write(_TRAILING_BLANKS.sub("", capture.get()))
     stream.flush()

@@ -1,4 +1,4 @@
-"""Flags of the verbs that measure first and judge what was measured: both may be done apart."""
+"""Flags of the verbs that measure and then evaluate: either step can run alone."""
 
 import argparse
 from pathlib import Path
@@ -7,23 +7,35 @@ from cltrace.errors import UsageError
 
 
 def add_measured_arguments(
-    parser: argparse.ArgumentParser, measure: str, judge: str, *, is_repeatable: bool = False
+    parser: argparse.ArgumentParser, evaluation: str, *, is_repeatable: bool = False
 ) -> None:
-    """Declare `--measure-only` and `--from`, with what each is for."""
+    """Declare `--measure-only` and `--from`. `evaluation` says what the second step does."""
     either = parser.add_mutually_exclusive_group()
-    either.add_argument("--measure-only", metavar="FILE", type=Path, help=measure)
+    either.add_argument(
+        "--measure-only",
+        metavar="FILE",
+        type=Path,
+        help="write the measurements to FILE and stop, for --from",
+    )
+    text = f"{evaluation} the measurements in FILE, on any machine"
     if is_repeatable:
         either.add_argument(
-            "--from", dest="measured", metavar="FILE", type=Path, action="append", default=[], help=judge
-        )  # fmt: skip
+            "--from",
+            dest="measured",
+            metavar="FILE",
+            type=Path,
+            action="append",
+            default=[],
+            help=f"{text} (repeatable)",
+        )
     else:
-        either.add_argument("--from", dest="measured", metavar="FILE", type=Path, help=judge)
+        either.add_argument("--from", dest="measured", metavar="FILE", type=Path, help=text)
 
 
-def check_targets(arguments: argparse.Namespace) -> None:
-    """Find out what could not be written before anything is measured. Raises: `UsageError`."""
-    if arguments.measure_only is not None and arguments.output is not None:
-        raise UsageError("--measure-only names its file itself: leave -o out")
-    for path in (arguments.output, arguments.measure_only):
+def check_targets(output: Path | None, measure_only: Path | None) -> None:
+    """Check before measuring that the result can be written. Raises: `UsageError`."""
+    if measure_only is not None and output is not None:
+        raise UsageError("--measure-only names its file itself: leave out -o")
+    for path in (output, measure_only):
         if path is not None and path.is_dir():
-            raise UsageError(f"{path} is a directory")
+            raise UsageError(f"{path} is a directory: name a file")

@@ -1,27 +1,85 @@
-"""What is said beside a report, on stderr: a line of ours, and how far something is."""
+"""Messages on stderr: the only module of `commands` that writes there.
 
+A message never fails: a verb goes on without a stderr, or with one that takes nothing.
+"""
+
+import contextlib
 import os
 import sys
-from typing import Final, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TextIO
 
-from cltrace.report.untrusted_text import plain
+from cltrace.report.untrusted_text import escape_controls
 
-_CLEAR: Final = "\r\x1b[K"
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+_CLEAR_LINE: Final = "\r\x1b[K"
 _WIDTH: Final = 79
 
 
 def say(text: str) -> None:
-    """A line that tells whose it is."""
-    sys.stderr.write(f"cltrace: {plain(text)}\n")
+    """Write a line that begins with our name."""
+    _write(f"cltrace: {escape_controls(text)}\n")
 
 
-def progress(text: str) -> None:
-    """A line that the next one replaces, on a terminal; else nothing. "" takes it away."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"{_CLEAR}{plain(text)[:_WIDTH]}" if text else _CLEAR)
-        sys.stderr.flush()
+def show_progress(text: str) -> None:
+    """Write a line that the next one replaces, on a terminal only; "" clears it."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if sys.stderr.isatty():
+            _write(f"{_CLEAR_LINE}{escape_controls(text)[:_WIDTH]}" if text else _CLEAR_LINE)
 
 
-def to_nowhere(stream: TextIO) -> None:
-    """Drop what a stream has not taken: its reader has gone, and Python would try again at its end."""
+class Speaker:
+    """Speaker of messages for `run`, which writes only errors if it `is_quiet`."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._is_quiet = is_quiet
+
+    def say(self, text: str) -> None:
+        """Write a line, an empty one for ""."""
+        if not self._is_quiet:
+            say(text) if text else _write("\n")
+
+    def say_all(self, texts: Sequence[str]) -> None:
+        """Write lines."""
+        for text in texts:
+            self.say(text)
+
+    def error(self, text: str) -> None:
+        """Write a line even if quiet."""
+        say(text)
+
+
+def progress_bar(*columns: "ProgressColumn") -> "Progress":
+    """Return a progress bar on stderr, which shows nothing if that is no terminal."""
+    from rich.console import Console  # noqa: PLC0415 - slow, and `run` needs no bar
+    from rich.progress import Progress  # noqa: PLC0415 - as above
+
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def error_stream() -> TextIO | None:
+    """Return stderr for what is drawn on it, None where it is closed."""
+    return sys.stderr
+
+
+def discard_unwritten(stream: TextIO) -> None:
+    """Discard the buffered text of a stream whose reader has gone: Python would write it at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def discard_unwritten_errors() -> None:
+    """Discard the text that stderr does not take: Python would exit with 120 for it."""
+    with contextlib.suppress(ValueError, AttributeError):  # stderr may be closed
+        try:
+            sys.stderr.flush()
+        except OSError:
+            discard_unwritten(sys.stderr)
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()

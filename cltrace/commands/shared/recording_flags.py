@@ -1,23 +1,77 @@
-"""The flags that say where and what to record: those of every verb that traces."""
+"""Flags of the verbs that trace: the output, the recorded data, the period and the method."""
 
 import argparse
+from dataclasses import dataclass
 
-from cltrace.commands.shared.argument_types import natural, period, positive, seconds
+from cltrace.commands.shared.argument_types import (
+    parse_natural,
+    parse_period,
+    parse_positive,
+    parse_seconds,
+)
 from cltrace.events.kinds import Timing
 from cltrace.spool.settings import Settings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingOptions:
+    """Options of a verb that traces a command.
+
+    Attributes:
+        output: the pattern of the trace's path, None for a default name.
+        is_forced: True to overwrite an existing trace.
+        is_quiet: True to print errors only.
+        shows_summary: True to print the summary.
+        is_live: True to show the display of activity.
+        is_strict: True to fail if nothing was traced.
+        settings: the settings of the recording.
+        power_readers: the names of the readers of power.
+        power_period_s: the period of their reads, None for their own.
+        power_tail_s: the time for which they read after the program.
+        color: `auto`, `always` or `never`.
+    """
+
+    output: str | None
+    is_forced: bool
+    is_quiet: bool
+    shows_summary: bool
+    is_live: bool
+    is_strict: bool
+    settings: Settings
+    power_readers: tuple[str, ...]
+    power_period_s: float | None
+    power_tail_s: float
+    color: str
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags, which repeat where their help says so."""
+    """Declare the flags of recording."""
     _add_output(parser)
-    _add_what(parser)
-    _add_when(parser)
-    _add_how(parser)
+    _add_data(parser)
+    _add_period(parser)
+    _add_method(parser)
     add_power_arguments(parser)
 
 
+def options_of(arguments: argparse.Namespace) -> RecordingOptions:
+    """Return the options that the flags choose."""
+    return RecordingOptions(
+        output=arguments.output,
+        is_forced=arguments.force,
+        is_quiet=arguments.quiet,
+        shows_summary=not arguments.quiet and not arguments.no_summary,
+        is_live=arguments.live,
+        is_strict=arguments.strict,
+        settings=settings_of(arguments),
+        power_readers=tuple(arguments.power),
+        power_period_s=arguments.power_period,
+        power_tail_s=arguments.power_tail,
+        color=arguments.color,
+    )
+
+
 def settings_of(arguments: argparse.Namespace) -> Settings:
-    """The settings that the flags ask for."""
+    """Return the settings of the recording that the flags choose."""
     return Settings(
         timing=Timing(arguments.timing),
         include_kernels=tuple(arguments.include_kernel),
@@ -38,131 +92,139 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    out = parser.add_argument_group("output")
-    out.add_argument(
+    group = parser.add_argument_group("output")
+    group.add_argument(
         "-o",
         "--output",
         metavar="PATH",
-        help="the trace; %%p pid, %%h host, %%t time, "
+        help="write the trace to PATH; %%p pid, %%h host, %%t time, "
         "%%n first free number, %%q{VAR} variable (default: PROGRAM-TIME-PID.cltrace)",
     )
-    out.add_argument("-f", "--force", action="store_true", help="overwrite an existing trace")
-    out.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
-    out.add_argument("--no-summary", action="store_true", help="do not print the summary")
-    out.add_argument(
+    group.add_argument("-f", "--force", action="store_true", help="overwrite an existing trace")
+    group.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+    group.add_argument("--no-summary", action="store_true", help="do not print the summary")
+    group.add_argument(
         "--live",
         action="store_true",
-        help="show kernel rates and device busy while it runs, if stderr is a terminal",
+        help="show kernel rates and device activity while it runs, if stderr is a terminal",
     )
-    out.add_argument(
+    group.add_argument(
         "--strict",
         action="store_true",
-        help="exit 125 when nothing was traced, whatever the program returned",
+        help="exit 125 if nothing was traced, whatever the program returned",
     )
 
 
-def _add_what(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_argument_group("what to record")
-    what.add_argument(
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("recorded data")
+    group.add_argument(
         "--include-kernel",
         metavar="GLOB",
         action="append",
         default=[],
-        help="only kernels with such a name (repeatable)",
+        help="record only kernels whose names match (repeatable)",
     )
-    what.add_argument(
+    group.add_argument(
         "--exclude-kernel",
         metavar="GLOB",
         action="append",
         default=[],
-        help="no kernels with such a name (repeatable)",
+        help="record no kernels whose names match (repeatable)",
     )
-    what.add_argument(
+    group.add_argument(
         "--callsite-depth",
         metavar="N",
-        type=natural,
+        type=parse_natural,
         default=1,
-        help="frames of the program to keep for each call (default 1)",
+        help="record N frames of the program per call (default 1)",
     )
-    _add_what_not(what)
-    what.add_argument("--no-children", action="store_true", help="trace the first process only")
-    what.add_argument(
+    _add_omissions(group)
+    group.add_argument("--no-children", action="store_true", help="trace the first process only")
+    group.add_argument(
         "--capture-buffers",
         metavar="MIB",
-        type=natural,
+        type=parse_natural,
         default=0,
-        help="keep buffers that the host wrote, up to so many MiB (default 0: off)",
+        help="record the contents of host-written buffers, up to MIB MiB (default 0: off)",
     )
 
 
-def _add_what_not(what: argparse._ArgumentGroup) -> None:
-    what.add_argument(
+def _add_omissions(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--no-source",
         action="store_true",
-        help="keep no kernel source, headers, build options and logs",
+        help="record no kernel source, headers, build options or logs",
     )
-    what.add_argument(
+    group.add_argument(
         "--no-args",
         action="store_true",
-        help="keep no kernel arguments and no words of the command line but the first",
+        help="record no kernel arguments, and of the command line the first word only",
     )
-    what.add_argument("--no-env", action="store_true", help="keep no environment variables")
+    group.add_argument("--no-env", action="store_true", help="record no environment variables")
 
 
-def _add_when(parser: argparse.ArgumentParser) -> None:
-    when = parser.add_argument_group("when to record")
-    when.add_argument(
-        "--delay", metavar="S", type=seconds, default=0.0, help="start after S seconds"
+def _add_period(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("recording period")
+    group.add_argument(
+        "--delay", metavar="S", type=parse_seconds, default=0.0, help="start after S seconds"
     )
-    when.add_argument(
-        "--duration", metavar="S", type=seconds, help="stop after S seconds; the program goes on"
+    group.add_argument(
+        "--duration",
+        metavar="S",
+        type=parse_seconds,
+        help="stop after S seconds; the program continues",
     )
-    when.add_argument("--start-paused", action="store_true", help="wait for cltrace.resume()")
-    when.add_argument("--max-events", metavar="N", type=positive, help="pause after about N calls")
+    group.add_argument(
+        "--start-paused", action="store_true", help="record after cltrace.resume() only"
+    )
+    group.add_argument(
+        "--max-events", metavar="N", type=parse_positive, help="pause after about N calls"
+    )
 
 
-def _add_how(parser: argparse.ArgumentParser) -> None:
-    how = parser.add_argument_group("how to record")
-    how.add_argument(
+def _add_method(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("recording method")
+    group.add_argument(
         "--timing",
         choices=[method.value for method in Timing],
         default=Timing.EVENT.value,
-        help="device events (default), completion callbacks, or waiting for every command",
+        help="time by device events (default), by completion callbacks, or by waiting for "
+        "every command",
     )
-    how.add_argument(
+    group.add_argument(
         "--no-force-profiling",
         action="store_true",
-        help="leave queues as the program makes them: commands of those without "
+        help="leave queues as the program makes them: commands of queues without "
         "profiling have host times only",
     )
-    how.add_argument(
+    group.add_argument(
         "--measure-overhead",
         action="store_true",
-        help="measure what the driver's profiling costs, when the program ends",
+        help="measure the cost of the driver's profiling when the program ends",
     )
 
 
 def add_power_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare which readers of power read beside the command."""
-    power = parser.add_argument_group("power")
-    power.add_argument(
+    """Declare the flags of power readings during the command."""
+    group = parser.add_argument_group("power")
+    group.add_argument(
         "--power",
         metavar="READER",
         action="append",
         default=[],
-        help="read power while it runs: rapl, nvml, hwmon, exec:CMD, auto for all that can "
-        "(repeatable; `cltrace power list` tells)",
+        help="read power with rapl, nvml, hwmon, exec:CMD, or auto for all available "
+        "(repeatable; see `cltrace power list`)",
     )
-    power.add_argument(
+    group.add_argument(
         "--power-period",
         metavar="S",
-        type=period,
-        help="seconds between two reads (default: the reader's own)",
+        type=parse_period,
+        help="read every S seconds (default: the reader's own period)",
     )
-    power.add_argument(
+    group.add_argument(
         "--power-tail",
         metavar="S",
-        type=seconds,
+        type=parse_seconds,
         default=1.0,
-        help="go on so long after the end of the program (default 1)",
+        help="continue to read for S seconds after the program (default 1)",
     )

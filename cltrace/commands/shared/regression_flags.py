@@ -1,11 +1,11 @@
-"""The flags that say which changes matter: those of every verb that compares runs."""
+"""Flags of the verbs that compare runs: the smallest changes that matter, and baselines."""
 
 import argparse
 from pathlib import Path
 
-from cltrace.commands.shared.argument_types import limit, share
+from cltrace.commands.shared.argument_types import parse_limit, parse_share
 from cltrace.regress.baselines import DIRECTORY
-from cltrace.regress.floors import FLOOR, Floors
+from cltrace.regress.floors import DEFAULT_FLOOR, Floors
 
 
 def add_floor_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,41 +13,37 @@ def add_floor_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--floor",
         metavar="PERCENT",
-        type=share,
-        default=FLOOR,
-        help="the smallest change of a time that matters (default 10%%)",
+        type=parse_share,
+        default=DEFAULT_FLOOR,
+        help="ignore smaller changes of a time (default 10%%)",
     )
     parser.add_argument(
         "--limit",
         metavar="GLOB=PERCENT",
-        type=limit,
+        type=parse_limit,
         action="append",
         default=[],
-        help="another floor for kernels of such names (repeatable; the last that fits decides)",
+        help="set another floor for kernels whose names match (repeatable; the last match applies)",
     )
-    _add_energy(parser)
+    parser.add_argument(
+        "--energy-floor",
+        metavar="PERCENT",
+        type=parse_share,
+        help="fail if energy rises by more than this (default: report energy only)",
+    )
 
 
 def add_baselines_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare where baselines are."""
+    """Declare `--baselines`."""
     parser.add_argument(
         "--baselines",
         metavar="DIR",
         type=Path,
         default=DIRECTORY,
-        help=f"where baselines are (default {DIRECTORY})",
-    )
-
-
-def _add_energy(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--energy-floor",
-        metavar="PERCENT",
-        type=share,
-        help="more energy than this fails, too (default: energy only informs)",
+        help=f"keep baselines in DIR (default {DIRECTORY})",
     )
 
 
 def floors_of(arguments: argparse.Namespace) -> Floors:
-    """The floors that the flags ask for."""
+    """Return the smallest changes that matter."""
     return Floors(arguments.floor, tuple(arguments.limit), arguments.energy_floor)

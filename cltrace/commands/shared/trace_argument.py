@@ -1,12 +1,12 @@
-"""Finding the trace that a reading verb is to read."""
+"""The trace argument of the verbs that read a trace."""
 
 import argparse
 import contextlib
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from cltrace.commands.shared.messages import say
 from cltrace.errors import TraceError
 from cltrace.spool.layout import PARTS_SUFFIX, TRACE_SUFFIX, parts_directory
 from cltrace.trace.reader import Trace
@@ -19,20 +19,23 @@ def add_trace_argument(parser: argparse.ArgumentParser) -> None:
         metavar="TRACE",
         nargs="?",
         type=Path,
-        help="a trace file (default: the newest *.cltrace here)",
+        help="read this trace file (default: the newest *.cltrace here)",
     )
 
 
 @contextlib.contextmanager
-def opened(path: Path | None) -> Iterator[Trace]:
-    """The trace at `path`, or the newest one in this directory. Raises: `TraceError`."""
-    with readable(_chosen(path)) as found, Trace(found) as trace:
+def open_trace(path: Path | None) -> Iterator[Trace]:
+    """Open the trace at `path`, or the newest one in this directory. Raises: `TraceError`."""
+    with as_trace_file(_choose_trace(path)) as file, Trace(file) as trace:
         yield trace
 
 
 @contextlib.contextmanager
-def readable(path: Path) -> Iterator[Path]:
-    """A trace file for `path`: itself, or one made for the moment of parts that were not finished."""
+def as_trace_file(path: Path) -> Iterator[Path]:
+    """Yield `path`, or a temporary trace file made of the parts of an unfinished recording.
+
+    Raises: `TraceError`.
+    """
     if not path.name or (path.is_dir() and not path.name.endswith(PARTS_SUFFIX)):
         raise TraceError(f"{path} is a directory, not a trace")
     parts = path if path.name.endswith(PARTS_SUFFIX) else parts_directory(path)
@@ -41,9 +44,9 @@ def readable(path: Path) -> Iterator[Path]:
         return
     from cltrace.timeline.timekeeping import finalise  # noqa: PLC0415 - imports numpy
 
-    sys.stderr.write(
-        f"cltrace: {parts} is a recording that is not finished: reading what is there so far; "
-        "`cltrace recover` finishes it\n"
+    say(
+        f"{parts} is an unfinished recording: reading its data so far; "
+        "`cltrace recover` finishes it"
     )
     with tempfile.TemporaryDirectory(prefix="cltrace-") as directory:
         target = Path(directory) / "unfinished.cltrace"
@@ -51,13 +54,13 @@ def readable(path: Path) -> Iterator[Path]:
         yield target
 
 
-def _chosen(path: Path | None) -> Path:
-    """`path`, or the newest trace in this directory, which is then named on stderr."""
+def _choose_trace(path: Path | None) -> Path:
+    """Return `path`, or the newest trace in this directory, which is then named on stderr."""
     if path is not None:
         return path
-    found = [one for one in Path().glob(f"*{TRACE_SUFFIX}") if one.is_file()]
-    if not found:
+    paths = [path for path in Path().glob(f"*{TRACE_SUFFIX}") if path.is_file()]
+    if not paths:
         raise TraceError(f"there is no *{TRACE_SUFFIX} here: name a trace")
-    newest = max(found, key=lambda one: one.stat().st_mtime_ns)
-    sys.stderr.write(f"cltrace: reading {newest}\n")
+    newest = max(paths, key=lambda path: path.stat().st_mtime_ns)
+    say(f"reading {newest}")
     return newest

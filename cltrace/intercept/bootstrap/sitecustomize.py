@@ -1,6 +1,6 @@
-# Imported by every Python interpreter that a traced program starts: it must be understood by any
-# of them, old ones included, and it must leave no trace of itself but the tracing. So it imports
-# nothing that the interpreter has not imported by itself: a program may have a `json` of its own.
+# Every Python interpreter that a traced program starts imports this file. So any version of Python,
+# 2.7 included, must be able to parse it, and the program must see no sign of it. It imports only
+# modules that the interpreter has imported by itself: a program may have a `json` of its own.
 import os
 import sys
 
@@ -8,8 +8,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _leave_path():
-    """Take this directory out of the module search path again."""
-    sys.path[:] = [one for one in sys.path if os.path.abspath(one or ".") != _HERE]
+    """Remove this directory from the module search path."""
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != _HERE]
 
 
 def _start():
@@ -20,15 +20,15 @@ def _start():
         _refuse(parts)
         return
     try:
-        directory = _report_in(parts)
+        directory = _make_process_directory(parts)
         if os.environ.get("CLTRACE_FIRST_ONLY"):
-            _forget_in_children()
+            _hide_from_children()
         else:
-            _Watch("subprocess", "children", lambda module: module.watch_children(parts))
-            _Watch("multiprocessing.queues", "workers", lambda module: module.watch_results())
-        _Watch("pyopencl", "autostart", lambda module: module.begin(parts, directory))
+            _ImportWatch("subprocess", "children", lambda module: module.watch_children(parts))
+            _ImportWatch("multiprocessing.queues", "workers", lambda module: module.watch_results())
+        _ImportWatch("pyopencl", "autostart", lambda module: module.begin(parts, directory))
     except Exception:
-        _say(parts, "tracing did not start: %r" % (sys.exc_info()[1],))
+        _report(parts, "tracing did not start: %r" % (sys.exc_info()[1],))
 
 
 def _has_cltrace():
@@ -40,7 +40,7 @@ def _has_cltrace():
 
 
 def _refuse(parts):
-    """This interpreter has no cltrace. The command itself is then not run; a child of it is."""
+    """Report that this interpreter has no cltrace. Exit if it is the command itself, not a child of it."""
     reason = "%s (Python %d.%d) has no cltrace: run `%s -m pip install cltrace`" % (
         (sys.executable,) + tuple(sys.version_info[:2]) + (sys.executable,)
     )
@@ -48,12 +48,12 @@ def _refuse(parts):
         reason = "%s is Python %d.%d, and cltrace needs 3.11 or newer" % (
             (sys.executable,) + tuple(sys.version_info[:2])
         )
-    _say(parts, reason)
+    _report(parts, reason)
     if str(os.getppid()) == os.environ.get("CLTRACE_RECORDER"):
         os._exit(125)
 
 
-def _say(parts, reason):
+def _report(parts, reason):
     try:
         path = os.path.join(parts, "untraced-%d.txt" % os.getpid())
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 384)
@@ -63,8 +63,8 @@ def _say(parts, reason):
         pass
 
 
-def _report_in(parts):
-    """Make the directory of this process image, named by its number and start time."""
+def _make_process_directory(parts):
+    """Create the directory of this process image, named by its number and start time."""
     descriptor = os.open("/proc/self/stat", os.O_RDONLY)
     fields = os.read(descriptor, 4096).rpartition(b")")[2].split()
     os.close(descriptor)
@@ -73,35 +73,35 @@ def _report_in(parts):
         directory = "%s-%d" % (stem, attempt) if attempt else stem
         try:
             os.mkdir(directory, 448)
-        except FileExistsError:  # an image of this process before it was replaced
+        except FileExistsError:  # made by an earlier image of this process
             continue
         return directory
     raise OSError("%s and 999 more exist" % stem)
 
 
-def _forget_in_children():
-    """Start later interpreters as if there were no recording."""
+def _hide_from_children():
+    """Let later interpreters start as if there were no recording."""
     os.environ.pop("CLTRACE_SESSION", None)
     paths = os.environ.pop("PYTHONPATH", "").split(os.pathsep)
-    kept = [one for one in paths if os.path.abspath(one or ".") != _HERE]
+    kept = [path for path in paths if os.path.abspath(path or ".") != _HERE]
     if any(kept):
         os.environ["PYTHONPATH"] = os.pathsep.join(kept)
 
 
-class _Watch:
-    """Calls `action` with a module of ours once the module `name` was imported by the program.
+class _ImportWatch:
+    """Finder that calls `action` with a module of cltrace once the program has imported `name`.
 
-    It stays among the finders when it is done: another thread may be going through them.
+    It stays among the finders afterwards, because another thread may be iterating over them.
     """
 
-    def __init__(self, name, ours, action):
+    def __init__(self, name, cltrace_module, action):
         self._name = name
-        self._ours = ours
+        self._cltrace_module = cltrace_module
         self._action = action
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name, path, target=None):
-        """The specification that the other finders give, its loader told to call us back."""
+        """Return the specification from the other finders, with a loader that runs the action."""
         if name != self._name:
             return None
         for finder in list(sys.meta_path):
@@ -123,7 +123,7 @@ class _Watch:
                 self._name = None
                 self._act()
 
-        # Python leaves the frames of its import machinery out of tracebacks: this is one of them.
+        # Python leaves the frames of its import machinery out of tracebacks: make this one of them.
         if hasattr(exec_module.__code__, "replace"):
             code = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
             exec_module.__code__ = code
@@ -131,42 +131,42 @@ class _Watch:
 
     def _act(self):
         try:
-            _with_our_imports("cltrace.intercept." + self._ours, self._action)
+            _call_with_own_imports("cltrace.intercept." + self._cltrace_module, self._action)
         except Exception:
             parts = os.environ.get("CLTRACE_SESSION", "")
-            _say(parts, "tracing did not start: %r" % (sys.exc_info()[1],))
+            _report(parts, "tracing did not start: %r" % (sys.exc_info()[1],))
 
 
-def _with_our_imports(name, action):
-    """Call `action` with a module of ours. What it imports is what it would be without the program.
+def _call_with_own_imports(name, action):
+    """Call `action` with a module of cltrace, with imports resolved as if the program were not there.
 
-    A module of the program that has the name of one that we need is set aside meanwhile, and one of
-    ours that the program has a module of that name for is taken out again afterwards.
+    A module of the program with the name of a module that cltrace needs is set aside during the call.
+    Afterwards cltrace's module is removed again if the program has a module of that name.
     """
-    own = [os.path.join(one or os.getcwd(), "") for one in sys.path if one not in _SEARCH_PATH]
-    aside = dict(_of_the_programs(own))
+    own = [os.path.join(path or os.getcwd(), "") for path in sys.path if path not in _SEARCH_PATH]
+    aside = dict(_program_modules(own))
     for module in aside:
         del sys.modules[module]
-    _OURS.begin()
+    _OWN_FINDER.begin()
     try:
         __import__(name)
         action(sys.modules[name])
     finally:
-        for module in _OURS.end():
-            if any(_is_there(one, module) for one in own):
+        for module in _OWN_FINDER.end():
+            if any(_has_module(directory, module) for directory in own):
                 _forget(module)
         sys.modules.update(aside)
 
 
-def _of_the_programs(own):
-    """Modules that were loaded from the program's directories and hide ones of the library."""
+def _program_modules(own):
+    """Yield modules from the program's directories that hide modules of the standard library."""
     for name, module in list(sys.modules.items()):
         top = name.partition(".")[0]
         file = getattr(module, "__file__", None)
         if top in sys.stdlib_module_names and isinstance(file, str):
             # The directory may be a parent of the library's.
-            places = [os.path.join(one, top) for one in own]
-            if any(file == one + ".py" or file.startswith(one + os.sep) for one in places):
+            stems = [os.path.join(directory, top) for directory in own]
+            if any(file == stem + ".py" or file.startswith(stem + os.sep) for stem in stems):
                 yield name, module
 
 
@@ -176,58 +176,61 @@ def _forget(top):
             del sys.modules[name]
 
 
-def _is_there(directory, name):
+def _has_module(directory, name):
     path = os.path.join(directory, name)
     return os.path.exists(path + ".py") or os.path.exists(os.path.join(path, "__init__.py"))
 
 
-class _OurFinder:
-    """Between `begin` and `end` finds modules, for this thread, where they are without the program."""
+class _OwnFinder:
+    """Finder that resolves modules as if the program were not there, between `begin` and `end`.
+
+    It does so for one thread only.
+    """
 
     def __init__(self):
         self._thread = None
-        self._found = []
+        self._names = []
         sys.meta_path.insert(0, self)
 
     def begin(self):
-        """From now on imports of this thread are ours."""
-        self._found = []
+        """Resolve the imports of this thread from now on."""
+        self._names = []
         self._thread = sys.modules["_thread"].get_ident()
 
     def end(self):
-        """They are the program's again. Returns what was found meanwhile."""
+        """Stop, and return the names of the modules that were imported since `begin`."""
         self._thread = None
-        return self._found
+        return self._names
 
     def find_spec(self, name, path, target=None):
-        """The specification of a top-level module."""
+        """Return the specification of a top-level module."""
         if self._thread is None or path is not None:
             return None
         if sys.modules["_thread"].get_ident() != self._thread:
             return None
         spec = _PATH_FINDER.find_spec(name, _SEARCH_PATH)
         if spec is not None and name != "cltrace":
-            self._found.append(name)
+            self._names.append(name)
         return spec
 
 
 def _chain():
-    """Import the sitecustomize that this one stands in front of, as if it had been found first."""
-    mine = sys.modules.pop(__name__, None)
+    """Import the sitecustomize that this file hides, as if it had been found first."""
+    own = sys.modules.pop(__name__, None)
     try:
         import sitecustomize  # noqa: F401
     except ImportError:
         if getattr(sys.exc_info()[1], "name", "sitecustomize") != "sitecustomize":
             raise
     finally:
-        if mine is not None:
-            sys.modules.setdefault(__name__, mine)
+        if own is not None:
+            sys.modules.setdefault(__name__, own)
 
 
 _leave_path()
 _SEARCH_PATH = list(sys.path)
 if sys.version_info >= (3, 11):
     _PATH_FINDER = sys.modules["_frozen_importlib_external"].PathFinder
-    _OURS = _OurFinder()
+    _OWN_FINDER = _OwnFinder()
 _start()
 _chain()

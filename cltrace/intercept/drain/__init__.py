@@ -1,1 +1,1 @@
-"""Emptying the sink: rows go to the spool, and stamps of complete commands are read."""
+"""Drain of the sink: rows go to the spool, and stamps of complete commands are read."""

@@ -1,7 +1,7 @@
-"""Emptying the sink: rows go to the spool, and the stamps of complete commands are read.
+"""Drain of the sink: rows go to the spool, and the stamps of complete commands are read.
 
-One thread does so every few tens of milliseconds (`reader_thread`). It is also done by hand: when
-the process ends, before it forks or replaces its image, and by a hook that finds too many unread
+One thread empties the sink every few tens of milliseconds (`reader_thread`). The sink is also emptied
+when the process ends, before it forks or replaces its image, and by a hook that finds too many unread
 events.
 """
 
@@ -33,16 +33,16 @@ from cltrace.events.tables import (
     RowTable,
 )
 from cltrace.intercept.drain.host_clocks import anchor
-from cltrace.intercept.drain.stamps import Stamps
+from cltrace.intercept.drain.stamps import StampReader
 from cltrace.intercept.hooks.recorder import Recorder
 from cltrace.spool.writer import SpoolWriter
 
-_MOST_UNREAD: Final = 200_000
-_MANY_UNREAD: Final = 16_384
-"""From here on the launching thread makes way: an unread event may hold kilobytes of the driver's."""
+_MAX_UNREAD: Final = 200_000
+_YIELD_UNREAD: Final = 16_384
+"""Unread events from which the launching thread yields: each may hold kilobytes of driver memory."""
 
-_BLOCK: Final = 2048
-_MOST_FRUITLESS: Final = 8
+_BLOCK_EVENTS: Final = 2048
+_MAX_FRUITLESS_BLOCKS: Final = 8
 _PATIENCE_NS: Final = 1000 * NS_PER_MS
 _ANCHOR_PERIOD_NS: Final = 1000 * NS_PER_MS
 
@@ -57,7 +57,7 @@ def _no_pause() -> None:
 
 
 class Drain:
-    """Empties a recorder's sink into a spool. One thread at a time: the methods take a lock."""
+    """Drain of a recorder's sink into a spool. The methods take a lock: one thread at a time."""
 
     def __init__(self, recorder: Recorder, writer: SpoolWriter) -> None:
         self._recorder = recorder
@@ -66,53 +66,53 @@ class Drain:
         self._unread: deque[tuple[NDArray[np.int64], list[cl.Event]]] = deque()
         self._unread_count = 0
         self._written = {LAUNCHES.name: 0, CALLS.name: 0}
-        self._most_unread = _MOST_UNREAD
+        self._max_unread = _MAX_UNREAD
         self._next_anchor_ns = 0
-        self._stamps = Stamps()
+        self._stamps = StampReader()
         self._is_flushing = False
 
     @property
     def launches_written(self) -> int:
-        """How many launches are in the spool."""
+        """The number of launches in the spool."""
         return self._written[LAUNCHES.name]
 
     @property
     def commands_written(self) -> int:
-        """How many launches and other calls are in the spool."""
+        """The number of launches and other calls in the spool."""
         return sum(self._written.values())
 
-    def flush(self, pause: Pause = _no_pause, most_ns: int | None = None) -> bool:
-        """Write what is there and read what is complete. `pause` is called between blocks.
+    def flush(self, pause: Pause = _no_pause, max_ns: int | None = None) -> bool:
+        """Write all rows, read the stamps of complete commands, and call `pause` between blocks.
 
-        Returns whether reading was broken off because `most_ns` had passed.
-        Raises: `OSError` when the disk does not take it.
+        Return whether reading stopped because `max_ns` had passed.
+        Raises: `OSError` when the rows cannot be written.
         """
         with self.lock:
             if self._is_flushing:
                 return False  # a signal handler of the program interrupted a flush of this thread
             self._is_flushing = True
             try:
-                return self._flush(pause, most_ns)
+                return self._flush(pause, max_ns)
             finally:
                 self._is_flushing = False
 
-    def _flush(self, pause: Pause, most_ns: int | None) -> bool:
-        self._recorder.memory.look()
-        # Rows are taken before records: a record is made before the first row that needs it.
+    def _flush(self, pause: Pause, max_ns: int | None) -> bool:
+        self._recorder.memory.note_releases()
+        # Rows are taken before records: a record is created before the first row that refers to it.
         sink = self._recorder.sink
         launches, calls = sink.take(LAUNCHES), sink.take(CALLS)
         plain = [(table, sink.take(table)) for table in _PLAIN_TABLES]
-        self._anchor()
+        self._write_anchor()
         self._writer.records(sink.take_records())
         for table, flat in plain:
             self._writer.rows(table, _as_rows(flat, table))
         self._write_commands(LAUNCHES, launches)
         self._write_commands(CALLS, calls)
-        deadline_ns = None if most_ns is None else time.perf_counter_ns() + most_ns
+        deadline_ns = None if max_ns is None else time.perf_counter_ns() + max_ns
         return self._read_complete(pause, deadline_ns)
 
     def settle(self, patience_s: float) -> None:
-        """Flush, and go on as long as commands become complete, up to `patience_s` in vain."""
+        """Flush until no event is unread, or no command has completed for `patience_s`."""
         self.flush()
         deadline = time.monotonic() + patience_s
         while self._unread_count and time.monotonic() < deadline:
@@ -122,21 +122,21 @@ class Drain:
             if self._unread_count < before:
                 deadline = time.monotonic() + patience_s
 
-    def relieve(self) -> None:
-        """Wait for the oldest command when too many events are unread."""
+    def limit_unread_events(self) -> None:
+        """Wait for the oldest commands when too many events are unread."""
         pending = self._unread_count + self._recorder.sink.unwritten_commands
         tallies = self._recorder.tallies
         tallies.unread_events_peak = max(tallies.unread_events_peak, pending)
-        if pending > _MANY_UNREAD:
-            time.sleep(0)  # the reader gets the interpreter
-        if pending <= self._most_unread or self._is_flushing:
+        if pending > _YIELD_UNREAD:
+            time.sleep(0)  # let the reader thread run
+        if pending <= self._max_unread or self._is_flushing:
             return
         with self.lock:
             self.flush()
-            if self._unread_count <= self._most_unread:
+            if self._unread_count <= self._max_unread:
                 return
             begin = time.perf_counter_ns()
-            while self._unread_count > self._most_unread // 2:
+            while self._unread_count > self._max_unread // 2:
                 if time.perf_counter_ns() - begin > _PATIENCE_NS:
                     self._give_up_waiting()
                     break
@@ -146,32 +146,32 @@ class Drain:
             tallies.event_wait_ns += time.perf_counter_ns() - begin
 
     def abandon(self) -> None:
-        """Forget everything without destroying it, in a forked child."""
+        """Drop everything without destroying it, in a forked child."""
         _immortal.append(self._unread)
         self._writer.close()
 
     def _give_up_waiting(self) -> None:
-        """The commands wait for something that only the program can do: keep more events instead."""
-        self._most_unread *= 2
+        """Keep more events in memory: the commands wait for an action of the program."""
+        self._max_unread *= 2
         self._recorder.note(
             Severity.WARNING,
             "events-kept",
             f"no command completed for {_PATIENCE_NS // NS_PER_MS} ms: up to "
-            f"{self._most_unread:,} events are kept in memory",
+            f"{self._max_unread:,} events are kept in memory",
         )
 
-    def _anchor(self) -> None:
+    def _write_anchor(self) -> None:
         if (now_ns := time.perf_counter_ns()) >= self._next_anchor_ns:
             self._next_anchor_ns = now_ns + _ANCHOR_PERIOD_NS
             self._writer.rows(ANCHORS, np.array([anchor()], np.int64))
 
     def _write_commands(self, table: RowTable, flat: list[Any]) -> None:
-        """Write the rows of a command table with handles for events, and keep the events to read.
+        """Write the rows of a command table with handles in place of events, and keep the events.
 
-        `flat` is used up. It and the events are let go of in blocks: what was just touched is
-        still in the processor's cache.
+        `flat` is consumed. The rows and events are released in blocks, while they are still in the
+        processor's cache.
         """
-        step, width = _BLOCK * table.width, table.width
+        step, width = _BLOCK_EVENTS * table.width, table.width
         for begin in range(0, len(flat), step):
             part = flat[begin : begin + step]
             flat[begin : begin + step] = repeat(None, len(part))
@@ -192,42 +192,42 @@ class Drain:
             self._written[table.name] += len(rows)
 
     def _read_complete(self, pause: Pause = _no_pause, deadline_ns: int | None = None) -> bool:
-        """Read the stamps of what is complete, oldest first; true when the deadline ended that.
+        """Read the stamps of complete commands, oldest first; return true when the deadline ended that.
 
-        Blocks in which nothing is complete are kept for the next time; after a few of them in a row
-        the rest is not even asked.
+        Blocks without a complete command are kept for the next time. After a few such blocks in a row
+        the rest is not tried.
         """
         is_late = False
-        left: list[tuple[NDArray[np.int64], list[cl.Event]]] = []
+        remaining: list[tuple[NDArray[np.int64], list[cl.Event]]] = []
         fruitless = 0
-        while self._unread and fruitless < _MOST_FRUITLESS and not is_late:
+        while self._unread and fruitless < _MAX_FRUITLESS_BLOCKS and not is_late:
             commands, events = self._unread.popleft()
-            if len(events) > _BLOCK:
-                self._unread.appendleft((commands[_BLOCK:], events[_BLOCK:]))
-                commands, events = commands[:_BLOCK], events[:_BLOCK]
+            if len(events) > _BLOCK_EVENTS:
+                self._unread.appendleft((commands[_BLOCK_EVENTS:], events[_BLOCK_EVENTS:]))
+                commands, events = commands[:_BLOCK_EVENTS], events[:_BLOCK_EVENTS]
             incomplete = self._read_block(commands, events)
             fruitless = fruitless + 1 if len(incomplete[1]) == len(events) else 0
             if incomplete[1]:
-                left.append(incomplete)
+                remaining.append(incomplete)
             pause()
             is_late = deadline_ns is not None and time.perf_counter_ns() > deadline_ns
-        self._unread.extendleft(reversed(left))
+        self._unread.extendleft(reversed(remaining))
         return is_late
 
     def _read_block(
         self, commands: NDArray[np.int64], events: list[cl.Event]
     ) -> tuple[NDArray[np.int64], list[cl.Event]]:
-        """Write the stamps of the complete ones among `events` and return the others."""
-        stamps = self._stamps.when_complete(events)
+        """Write the stamps of the complete commands among `events` and return the others."""
+        stamps = self._stamps.read_if_complete(events)
         if stamps is not None:
             self._write_stamps(commands, stamps, 0)
             return commands[:0], []
         status = np.fromiter(map(self._stamps.status_of, events), np.int64)
         is_done = status <= 0
         done = [event for event, ready in zip(events, is_done, strict=True) if ready]
-        left = [event for event, ready in zip(events, is_done, strict=True) if not ready]
-        self._write_stamps(commands[is_done], self._stamps.of(done), status[is_done])
-        return commands[~is_done], left
+        remaining = [event for event, ready in zip(events, is_done, strict=True) if not ready]
+        self._write_stamps(commands[is_done], self._stamps.read(done), status[is_done])
+        return commands[~is_done], remaining
 
     def _write_stamps(
         self, commands: NDArray[np.int64], stamps: NDArray[np.int64], status: ArrayLike
@@ -241,7 +241,7 @@ class Drain:
 
 
 _immortal: Final[list[Any]] = []
-"""What must not be destroyed as long as this process lives."""
+"""Objects that must not be destroyed as long as this process lives."""
 
 
 def _as_rows(flat: list[Any], table: RowTable) -> NDArray[np.int64]:

@@ -1,12 +1,12 @@
-"""Reading the host's clocks together."""
+"""Simultaneous readings of the host's clocks."""
 
 import time
 
 
 def anchor() -> tuple[int, int, int, int]:
-    """CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, and how long reading them took; in ns.
+    """Return CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, and the time of the reading; in ns.
 
-    The monotonic reading is the middle of two that enclose the others; the best of five is returned.
+    The monotonic reading is the middle of two that enclose the others. The best of five is returned.
     """
     return min((_read() for _ in range(5)), key=lambda reading: reading[3])
 

@@ -1,7 +1,7 @@
-"""The thread that empties the sink, invisible to the program.
+"""Thread that empties the sink, invisible to the program.
 
-It is started below `threading`: a program that counts or joins all threads of `threading.enumerate()`
-does not meet it, and a fork does not try to tidy it up.
+It is started below `threading`. So a program that counts or joins all threads of
+`threading.enumerate()` does not see it, and a fork does not try to clean it up.
 """
 
 import _thread
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Final
 
 _FATAL: Final = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
-"""Signals of the thread's own faults, which nobody else would get."""
+"""Signals of the thread's own faults, which no other thread would get."""
 
 
 class ReaderThread:
-    """Calls `work` every `period_s` seconds, and at once again while it returns true, until `stop`."""
+    """Thread that calls `work` every `period_s` seconds, and at once again while it returns true."""
 
     def __init__(self, work: Callable[[], bool], period_s: float) -> None:
         self._work = work
@@ -25,20 +25,20 @@ class ReaderThread:
         self._ident = 0
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._running.acquire()
-        # The thread inherits the mask: signals that the program blocks and waits for are not ours.
+        # The thread inherits the mask: it must not get signals that the program blocks and waits for.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FATAL)
         try:
             self._ident = _thread.start_new_thread(self._run, ())
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def stop(self, most_seconds: float) -> None:
-        """Have it end, and wait until it has, unless it is the caller."""
+    def stop(self, timeout_s: float) -> None:
+        """Stop the thread, and wait until it has ended, unless it is the caller."""
         self._stopping.set()
         if self._ident and self._ident != _thread.get_ident():
-            self._running.acquire(timeout=most_seconds)
+            self._running.acquire(timeout=timeout_s)
 
     def _run(self) -> None:
         try:

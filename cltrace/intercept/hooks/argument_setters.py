@@ -1,8 +1,9 @@
-"""The methods of `Kernel` that set arguments, and what each call of them says.
+"""Methods of `Kernel` that set arguments, and the arguments that each call of them sets.
 
-Functions that others generate (pyopencl's for a kernel object, loopy's for a program) set many arguments
-by one call, whose tuple has an index and an argument in turn, or an index, the character of a type and
-a number. What pyopencl makes of a number is what C makes of it: it loses what the type does not hold.
+Functions that libraries generate (pyopencl's for a kernel object, loopy's for a program) set many
+arguments by one call. Its tuple alternates an index and an argument, or an index, the character of a C
+type and a number. pyopencl converts such a number as C does: it loses the digits that the type cannot
+hold.
 """
 
 import ctypes
@@ -13,44 +14,44 @@ import numpy as np
 
 from cltrace.intercept.objects.arguments import Description, describe
 
-Said = dict[int, Description]
-"""The arguments that a call set, by their index in the kernel."""
+ArgumentsSet = dict[int, Description]
+"""Arguments that a call set, by their index in the kernel."""
 
 
-def _one(arg_index: int, arg: Any) -> Said:
+def _single(arg_index: int, arg: Any) -> ArgumentsSet:
     return {arg_index: describe(arg)}
 
 
-def _null(arg_index: int) -> Said:
+def _null(arg_index: int) -> ArgumentsSet:
     return {arg_index: describe(None)}
 
 
-def _several(indices_and_args: tuple[Any, ...]) -> Said:
-    """An index and an argument in turn."""
+def _alternating(indices_and_args: tuple[Any, ...]) -> ArgumentsSet:
+    """Return the arguments of a tuple that alternates an index and an argument."""
     return dict(zip(indices_and_args[::2], map(describe, indices_and_args[1::2]), strict=False))
 
 
-def _packed(indices_chars_and_args: tuple[Any, ...]) -> Said:
-    """An index, the character of a type and a number in turn."""
+def _packed(indices_chars_and_args: tuple[Any, ...]) -> ArgumentsSet:
+    """Return the arguments of a tuple that alternates an index, the character of a type and a number."""
     triples = zip(*(indices_chars_and_args[first::3] for first in range(3)), strict=False)
     return {index: _PACKERS[char](number) for index, char, number in triples}
 
 
-SETTERS: Final[tuple[tuple[str, Callable[..., Said]], ...]] = (
-    ("set_arg", _one),
+SETTERS: Final[tuple[tuple[str, Callable[..., ArgumentsSet]], ...]] = (
+    ("set_arg", _single),
     ("_set_arg_null", _null),
-    ("_set_arg_buf", _one),
-    ("_set_arg_svm", _one),
-    ("_set_arg_multi", _several),
-    ("_set_arg_buf_multi", _several),
+    ("_set_arg_buf", _single),
+    ("_set_arg_svm", _single),
+    ("_set_arg_multi", _alternating),
+    ("_set_arg_buf_multi", _alternating),
     ("_set_arg_buf_pack_multi", _packed),
 )
-"""Methods of `Kernel` and what says which arguments a call of them set. It takes what they take."""
+"""Methods of `Kernel`, each with a function that takes its arguments and returns what they set."""
 
 
-def _packer(kind: type[Any], number_of: Callable[[Any], float]) -> Callable[[Any], Description]:
+def _packer(kind: type[Any], convert: Callable[[Any], float]) -> Callable[[Any], Description]:
     dtype = np.dtype(kind).str
-    return lambda number: ("x", dtype, bytes(kind(number_of(number))))
+    return lambda number: ("x", dtype, bytes(kind(convert(number))))
 
 
 _PACKERS: Final[dict[bytes, Callable[[Any], Description]]] = {
@@ -66,4 +67,4 @@ _PACKERS: Final[dict[bytes, Callable[[Any], Description]]] = {
     b"f": _packer(ctypes.c_float, float),
     b"d": _packer(ctypes.c_double, float),
 }
-"""By the character that pyopencl takes for a type of C."""
+"""Conversions of a number, by the character that pyopencl uses for a C type."""

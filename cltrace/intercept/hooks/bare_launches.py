@@ -1,4 +1,4 @@
-"""Launches by `enqueue_nd_range_kernel`, whose arguments were set before, one by one or together."""
+"""Launches by `enqueue_nd_range_kernel`, whose arguments were set before by calls of their own."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -6,33 +6,33 @@ from weakref import ref
 
 import pyopencl as cl
 
-from cltrace.intercept.hooks.argument_setters import Said
-from cltrace.intercept.hooks.call_hook import Hook, Wrap, named_as
-from cltrace.intercept.hooks.configurations import Configurations, Ndrange
-from cltrace.intercept.hooks.launches import Known
+from cltrace.intercept.hooks.argument_setters import ArgumentsSet
+from cltrace.intercept.hooks.call_hook import Hook, HookFactory, copy_identity
+from cltrace.intercept.hooks.configurations import Configurations, LaunchSizes
+from cltrace.intercept.hooks.launches import CircumstanceCache
 from cltrace.intercept.hooks.recorder import Recorder
 from cltrace.intercept.objects.arguments import Description
 from cltrace.intercept.tracebacks import hide_own_frames
 
 
-class _Lane(NamedTuple):
-    """An open lane: what lives as long as its kernel object, and what closes it."""
+class _OpenPath(NamedTuple):
+    """An open launch path: its cache, which lives as long as the kernel object, and its closing."""
 
-    known: ref[Known]
+    cache: ref[CircumstanceCache]
     close: Callable[[cl.Kernel], None]
 
 
 class BareLaunches:
-    """Hooks for the launches that no lane sees, and what is known of the arguments of their kernels."""
+    """Hooks of the launches that use no launch path, and the arguments set for their kernels."""
 
     def __init__(self, recorder: Recorder, configurations: Configurations) -> None:
         self._recorder = recorder
         self._configurations = configurations
         self._arguments: dict[int, dict[int, Description]] = {}
-        self._lanes: dict[int, dict[int, _Lane]] = {}
+        self._paths: dict[int, dict[int, _OpenPath]] = {}
 
     def wrap_enqueue(self, enqueue: Callable[..., cl.Event]) -> Callable[..., cl.Event]:
-        """What to put in the place of `enqueue_nd_range_kernel`."""
+        """Return the replacement of `enqueue_nd_range_kernel`."""
         recorder = self._recorder
 
         def enqueue_nd_range_kernel(*args: Any, **kwargs: Any) -> cl.Event:
@@ -46,7 +46,7 @@ class BareLaunches:
                     else:
                         recorder.tallies.commands_skipped += 1
                 except Exception as fault:
-                    recorder.faulty(fault)
+                    recorder.stop_on_fault(fault)
                 return event
             except BaseException as error:
                 recorder.launch_failed(error, None, enter, args[0] if args else None)
@@ -54,73 +54,76 @@ class BareLaunches:
 
         return enqueue_nd_range_kernel
 
-    def wrap_setter(self, said: Callable[..., Said]) -> Wrap:
-        """What wraps a method of `Kernel` that sets arguments, given what says which it set."""
+    def wrap_setter(self, arguments_of: Callable[..., ArgumentsSet]) -> HookFactory:
+        """Return a hook factory for a method of `Kernel` that sets arguments.
+
+        `arguments_of` takes the arguments of the method and returns the kernel arguments that it sets.
+        """
 
         def wrap(setter: Hook) -> Hook:
             def hook(*args: Any, **kwargs: Any) -> None:
                 try:
                     setter(*args, **kwargs)
-                    self._remember(args[0], said, args[1:], kwargs)
+                    self._remember(args[0], arguments_of, args[1:], kwargs)
                 except BaseException as error:
-                    # Of several, those before the one that failed are set.
+                    # A failed call has set the arguments before the one at fault.
                     if args and isinstance(args[0], cl.Kernel):
                         self._arguments.pop(args[0].int_ptr, None)
                     hide_own_frames(error)
                     raise
 
-            return named_as(setter, hook)
+            return copy_identity(setter, hook)
 
         return wrap
 
-    def lane_opened(
-        self, kernel: cl.Kernel, known: Known, close: Callable[[cl.Kernel], None]
+    def path_opened(
+        self, kernel: cl.Kernel, cache: CircumstanceCache, close: Callable[[cl.Kernel], None]
     ) -> None:
-        """From now on a kernel object is launched by a lane, which sets its arguments unseen.
+        """Note that a kernel object launches by a launch path, which sets its arguments past the hooks.
 
-        `known` is the lane's: it lives as long as the kernel object. `close` makes the lane's next
-        launch open it anew.
+        `cache` belongs to the path and lives as long as the kernel object. `close` makes the next
+        launch of the kernel object open its path anew.
         """
         self._arguments.pop(kernel.int_ptr, None)
-        lanes = self._lanes.setdefault(kernel.int_ptr, {})
-        lanes[id(kernel)] = _Lane(ref(known), close)
+        paths = self._paths.setdefault(kernel.int_ptr, {})
+        paths[id(kernel)] = _OpenPath(ref(cache), close)
 
     def _remember(
         self,
         kernel: cl.Kernel,
-        said: Callable[..., Said],
+        arguments_of: Callable[..., ArgumentsSet],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
         try:
-            # While recording is paused arguments are set for what is recorded later.
+            # Arguments set while recording is paused may be used by a launch that is recorded.
             recorder = self._recorder
             if recorder.is_closed or not recorder.settings.record_arguments:
                 return
             handle = kernel.int_ptr
-            if handle in self._lanes and not self._close_lanes(kernel):
+            if handle in self._paths and not self._close_paths(kernel):
                 return
-            known = self._arguments.get(handle)
-            if known is None:
-                known = self._arguments[handle] = {}
-            known.update(said(*args, **kwargs))
+            arguments = self._arguments.get(handle)
+            if arguments is None:
+                arguments = self._arguments[handle] = {}
+            arguments.update(arguments_of(*args, **kwargs))
         except Exception as fault:
-            self._recorder.faulty(fault)
+            self._recorder.stop_on_fault(fault)
 
-    def _close_lanes(self, kernel: cl.Kernel) -> bool:
-        """Close the lane of a kernel object; whether no other object of the same kernel has one.
+    def _close_paths(self, kernel: cl.Kernel) -> bool:
+        """Close the launch path of a kernel object; return whether no other object of the kernel has one.
 
-        A launch by a lane sets arguments too, and must be seen to.
+        A launch by a path sets arguments too, so the path must be opened anew to notice that.
         """
-        lanes = self._lanes[kernel.int_ptr]
-        own = lanes.pop(id(kernel), None)
-        if own is not None and own.known() is not None:
+        paths = self._paths[kernel.int_ptr]
+        own = paths.pop(id(kernel), None)
+        if own is not None and own.cache() is not None:
             own.close(kernel)
-        for other in [key for key, lane in lanes.items() if lane.known() is None]:
-            del lanes[other]
-        if not lanes:
-            del self._lanes[kernel.int_ptr]
-        return not lanes
+        for other in [key for key, path in paths.items() if path.cache() is None]:
+            del paths[other]
+        if not paths:
+            del self._paths[kernel.int_ptr]
+        return not paths
 
     def _record(
         self,
@@ -138,7 +141,7 @@ class BareLaunches:
         name = kernel.function_name
         if not self._recorder.settings.records_kernel(name):
             return
-        ndrange = Ndrange(
+        sizes = LaunchSizes(
             global_work_size,
             local_work_size,
             global_offset,
@@ -146,13 +149,15 @@ class BareLaunches:
             may_be_empty=bool(allow_empty_ndrange),
         )
         kernel_id = self._recorder.registry.kernel_id(kernel, name)
-        launch_id = self._configurations.launch_id(kernel_id, ndrange, self._known(kernel))
-        self._configurations.record(launch_id, ndrange, queue, span, event, wait_for)
+        launch_id = self._configurations.launch_id(kernel_id, sizes, self._all_arguments(kernel))
+        self._configurations.record(launch_id, sizes, queue, span, event, wait_for)
 
-    def _known(self, kernel: cl.Kernel) -> tuple[Description, ...] | None:
-        """The arguments of a kernel; `None` unless all of them were seen."""
+    def _all_arguments(self, kernel: cl.Kernel) -> tuple[Description, ...] | None:
+        """Return the arguments of a kernel; `None` unless the setting of all of them was observed."""
         if not self._recorder.settings.record_arguments:
             return None
-        known = self._arguments.get(kernel.int_ptr, {})
-        found = [known.get(position) for position in range(kernel.num_args)]
-        return None if None in found else tuple(one for one in found if one is not None)
+        arguments = self._arguments.get(kernel.int_ptr, {})
+        described = [arguments.get(position) for position in range(kernel.num_args)]
+        if None in described:
+            return None
+        return tuple(argument for argument in described if argument is not None)

@@ -1,4 +1,4 @@
-"""The one form that hooks have, launches of kernels excepted (`launches`)."""
+"""Common form of all hooks but those of kernel launches (`launches`)."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -10,16 +10,16 @@ from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.tracebacks import hide_own_frames
 
 Hook = Callable[..., Any]
-"""What stands in the place of a function, a method or a constructor."""
+"""Replacement of a function, a method or a constructor."""
 
-Wrap = Callable[[Hook], Any]
-"""What makes a hook of the original."""
+HookFactory = Callable[[Hook], Any]
+"""Function that makes a hook of the original."""
 
 
 class Call(NamedTuple):
-    """A call that returned. `span` is when it was entered and left, in host ns.
+    """A call that returned. `span` is its entry and its return, in host ns.
 
-    A method's or a constructor's instance is the first of `args`.
+    The instance of a method or constructor is the first of `args`.
     """
 
     span: tuple[int, int]
@@ -27,25 +27,31 @@ class Call(NamedTuple):
     kwargs: dict[str, Any]
     result: Any
 
-    def given(self, position: int, name: str, default: Any = None) -> Any:
-        """An argument that the program gave by position or by name."""
+    def argument(self, position: int, name: str, default: Any = None) -> Any:
+        """Return an argument that the program passed by position or by name."""
         if position < len(self.args):
             return self.args[position]
         return self.kwargs.get(name, default)
 
 
-def hooked(
+def make_hook(
     recorder: Recorder,
     original: Hook,
     api: Api | None,
     record: Callable[[Call], None],
     unrecorded: Callable[[Call], None] | None = None,
 ) -> Hook:
-    """A hook that calls `original` and then `record`.
+    """Return a hook that calls `original` and then `record`.
 
-    The program sees what `original` returns or raises, whatever `record` does. A call that an
-    OpenCL error ends is recorded as a failure of `api`; with `None` it is not. While recording is
-    paused `unrecorded` is called instead of `record`.
+    The program gets the result or the exception of `original`, whatever `record` does.
+
+    Args:
+        recorder: The recorder of the process.
+        original: The hooked function.
+        api: The entry point. A call that an OpenCL error ends is recorded as its failure; with `None`
+            the failure is not recorded.
+        record: Records a call.
+        unrecorded: Called in place of `record` while recording is paused.
     """
     gate, clock = recorder.gate, recorder.clock
     is_command = api in COMMAND_KINDS
@@ -60,7 +66,7 @@ def hooked(
                 try:
                     note(Call((enter, leave), args, kwargs, result))
                 except Exception as fault:
-                    recorder.faulty(fault)
+                    recorder.stop_on_fault(fault)
             elif is_command:
                 recorder.tallies.commands_skipped += 1
             return result
@@ -71,11 +77,11 @@ def hooked(
                 recorder.call_failed(error, _failed_row(recorder, api, args), enter)
             raise
 
-    return named_as(original, hook)
+    return copy_identity(original, hook)
 
 
-def named_as(original: Hook, hook: Hook) -> Hook:
-    """`hook`, with the names, the documentation and the signature of what it stands for."""
+def copy_identity(original: Hook, hook: Hook) -> Hook:
+    """Return `hook` with the names, the documentation and the signature of `original`."""
     for attribute in _ATTRIBUTES:
         value = getattr(original, attribute, None)
         if value is not None:
@@ -89,8 +95,8 @@ _ATTRIBUTES: Final = ("__name__", "__qualname__", "__doc__", "__module__")
 
 def _failed_row(recorder: Recorder, api: Api, args: tuple[Any, ...]) -> CallRow:
     try:
-        queue = next((one for one in args[:2] if isinstance(one, cl.CommandQueue)), None)
+        queue = next((value for value in args[:2] if isinstance(value, cl.CommandQueue)), None)
         return CallRow(api, recorder.registry.queue_handle(queue))
     except Exception as fault:
-        recorder.faulty(fault)
+        recorder.stop_on_fault(fault)
         return CallRow(api)

@@ -1,7 +1,7 @@
-"""What each enqueueing entry point of pyopencl is told, in one form.
+"""Arguments of pyopencl's enqueueing entry points, in one common form.
 
-Each function takes the arguments of the entry point of the same name, with its names and defaults,
-and says what a trace wants to know of them. Nothing is called and nothing is kept.
+Each function takes the arguments of the entry point of the same name, with its names and defaults, and
+returns those that a trace records. Nothing is called and no object is kept.
 """
 
 from typing import Any, NamedTuple
@@ -14,10 +14,11 @@ _MAP_WRITES = 0b110
 """`CL_MAP_WRITE` and `CL_MAP_WRITE_INVALIDATE_REGION`."""
 
 
-class Shape(NamedTuple):
-    """What a call enqueues. `source` and `target` are memory objects or shared memory, or `None`.
+class CallShape(NamedTuple):
+    """Recorded arguments of an enqueueing call.
 
-    `size_bytes` is -1 when the call does not say.
+    `source` and `target` are memory objects or shared memory, or `None`. `size_bytes` is -1 when the
+    arguments do not determine it.
     """
 
     queue: Any
@@ -37,10 +38,10 @@ def read_buffer(
     src_offset: int = 0,
     wait_for: Any = None,
     is_blocking: bool = True,
-) -> Shape:
-    """`clEnqueueReadBuffer`: the host's array says how much."""
+) -> CallShape:
+    """`clEnqueueReadBuffer`: the size is that of the host's array."""
     size = byte_count(hostbuf)
-    return Shape(queue, wait_for, mem, None, size, src_offset, 0, _blocking(is_blocking))
+    return CallShape(queue, wait_for, mem, None, size, src_offset, 0, _blocking(is_blocking))
 
 
 def write_buffer(
@@ -50,10 +51,10 @@ def write_buffer(
     dst_offset: int = 0,
     wait_for: Any = None,
     is_blocking: bool = True,
-) -> Shape:
-    """`clEnqueueWriteBuffer`: the host's array says how much."""
+) -> CallShape:
+    """`clEnqueueWriteBuffer`: the size is that of the host's array."""
     size = byte_count(hostbuf)
-    return Shape(queue, wait_for, None, mem, size, 0, dst_offset, _blocking(is_blocking))
+    return CallShape(queue, wait_for, None, mem, size, 0, dst_offset, _blocking(is_blocking))
 
 
 def copy_buffer(
@@ -64,10 +65,10 @@ def copy_buffer(
     src_offset: int = 0,
     dst_offset: int = 0,
     wait_for: Any = None,
-) -> Shape:
+) -> CallShape:
     """`clEnqueueCopyBuffer`: without a count, pyopencl copies the smaller of the two."""
     size = byte_count if byte_count >= 0 else min(src.size, dst.size)
-    return Shape(queue, wait_for, src, dst, size, src_offset, dst_offset)
+    return CallShape(queue, wait_for, src, dst, size, src_offset, dst_offset)
 
 
 def read_buffer_rect(
@@ -81,10 +82,12 @@ def read_buffer_rect(
     host_pitches: Any = None,
     wait_for: Any = None,
     is_blocking: bool = True,
-) -> Shape:
+) -> CallShape:
     """`clEnqueueReadBufferRect`: the region's first extent is in bytes."""
     offset = _rect_offset(buffer_origin, region, buffer_pitches)
-    return Shape(queue, wait_for, mem, None, _product(region), offset, 0, _blocking(is_blocking))
+    return CallShape(
+        queue, wait_for, mem, None, _product(region), offset, 0, _blocking(is_blocking)
+    )
 
 
 def write_buffer_rect(
@@ -98,10 +101,12 @@ def write_buffer_rect(
     host_pitches: Any = None,
     wait_for: Any = None,
     is_blocking: bool = True,
-) -> Shape:
+) -> CallShape:
     """`clEnqueueWriteBufferRect`: the region's first extent is in bytes."""
     offset = _rect_offset(buffer_origin, region, buffer_pitches)
-    return Shape(queue, wait_for, None, mem, _product(region), 0, offset, _blocking(is_blocking))
+    return CallShape(
+        queue, wait_for, None, mem, _product(region), 0, offset, _blocking(is_blocking)
+    )
 
 
 def copy_buffer_rect(
@@ -114,26 +119,26 @@ def copy_buffer_rect(
     src_pitches: Any = None,
     dst_pitches: Any = None,
     wait_for: Any = None,
-) -> Shape:
+) -> CallShape:
     """`clEnqueueCopyBufferRect`."""
     source_offset = _rect_offset(src_origin, region, src_pitches)
     target_offset = _rect_offset(dst_origin, region, dst_pitches)
-    return Shape(queue, wait_for, src, dst, _product(region), source_offset, target_offset)
+    return CallShape(queue, wait_for, src, dst, _product(region), source_offset, target_offset)
 
 
 def fill_buffer(
     queue: Any, mem: Any, pattern: Any, offset: int, size: int, wait_for: Any = None
-) -> Shape:
+) -> CallShape:
     """`clEnqueueFillBuffer`."""
-    return Shape(queue, wait_for, None, mem, size, 0, offset)
+    return CallShape(queue, wait_for, None, mem, size, 0, offset)
 
 
 def copy_buffer_p2p_amd(
     platform: Any, queue: Any, src: Any, dst: Any, byte_count: Any = None, wait_for: Any = None
-) -> Shape:
+) -> CallShape:
     """`clEnqueueCopyBufferP2PAMD`."""
     size = min(src.size, dst.size) if byte_count is None else byte_count
-    return Shape(queue, wait_for, src, dst, size)
+    return CallShape(queue, wait_for, src, dst, size)
 
 
 def read_image(
@@ -146,10 +151,10 @@ def read_image(
     slice_pitch: int = 0,
     wait_for: Any = None,
     is_blocking: bool = True,
-) -> Shape:
+) -> CallShape:
     """`clEnqueueReadImage`: a region counts pixels."""
     size = _product(region) * mem.element_size
-    return Shape(queue, wait_for, mem, None, size, flags=_blocking(is_blocking))
+    return CallShape(queue, wait_for, mem, None, size, flags=_blocking(is_blocking))
 
 
 def write_image(
@@ -162,10 +167,10 @@ def write_image(
     slice_pitch: int = 0,
     wait_for: Any = None,
     is_blocking: bool = True,
-) -> Shape:
+) -> CallShape:
     """`clEnqueueWriteImage`: a region counts pixels."""
     size = _product(region) * mem.element_size
-    return Shape(queue, wait_for, None, mem, size, flags=_blocking(is_blocking))
+    return CallShape(queue, wait_for, None, mem, size, flags=_blocking(is_blocking))
 
 
 def copy_image(
@@ -176,32 +181,32 @@ def copy_image(
     dest_origin: Any,
     region: Any,
     wait_for: Any = None,
-) -> Shape:
+) -> CallShape:
     """`clEnqueueCopyImage`."""
-    return Shape(queue, wait_for, src, dest, _product(region) * src.element_size)
+    return CallShape(queue, wait_for, src, dest, _product(region) * src.element_size)
 
 
 def copy_image_to_buffer(
     queue: Any, src: Any, dest: Any, origin: Any, region: Any, offset: int, wait_for: Any = None
-) -> Shape:
+) -> CallShape:
     """`clEnqueueCopyImageToBuffer`."""
     size = _product(region) * src.element_size
-    return Shape(queue, wait_for, src, dest, size, 0, offset)
+    return CallShape(queue, wait_for, src, dest, size, 0, offset)
 
 
 def copy_buffer_to_image(
     queue: Any, src: Any, dest: Any, offset: int, origin: Any, region: Any, wait_for: Any = None
-) -> Shape:
+) -> CallShape:
     """`clEnqueueCopyBufferToImage`."""
     size = _product(region) * dest.element_size
-    return Shape(queue, wait_for, src, dest, size, offset, 0)
+    return CallShape(queue, wait_for, src, dest, size, offset, 0)
 
 
 def fill_image(
     queue: Any, mem: Any, color: Any, origin: Any, region: Any, wait_for: Any = None
-) -> Shape:
+) -> CallShape:
     """`clEnqueueFillImage`."""
-    return Shape(queue, wait_for, None, mem, _product(region) * mem.element_size)
+    return CallShape(queue, wait_for, None, mem, _product(region) * mem.element_size)
 
 
 def map_buffer(
@@ -215,10 +220,10 @@ def map_buffer(
     strides: Any = None,
     wait_for: Any = None,
     is_blocking: bool = True,
-) -> Shape:
-    """`clEnqueueMapBuffer`: how much is mapped, the mapped array says (`calls`)."""
+) -> CallShape:
+    """`clEnqueueMapBuffer`: `calls` takes the size from the mapped array."""
     call_flags = _blocking(is_blocking) | _map_writes(flags)
-    return Shape(queue, wait_for, buf, buf, -1, offset, offset, call_flags)
+    return CallShape(queue, wait_for, buf, buf, -1, offset, offset, call_flags)
 
 
 def map_image(
@@ -233,86 +238,86 @@ def map_image(
     strides: Any = None,
     wait_for: Any = None,
     is_blocking: bool = True,
-) -> Shape:
+) -> CallShape:
     """`clEnqueueMapImage`."""
     call_flags = _blocking(is_blocking) | _map_writes(flags)
     size = _product(region) * img.element_size
-    return Shape(queue, wait_for, img, img, size, flags=call_flags)
+    return CallShape(queue, wait_for, img, img, size, flags=call_flags)
 
 
-def unmap(memory_map: Any, queue: Any = None, wait_for: Any = None) -> Shape:
+def unmap(memory_map: Any, queue: Any = None, wait_for: Any = None) -> CallShape:
     """`clEnqueueUnmapMemObject`, by `MemoryMap.release`."""
-    return Shape(queue, wait_for)
+    return CallShape(queue, wait_for)
 
 
-def migrate(queue: Any, mem_objects: Any, flags: int = 0, wait_for: Any = None) -> Shape:
+def migrate(queue: Any, mem_objects: Any, flags: int = 0, wait_for: Any = None) -> CallShape:
     """`clEnqueueMigrateMemObjects`."""
     objects = list(mem_objects)
     target = objects[0] if len(objects) == 1 else None
-    return Shape(queue, wait_for, None, target, sum(one.size for one in objects))
+    return CallShape(queue, wait_for, None, target, sum(memory.size for memory in objects))
 
 
-def gl_objects(queue: Any, mem_objects: Any, wait_for: Any = None) -> Shape:
+def gl_objects(queue: Any, mem_objects: Any, wait_for: Any = None) -> CallShape:
     """`clEnqueueAcquireGLObjects` and `clEnqueueReleaseGLObjects`."""
-    return Shape(queue, wait_for)
+    return CallShape(queue, wait_for)
 
 
-def marker(queue: Any, wait_for: Any = None) -> Shape:
-    """Markers and barriers that give an event."""
-    return Shape(queue, wait_for)
+def marker(queue: Any, wait_for: Any = None) -> CallShape:
+    """Markers and barriers that return an event."""
+    return CallShape(queue, wait_for)
 
 
-def eventless(queue: Any, wait_for: Any = None) -> Shape:
-    """`clEnqueueBarrier` and `clEnqueueWaitForEvents` of OpenCL 1.1, which give no event."""
-    return Shape(queue, wait_for, flags=_QUEUED_ONLY)
+def eventless(queue: Any, wait_for: Any = None) -> CallShape:
+    """`clEnqueueBarrier` and `clEnqueueWaitForEvents` of OpenCL 1.1, which return no event."""
+    return CallShape(queue, wait_for, flags=_QUEUED_ONLY)
 
 
 def svm_memcpy(
     queue: Any, is_blocking: Any, dst: Any, src: Any, wait_for: Any = None, byte_count: Any = None
-) -> Shape:
+) -> CallShape:
     """`clEnqueueSVMMemcpy`: without a count, the smaller of the two."""
     size = byte_count
     if size is None:
-        sizes = [one.size for one in (dst, src) if one.size is not None]
+        sizes = [svm.size for svm in (dst, src) if svm.size is not None]
         size = min(sizes) if sizes else -1
-    return Shape(queue, wait_for, src, dst, size, flags=_blocking(is_blocking))
+    return CallShape(queue, wait_for, src, dst, size, flags=_blocking(is_blocking))
 
 
 def svm_memfill(
     queue: Any, dst: Any, pattern: Any, byte_count: Any = None, wait_for: Any = None
-) -> Shape:
+) -> CallShape:
     """`clEnqueueSVMMemFill`."""
     size = dst.size if byte_count is None else byte_count
-    return Shape(queue, wait_for, None, dst, -1 if size is None else size)
+    return CallShape(queue, wait_for, None, dst, -1 if size is None else size)
 
 
 def svm_map(
     queue: Any, is_blocking: Any, flags: int, svm: Any, wait_for: Any = None, size: Any = None
-) -> Shape:
+) -> CallShape:
     """`clEnqueueSVMMap`."""
     mapped = svm.size if size is None else size
     call_flags = _blocking(is_blocking) | _map_writes(flags)
     size_bytes = -1 if mapped is None else mapped
-    return Shape(queue, wait_for, svm, svm, size_bytes, flags=call_flags)
+    return CallShape(queue, wait_for, svm, svm, size_bytes, flags=call_flags)
 
 
-def svm_unmap(queue: Any, svm: Any, wait_for: Any = None) -> Shape:
+def svm_unmap(queue: Any, svm: Any, wait_for: Any = None) -> CallShape:
     """`clEnqueueSVMUnmap`."""
-    return Shape(queue, wait_for, svm, svm)
+    return CallShape(queue, wait_for, svm, svm)
 
 
-def svm_migrate(queue: Any, svms: Any, flags: Any = None, wait_for: Any = None) -> Shape:
+def svm_migrate(queue: Any, svms: Any, flags: Any = None, wait_for: Any = None) -> CallShape:
     """`clEnqueueSVMMigrateMem`."""
-    return Shape(queue, wait_for)
+    return CallShape(queue, wait_for)
 
 
-def svm_free(allocation: Any, queue: Any = None, wait_for: Any = None) -> Shape:
+def svm_free(allocation: Any, queue: Any = None, wait_for: Any = None) -> CallShape:
     """`clEnqueueSVMFree`, by `SVMAllocation.enqueue_release`."""
-    return Shape(queue, wait_for, None, allocation)
+    return CallShape(queue, wait_for, None, allocation)
 
 
 def byte_count(buffer: Any) -> int:
-    """The bytes of an object with the buffer interface."""
+    """Return the bytes of an object with the buffer interface."""
     size = getattr(buffer, "nbytes", None)
     return size if isinstance(size, int) else memoryview(buffer).nbytes
 
@@ -327,16 +332,16 @@ def _map_writes(flags: int) -> int:
 
 def _product(extents: Any) -> int:
     total = 1
-    for one in extents:
-        total *= int(one)
+    for extent in extents:
+        total *= int(extent)
     return total
 
 
 def _rect_offset(origin: Any, region: Any, pitches: Any) -> int:
-    """Where a rectangle starts in a buffer, in bytes; a pitch of 0 means that rows touch."""
-    x, y, z = (*(int(one) for one in origin), 0, 0)[:3]
-    width, height = (*(int(one) for one in region), 1, 1)[:2]
-    row_pitch, slice_pitch = (*(int(one) for one in pitches or ()), 0, 0)[:2]
+    """Return the offset of a rectangle in a buffer, in bytes. A pitch of 0 means that rows touch."""
+    x, y, z = (*(int(extent) for extent in origin), 0, 0)[:3]
+    width, height = (*(int(extent) for extent in region), 1, 1)[:2]
+    row_pitch, slice_pitch = (*(int(pitch) for pitch in pitches or ()), 0, 0)[:2]
     row_pitch = row_pitch or width
     slice_pitch = slice_pitch or row_pitch * height
     return z * slice_pitch + y * row_pitch + x

@@ -1,4 +1,4 @@
-"""Hooks for the host calls that enqueue and that wait."""
+"""Hooks of the host calls that enqueue, and of those that wait."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,78 +8,78 @@ import pyopencl as cl
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import Severity
-from cltrace.intercept.hooks.call_hook import Call, Wrap, hooked
-from cltrace.intercept.hooks.call_shapes import Shape
+from cltrace.intercept.hooks.call_hook import Call, HookFactory, make_hook
+from cltrace.intercept.hooks.call_shapes import CallShape
+from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.tracebacks import is_from_signal_handler
 
 
 class CallHooks:
-    """Makes hooks. One that meets arguments which it cannot describe records the call without them."""
+    """Factory of hooks. A hook records a call without its arguments if it cannot describe them."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, capture: ContentCapture = NO_CAPTURE) -> None:
         self._recorder = recorder
+        self._command_enqueued = capture.command_enqueued
         self._undescribed: set[Api] = set()
         self._maps: dict[int, tuple[int, int]] = {}
-        self.enqueued: Callable[[CallRow, Call], None] = lambda *_: None
-        """Called after each recorded command."""
 
-    def enqueue(self, api: Api, shape_of: Callable[..., Shape]) -> Wrap:
-        """What wraps an entry point that enqueues, given what describes its arguments."""
+    def enqueue(self, api: Api, shape_of: Callable[..., CallShape]) -> HookFactory:
+        """Return the hook factory of an enqueueing entry point; `shape_of` describes its arguments."""
 
         def record(call: Call) -> None:
-            shape = self._shape(api, shape_of, call)
+            shape = self._describe(api, shape_of, call)
             row = self._row(api, shape, call.result)
             self._recorder.record_call(
-                row, call.span, event=_event_of(call.result), wait_for=shape.wait_for
+                row, call.span, event=_find_event(call.result), wait_for=shape.wait_for
             )
-            self.enqueued(row, call)
+            self._command_enqueued(row, call)
 
-        return lambda original: hooked(self._recorder, original, api, record)
+        return lambda original: make_hook(self._recorder, original, api, record)
 
-    def unmap(self, shape_of: Callable[..., Shape]) -> Wrap:
-        """What wraps `MemoryMap.release`."""
+    def unmap(self, shape_of: Callable[..., CallShape]) -> HookFactory:
+        """Return the hook factory of `MemoryMap.release`."""
         api = Api.clEnqueueUnmapMemObject
 
         def record(call: Call) -> None:
-            shape = self._shape(api, shape_of, call)
+            shape = self._describe(api, shape_of, call)
             buffer_id, size_bytes = self._maps.pop(id(call.args[0]), (0, -1))
             queue = shape.queue or call.result.command_queue
             handle = self._recorder.registry.queue_handle(queue)
             row = CallRow(api, handle, target_buffer_id=buffer_id, size_bytes=size_bytes)
             self._recorder.record_call(
-                row, call.span, event=_event_of(call.result), wait_for=shape.wait_for
+                row, call.span, event=_find_event(call.result), wait_for=shape.wait_for
             )
 
-        return lambda original: hooked(self._recorder, original, api, record)
+        return lambda original: make_hook(self._recorder, original, api, record)
 
-    def on_queue(self, api: Api) -> Wrap:
-        """What wraps `CommandQueue.finish` and `flush`."""
+    def on_queue(self, api: Api) -> HookFactory:
+        """Return the hook factory of `CommandQueue.finish` and `flush`."""
 
         def record(call: Call) -> None:
             handle = self._recorder.registry.queue_handle(call.args[0])
             self._recorder.record_call(CallRow(api, handle), call.span)
 
-        return lambda original: hooked(self._recorder, original, api, record)
+        return lambda original: make_hook(self._recorder, original, api, record)
 
-    def on_event(self, api: Api) -> Wrap:
-        """What wraps `Event.wait`, `Event.set_callback` and `UserEvent.set_status`."""
+    def on_event(self, api: Api) -> HookFactory:
+        """Return the hook factory of `Event.wait`, `Event.set_callback` and `UserEvent.set_status`."""
 
         def record(call: Call) -> None:
             self._recorder.record_call(CallRow(api), call.span, wait_for=[call.args[0]])
 
-        return lambda original: hooked(self._recorder, original, api, record)
+        return lambda original: make_hook(self._recorder, original, api, record)
 
-    def on_events(self, api: Api) -> Wrap:
-        """What wraps `wait_for_events`."""
+    def on_events(self, api: Api) -> HookFactory:
+        """Return the hook factory of `wait_for_events`."""
 
         def record(call: Call) -> None:
             events = call.args[0] if call.args else next(iter(call.kwargs.values()))
             self._recorder.record_call(CallRow(api), call.span, wait_for=events)
 
-        return lambda original: hooked(self._recorder, original, api, record)
+        return lambda original: make_hook(self._recorder, original, api, record)
 
-    def _shape(self, api: Api, shape_of: Callable[..., Shape], call: Call) -> Shape:
+    def _describe(self, api: Api, shape_of: Callable[..., CallShape], call: Call) -> CallShape:
         try:
             return shape_of(*call.args, **call.kwargs)
         except Exception as error:
@@ -89,9 +89,9 @@ class CallHooks:
                 self._undescribed.add(api)
                 message = f"the arguments of {api.name} are not recorded: {error!r}"
                 self._recorder.note(Severity.WARNING, "arguments-not-recorded", message)
-            return Shape(call.args[0] if call.args else None)
+            return CallShape(call.args[0] if call.args else None)
 
-    def _row(self, api: Api, shape: Shape, result: Any) -> CallRow:
+    def _row(self, api: Api, shape: CallShape, result: Any) -> CallRow:
         source_id, target_id = self._memory_id(shape.source), self._memory_id(shape.target)
         size_bytes = int(shape.size_bytes)
         if isinstance(result, tuple) and isinstance(result[0], np.ndarray):
@@ -118,8 +118,8 @@ class CallHooks:
                 return 0
 
 
-def _event_of(result: Any) -> cl.Event | None:
-    """The event in what an entry point returned: itself, or the one beside a mapped array."""
+def _find_event(result: Any) -> cl.Event | None:
+    """Return the event that an entry point returned, alone or beside a mapped array."""
     if isinstance(result, tuple):
-        result = next((one for one in result if isinstance(one, cl.Event)), None)
+        result = next((item for item in result if isinstance(item, cl.Event)), None)
     return result if isinstance(result, cl.Event) else None

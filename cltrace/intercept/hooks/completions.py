@@ -1,6 +1,7 @@
-"""Completion as the host sees it: `--timing sync` waits for each command, `--timing callback` is called.
+"""Completion of commands as the host observes it.
 
-Neither may wait for ever: a command can depend on an event that only the program will set.
+`--timing sync` waits for each command; `--timing callback` registers a callback. Neither may wait for
+ever: a command can depend on an event that only the program will set.
 """
 
 import contextlib
@@ -18,46 +19,48 @@ from cltrace.events.kinds import Timing
 from cltrace.intercept.tallies import Tallies
 
 _PATIENCE_S: Final = 1.0
-"""How long a command may do nothing before tracing stops waiting for it."""
+"""Time without progress after which tracing stops waiting for a command."""
 
-_MOST_PENDING: Final = 256
+_MAX_PENDING: Final = 256
 _COMPLETE: Final = int(cl.command_execution_status.COMPLETE)
 _RUNNING: Final = int(cl.command_execution_status.RUNNING)
 _STATUS: Final = int(cl.event_info.COMMAND_EXECUTION_STATUS)
 
-Completed = Callable[[tuple[int, int]], None]
-"""Takes a mark and the time (host ns) at which the command of that mark was complete."""
+ReportCompletion = Callable[[tuple[int, int]], None]
+"""Function that takes a mark and the time (host ns) at which the command of that mark was complete."""
 
 
 class Completions(Protocol):
-    """Sees commands become complete."""
+    """Observer of the completion of commands."""
 
     def watch(self, event: cl.Event, mark: int) -> None:
-        """See when the command of `event` is complete."""
+        """Report when the command of `event` is complete."""
 
     def settle(self, patience_s: float) -> None:
-        """See what is under way come to its end, but wait no longer than that."""
+        """Wait until no observation is pending, at most for `patience_s`."""
 
 
-def completions_for(timing: Timing, completed: Completed, tallies: Tallies) -> Completions | None:
-    """What sees completion by a method of timing; `None` where the device's own stamps do."""
+def make_completions(
+    timing: Timing, report: ReportCompletion, tallies: Tallies
+) -> Completions | None:
+    """Return the observer for a method of timing; `None` where the device's own stamps are used."""
     match timing:
         case Timing.EVENT:
             return None
         case Timing.SYNC:
-            return SyncCompletions(completed)
+            return SyncCompletions(report)
         case Timing.CALLBACK:
-            return CallbackCompletions(completed, tallies)
+            return CallbackCompletions(report, tallies)
 
 
 class SyncCompletions:
-    """Waits for each command as soon as it is enqueued.
+    """Observer that waits for each command as soon as it is enqueued.
 
-    One that does not start keeps those behind it from being waited for, until it does.
+    While a command does not start, later commands are not waited for.
     """
 
-    def __init__(self, completed: Completed) -> None:
-        self._completed = completed
+    def __init__(self, report: ReportCompletion) -> None:
+        self._report = report
         self._stuck: cl.Event | None = None
         self._native_status: Callable[..., Any] = _cl.Event.get_info
         self._native_wait: Callable[[cl.Event], None] = _cl.Event.wait
@@ -68,16 +71,16 @@ class SyncCompletions:
         if self._stuck is not None and self._native_status(self._stuck, _STATUS) > _RUNNING:
             return
         self._stuck = None
-        with contextlib.suppress(cl.Error):  # the command failed: it has no completion
+        with contextlib.suppress(cl.Error):  # a failed command has no completion
             self._native_flush(event.command_queue)
             if self._starts(event):
                 self._native_wait(event)
-                self._completed((mark, time.perf_counter_ns()))
+                self._report((mark, time.perf_counter_ns()))
             else:
                 self._stuck = event
 
     def settle(self, patience_s: float) -> None:
-        """Nothing is under way."""
+        """Return at once: nothing is pending."""
 
     def _starts(self, event: cl.Event) -> bool:
         deadline = time.monotonic() + _PATIENCE_S
@@ -89,30 +92,30 @@ class SyncCompletions:
 
 
 class CallbackCompletions:
-    """Has the driver call when a command is complete.
+    """Observer that the driver calls when a command is complete.
 
-    pyopencl gives every callback a thread of its own, which waits for the driver and then for the
-    interpreter. So only a bounded number is pending at a time, and tracing does not end before their
-    threads have: one that wants the interpreter while it shuts down brings the process down.
+    pyopencl starts a thread for every callback, which waits for the driver and then for the
+    interpreter. So the number of pending callbacks is bounded, and tracing ends only after their threads:
+    a thread that takes the interpreter's lock during shutdown would crash the process.
     """
 
-    def __init__(self, completed: Completed, tallies: Tallies) -> None:
-        self._completed = completed
+    def __init__(self, report: ReportCompletion, tallies: Tallies) -> None:
+        self._report = report
         self._tallies = tallies
-        self._most_pending = _MOST_PENDING
+        self._max_pending = _MAX_PENDING
         self._pending: set[int] = set()
-        self._thread_ids: deque[int] = deque(maxlen=2 * _MOST_PENDING)
+        self._thread_ids: deque[int] = deque(maxlen=2 * _MAX_PENDING)
         self._native_set_callback: Callable[..., None] = _cl.Event.set_callback
 
     def watch(self, event: cl.Event, mark: int) -> None:
-        """Have the driver call for `event`; first wait when it has too many to call for."""
-        if len(self._pending) >= self._most_pending:
-            self._wait_for_some()
-        clock, completed, pending = time.perf_counter_ns, self._completed, self._pending
+        """Register a callback for `event`, after a wait if too many are pending."""
+        if len(self._pending) >= self._max_pending:
+            self._wait_for_half()
+        clock, report, pending = time.perf_counter_ns, self._report, self._pending
 
         def callback(status: int) -> None:
             if status == _COMPLETE:
-                completed((mark, clock()))
+                report((mark, clock()))
             self._thread_ids.append(threading.get_native_id())
             pending.discard(mark)
 
@@ -123,7 +126,7 @@ class CallbackCompletions:
             pending.discard(mark)
 
     def settle(self, patience_s: float) -> None:
-        """Wait until no call is pending and the threads of all are gone."""
+        """Wait until no callback is pending and all of their threads have ended."""
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             while self._thread_ids and not _is_running(self._thread_ids[0]):
@@ -132,11 +135,11 @@ class CallbackCompletions:
                 return
             time.sleep(0.001)
 
-    def _wait_for_some(self) -> None:
+    def _wait_for_half(self) -> None:
         begin_ns = time.perf_counter_ns()
-        while len(self._pending) > self._most_pending // 2:
+        while len(self._pending) > self._max_pending // 2:
             if time.perf_counter_ns() - begin_ns > _PATIENCE_S * 1e9:
-                self._most_pending *= 2
+                self._max_pending *= 2
                 break
             time.sleep(0.0002)
         self._tallies.event_waits += 1

@@ -1,4 +1,4 @@
-"""Launch configurations: a kernel, its NDRange and its arguments under one number."""
+"""Launch configurations: a kernel, its sizes and its arguments under one number."""
 
 import threading
 from dataclasses import dataclass
@@ -10,21 +10,22 @@ import pyopencl as cl
 from cltrace.events.apis import Api
 from cltrace.events.kinds import CallFlag
 from cltrace.events.records import Launch
+from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
-from cltrace.intercept.objects.arguments import Description, argument_record, with_ids
-from cltrace.intercept.objects.weak_users import Forgetful
+from cltrace.intercept.objects.arguments import Description, argument_record, replace_handle
+from cltrace.intercept.objects.weak_users import HandleUser
 
-MOST_KEYS: Final = 65_536
-"""A table of configurations forgets what it has beyond this many: a program that changes an argument
-at every launch must not fill the memory. What is forgotten gets a new number when it comes again."""
+MAX_KEYS: Final = 65_536
+"""Size at which a table of configurations is cleared: a program that changes an argument at every launch
+must not fill the memory. A configuration that was cleared gets a new number when it occurs again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ndrange:
-    """The sizes of a launch as the program gave them.
+class LaunchSizes:
+    """Sizes of a launch as the program passed them.
 
     `is_multiplied` is pyopencl's `g_times_l`: the global size counts work-groups. `may_be_empty` is
-    its `allow_empty_ndrange`.
+    pyopencl's `allow_empty_ndrange`.
     """
 
     global_size: Any
@@ -35,13 +36,13 @@ class Ndrange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether pyopencl enqueues a marker in the place of this launch."""
+        """True if pyopencl enqueues a marker in place of this launch."""
         return self.may_be_empty and 0 in (*self.global_size, *(self.local_size or ()))
 
     def in_work_items(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Global size, local size and offset; the latter two empty where the program gave none."""
-        size, local = _whole(self.global_size), _whole(self.local_size)
-        offset = _whole(self.global_offset)
+        """Return global size, local size and offset. Local size and offset are empty if not passed."""
+        size, local = _to_tuple(self.global_size), _to_tuple(self.local_size)
+        offset = _to_tuple(self.global_offset)
         if not local:
             return size, (), offset
         padding = (1,) * max(len(local), len(size))
@@ -54,10 +55,11 @@ class Ndrange:
 
 
 class Configurations:
-    """Numbers for launch configurations, and the rows of launches that are not plain."""
+    """Numbers of launch configurations, and rows of launches that are not plain."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, capture: ContentCapture = NO_CAPTURE) -> None:
         self._recorder = recorder
+        self._launch_configured = capture.launch_configured
         self._next_id = count(1).__next__
         self._ids: dict[tuple[Any, ...], int] = {}
         self._lock = threading.RLock()
@@ -65,36 +67,45 @@ class Configurations:
     def launch_id(
         self,
         kernel_id: int,
-        ndrange: Ndrange,
+        sizes: LaunchSizes,
         arguments: tuple[Description, ...] | None,
-        user: Forgetful | None = None,
+        user: HandleUser | None = None,
     ) -> int:
-        """The number of a configuration, which is recorded if it is new.
+        """Return the number of a configuration, and record it if it is new.
 
-        `arguments` is `None` when they are not known. `user` is to forget when the handle of one of
-        their memory objects comes to mean another object.
+        `arguments` is `None` when they were not observed. `user.forget()` is called when the handle of
+        one of their memory objects gets to stand for another object.
         """
         with self._lock:
-            exact = tuple(self._exact(one, user) for one in arguments or ())
-            sizes = ndrange.in_work_items()
-            key = (kernel_id, arguments is None, *sizes, *exact)
-            known = self._ids.get(key)
-            if known is None:
-                known = self._next_id()
-                if len(self._ids) >= MOST_KEYS:
+            exact = tuple(self._replace_handle(argument, user) for argument in arguments or ())
+            work_items = sizes.in_work_items()
+            key = (kernel_id, arguments is None, *work_items, *exact)
+            launch_id = self._ids.get(key)
+            if launch_id is None:
+                launch_id = self._next_id()
+                if len(self._ids) >= MAX_KEYS:
                     self._ids.clear()
-                self._ids[key] = known
+                self._ids[key] = launch_id
                 records = tuple(map(argument_record, exact))
+                global_size, local_size, global_offset = work_items
                 self._recorder.sink.records.append(
-                    Launch(known, *sizes, arguments is not None, records, kernel_id)
+                    Launch(
+                        id=launch_id,
+                        global_size=global_size,
+                        local_size=local_size,
+                        global_offset=global_offset,
+                        arguments_known=arguments is not None,
+                        arguments=records,
+                        kernel_id=kernel_id,
+                    )
                 )
-                self._recorder.configured(known, records)
-            return known
+                self._launch_configured(launch_id, records)
+            return launch_id
 
     def record(
         self,
         launch_id: int,
-        ndrange: Ndrange,
+        sizes: LaunchSizes,
         queue: cl.CommandQueue,
         span: tuple[int, int],
         event: cl.Event,
@@ -106,22 +117,22 @@ class Configurations:
             self._recorder.registry.queue_handle(queue),
             subject_id=launch_id,
         )
-        if ndrange.is_empty:
+        if sizes.is_empty:
             # pyopencl enqueues a marker in its place.
             row = row._replace(api=Api.clEnqueueMarkerWithWaitList, flags=int(CallFlag.EMPTY_RANGE))
         self._recorder.record_call(row, span, event=event, wait_for=wait_for)
 
-    def _exact(self, description: Description, user: Forgetful | None) -> Description:
+    def _replace_handle(self, description: Description, user: HandleUser | None) -> Description:
         memory = self._recorder.memory
         if description[0] not in {"m", "i", "v", "s"}:
             return description
         handle = description[1]
         if user is not None:
-            memory.used_by(handle, user)
+            memory.add_user(handle, user)
         if description[0] == "s":
             return ("s", memory.svm_id(handle), handle)
-        return with_ids(description, memory.id_of_handle(handle))
+        return replace_handle(description, memory.id_of_handle(handle))
 
 
-def _whole(sizes: Any) -> tuple[int, ...]:
-    return () if sizes is None else tuple(int(one) for one in sizes)
+def _to_tuple(sizes: Any) -> tuple[int, ...]:
+    return () if sizes is None else tuple(int(size) for size in sizes)

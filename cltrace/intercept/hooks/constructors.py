@@ -1,13 +1,13 @@
-"""Hooking the constructor of a class that nanobind made, without changing what the class is.
+"""Hook of the constructor of a class that nanobind made, without a change to the class itself.
 
-`cl.CommandQueue(...)` does not look at `CommandQueue.__init__`: nanobind's types carry a vectorcall
-entry (`PyTypeObject.tp_vectorcall`) that calls the C++ constructor directly. With that entry cleared
-CPython makes objects the ordinary way, `__new__` and then `__init__`, and an assigned `__init__` is
-honoured. The class object stays the same, so `type(q) is cl.CommandQueue`, `isinstance`,
-subclassing, `match`, `singledispatch` and annotations do not notice.
+`cl.CommandQueue(...)` does not use `CommandQueue.__init__`: nanobind's types have a vectorcall entry
+(`PyTypeObject.tp_vectorcall`) that calls the C++ constructor directly. With that entry cleared, CPython
+constructs objects in the ordinary way, by `__new__` and then `__init__`, and uses an assigned
+`__init__`. The class object stays the same. So `type(q) is cl.CommandQueue`, `isinstance`, subclassing,
+`match`, `singledispatch` and annotations work as before.
 
-Where the entry is, CPython itself says: the metaclass's `tp_vectorcall_offset`. What is found there
-is checked before it is touched, and `ConstructorsClosedError` says when it is not what it should be.
+CPython itself gives the position of the entry: the metaclass's `tp_vectorcall_offset`. The value there
+is checked before it is changed, and `ConstructorsClosedError` is raised when it is not as expected.
 """
 
 import ctypes
@@ -16,18 +16,18 @@ import sys
 from typing import Final
 
 _METACLASS_OFFSET_FIELD: Final = 56
-"""Where `tp_vectorcall_offset` is in a `PyTypeObject` of a 64-bit CPython 3.8 or newer with a GIL."""
+"""Offset of `tp_vectorcall_offset` in a `PyTypeObject` of a 64-bit CPython 3.8 or newer with a GIL."""
 
 _TYPE_BYTES: Final = object.__getattribute__(type, "__basicsize__")
-"""The size of a type object: the entry is inside it."""
+"""Size of a type object: the entry is inside it."""
 
 
 class ConstructorsClosedError(Exception):
-    """The constructors of this build of pyopencl or Python cannot be hooked, and why."""
+    """The reason why the constructors of this build of pyopencl or Python cannot be hooked."""
 
 
 class VectorcallEntry:
-    """The vectorcall entry of a class: cleared by `clear`, put back by `restore`.
+    """Vectorcall entry of a class: `clear` clears it, `restore` restores it.
 
     Raises: `ConstructorsClosedError` when the entry is not found with certainty.
     """
@@ -42,23 +42,23 @@ class VectorcallEntry:
         if not 0 < offset < _TYPE_BYTES or offset % ctypes.sizeof(ctypes.c_void_p):
             raise ConstructorsClosedError(f"{metaclass} has no vectorcall entry")
         self._entry = ctypes.c_void_p.from_address(id(cls) + offset)
-        seen = ctypes.c_void_p.from_address(id(witness) + offset).value
-        if self._entry.value is None or self._entry.value != seen:
+        expected = ctypes.c_void_p.from_address(id(witness) + offset).value
+        if self._entry.value is None or self._entry.value != expected:
             raise ConstructorsClosedError(f"{cls} is not constructed as {witness} is")
-        self._saved = seen
+        self._saved = expected
 
     def clear(self) -> None:
-        """Make CPython construct objects of the class through `__init__`."""
+        """Let CPython construct objects of the class through `__init__`."""
         self._entry.value = None
 
     def restore(self) -> None:
-        """Put the C++ constructor's entry back."""
+        """Restore the entry of the C++ constructor."""
         self._entry.value = self._saved
 
 
 def _require_known_layout() -> None:
     if platform.python_implementation() != "CPython" or sys.maxsize < 2**32:
-        raise ConstructorsClosedError("only a 64-bit CPython is known")
+        raise ConstructorsClosedError("only a 64-bit CPython is supported")
     is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
     if is_gil_enabled is not None and not is_gil_enabled():
-        raise ConstructorsClosedError("the layout of a free-threaded CPython is not known")
+        raise ConstructorsClosedError("a free-threaded CPython is not supported")

@@ -1,11 +1,11 @@
-"""Captured buffers: what the host last wrote to them, kept when a new launch configuration uses it."""
+"""Capture of buffer contents: the host's last write to a buffer that a new launch configuration uses."""
 
 import hashlib
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from cltrace.events.apis import Api
 from cltrace.events.records import Argument, Content
@@ -14,22 +14,57 @@ from cltrace.intercept.hooks.recorder import CallRow
 from cltrace.intercept.sink import Sink
 from cltrace.spool.writer import SpoolWriter
 
-_FAST: Final = 1
-"""zlib's level: capturing is paid for by the program that is traced."""
+_ZLIB_LEVEL: Final = 1
+"""The fastest: the traced program pays for the compression."""
+
+
+class ContentCapture(Protocol):
+    """Observer of the events from which buffer contents follow."""
+
+    def buffer_initialised(self, buffer_id: int, data: Any) -> None:
+        """Take note of a buffer that is created from host data. `data` has the buffer interface."""
+
+    def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
+        """Take note of a part of a buffer that is now a memory object of its own."""
+
+    def command_enqueued(self, row: CallRow, call: Call) -> None:
+        """Take note of a recorded command that is not a launch."""
+
+    def launch_configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
+        """Take note of a new launch configuration."""
+
+
+class _NoCapture:
+    """Capture of nothing."""
+
+    def buffer_initialised(self, buffer_id: int, data: Any) -> None:
+        """Do nothing."""
+
+    def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
+        """Do nothing."""
+
+    def command_enqueued(self, row: CallRow, call: Call) -> None:
+        """Do nothing."""
+
+    def launch_configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
+        """Do nothing."""
+
+
+NO_CAPTURE: Final[ContentCapture] = _NoCapture()
 
 
 @dataclass(slots=True)
-class _Held:
+class _Copy:
     data: bytearray
     written_host_ns: int
 
 
-class Contents:
-    """Copies of host-written buffers, `budget_bytes` held and as many stored, at the most.
+class HostWrites:
+    """Content capture by copies of host-written buffers: at most `budget_bytes`, and as many stored.
 
-    A copy is made when the host writes a whole buffer, or makes it from host data, and follows the
-    host's later writes. Each launch configuration that is new keeps what is held of the buffers it
-    uses, with the time of the last write: whether a kernel has written them since, the trace tells.
+    A copy is made when the host writes a whole buffer, or creates it from host data. The copy follows
+    the host's later writes. Each new launch configuration stores the copies of the buffers that it uses,
+    with the time of the last write. The trace shows whether a kernel has written them since.
     """
 
     def __init__(
@@ -39,81 +74,83 @@ class Contents:
         self._writer = writer
         self._budget_bytes = budget_bytes
         self._clock = clock
-        self._held: OrderedDict[int, _Held] = OrderedDict()
-        self._held_bytes = 0
-        self._whole: dict[int, int] = {}
+        self._copies: OrderedDict[int, _Copy] = OrderedDict()
+        self._copied_bytes = 0
+        self._parents: dict[int, int] = {}
         self._stored: dict[str, tuple[int, int]] = {}
         self._stored_bytes = 0
 
-    def initialised(self, buffer_id: int, data: Any) -> None:
-        """The host fills a whole buffer. `data` has the buffer interface."""
+    def buffer_initialised(self, buffer_id: int, data: Any) -> None:
+        """Copy the data of a whole buffer that the host fills."""
         self._drop(buffer_id)
         view = memoryview(data)
         if view.nbytes > self._budget_bytes:
             return
-        self._held[buffer_id] = _Held(bytearray(view.tobytes()), self._clock())
-        self._held_bytes += view.nbytes
-        while self._held_bytes > self._budget_bytes:
-            self._drop(next(iter(self._held)))
+        self._copies[buffer_id] = _Copy(bytearray(view.tobytes()), self._clock())
+        self._copied_bytes += view.nbytes
+        while self._copied_bytes > self._budget_bytes:
+            self._drop(next(iter(self._copies)))
 
-    def divided(self, sub_buffer_id: int, parent_id: int) -> None:
-        """A part of a buffer is a memory object of its own from now on."""
-        self._whole[sub_buffer_id] = self._whole.get(parent_id, parent_id)
+    def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
+        """Note which buffer a sub-buffer is a part of."""
+        self._parents[sub_buffer_id] = self._parents.get(parent_id, parent_id)
 
-    def enqueued(self, row: CallRow, call: Call) -> None:
-        """A command other than a launch was enqueued: follow what the host wrote, drop the rest."""
+    def command_enqueued(self, row: CallRow, call: Call) -> None:
+        """Update the copy of a buffer that the host writes; drop it if another command writes it."""
         if not row.target_buffer_id:
             return
         self._drop_overlapping(row.target_buffer_id)
         if row.api is not Api.clEnqueueWriteBuffer:
             self._drop(row.target_buffer_id)
-        elif row.target_offset_bytes == 0 and row.size_bytes == call.given(1, "mem").size:
-            self.initialised(row.target_buffer_id, call.given(2, "hostbuf"))
-        elif row.target_buffer_id in self._held:
-            held = self._held[row.target_buffer_id]
+        elif row.target_offset_bytes == 0 and row.size_bytes == call.argument(1, "mem").size:
+            self.buffer_initialised(row.target_buffer_id, call.argument(2, "hostbuf"))
+        elif row.target_buffer_id in self._copies:
+            copy = self._copies[row.target_buffer_id]
             end = row.target_offset_bytes + row.size_bytes
-            held.data[row.target_offset_bytes : end] = memoryview(
-                call.given(2, "hostbuf")
+            copy.data[row.target_offset_bytes : end] = memoryview(
+                call.argument(2, "hostbuf")
             ).tobytes()
-            held.written_host_ns = self._clock()
+            copy.written_host_ns = self._clock()
 
-    def configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
-        """A new launch configuration: store what is held of the buffers that it uses."""
+    def launch_configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
+        """Store the copies of the buffers that a new launch configuration uses."""
         for argument in arguments:
-            held = self._held.get(argument.buffer_id)
-            if held is None:
+            copy = self._copies.get(argument.buffer_id)
+            if copy is None:
                 continue
-            digest = hashlib.sha256(held.data).hexdigest()
-            place = self._stored.get(digest) or self._store(digest, held.data)
+            digest = hashlib.sha256(copy.data).hexdigest()
+            place = self._stored.get(digest) or self._store(digest, copy.data)
             if place is not None:
-                size_bytes = len(held.data)
+                size_bytes = len(copy.data)
                 self._sink.records.append(
                     Content(
-                        digest,
-                        *place,
-                        size_bytes,
-                        held.written_host_ns,
-                        argument.buffer_id,
-                        launch_id,
+                        sha256=digest,
+                        position_bytes=place[0],
+                        stored_bytes=place[1],
+                        size_bytes=size_bytes,
+                        written_host_ns=copy.written_host_ns,
+                        buffer_id=argument.buffer_id,
+                        launch_id=launch_id,
                     )
                 )
 
     def _store(self, digest: str, data: bytearray) -> tuple[int, int] | None:
         if self._stored_bytes + len(data) > self._budget_bytes:
             return None
-        stored = zlib.compress(data, _FAST)
+        stored = zlib.compress(data, _ZLIB_LEVEL)
         self._stored_bytes += len(data)
         self._stored[digest] = place = (self._writer.content(stored), len(stored))
         return place
 
     def _drop_overlapping(self, buffer_id: int) -> None:
-        """What is written to a buffer is written to what it is a part of, and to parts of that."""
-        whole = self._whole.get(buffer_id, buffer_id)
-        for other in [one for one in self._held if self._whole.get(one, one) == whole]:
+        """Drop the copies of the buffer's parent and of all other parts of that parent."""
+        parents = self._parents
+        parent = parents.get(buffer_id, buffer_id)
+        for other in [key for key in self._copies if parents.get(key, key) == parent]:
             if other != buffer_id:
                 self._drop(other)
 
     def _drop(self, buffer_id: int) -> None:
-        dropped = self._held.pop(buffer_id, None)
+        dropped = self._copies.pop(buffer_id, None)
         if dropped is not None:
-            self._held_bytes -= len(dropped.data)
+            self._copied_bytes -= len(dropped.data)

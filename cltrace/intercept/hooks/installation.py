@@ -1,4 +1,4 @@
-"""Installing and removing replacements of attributes; no OpenCL in it."""
+"""Installation and removal of attribute replacements. Independent of OpenCL."""
 
 import contextlib
 import inspect
@@ -13,9 +13,9 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A replacement of `owner.name`, made from the original by `wrap`.
+    """A replacement of `owner.name`, which `wrap` makes from the original.
 
-    `constructor_witness` is given for an `__init__` that nanobind bypasses (`constructors`).
+    `constructor_witness` is set for an `__init__` that nanobind bypasses (`constructors`).
     """
 
     owner: Any
@@ -34,13 +34,13 @@ class _Installed:
 
 
 class Patches:
-    """Replacements that are in place; made by `install`, undone by `remove`, once each."""
+    """Replacements that are in place: `install` makes them and `remove` undoes them."""
 
     def __init__(self) -> None:
         self._installed: list[_Installed] = []
 
     def install(self, patches: Iterable[Patch]) -> None:
-        """Put the replacements in place, in order. When one fails, those before it are undone."""
+        """Install the replacements in order. When one fails, undo those before it."""
         try:
             for patch in patches:
                 self._installed.append(_install(patch))
@@ -49,20 +49,20 @@ class Patches:
             raise
 
     def remove(self) -> list[str]:
-        """Put back what was there, last first.
+        """Restore the originals, last first.
 
-        Returns the names that someone else replaced meanwhile: they are left alone.
+        Return the names that were replaced again since the installation. These are not restored.
         """
-        left = []
+        unrestored = []
         while self._installed:
             installed = self._installed.pop()
             if not _remove(installed):
-                left.append(_name(installed))
-        return left
+                unrestored.append(_name(installed))
+        return unrestored
 
     @property
     def installed_names(self) -> list[str]:
-        """What is replaced now, for tests and diagnostics."""
+        """The names that are replaced now, for tests and diagnostics."""
         return [_name(installed) for installed in self._installed]
 
 
@@ -81,11 +81,12 @@ def _install(patch: Patch) -> _Installed:
 
 
 def _keep_signature(cls: type, constructor: Any) -> None:
-    """Have `inspect.signature(cls)` say what it says while `constructor` is not yet in place."""
+    """Make `inspect.signature(cls)` return the signature from before the replacement."""
     with contextlib.suppress(TypeError, ValueError):
-        seen = inspect.signature(cls)
+        signature = inspect.signature(cls)
         instance = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-        constructor.__signature__ = seen.replace(parameters=[instance, *seen.parameters.values()])
+        parameters = [instance, *signature.parameters.values()]
+        constructor.__signature__ = signature.replace(parameters=parameters)
 
 
 def _name(installed: _Installed) -> str:

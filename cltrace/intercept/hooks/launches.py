@@ -1,16 +1,16 @@
-"""The hot path: launching a kernel by calling it.
+"""The hot path: launch of a kernel by calling it.
 
-pyopencl generates a function for each kernel object that sets the arguments and enqueues. A *lane*
-is what we put in its place: a function with the same signature, generated too, that calls
-pyopencl's own between two clock readings and appends one row. All that the row says beside the times
-is one number, the *circumstance*, looked up under a key of what was passed; a key that is new is
-interned once (`lanes`).
+pyopencl generates a function for each kernel object that sets the arguments and enqueues. A *launch
+path* replaces it: a function with the same signature, generated too, that calls pyopencl's function
+between two clock readings and appends one row. Besides the times, the row has one number, the
+*circumstance* of the launch. It is looked up under a key of the arguments and the call site; a new key
+is interned once (`launch_paths`).
 
-Parts of the key are chosen when the kernel is first called, by the types of its arguments: the
-address of a memory object, a whole number itself, a float itself unless it is zero (0.0 and -0.0
-compare equal). An argument of another type than at first is described in full. The rest of the key is
-the place of the call, the queue and the thread. Mostly a launch is like the last one of its kernel, so
-that is compared first: it is cheaper than to look a key up.
+The parts of the key are chosen at the kernel's first call, by the types of its arguments: the address
+of a memory object, a whole number itself, a float itself unless it is zero (0.0 and -0.0 compare equal).
+An argument whose type changes later is described in full. The other parts are the call site, the queue
+and the thread. Most launches equal the last launch of their kernel, so they are compared with it first:
+that is cheaper than a look-up of the key.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,24 +28,25 @@ from cltrace.intercept.objects.arguments import Description, describe, describe_
 from cltrace.intercept.tracebacks import GENERATED_FILENAME
 
 _TEMPLATE: Final = """\
-def make(inner, idle, recorder, known, intern, slow, kinds):
+def make(inner, launch_unrecorded, recorder, cache, intern, record_slowly, kinds):
     gate, clock, extend = recorder.gate, recorder.clock, recorder.add_launch
     get_thread, getframe, locate = recorder.get_thread, recorder.getframe, recorder.sites.locate
-    describe, signed_zero, sampled = recorder.describe, recorder.signed_zero, recorder.sampled
-    failed, faulty, circumstances = recorder.launch_failed, recorder.faulty, known.circumstances
+    describe, signed_zero = recorder.describe, recorder.signed_zero
+    sample_hook_time, launch_failed = recorder.sample_hook_time, recorder.launch_failed
+    stop_on_fault, circumstances = recorder.stop_on_fault, cache.circumstances
     is_from_signal_handler = recorder.is_from_signal_handler
     last = nothing = (None,) * {last_length}
     {types} = kinds
     def forget_last():
         nonlocal last
         last = nothing
-    known.forget_last = forget_last
+    cache.forget_last = forget_last
     def enqueue(self, queue, global_size, local_size, {parameters}global_offset=None,
                 g_times_l=False, allow_empty_ndrange=False, wait_for=None):
         nonlocal last
         if not gate:
-            return idle(self, queue, global_size, local_size, {parameters}global_offset,
-                        g_times_l, allow_empty_ndrange, wait_for)
+            return launch_unrecorded(self, queue, global_size, local_size, {parameters}global_offset,
+                                     g_times_l, allow_empty_ndrange, wait_for)
         event = None
         enter = clock()
         try:
@@ -54,7 +55,7 @@ def make(inner, idle, recorder, known, intern, slow, kinds):
             leave = clock()
             try:
                 if {is_plain}:
-                    {place}
+                    {call_site}
                     thread, address = get_thread(), queue.int_ptr
                     {keys}
                     ({last_keys}last_code, last_at, last_size, last_local, last_thread,
@@ -73,35 +74,35 @@ def make(inner, idle, recorder, known, intern, slow, kinds):
                                 circumstance)
                     extend((enter, leave, circumstance, event))
                     if not leave & 63:
-                        sampled(leave)
+                        sample_hook_time(leave)
                     return event
             except (TypeError, ValueError) as fault:
-                # A size that is a list or an array is no key: the slow way takes it.
+                # A list or an array cannot be part of a key: record such sizes slowly.
                 if is_from_signal_handler(fault):
                     raise
             except Exception as fault:
-                faulty(fault)
+                stop_on_fault(fault)
                 return event
-            slow((enter, leave), event, queue, (global_size, local_size, global_offset, g_times_l,
-                 allow_empty_ndrange), wait_for, ({parameters}))
+            record_slowly((enter, leave), event, queue, (global_size, local_size, global_offset,
+                          g_times_l, allow_empty_ndrange), wait_for, ({parameters}))
             return event
         except BaseException as error:
-            failed(error, event, enter, queue)
+            launch_failed(error, event, enter, queue)
             raise
     return enqueue
 """
 
 _IS_PLAIN: Final = "not (wait_for or global_offset or g_times_l or allow_empty_ndrange)"
-"""What a launch must be for its row to say all; the rest goes the slow way."""
+"""Condition under which the row of a launch is complete. Other launches are recorded slowly."""
 
-_PLACES: Final = {
+_CALL_SITES: Final = {
     0: "code = at = None",
     1: "frame = getframe(1); code = frame.f_code; at = frame.f_lasti",
 }
-"""The place of a call, by depth: the caller's code and the offset of the instruction in it
-(`callsites` keeps the code, so its address stays its own). Deeper, the number of the site."""
+"""Code that determines the call site, by depth: the caller's code and the offset of the instruction in
+it (`callsites` keeps the code alive, so its address is not reused)."""
 
-_DEEP_PLACE: Final = "code = None; at = locate(getframe(1))"
+_DEEP_CALL_SITE: Final = "code = None; at = locate(getframe(1))"
 
 _KEY_PARTS: Final = {
     "address": "{a}.int_ptr if type({a}) is {t} else describe({a})",
@@ -120,11 +121,11 @@ _SAME: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class LaneShape:
-    """What the code of a lane depends on.
+class PathShape:
+    """Properties that determine the code of a launch path.
 
-    `key_kinds` has one word of `_KEY_PARTS` an argument, and is `None` when arguments are not
-    recorded. `is_direct` is false when every launch is to go the slow way.
+    `key_kinds` has one word of `_KEY_PARTS` per argument, and is `None` when arguments are not recorded.
+    `is_direct` is false when every launch is to be recorded slowly.
     """
 
     argument_count: int
@@ -134,7 +135,7 @@ class LaneShape:
 
 
 def key_kind(argument: Any) -> str:
-    """Which part of a key stands for an argument of this type."""
+    """Return the word of `_KEY_PARTS` for an argument of this type."""
     match argument:
         case cl.MemoryObjectHolder():
             return "address"
@@ -149,12 +150,17 @@ def key_kind(argument: Any) -> str:
 
 
 def signed_zero(zero: Any) -> Description:
-    """What stands for a zero in a key: 0.0 and -0.0 are different arguments."""
+    """Return the part of a key for a zero: 0.0 and -0.0 are different arguments."""
     return describe(zero)
 
 
 @cache
-def _lane_code(shape: LaneShape) -> CodeType:
+def _compile_path(shape: PathShape) -> CodeType:
+    return compile(path_source(shape), GENERATED_FILENAME, "exec")
+
+
+def path_source(shape: PathShape) -> str:
+    """Return the source of a launch path: a function `make` that returns the path."""
     names = [f"arg{position}" for position in range(shape.argument_count)]
     kinds = shape.key_kinds or ()
     keys = [f"key{position}" for position in range(len(kinds))]
@@ -163,55 +169,54 @@ def _lane_code(shape: LaneShape) -> CodeType:
         for position, (name, kind) in enumerate(zip(names, kinds, strict=False))
     ]
     same = [_SAME[kind].format(k=key) for key, kind in zip(keys, kinds, strict=True)]
-    source = _TEMPLATE.format(
+    return _TEMPLATE.format(
         types=_joined(f"type{position}" for position in range(len(names))) or "_",
         parameters=_joined(names),
         is_plain=_IS_PLAIN if shape.is_direct else "False",
-        place=_PLACES.get(shape.callsite_depth, _DEEP_PLACE),
+        call_site=_CALL_SITES.get(shape.callsite_depth, _DEEP_CALL_SITE),
         keys="; ".join(f"{key} = {part}" for key, part in zip(keys, parts, strict=True)) or "pass",
         key_names=_joined(keys),
         last_keys=_joined(f"last_{key}" for key in keys),
         last_length=len(keys) + 7,
-        same_keys="".join(f"{one} and " for one in same),
+        same_keys="".join(f"{comparison} and " for comparison in same),
     )
-    return compile(source, GENERATED_FILENAME, "exec")
 
 
 def _joined(names: Iterable[str]) -> str:
-    """The names with a comma behind each."""
+    """Return the names with a comma after each."""
     return "".join(f"{name}, " for name in names)
 
 
-def make_lane(
-    shape: LaneShape,
+def make_launch_path(
+    shape: PathShape,
     inner: FunctionType,
     argument_types: Sequence[type],
     recorder: Any,
-    owner: "LaneOwner",
+    owner: "PathOwner",
 ) -> FunctionType:
-    """A function that launches through `inner` and records. It has the name that `inner` has."""
+    """Return a function with the name of `inner` that launches through `inner` and records."""
     namespace: dict[str, Any] = {}
-    exec(_lane_code(shape), namespace)
-    lane: FunctionType = namespace["make"](
+    exec(_compile_path(shape), namespace)
+    path: FunctionType = namespace["make"](
         inner,
-        owner.idle,
+        owner.launch_unrecorded,
         recorder,
-        owner.known,
+        owner.cache,
         owner.intern,
-        owner.slow,
+        owner.record_slowly,
         tuple(argument_types),
     )
-    # A wrong number of arguments is reported under the function's name.
-    lane.__code__ = lane.__code__.replace(co_name=inner.__name__, co_qualname=inner.__qualname__)
-    lane.__name__, lane.__qualname__ = inner.__name__, inner.__qualname__
-    return lane
+    # Python reports a wrong number of arguments under the function's name.
+    path.__code__ = path.__code__.replace(co_name=inner.__name__, co_qualname=inner.__qualname__)
+    path.__name__, path.__qualname__ = inner.__name__, inner.__qualname__
+    return path
 
 
-class Known:
-    """The circumstances that a lane knows by key, and the last of them, which the lane compares first.
+class CircumstanceCache:
+    """Circumstances of a launch path by key. The path compares a launch with the last of them first.
 
-    Keys hold addresses of memory objects, queues and threads: when one of them comes to mean
-    something else, `forget` is called.
+    Keys have addresses of memory objects, queues and threads. When one of these is reused, `forget` is
+    called.
     """
 
     __slots__ = ("__weakref__", "circumstances", "forget_last")
@@ -221,17 +226,17 @@ class Known:
         self.forget_last: Callable[[], None] = lambda: None
 
     def forget(self) -> None:
-        """Know nothing any more."""
+        """Drop all circumstances."""
         self.circumstances.clear()
         self.forget_last()
 
 
-class LaneOwner(Protocol):
-    """What a lane knows, and what it calls for a new circumstance or when none will do."""
+class PathOwner(Protocol):
+    """Owner of a launch path: its cache, and the functions that it calls off the hot path."""
 
     @property
-    def known(self) -> Known:
-        """What the lane knows."""
+    def cache(self) -> CircumstanceCache:
+        """The circumstances that the path has met."""
 
     def intern(
         self,
@@ -240,9 +245,9 @@ class LaneOwner(Protocol):
         sizes: tuple[Any, Any],
         arguments: tuple[Any, ...],
     ) -> int:
-        """The circumstance of a plain launch that the lane does not know."""
+        """Return the circumstance of a plain launch that is not in the cache."""
 
-    def slow(
+    def record_slowly(
         self,
         span: tuple[int, int],
         event: cl.Event,
@@ -253,24 +258,26 @@ class LaneOwner(Protocol):
     ) -> None:
         """Record a launch that is not plain."""
 
-    def idle(self, kernel: cl.Kernel, *args: Any) -> Any:
+    def launch_unrecorded(self, kernel: cl.Kernel, *args: Any) -> Any:
         """Launch without recording."""
 
 
-def described(arguments: Sequence[Any], declared: Sequence[Any] | None) -> tuple[Description, ...]:
-    """The descriptions of all arguments of a launch, one for each parameter of the kernel.
+def describe_all(
+    arguments: Sequence[Any], declared: Sequence[Any] | None
+) -> tuple[Description, ...]:
+    """Return the descriptions of all arguments of a launch, one per parameter of the kernel.
 
-    An array that was declared as one is a memory object, and its offset another argument.
+    An array that was declared as an array is a memory object; its offset may be another argument.
     """
     if declared is None:
         return tuple(map(describe, arguments))
-    found: list[Description] = []
+    descriptions: list[Description] = []
     pairs = zip(arguments, chain(declared, [None] * len(arguments)), strict=False)
-    for argument, one in pairs:
-        if not isinstance(one, VectorArg):
-            found.append(describe_declared(argument, one))
+    for argument, declaration in pairs:
+        if not isinstance(declaration, VectorArg):
+            descriptions.append(describe_declared(argument, declaration))
             continue
-        found.append(describe(argument.base_data))
-        if one.with_offset:
-            found.append(describe(np.int64(argument.offset)))
-    return tuple(found)
+        descriptions.append(describe(argument.base_data))
+        if declaration.with_offset:
+            descriptions.append(describe(np.int64(argument.offset)))
+    return tuple(descriptions)

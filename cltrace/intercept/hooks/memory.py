@@ -1,165 +1,166 @@
-"""Hooks for what makes and frees memory objects."""
+"""Hooks of the calls that create and free memory objects."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyopencl as cl
 from pyopencl import _cl
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import CallFlag, Severity
-from cltrace.intercept.hooks.call_hook import Call, Hook, Wrap, hooked, named_as
+from cltrace.intercept.hooks.call_hook import Call, Hook, HookFactory, copy_identity, make_hook
+from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
-from cltrace.intercept.objects.memory import Birth
+from cltrace.intercept.objects.memory import Registration
 from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class MemoryHooks:
-    """Makes hooks that register the memory objects that a call of the program made."""
+    """Factory of hooks that register the memory objects which a call of the program creates."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, capture: ContentCapture = NO_CAPTURE) -> None:
         self._recorder = recorder
         self._has_noted_commands = False
-        self.initialised: Callable[[int, Any], None] = lambda *_: None
-        """Called when a buffer is made from host data, with its number and the data."""
-        self.divided: Callable[[int, int], None] = lambda *_: None
-        """Called when a sub-buffer is made, with its number and its parent's."""
+        self._buffer_initialised = capture.buffer_initialised
+        self._sub_buffer_created = capture.sub_buffer_created
 
     def buffer_constructor(self, original: Hook) -> Hook:
-        """`Buffer.__init__`."""
+        """Return the hook of `Buffer.__init__`."""
 
         def record(call: Call) -> None:
-            number = self._made(Api.clCreateBuffer, call)
-            hostbuf = call.given(4, "hostbuf")
+            number = self._register(Api.clCreateBuffer, call)
+            hostbuf = call.argument(4, "hostbuf")
             if hostbuf is not None:
-                self.initialised(number, hostbuf)
+                self._buffer_initialised(number, hostbuf)
 
-        return hooked(self._recorder, original, Api.clCreateBuffer, record)
+        return make_hook(self._recorder, original, Api.clCreateBuffer, record)
 
-    def other_constructor(self, api: Api) -> Wrap:
-        """`Image._custom_init`, which is what makes an image, and `Pipe.__init__`."""
+    def other_constructor(self, api: Api) -> HookFactory:
+        """Return the hook factory of `Image._custom_init`, which makes images, or of `Pipe.__init__`."""
 
         def record(call: Call) -> None:
-            self._made(api, call)
+            self._register(api, call)
 
-        return lambda original: hooked(self._recorder, original, api, record)
+        return lambda original: make_hook(self._recorder, original, api, record)
 
     def sub_buffer(self, original: Hook) -> Hook:
-        """`Buffer.get_sub_region` and `Buffer.__getitem__`."""
+        """Return the hook of `Buffer.get_sub_region` and `Buffer.__getitem__`."""
         memory = self._recorder.memory
 
         def record(call: Call) -> None:
             parent_id = memory.id_of(call.args[0])
-            birth = self._recorder.birth(call.span[0])
-            number = memory.created(call.result, birth, parent_id)
-            self.divided(number, parent_id)
+            registration = self._recorder.make_registration(call.span[0])
+            number = memory.register(call.result, registration, parent_id)
+            self._sub_buffer_created(number, parent_id)
             row = CallRow(Api.clCreateSubBuffer, subject_id=number, size_bytes=call.result.size)
             self._recorder.record_call(row, call.span)
 
-        return hooked(self._recorder, original, Api.clCreateSubBuffer, record)
+        return make_hook(self._recorder, original, Api.clCreateSubBuffer, record)
 
     def allocation(self, original: Hook) -> Hook:
-        """Pyopencl's allocators and pools, which make memory where Python cannot see it."""
+        """Return the hook of pyopencl's allocators and pools, which create memory in C++ code."""
 
         def record(call: Call) -> None:
-            birth = self._recorder.birth(call.span[0])
+            registration = self._recorder.make_registration(call.span[0])
             match call.result:
                 case cl.MemoryObjectHolder():
                     self._note_commands_of(call.args[0])
-                    self._allocated(call.result, birth, call.span)
+                    self._register_allocation(call.result, registration, call.span)
                 case cl.SVMPointer():
-                    self._svm_known(call.result, 0, call.span)
+                    self._svm_number(call.result, 0, call.span)
                 case _:
                     pass
 
-        return hooked(self._recorder, original, None, record)
+        return make_hook(self._recorder, original, None, record)
 
     def svm_constructor(self, original: Hook) -> Hook:
-        """`SVMAllocation.__init__`."""
+        """Return the hook of `SVMAllocation.__init__`."""
 
         def record(call: Call) -> None:
-            context_id = self._recorder.registry.context_id(call.given(1, "context"))
-            number = self._svm_known(call.args[0], context_id, call.span)
+            context_id = self._recorder.registry.context_id(call.argument(1, "context"))
+            number = self._svm_number(call.args[0], context_id, call.span)
             size_bytes = call.args[0].size or 0
             row = CallRow(Api.clSVMAlloc, subject_id=number, size_bytes=size_bytes)
             self._recorder.record_call(row, call.span)
 
-        return hooked(self._recorder, original, Api.clSVMAlloc, record)
+        return make_hook(self._recorder, original, Api.clSVMAlloc, record)
 
-    def svm_release(self, enqueued: Wrap | None) -> Wrap:
-        """`SVMAllocation.release`; with `enqueued`, which records the command, `enqueue_release`."""
+    def svm_release(self, command_hook: HookFactory | None) -> HookFactory:
+        """Return the hook factory of `SVMAllocation.release`, or of `enqueue_release`.
+
+        `command_hook` is given for `enqueue_release`: it records the command.
+        """
         recorder = self._recorder
 
         def wrap(original: Hook) -> Hook:
-            release = original if enqueued is None else enqueued(original)
+            release = original if command_hook is None else command_hook(original)
 
             def hook(allocation: Any, *args: Any, **kwargs: Any) -> Any:
                 enter = recorder.clock()
                 try:
-                    address, queue = self._svm_about_to_go(allocation)
+                    address, queue = self._svm_address_and_queue(allocation)
                     result = release(allocation, *args, **kwargs)
                     span = (enter, recorder.clock())
-                    self._svm_released(address, queue, span, is_enqueued=enqueued is not None)
+                    is_enqueued = command_hook is not None
+                    self._svm_released(address, queue, span, is_enqueued=is_enqueued)
                     return result
                 except BaseException as error:
                     hide_own_frames(error)
                     raise
 
-            return named_as(original, hook)
+            return copy_identity(original, hook)
 
         return wrap
 
     def release(self, original: Hook) -> Hook:
-        """`MemoryObject.release`, by which a program lets go at once."""
+        """Return the hook of `MemoryObject.release`, by which a program frees memory at once."""
 
         def record(call: Call) -> None:
             self._recorder.record_call(CallRow(Api.clReleaseMemObject), call.span)
-            self._recorder.memory.look()
+            self._recorder.memory.note_releases()
 
-        return hooked(self._recorder, original, Api.clReleaseMemObject, record)
+        return make_hook(self._recorder, original, Api.clReleaseMemObject, record)
 
-    def _made(self, api: Api, call: Call) -> int:
+    def _register(self, api: Api, call: Call) -> int:
         holder = call.args[0]
-        number = self._recorder.memory.created(holder, self._recorder.birth(call.span[0]))
+        registration = self._recorder.make_registration(call.span[0])
+        number = self._recorder.memory.register(holder, registration)
         row = CallRow(api, subject_id=number, size_bytes=int(holder.size))
         self._recorder.record_call(row, call.span)
         return number
 
     def _note_commands_of(self, allocator: Any) -> None:
-        """Note, once, that an allocator enqueues commands of its own."""
+        """Note once that an allocator enqueues commands of its own."""
         if isinstance(allocator, _cl.ImmediateAllocator) and not self._has_noted_commands:
             self._has_noted_commands = True
-            message = "an ImmediateAllocator enqueues commands that cannot be seen"
+            message = "an ImmediateAllocator enqueues commands that are not recorded"
             self._recorder.note(Severity.NOTE, "immediate-allocator", message)
 
-    def _allocated(
-        self, holder: cl.MemoryObjectHolder, birth: Birth, span: tuple[int, int]
+    def _register_allocation(
+        self, holder: cl.MemoryObjectHolder, registration: Registration, span: tuple[int, int]
     ) -> None:
-        """An allocator or a pool gave a buffer, which it may have had before."""
+        """Register a buffer from an allocator or a pool, which may have been handed out before."""
         memory = self._recorder.memory
-        if not memory.is_known(holder.int_ptr):
-            number = memory.created(holder, birth)
+        if not memory.is_registered(holder.int_ptr):
+            number = memory.register(holder, registration)
             row = CallRow(Api.clCreateBuffer, subject_id=number, size_bytes=int(holder.size))
             self._recorder.record_call(row, span)
 
-    def _svm_about_to_go(self, allocation: Any) -> tuple[int, Any]:
-        """The address of an allocation, and the queue that it is bound to."""
+    def _svm_address_and_queue(self, allocation: Any) -> tuple[int, Any]:
+        """Return the address of an allocation, and the queue that it is bound to."""
         try:
             return (allocation.svm_ptr if self._recorder.gate else 0), allocation._queue
         except Exception as error:
             if is_from_signal_handler(error):
                 raise
-            return 0, None  # it was released before: the program is told so by the release
+            return 0, None  # it was released before: the release itself raises an error
 
     def _svm_released(
         self, address: int, queue: Any, span: tuple[int, int], *, is_enqueued: bool
     ) -> None:
-        """Shared virtual memory was freed: on the queue that it is bound to, if it is."""
+        """Record that shared virtual memory was freed, on the queue that it is bound to, if any."""
         recorder = self._recorder
         try:
-            recorder.memory.freed_svm(address, span[1])
+            recorder.memory.release_svm(address, span[1])
             if is_enqueued:
                 return
             if recorder.gate and queue is None:
@@ -169,12 +170,13 @@ class MemoryHooks:
                 flags = int(CallFlag.QUEUED_ONLY)
                 recorder.record_call(CallRow(Api.clEnqueueSVMFree, handle, flags=flags), span)
         except Exception as fault:
-            recorder.faulty(fault)
+            recorder.stop_on_fault(fault)
 
-    def _svm_known(self, allocation: Any, context_id: int, span: tuple[int, int]) -> int:
+    def _svm_number(self, allocation: Any, context_id: int, span: tuple[int, int]) -> int:
         memory = self._recorder.memory
-        known = memory.svm_id(allocation.svm_ptr)
-        if known and not context_id:
-            return known
-        birth = self._recorder.birth(span[0])
-        return memory.allocated_svm(allocation.svm_ptr, allocation.size or 0, context_id, birth)
+        number = memory.svm_id(allocation.svm_ptr)
+        if number and not context_id:
+            return number
+        registration = self._recorder.make_registration(span[0])
+        size_bytes = allocation.size or 0
+        return memory.register_svm(allocation.svm_ptr, size_bytes, context_id, registration)

@@ -1,8 +1,8 @@
-"""The table of everything that is hooked.
+"""Table of all hooks.
 
-The entry points that Python code looks up in the extension module `pyopencl._cl` are replaced there;
-those that `pyopencl` copied when it was imported are replaced in both. Methods are replaced on their
-classes. Whatever a build of pyopencl lacks is left out.
+Entry points that Python code looks up in the extension module `pyopencl._cl` are replaced there. Those
+that `pyopencl` copied when it was imported are replaced in both modules. Methods are replaced on their
+classes. Entry points that a build of pyopencl lacks are left out.
 """
 
 import sys
@@ -16,15 +16,15 @@ from cltrace.events.apis import Api
 from cltrace.intercept.hooks import call_shapes
 from cltrace.intercept.hooks.argument_setters import SETTERS
 from cltrace.intercept.hooks.bare_launches import BareLaunches
-from cltrace.intercept.hooks.call_shapes import Shape
+from cltrace.intercept.hooks.call_shapes import CallShape
 from cltrace.intercept.hooks.calls import CallHooks
 from cltrace.intercept.hooks.installation import Patch
-from cltrace.intercept.hooks.launch_paths import Lanes
+from cltrace.intercept.hooks.launch_paths import LaunchPaths
 from cltrace.intercept.hooks.memory import MemoryHooks
 from cltrace.intercept.hooks.programs import ProgramHooks
 from cltrace.intercept.hooks.queues import QueueHooks
 
-ENQUEUES: Final[tuple[tuple[str, Api, Callable[..., Shape]], ...]] = (
+ENQUEUES: Final[tuple[tuple[str, Api, Callable[..., CallShape]], ...]] = (
     ("_enqueue_read_buffer", Api.clEnqueueReadBuffer, call_shapes.read_buffer),
     ("_enqueue_write_buffer", Api.clEnqueueWriteBuffer, call_shapes.write_buffer),
     ("_enqueue_copy_buffer", Api.clEnqueueCopyBuffer, call_shapes.copy_buffer),
@@ -63,29 +63,29 @@ ENQUEUES: Final[tuple[tuple[str, Api, Callable[..., Shape]], ...]] = (
     ("enqueue_acquire_gl_objects", Api.clEnqueueAcquireGLObjects, call_shapes.gl_objects),
     ("enqueue_release_gl_objects", Api.clEnqueueReleaseGLObjects, call_shapes.gl_objects),
 )
-"""Entry points of `pyopencl._cl` that enqueue: name, what it is in OpenCL, what describes its
+"""Entry points of `pyopencl._cl` that enqueue: name, entry point of OpenCL, description of the
 arguments."""
 
 
 def launch_patches(bare: BareLaunches) -> Iterator[Patch]:
-    """Everything that launches kernels or sets their arguments, but for what `invoker_patch` does."""
+    """Yield the patches of kernel launches and argument setters, without that of `invoker_patch`."""
     yield from _in_both("enqueue_nd_range_kernel", bare.wrap_enqueue)
-    for name, said in SETTERS:
-        yield from _on_class("Kernel", name, bare.wrap_setter(said))
+    for name, arguments_of in SETTERS:
+        yield from _on_class("Kernel", name, bare.wrap_setter(arguments_of))
 
 
 INVOKER: Final = "pyopencl.invoker"
-"""Generates the functions that kernel objects launch with. pyopencl imports it for the first kernel,
-and importing it makes files in the user's cache: it is patched when the program imports it."""
+"""Module that generates the functions by which kernel objects launch. pyopencl imports it for the first
+kernel. Its import creates files in the user's cache, so it is patched when the program imports it."""
 
 
-def invoker_patch(lanes: Lanes) -> Patch:
-    """The patch of `INVOKER`, once it is imported."""
-    return Patch(sys.modules[INVOKER], "generate_enqueue_and_set_args", lanes.wrap_generator)
+def invoker_patch(paths: LaunchPaths) -> Patch:
+    """Return the patch of `INVOKER`, which must be imported."""
+    return Patch(sys.modules[INVOKER], "generate_enqueue_and_set_args", paths.wrap_generator)
 
 
 def call_patches(calls: CallHooks) -> Iterator[Patch]:
-    """Everything else that enqueues, and everything that waits."""
+    """Yield the patches of all other enqueueing calls, and of all waiting calls."""
     for name, api, shape_of in ENQUEUES:
         yield from _in_both(name, calls.enqueue(api, shape_of))
     yield from _in_both("wait_for_events", calls.on_events(Api.clWaitForEvents))
@@ -98,7 +98,7 @@ def call_patches(calls: CallHooks) -> Iterator[Patch]:
 
 
 def queue_patches(queues: QueueHooks) -> Iterator[Patch]:
-    """What makes queues, and what tells their properties."""
+    """Yield the patches of the creation of queues, and of queries of their properties."""
     info = cl.command_queue_info
     queue = cl.CommandQueue
     yield Patch(queue, "__init__", queues.constructor, constructor_witness=cl.Event)
@@ -111,7 +111,7 @@ def queue_patches(queues: QueueHooks) -> Iterator[Patch]:
 
 
 def memory_patches(memory: MemoryHooks, calls: CallHooks) -> Iterator[Patch]:
-    """What makes and frees memory."""
+    """Yield the patches of calls that create and free memory."""
     image = memory.other_constructor(Api.clCreateImage)
     yield Patch(cl.Buffer, "__init__", memory.buffer_constructor, constructor_witness=cl.Event)
     yield Patch(cl.Buffer, "get_sub_region", memory.sub_buffer)
@@ -132,7 +132,7 @@ def memory_patches(memory: MemoryHooks, calls: CallHooks) -> Iterator[Patch]:
 
 
 def program_patches(programs: ProgramHooks) -> Iterator[Patch]:
-    """What makes and builds programs."""
+    """Yield the patches of calls that create and build programs."""
     raw = _cl._Program
     yield Patch(raw, "__init__", programs.constructor, constructor_witness=cl.Event)
     yield Patch(raw, "_build", programs.build(Api.clBuildProgram))
@@ -143,14 +143,14 @@ def program_patches(programs: ProgramHooks) -> Iterator[Patch]:
 
 
 def _in_both(name: str, wrap: Callable[[Any], Any]) -> Iterator[Patch]:
-    """A patch of a function in the extension module, and of the copy of it in `pyopencl`."""
+    """Yield the patches of a function in the extension module, and of its copy in `pyopencl`."""
     for module in (_cl, cl):
         if hasattr(module, name):
             yield Patch(module, name, wrap)
 
 
 def _on_class(class_name: str, name: str, wrap: Callable[[Any], Any]) -> Iterator[Patch]:
-    """A patch of a method that some builds of pyopencl lack, or inherit."""
+    """Yield the patch of a method, unless this build of pyopencl lacks or inherits it."""
     cls = getattr(_cl, class_name, None)
     if cls is not None and name in vars(cls):
         yield Patch(cls, name, wrap)

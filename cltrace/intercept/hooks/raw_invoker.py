@@ -1,8 +1,9 @@
-"""What a lane calls: the function that pyopencl generates for a kernel, past all hooks.
+"""Raw invokers: the functions that pyopencl generates for kernels, generated again to bypass all hooks.
 
-That function sets arguments by methods of the kernel, which are hooked. A lane's own must not meet the
-hooks, which would cost more than the launch: pyopencl is had to generate it once more, to call functions
-in place of methods. These have names of such lengths that columns in tracebacks stay what they are.
+Such a function sets arguments by methods of the kernel, which are hooked. A launch path must not call
+the hooks, which would cost more than the launch. So pyopencl generates the function once more, with calls
+of functions in place of methods. The replaced text has the same length, so the columns in tracebacks stay
+the same.
 """
 
 import re
@@ -13,80 +14,89 @@ from typing import Any, Final
 import pyopencl as cl
 from pyopencl import _cl
 
-from cltrace.intercept.hooks.configurations import MOST_KEYS
+from cltrace.intercept.hooks.configurations import MAX_KEYS
 
-_SETTER: Final = re.compile(r"\bself\._(set_arg\w*_multi)\(")
+_SETTER_CALL: Final = re.compile(r"\bself\._(set_arg\w*_multi)\(")
 _SETTERS: Final = ("set_arg_multi", "set_arg_buf_multi", "set_arg_buf_pack_multi")
 _BODIES: Final = ("generate_generic_arg_handling_body", "generate_specific_arg_handling_body")
 _MODULE: Final = "_generate_enqueue_and_set_args_module"
 
 
-class Unseen:
-    """Makes functions that set arguments and enqueue past hooks. To be made before there are any."""
+class RawInvokers:
+    """Factory of raw invokers. Create it before the hooks are installed."""
 
     def __init__(self) -> None:
         self._setters = {name: getattr(cl.Kernel, f"_{name}") for name in _SETTERS}
         self._codes: dict[CodeType, CodeType] = {}
 
-    def function(
-        self, enqueue: FunctionType, view: ModuleType, again: Callable[[], tuple[FunctionType, Any]]
+    def make(
+        self,
+        enqueue: FunctionType,
+        view: ModuleType,
+        generate_again: Callable[[], tuple[FunctionType, Any]],
     ) -> FunctionType:
-        """What does as `enqueue` does, with `view` in the place of `pyopencl._cl`.
+        """Return a function that does the same as `enqueue`, with `view` in place of `pyopencl._cl`.
 
-        `again` generates `enqueue` once more (`generator`), if none like it was made before.
+        `generate_again` generates `enqueue` once more (`make_raw_generator`). It is called unless a
+        function with the same code was made before.
         """
-        seen = enqueue.__code__
-        code = self._codes.get(seen)
+        original = enqueue.__code__
+        code = self._codes.get(original)
         if code is None:
-            if len(self._codes) >= MOST_KEYS:
+            if len(self._codes) >= MAX_KEYS:
                 self._codes.clear()
-            code = self._codes[seen] = again()[0].__code__
-        function = with_namespace(enqueue, {"_cl": view, **self._setters})
-        function.__code__ = code.replace(co_filename=seen.co_filename)
+            code = self._codes[original] = generate_again()[0].__code__
+        function = copy_with_globals(enqueue, {"_cl": view, **self._setters})
+        function.__code__ = code.replace(co_filename=original.co_filename)
         return function
 
 
-def generator(generate: FunctionType) -> FunctionType:
-    """What generates as `generate_enqueue_and_set_args` of pyopencl does, but functions for `Unseen`.
+def make_raw_generator(generate: FunctionType) -> FunctionType:
+    """Return a copy of pyopencl's `generate_enqueue_and_set_args` that generates raw invokers.
 
-    It warns of nothing and keeps nothing in caches: the original does.
+    It emits no warnings and stores nothing in caches: the original does that.
     """
     names = generate.__globals__
-    told = {"PythonCodeGenerator": _code_generator(names["PythonCodeGenerator"]), "warn": accept}
-    bodies = {name: with_namespace(names[name], told) for name in _BODIES}
+    replaced = {
+        "PythonCodeGenerator": make_code_generator(names["PythonCodeGenerator"]),
+        "warn": do_nothing,
+    }
+    bodies = {name: copy_with_globals(names[name], replaced) for name in _BODIES}
     without_cache = SimpleNamespace(_PYOPENCL_NO_CACHE=True)
-    return with_namespace(
+    return copy_with_globals(
         generate,
         {
-            "_check_arg_size": accept,
+            "_check_arg_size": do_nothing,
             "cl": without_cache,
-            _MODULE: with_namespace(names[_MODULE], {**told, **bodies}),
+            _MODULE: copy_with_globals(names[_MODULE], {**replaced, **bodies}),
         },
     )
 
 
-def _code_generator(base: type[Any]) -> type[Any]:
+def make_code_generator(base: type[Any]) -> type[Any]:
+    """Return a subclass of a code generator that calls functions in place of the kernel's setters."""
+
     class Generator(base):  # type: ignore[misc]
-        """Writes calls of functions for calls of methods that set arguments."""
+        """Code generator that replaces calls of argument-setting methods by calls of functions."""
 
         def __call__(self, text: str) -> None:
-            super().__call__(_SETTER.sub(r"\1(self, ", text))
+            super().__call__(_SETTER_CALL.sub(r"\1(self, ", text))
 
     return Generator
 
 
-def native_view(enqueue: Callable[..., Any]) -> ModuleType:
-    """A stand-in for the module `pyopencl._cl` in which `enqueue_nd_range_kernel` is `enqueue`."""
+def make_native_view(enqueue: Callable[..., Any]) -> ModuleType:
+    """Return a stand-in for the module `pyopencl._cl` whose `enqueue_nd_range_kernel` is `enqueue`."""
     view = ModuleType(_cl.__name__)
     vars(view).update(vars(_cl))
     vars(view)["enqueue_nd_range_kernel"] = enqueue
     return view
 
 
-def with_namespace(function: FunctionType, names: dict[str, Any]) -> FunctionType:
-    """A copy of `function` that sees `names` among its globals.
+def copy_with_globals(function: FunctionType, names: dict[str, Any]) -> FunctionType:
+    """Return a copy of `function` with `names` added to its globals.
 
-    The original is not touched: pyopencl may store it in its cache on disk.
+    The original is not changed: pyopencl may store it in its cache on disk.
     """
     copy = FunctionType(
         function.__code__,
@@ -100,5 +110,5 @@ def with_namespace(function: FunctionType, names: dict[str, Any]) -> FunctionTyp
     return copy
 
 
-def accept(*_: Any) -> None:
-    """Stands for a check that is done elsewhere."""
+def do_nothing(*_: Any) -> None:
+    """Replace a check or a warning that is done elsewhere."""

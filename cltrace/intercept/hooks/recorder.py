@@ -1,22 +1,23 @@
-"""What every hook works with: the gate, the clock, the numbers, and the rows it appends to."""
+"""Shared state of all hooks: gate, clock, numbers of objects, and the rows to append to."""
 
 import sys
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import pyopencl as cl
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import Severity
-from cltrace.events.records import Argument, Diagnostic
+from cltrace.events.records import Diagnostic
 from cltrace.events.tables import CALLS, COMPLETIONS, EDGES, LAUNCHES, REGIONS
-from cltrace.intercept.hooks.completions import completions_for
+from cltrace.intercept.hooks.completions import make_completions
 from cltrace.intercept.hooks.launches import signed_zero
 from cltrace.intercept.objects.arguments import describe
 from cltrace.intercept.objects.callsites import CallSites
-from cltrace.intercept.objects.memory import Birth, MemoryObjects
+from cltrace.intercept.objects.memory import MemoryObjects, Registration
 from cltrace.intercept.objects.programs import Programs, Texts
 from cltrace.intercept.objects.registry import Registry
 from cltrace.intercept.objects.slots import ReleaseSlots
@@ -26,12 +27,9 @@ from cltrace.intercept.tallies import Tallies
 from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
 from cltrace.spool.settings import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 class CallRow(NamedTuple):
-    """What a row of `CALLS` says beyond when, where and by whom. Identifiers, not objects."""
+    """Columns of a row of `CALLS` besides time, site and thread. Identifiers, not objects."""
 
     api: Api
     queue_handle: int = 0
@@ -44,11 +42,16 @@ class CallRow(NamedTuple):
     flags: int = 0
 
 
-class Recorder:
-    """The state that the hooks of one process share.
+def _do_nothing() -> None:
+    return
 
-    `gate` is empty while nothing is recorded: a hook then only calls what it stands for. It is a
-    list because the truth of a list is the cheapest question there is.
+
+class Recorder:
+    """State that the hooks of one process share.
+
+    `gate` is empty while nothing is recorded: a hook then only calls the original. It is a list because
+    the truth value of a list is the cheapest test in Python. `limit_unread_events` is called by hooks
+    now and then.
     """
 
     getframe = staticmethod(sys._getframe)
@@ -58,7 +61,13 @@ class Recorder:
     signed_zero = staticmethod(signed_zero)
     is_from_signal_handler = staticmethod(is_from_signal_handler)
 
-    def __init__(self, settings: Settings, sink: Sink, slots: ReleaseSlots | None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        sink: Sink,
+        slots: ReleaseSlots | None,
+        limit_unread_events: Callable[[], None] = _do_nothing,
+    ) -> None:
         self.settings: Final = settings
         self.sink: Final = sink
         self.gate: Final[list[int]] = []
@@ -74,23 +83,20 @@ class Recorder:
         self.add_region: Final[Callable[[tuple[Any, ...]], None]] = sink.extender(REGIONS)
         self._add_call = sink.extender(CALLS)
         self._add_edge = sink.extender(EDGES)
-        self.completions: Final = completions_for(
+        self.completions: Final = make_completions(
             settings.timing, sink.extender(COMPLETIONS), self.tallies
         )
-        self.configured: Callable[[int, tuple[Argument, ...]], None] = lambda *_: None
-        """Called with each new launch configuration: its number and its arguments."""
-        self.relieve: Callable[[], None] = lambda: None
-        """Called now and then from hooks: it bounds the number of unread events."""
+        self._limit_unread_events = limit_unread_events
 
-    # What happens around a call
+    # Calls
 
-    def here(self) -> int:
-        """The site of the call that is being recorded."""
+    def current_site(self) -> int:
+        """Return the site of the call that is being recorded."""
         return self.sites.locate(sys._getframe(1)) if self.settings.callsite_depth else 0
 
-    def birth(self, host_ns: int) -> Birth:
-        """Where and when the object that is being created is created."""
-        return Birth(host_ns, self.here(), self.threads.number, is_creation=True)
+    def make_registration(self, host_ns: int) -> Registration:
+        """Return the registration of an object that the recorded call creates."""
+        return Registration(host_ns, self.current_site(), self.threads.number, is_creation=True)
 
     def record_call(
         self,
@@ -101,47 +107,47 @@ class Recorder:
         event: cl.Event | None = None,
         wait_for: Any = None,
     ) -> None:
-        """Append one row for a host call that took `span` (enter and return, host ns)."""
-        own = own_handle(event)
-        mark = self.mark_of(own, wait_for)
+        """Append one row for a host call with the given `span` (entry and return, host ns)."""
+        own = event_to_keep(event)
+        mark = self._make_mark(own, wait_for)
         self._add_call(
             (
-                *(*span, row.api, status, self.here(), self.threads.number),
+                *(*span, row.api, status, self.current_site(), self.threads.number),
                 *(row.queue_handle, mark, *row[2:], own),
             )
         )
         self.tallies.calls += 1
         self.tallies.slow_ns += self.clock() - span[1]
         if not span[1] & 63:
-            self.relieve()
+            self._limit_unread_events()
 
-    def mark_of(self, event: cl.Event | None, wait_for: Any) -> int:
-        """A mark when there is something to join to the row: a wait list or a completion."""
+    def _make_mark(self, event: cl.Event | None, wait_for: Any) -> int:
+        """Return a mark that joins a wait list or a completion to the row; 0 if it has neither."""
         awaited = list(wait_for) if isinstance(wait_for, (list, tuple, set, frozenset)) else []
         completions = self.completions
         if not awaited and (event is None or completions is None):
             return 0
         mark = self.sink.next_mark()
-        for one in awaited:
-            # A user event is no command's, and its handle may have been a command's before.
-            if not isinstance(one, cl.UserEvent):
-                self._add_edge((mark, one.int_ptr))
+        for awaited_event in awaited:
+            # A user event belongs to no command, and its handle may have been a command's before.
+            if not isinstance(awaited_event, cl.UserEvent):
+                self._add_edge((mark, awaited_event.int_ptr))
         if event is not None and completions is not None:
             completions.watch(event, mark)
         return mark
 
     def record_region(self, name: str, entered_ns: int) -> None:
-        """Append one row for a named stretch of the program that ends now."""
+        """Append one row for a region of the program that ends now."""
         if self.gate:
             number = self.texts.id_of(name)
             self.add_region((number, self.threads.number, entered_ns, self.clock()))
 
-    # What goes wrong
+    # Failures
 
     def call_failed(self, error: BaseException, row: CallRow, enter_ns: int) -> None:
-        """Record a call that an OpenCL error ended, and take the hook out of the traceback.
+        """Record a call that an OpenCL error ended, and remove the hook from the traceback.
 
-        The error itself may name another entry point than the one that was to be called.
+        The error may name another entry point than the hooked one.
         """
         try:
             if self.gate and isinstance(error, cl.Error):
@@ -149,7 +155,7 @@ class Recorder:
                 span = (enter_ns, self.clock())
                 self.record_call(row._replace(api=api), span, status=status_of(error))
         except Exception as fault:
-            self.faulty(fault)
+            self.stop_on_fault(fault)
         hide_own_frames(error)
 
     def launch_failed(
@@ -159,7 +165,7 @@ class Recorder:
         enter_ns: int,
         queue: Any,
     ) -> None:
-        """Record a launch that raised; one that returned was only interrupted afterwards."""
+        """Record a launch that raised. A launch with an event was only interrupted after it returned."""
         if event is None:
             handle = queue.int_ptr if isinstance(queue, cl.CommandQueue) else 0
             row = CallRow(Api.clEnqueueNDRangeKernel, handle)
@@ -167,10 +173,10 @@ class Recorder:
         else:
             hide_own_frames(error)
 
-    def faulty(self, fault: BaseException) -> None:
-        """Cltrace itself failed: stop recording and keep the reason. The program goes on.
+    def stop_on_fault(self, fault: BaseException) -> None:
+        """Stop recording because of a fault of cltrace, and record the reason. The program goes on.
 
-        Raises `fault` itself when it is the program's: a signal handler raised it just then.
+        Raises: `fault` itself if a signal handler of the program raised it.
         """
         if is_from_signal_handler(fault):
             raise fault
@@ -182,7 +188,7 @@ class Recorder:
         self.note(Severity.ERROR, "tracing-stopped", f"tracing stopped: {what}\n{where}")
 
     def note(self, severity: Severity, code: str, message: str) -> None:
-        """Keep something for the reader of the trace."""
+        """Record a message for the reader of the trace."""
         self.sink.records.append(Diagnostic(severity, code, message, self.clock()))
 
     # The gate
@@ -197,21 +203,21 @@ class Recorder:
         self.gate.clear()
 
     def close(self) -> None:
-        """Record nothing any more."""
+        """Stop recording for good."""
         self.is_closed = True
         self.gate.clear()
 
-    def sampled(self, leave_ns: int) -> None:
-        """Time the hook that is running: `leave_ns` is when its call returned."""
+    def sample_hook_time(self, leave_ns: int) -> None:
+        """Add the time of the running hook since `leave_ns`, when its call returned."""
         self.tallies.sampled_ns += self.clock() - leave_ns
-        self.relieve()
+        self._limit_unread_events()
 
 
-def own_handle(event: cl.Event | None) -> Any:
-    """An event to keep until its stamps are read, holding nothing of the program's.
+def event_to_keep(event: cl.Event | None) -> Any:
+    """Return an event to keep until its stamps are read, which keeps no object of the program alive.
 
-    A `NannyEvent` waits for its command when it is dropped, and keeps the host's array: the program
-    relies on the one and pays for the other, so it is never kept.
+    A `NannyEvent` waits for its command when it is dropped, and keeps the host's array alive. The program
+    depends on both effects, so another event object is kept in its place.
     """
     if type(event) is cl.NannyEvent:
         return cl.Event.from_int_ptr(event.int_ptr, retain=True)
@@ -219,7 +225,7 @@ def own_handle(event: cl.Event | None) -> Any:
 
 
 def status_of(error: cl.Error) -> int:
-    """The OpenCL status in an exception of pyopencl."""
+    """Return the OpenCL status in an exception of pyopencl."""
     return int(error.code)
 
 

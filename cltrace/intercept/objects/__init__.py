@@ -1,1 +1,1 @@
-"""OpenCL objects of the traced program: their numbers, owners and lifetimes."""
+"""OpenCL objects of the traced program: their numbers, creators and lifetimes."""

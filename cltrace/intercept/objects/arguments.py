@@ -1,6 +1,6 @@
-"""Kernel arguments as small values: hashable, exact, and holding nothing of the program's alive.
+"""Descriptions of kernel arguments: small, hashable and exact. They keep no object of the program alive.
 
-A description is a tuple whose first item says what the argument is:
+A description is a tuple whose first item is the kind of the argument:
 
     ("m", handle)              a buffer
     ("i", handle)              an image
@@ -29,7 +29,7 @@ _NULL: Final[Description] = ("0",)
 
 
 def describe(argument: Any) -> Description:
-    """The description of what a program passed to a kernel."""
+    """Return the description of an argument that a program passed to a kernel."""
     match argument:
         case cl.MemoryObjectHolder():
             return ("i" if isinstance(argument, cl.Image) else "m", argument.int_ptr)
@@ -44,9 +44,9 @@ def describe(argument: Any) -> Description:
 
 
 def describe_declared(argument: Any, declared: Any) -> Description:
-    """The description of an argument whose type the program declared (`Kernel.set_arg_types`).
+    """Return the description of an argument whose type the program declared (`Kernel.set_arg_types`).
 
-    `declared` is a numpy type for a scalar, which pyopencl converts the argument to; anything else
+    If `declared` is a numpy type, pyopencl converts a scalar argument to it. Any other declaration
     leaves the argument as it is.
     """
     if isinstance(argument, (bool, int, float, complex, np.generic)):
@@ -59,7 +59,7 @@ def describe_declared(argument: Any, declared: Any) -> Description:
 
 
 def _describe_number(number: complex) -> Description:
-    """A Python number, which pyopencl converts to the type that the program declared for it."""
+    """Return the description of a Python number, whose type in the kernel is not declared here."""
     match number:
         case bool() | int():
             return ("x", "int", str(int(number)).encode())
@@ -95,14 +95,14 @@ def _describe_other(argument: Any) -> Description:
     return ("x", getattr(dtype, "str", ""), data)
 
 
-def with_ids(description: Description, found: int) -> Description:
-    """`description` with the handle of a memory object replaced by its number `found`."""
+def replace_handle(description: Description, object_id: int) -> Description:
+    """Return `description` with the handle of a memory object replaced by its number."""
     tag, _, *rest = description
-    return (tag, found, *rest)
+    return (tag, object_id, *rest)
 
 
 def argument_record(description: Description) -> Argument:
-    """The record of an argument whose description holds numbers, not handles (`with_ids`)."""
+    """Return the record of an argument whose description has numbers, not handles (`replace_handle`)."""
     tag, *rest = description
     match tag:
         case "m" | "i":
@@ -144,4 +144,12 @@ def _record(
     value: str = "",
     detail: str = "",
 ) -> Argument:
-    return Argument(kind, offset_bytes, size_bytes, dtype, value, detail, buffer_id)
+    return Argument(
+        kind=kind,
+        offset_bytes=offset_bytes,
+        size_bytes=size_bytes,
+        dtype=dtype,
+        value=value,
+        detail=detail,
+        buffer_id=buffer_id,
+    )

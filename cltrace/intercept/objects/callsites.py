@@ -1,4 +1,4 @@
-"""Where in the program a call came from: the nearest frames that are not pyopencl's or ours."""
+"""Call sites in the program: the nearest frames that belong neither to pyopencl nor to cltrace."""
 
 from itertools import count
 from pathlib import Path
@@ -17,15 +17,15 @@ _LIBRARY_PREFIXES: Final = (
     "<generated: 'pyopencl",
     "<generated code>",
 )
-_MOST_SITES: Final = 100_000
+_MAX_SITES: Final = 100_000
 
 
 class CallSites:
-    """Numbers for the places that make calls, `depth` frames each; 0 frames number nothing.
+    """Numbers of call sites, of `depth` frames each; with depth 0 no site has a number.
 
     A frame's key is the address of its code object plus the offset of the instruction in it. The
-    instructions of a code object are stored inside the object, so keys of different code objects
-    never meet while both exist; the code objects of recorded frames are kept.
+    instructions of a code object are stored inside the object. So keys of two code objects are
+    different while both exist, and the code objects of recorded frames are kept alive.
     """
 
     def __init__(self, sink: Sink, depth: int) -> None:
@@ -37,7 +37,7 @@ class CallSites:
         self._is_library: dict[str, bool] = {}
 
     def locate(self, frame: FrameType | None) -> int:
-        """The site of the call that `frame` makes; 0 when it has none or there are too many."""
+        """Return the site of the call that `frame` makes; 0 when it has none or there are too many."""
         if self.depth == 0:
             return 0
         frames: list[FrameType] = []
@@ -45,14 +45,14 @@ class CallSites:
             if frames or not self.is_library(frame.f_code):
                 frames.append(frame)
             frame = frame.f_back
-        chain = tuple(id(one.f_code) + one.f_lasti for one in frames)
+        chain = tuple(id(entry.f_code) + entry.f_lasti for entry in frames)
         site = self._chains.get(chain)
         if site is None:
             site = self._register(chain, frames)
         return site
 
     def _register(self, chain: tuple[int, ...], frames: list[FrameType]) -> int:
-        if not frames or len(self._chains) >= _MOST_SITES:
+        if not frames or len(self._chains) >= _MAX_SITES:
             return 0
         site = 0
         for level in range(len(frames) - 1, -1, -1):
@@ -72,11 +72,11 @@ class CallSites:
         )
 
     def is_library(self, code: CodeType) -> bool:
-        """Whether this is code of pyopencl, of what it generates, or of ours."""
+        """Return whether this is code of pyopencl, code that pyopencl generates, or code of cltrace."""
         filename = code.co_filename
-        inside = self._is_library.get(filename)
-        if inside is None:
-            inside = self._is_library[filename] = is_own_file(filename) or filename.startswith(
+        is_library = self._is_library.get(filename)
+        if is_library is None:
+            is_library = self._is_library[filename] = is_own_file(filename) or filename.startswith(
                 _LIBRARY_PREFIXES
             )
-        return inside
+        return is_library

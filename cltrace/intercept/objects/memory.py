@@ -1,4 +1,4 @@
-"""Memory objects: which number a handle means now, who made it, when it went, how much is live."""
+"""Memory objects: current number of each handle, creation, release, and live bytes."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from cltrace.events.kinds import MemoryKind
 from cltrace.events.tables import BUFFERS, RELEASES
 from cltrace.intercept.objects.registry import Registry
 from cltrace.intercept.objects.slots import ReleaseSlots
-from cltrace.intercept.objects.weak_users import Forgetful, WeakUsers
+from cltrace.intercept.objects.weak_users import HandleUser, WeakUsers
 from cltrace.intercept.sink import Sink
 
 _IMAGE_TYPES: Final = frozenset(
@@ -24,8 +24,11 @@ _IMAGE_TYPES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
-    """Where and when a memory object came to be known. `is_creation` is false for one found in use."""
+class Registration:
+    """Site, thread and time of a memory object's registration.
+
+    `is_creation` is false for an object that was registered at its first use.
+    """
 
     host_ns: int
     site_id: int
@@ -40,7 +43,7 @@ class _Live:
 
 
 class MemoryObjects:
-    """The memory objects of the process. `slots` is `None` where destruction cannot be watched."""
+    """Memory objects of the process. `slots` is `None` where their destruction cannot be watched."""
 
     def __init__(self, sink: Sink, registry: Registry, slots: ReleaseSlots | None) -> None:
         self._registry = registry
@@ -53,105 +56,118 @@ class MemoryObjects:
         self._users: dict[int, WeakUsers] = {}
         self._lock = threading.RLock()
         self._live_bytes = 0
-        self._unlooked = 0
-        self._last_look_ns = time.perf_counter_ns()
+        self._created_since_check = 0
+        self._last_check_ns = time.perf_counter_ns()
         self.peak_bytes = 0
         self.peak_host_ns = 0
 
     @property
     def is_watched(self) -> bool:
-        """Whether the destruction of memory objects is seen, so that a peak and leaks are known."""
+        """True if the destruction of memory objects is observed, so that peak and leaks are recorded."""
         return self._slots is not None
 
-    def is_known(self, handle: int) -> bool:
-        """Whether `handle` means a memory object that is registered."""
-        known = self._ids.get(handle)
-        return known is not None and not self._is_gone(known)
+    def is_registered(self, handle: int) -> bool:
+        """Return whether `handle` stands for a live memory object that is registered."""
+        number = self._ids.get(handle)
+        return number is not None and not self._is_released(number)
 
-    def id_of(self, holder: cl.MemoryObjectHolder, birth: Birth | None = None) -> int:
-        """The number of the memory object in `holder`, which is registered if it is not known."""
+    def id_of(self, holder: cl.MemoryObjectHolder, registration: Registration | None = None) -> int:
+        """Return the number of the memory object in `holder`, and register it if it is new."""
         handle = holder.int_ptr
-        if self.is_known(handle):
+        if self.is_registered(handle):
             return self._ids[handle]
-        if birth is None:
-            birth = Birth(time.perf_counter_ns(), 0, 0, is_creation=False)
-        return self.created(holder, birth)
+        if registration is None:
+            registration = Registration(time.perf_counter_ns(), 0, 0, is_creation=False)
+        return self.register(holder, registration)
 
     def id_of_handle(self, handle: int) -> int:
-        """The number of the memory object that `handle` means now. Raises: `pyopencl.Error`."""
-        if self.is_known(handle):
+        """Return the number of the memory object that `handle` stands for. Raises: `pyopencl.Error`."""
+        if self.is_registered(handle):
             return self._ids[handle]
-        found = cl.MemoryObject.from_int_ptr(handle, retain=True)
-        return self.id_of(cast("cl.MemoryObjectHolder", found))
+        holder = cl.MemoryObject.from_int_ptr(handle, retain=True)
+        return self.id_of(cast("cl.MemoryObjectHolder", holder))
 
-    def created(self, holder: cl.MemoryObjectHolder, birth: Birth, parent_id: int = 0) -> int:
-        """Register a new memory object, whatever its handle meant before."""
+    def register(
+        self, holder: cl.MemoryObjectHolder, registration: Registration, parent_id: int = 0
+    ) -> int:
+        """Register a new memory object, even if its handle is registered for an earlier one."""
         with self._lock:
             handle = holder.int_ptr
-            self._forget(handle, birth.host_ns)
+            self._forget(handle, registration.host_ns)
             number = self._next_id()
             self._ids[handle] = number
-            size_bytes = self._record(number, holder, birth, parent_id)
-            # A sub-buffer is memory of its parent.
-            self._account(number, handle, 0 if parent_id else size_bytes, birth.host_ns)
+            size_bytes = self._record(number, holder, registration, parent_id)
+            # The memory of a sub-buffer belongs to its parent.
+            self._account(number, handle, 0 if parent_id else size_bytes, registration.host_ns)
             return number
 
-    def allocated_svm(self, address: int, size_bytes: int, context_id: int, birth: Birth) -> int:
-        """Register shared virtual memory, whose handle is its address."""
+    def register_svm(
+        self, address: int, size_bytes: int, context_id: int, registration: Registration
+    ) -> int:
+        """Register shared virtual memory. Its handle is its address."""
         with self._lock:
-            self._forget(address, birth.host_ns)
+            self._forget(address, registration.host_ns)
             number = self._next_id()
             self._ids[address] = number
             geometry = (0, 0, 0, 0, 0)
-            self._write(number, address, context_id, MemoryKind.SVM, 0, size_bytes, geometry, birth)
+            self._write(
+                number,
+                address,
+                context_id,
+                MemoryKind.SVM,
+                0,
+                size_bytes,
+                geometry,
+                registration,
+            )
             self._live_bytes += size_bytes
             self._live[number] = _Live(address, size_bytes)
-            self._note_peak(birth.host_ns)
+            self._update_peak(registration.host_ns)
             return number
 
-    def freed_svm(self, address: int, host_ns: int) -> None:
-        """Note that shared virtual memory was freed."""
+    def release_svm(self, address: int, host_ns: int) -> None:
+        """Record that shared virtual memory was freed."""
         with self._lock:
             number = self._ids.pop(address, None)
             if number is not None:
-                self._released(number, host_ns, host_ns)
+                self._record_release(number, host_ns, host_ns)
 
     def svm_id(self, address: int) -> int:
-        """The number of the shared virtual memory that starts at `address`; 0 when it is not known."""
+        """Return the number of the shared virtual memory at `address`; 0 when it is not registered."""
         return self._ids.get(address, 0)
 
-    def used_by(self, handle: int, user: Forgetful) -> None:
-        """Have `user` forget when `handle` comes to mean another object."""
+    def add_user(self, handle: int, user: HandleUser) -> None:
+        """Call `user.forget()` when `handle` gets to stand for another object."""
         self._users.setdefault(handle, WeakUsers()).add(user)
 
-    def look(self) -> None:
-        """Note what was destroyed since the last look."""
+    def note_releases(self) -> None:
+        """Record the objects that were destroyed since the last call."""
         if self._slots is None:
             return
         with self._lock:
             now_ns = time.perf_counter_ns()
             for slot in self._slots.newly_released():
-                self._released(slot + 1, self._last_look_ns, now_ns)
-            self._last_look_ns = now_ns
-            self._unlooked = 0
+                self._record_release(slot + 1, self._last_check_ns, now_ns)
+            self._last_check_ns = now_ns
+            self._created_since_check = 0
 
     def detach(self) -> None:
-        """Leave the parent's slots alone, in a forked child."""
+        """Stop writing to the parent's slots, in a forked child."""
         if self._slots is not None:
             self._slots.detach()
 
-    def _is_gone(self, number: int) -> bool:
+    def _is_released(self, number: int) -> bool:
         return self._slots is not None and self._slots.is_released(number - 1)
 
     def _forget(self, handle: int, host_ns: int) -> None:
-        """A handle gets a new meaning: what it meant is gone by now."""
+        """Drop the object that `handle` stood for: it no longer exists, because the handle was reused."""
         for user in self._users.pop(handle, ()):
             user.forget()
         previous = self._ids.pop(handle, None)
         if previous is not None and previous in self._live:
-            self._released(previous, self._last_look_ns, host_ns)
+            self._record_release(previous, self._last_check_ns, host_ns)
 
-    def _released(self, number: int, not_before_ns: int, not_after_ns: int) -> None:
+    def _record_release(self, number: int, not_before_ns: int, not_after_ns: int) -> None:
         live = self._live.pop(number, None)
         if live is None:
             return
@@ -161,33 +177,35 @@ class MemoryObjects:
             del self._ids[live.handle]
 
     def _account(self, number: int, handle: int, size_bytes: int, host_ns: int) -> None:
-        watched = self._slots is not None and self._slots.watch(handle, number - 1)
-        if watched:
+        is_watched = self._slots is not None and self._slots.watch(handle, number - 1)
+        if is_watched:
             self._live[number] = _Live(handle, size_bytes)
             self._live_bytes += size_bytes
-            self._note_peak(host_ns)
+            self._update_peak(host_ns)
 
-    def _note_peak(self, host_ns: int) -> None:
-        """A new peak counts only right after a look, when nothing unseen can have been destroyed.
+    def _update_peak(self, host_ns: int) -> None:
+        """Update the peak, right after a check for releases, so that no destroyed object is counted.
 
-        Looking costs about a nanosecond for each live object: it is done often enough to be exact
-        up to 64 live objects, and within a 64th of them beyond.
+        A check costs about a nanosecond per live object. Checks are frequent enough for an exact peak
+        up to 64 live objects, and for one within a 64th of them beyond.
         """
-        self._unlooked += 1
-        if self._live_bytes > self.peak_bytes and self._unlooked * 64 >= len(self._live):
-            self.look()
+        self._created_since_check += 1
+        if self._live_bytes > self.peak_bytes and self._created_since_check * 64 >= len(self._live):
+            self.note_releases()
             if self._live_bytes > self.peak_bytes:
                 self.peak_bytes = self._live_bytes
                 self.peak_host_ns = host_ns
 
     def _record(
-        self, number: int, holder: cl.MemoryObjectHolder, birth: Birth, parent_id: int
+        self, number: int, holder: cl.MemoryObjectHolder, registration: Registration, parent_id: int
     ) -> int:
         kind, geometry = _kind_and_geometry(holder, parent_id)
         size_bytes: int = int(holder.get_info(cl.mem_info.SIZE))  # type: ignore[call-overload]
         flags = int(holder.get_info(cl.mem_info.FLAGS))  # type: ignore[call-overload]
         context_id = self._registry.context_id(holder.get_info(cl.mem_info.CONTEXT))
-        self._write(number, holder.int_ptr, context_id, kind, flags, size_bytes, geometry, birth)
+        self._write(
+            number, holder.int_ptr, context_id, kind, flags, size_bytes, geometry, registration
+        )
         return size_bytes
 
     def _write(
@@ -199,13 +217,18 @@ class MemoryObjects:
         flags: int,
         size_bytes: int,
         geometry: tuple[int, int, int, int, int],
-        birth: Birth,
+        registration: Registration,
     ) -> None:
         # In the order of BUFFERS; `geometry` is parent, origin, width, height, depth.
         self._add_row(
             (
                 *(number, handle, context_id, kind, flags, size_bytes, *geometry),
-                *(birth.site_id, birth.thread_id, birth.host_ns, int(birth.is_creation)),
+                *(
+                    registration.site_id,
+                    registration.thread_id,
+                    registration.host_ns,
+                    int(registration.is_creation),
+                ),
             )
         )
 
@@ -216,7 +239,7 @@ def _kind_and_geometry(
     kind = holder.get_info(cl.mem_info.TYPE)
     if kind in _IMAGE_TYPES and isinstance(holder, cl.Image):
         shape = (cl.image_info.WIDTH, cl.image_info.HEIGHT, cl.image_info.DEPTH)
-        width, height, depth = (int(holder.get_image_info(one)) for one in shape)  # type: ignore[call-overload]
+        width, height, depth = (int(holder.get_image_info(extent)) for extent in shape)  # type: ignore[call-overload]
         return MemoryKind.IMAGE, (0, 0, width, height, depth)
     if isinstance(holder, _cl.Pipe):
         return MemoryKind.PIPE, (0, 0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Programs: what they were made from, what they include, how they were built."""
+"""Programs: their sources, the files that these include, and their builds."""
 
 import posixpath
 import re
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _DEFEATED_CACHE: Final = re.compile(r"\n\n__constant int pyopencl_defeat_cache_[0-9a-f]{32} = 0;$")
-_MOST_INCLUDED_FILES: Final = 1000
-_MOST_INCLUDED_BYTES: Final = 16 << 20
+_MAX_INCLUDED_FILES: Final = 1000
+_MAX_INCLUDED_BYTES: Final = 16 << 20
 _FRAMES_TO_CACHE: Final = 6
 
 
 class Texts:
-    """Numbers for texts that records share; each text is recorded once."""
+    """Numbers of texts that records share. Each text is recorded once."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._ids: dict[str, int] = {}
 
     def id_of(self, text: str) -> int:
-        """The number of `text`; 0 for no text."""
+        """Return the number of `text`; 0 for an empty text."""
         if not text:
             return 0
         if text not in self._ids:
@@ -45,7 +45,7 @@ class Texts:
 
 
 class Programs:
-    """The programs of the process. With `record_source` false no text of theirs is kept."""
+    """Programs of the process. With `record_source` false no text of theirs is kept."""
 
     def __init__(self, sink: Sink, texts: Texts, *, record_source: bool) -> None:
         self._sink = sink
@@ -56,19 +56,19 @@ class Programs:
         self._sources: dict[int, str] = {}
 
     def program_id(self, program: Any, context_id: int) -> int:
-        """The number of a program, which is registered if it was made where we could not see it."""
-        known = self._ids.get(program.int_ptr)
-        if known is not None:
-            return known
-        source = source_of(program)
+        """Return the number of a program, and register it if its creation was not observed."""
+        number = self._ids.get(program.int_ptr)
+        if number is not None:
+            return number
+        source = read_source(program)
         origin = ProgramOrigin.SOURCE if source else ProgramOrigin.UNKNOWN
-        return self.created(program, origin, context_id, 0, source=source)
+        return self.register(program, origin, context_id, 0, source=source)
 
     def forget(self, program: Any) -> None:
-        """A handle has a new meaning that was not recorded."""
+        """Drop the number of a handle that now stands for a program that was not recorded."""
         self._ids.pop(program.int_ptr, None)
 
-    def created(
+    def register(
         self,
         program: Any,
         origin: ProgramOrigin,
@@ -79,18 +79,26 @@ class Programs:
         binary_bytes: int = 0,
         parents: Iterable[Any] = (),
     ) -> int:
-        """Register a new program, whatever its handle meant before."""
+        """Register a new program, even if its handle is registered for an earlier one."""
         number = self._ids[program.int_ptr] = self._next_id()
         source = _DEFEATED_CACHE.sub("", source)
         self._sources[number] = source
         parent_ids = tuple(self.program_id(parent, context_id) for parent in parents)
         source_id = self._texts.id_of(source) if self._record_source else 0
         self._sink.records.append(
-            Program(number, origin, host_ns, binary_bytes, context_id, source_id, parent_ids)
+            Program(
+                id=number,
+                origin=origin,
+                created_host_ns=host_ns,
+                binary_bytes=binary_bytes,
+                context_id=context_id,
+                source_text_id=source_id,
+                parent_ids=parent_ids,
+            )
         )
         return number
 
-    def built(
+    def record_build(
         self,
         program: Any,
         api: Api,
@@ -102,38 +110,50 @@ class Programs:
         device_ids: dict[int, cl.Device],
         headers: Iterable[tuple[str, Any]] = (),
     ) -> int:
-        """Record a build of `program` for each device of `device_ids` and return the program's number.
+        """Record a build of `program` for each device of `device_ids`, and return the program's number.
 
-        `headers` are programs that it was given as headers, with the names by which it includes them.
+        `span` is its begin and end in host ns. `headers` are pairs of the name by which the source
+        includes a header, and the program that has the header's text.
         """
         number = self.program_id(program, context_id)
         for device_id, device in device_ids.items():
-            log = self._log(program, device)
+            log = self._read_log(program, device)
             log_id = self._texts.id_of(log) if self._record_source else 0
-            self._sink.records.append(Build(api, options, status, *span, number, device_id, log_id))
+            self._sink.records.append(
+                Build(
+                    api=api,
+                    options=options,
+                    status=status,
+                    enter_host_ns=span[0],
+                    return_host_ns=span[1],
+                    program_id=number,
+                    device_id=device_id,
+                    log_text_id=log_id,
+                )
+            )
         if self._record_source:
-            given = {name: _DEFEATED_CACHE.sub("", source_of(header)) for name, header in headers}
-            self._record_includes(number, options, given)
+            texts = {name: _DEFEATED_CACHE.sub("", read_source(header)) for name, header in headers}
+            self._record_includes(number, options, texts)
         return number
 
-    def _log(self, program: Any, device: cl.Device) -> str:
+    def _read_log(self, program: Any, device: cl.Device) -> str:
         try:
             log = program.get_build_info(device, cl.program_build_info.LOG)
         except cl.Error:
             return ""
         return str(log).strip("\0 \n") if log else ""
 
-    def _record_includes(self, number: int, options: str, given: Mapping[str, str]) -> None:
+    def _record_includes(self, number: int, options: str, headers: Mapping[str, str]) -> None:
         source = self._sources.pop(number, "")
         if "include" not in source:
             return
-        found = included_files(source, include_directories(options), given)
-        for name, text in found.items():
+        included = find_included_files(source, include_directories(options), headers)
+        for name, text in included.items():
             self._sink.records.append(Include(name, number, self._texts.id_of(text)))
 
 
 def include_directories(options: str) -> list[Path]:
-    """The directories that build options name with `-I`, the working directory first."""
+    """Return the directories that build options name with `-I`, the working directory first."""
     try:
         words = shlex.split(options)
     except ValueError:
@@ -147,57 +167,57 @@ def include_directories(options: str) -> list[Path]:
     return directories
 
 
-def included_files(
-    source: str, directories: Iterable[Path], given: Mapping[str, str] = MappingProxyType({})
+def find_included_files(
+    source: str, directories: Iterable[Path], headers: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """The texts that `source` includes, by the name it uses, and what those include in turn.
+    """Return the texts that `source` includes, directly and indirectly, by the name that it uses.
 
-    Texts that are `given` by name come before files, and are among them whatever includes them: a macro
-    may name one.
+    `headers` are texts by name. They take precedence over files. All of them are in the result, because
+    a macro may name one.
 
-    A file that one of them finds beside itself has the name that leads there from where that was found:
-    `y.h` beside `sub/x.h` is `sub/y.h`. A file that cannot be read is left out, and so is what exceeds
-    1,000 files or 16 MiB.
+    A file that is found beside an including file is named relative to the latter's name: `y.h` beside
+    `sub/x.h` is `sub/y.h`. A file that cannot be read is left out, and so is all beyond 1,000 files or
+    16 MiB.
     """
     searched = list(directories)
-    found: dict[str, str] = {}
+    included: dict[str, str] = {}
     total_bytes = 0
-    pending = [("", name) for name in (*_INCLUDE.findall(source), *given)]
-    while pending and len(found) < _MOST_INCLUDED_FILES and total_bytes < _MOST_INCLUDED_BYTES:
+    pending = [("", name) for name in (*_INCLUDE.findall(source), *headers)]
+    while pending and len(included) < _MAX_INCLUDED_FILES and total_bytes < _MAX_INCLUDED_BYTES:
         beside, plain = pending.pop()
         for name in dict.fromkeys([posixpath.normpath(posixpath.join(beside, plain)), plain]):
-            if name in found:
+            if name in included:
                 break
-            text = given[name] if name in given else _read_first(searched, name)
+            text = headers[name] if name in headers else _read_first(searched, name)
             if text is not None:
-                found[name] = text
+                included[name] = text
                 total_bytes += len(text)
                 directory = posixpath.dirname(name)
                 pending.extend((directory, other) for other in _INCLUDE.findall(text))
                 break
-    return found
+    return included
 
 
 def _read_first(directories: Iterable[Path], name: str) -> str | None:
     for directory in directories:
         path = directory / name
         try:
-            if path.is_file() and path.stat().st_size <= _MOST_INCLUDED_BYTES:
+            if path.is_file() and path.stat().st_size <= _MAX_INCLUDED_BYTES:
                 return path.read_text(errors="replace")
         except (OSError, ValueError):
             continue
     return None
 
 
-def source_of(program: Any) -> str:
-    """What a program was made from, as the driver tells; empty if that was no source."""
+def read_source(program: Any) -> str:
+    """Return the source of a program, as the driver reports it; empty if it was made from binaries."""
     return program.get_info(cl.program_info.SOURCE) or ""
 
 
-def source_behind_cache() -> str | None:
-    """The source of the binary that pyopencl's own cache is making a program of; `None` elsewhere.
+def find_cached_source() -> str | None:
+    """Return the source of the binary from which pyopencl's cache makes a program; `None` elsewhere.
 
-    pyopencl keeps built binaries on disk and makes programs from them; the source is then only in a
+    pyopencl keeps built binaries on disk and makes programs from them. The source is then only in a
     variable of the function that does so, a few frames above the constructor's hook.
     """
     frame: FrameType | None = sys._getframe(1)
@@ -206,11 +226,11 @@ def source_behind_cache() -> str | None:
             return None
         if frame.f_code.co_name == "_create_built_program_from_source_cached":
             source = frame.f_locals.get("src")
-            return text_of(source) if isinstance(source, (bytes, str)) else None
+            return decode_text(source) if isinstance(source, (bytes, str)) else None
         frame = frame.f_back
     return None
 
 
-def text_of(value: Any) -> str:
-    """Text that a program passed as `str` or `bytes`."""
+def decode_text(value: Any) -> str:
+    """Return a text that a program passed as `str` or `bytes`."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

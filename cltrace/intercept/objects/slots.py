@@ -1,13 +1,13 @@
-"""One word of shared memory for each memory object, written by the driver when it destroys it.
+"""One word of shared memory per memory object, which the driver writes when it destroys the object.
 
-`clSetMemObjectDestructorCallback` wants a C function `f(cl_mem, void *user_data)`. A Python function
-must not be it: the driver may call from a thread that holds its own locks, and taking the
-interpreter's lock there can deadlock; it may also call after the interpreter is gone. So the C
-library's own `strtod(text, end)` is the callback, with a slot as `end`. An OpenCL object starts with
-the address of its dispatch table, which is no number, so `strtod` converts nothing and stores the
-object's address, not 0, into the slot. It needs no lock, and works in any thread at any time.
+`clSetMemObjectDestructorCallback` takes a C function `f(cl_mem, void *user_data)`. It must not be a
+Python function: the driver may call it from a thread that holds the driver's locks, and taking the
+interpreter's lock there can deadlock; it may also call it after the interpreter has ended. So the
+callback is the C library's `strtod(text, end)`, with a slot as `end`. An OpenCL object starts with the
+address of its dispatch table, which is not the text of a number. So `strtod` converts nothing and stores
+the object's address, which is not 0, into the slot. It needs no lock and works in any thread at any time.
 
-The slots are a file in the spool: what is destroyed while the interpreter shuts down is seen too.
+The slots are a file in the spool, so objects destroyed while the interpreter shuts down are seen too.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from cltrace.spool.descriptors import KeptFile
+from cltrace.spool.descriptors import PersistentFile
 from cltrace.spool.layout import SLOTS_FILE
 
 if TYPE_CHECKING:
@@ -32,26 +32,26 @@ _MAP_FAILED: Final = ctypes.c_void_p(-1).value
 
 
 class NoDestructorCallbackError(Exception):
-    """Destruction cannot be watched here, and why."""
+    """The reason why the destruction of memory objects cannot be watched here."""
 
 
 class ReleaseSlots:
-    """Slots numbered from 0, each used once. Raises: `NoDestructorCallbackError`, `OSError`."""
+    """Slots, numbered from 0, each used once. Raises: `NoDestructorCallbackError`, `OSError`."""
 
     def __init__(self, directory: Path) -> None:
-        self._set_callback = _destructor_setter()
+        self._set_callback = _load_callback_setter()
         self._write = ctypes.cast(ctypes.CDLL(None).strtod, ctypes.c_void_p)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-        self._file = KeptFile(directory / SLOTS_FILE, flags)
+        self._file = PersistentFile(directory / SLOTS_FILE, flags)
         self._file.descriptor()
         self._chunks: list[NDArray[np.uint64]] = []
         self._seen: list[NDArray[np.bool_]] = []
         self._unseen_counts: list[int] = []
 
     def watch(self, handle: int, slot: int) -> bool:
-        """Have the driver write `slot` when it destroys the object `handle`.
+        """Let the driver write `slot` when it destroys the object `handle`.
 
-        Returns whether the driver agreed. Raises: `OSError` when there is no space for the slot.
+        Return whether the driver accepted. Raises: `OSError` when there is no space for the slot.
         """
         chunk, index = divmod(slot, _SLOTS_PER_CHUNK)
         while chunk >= len(self._chunks):
@@ -63,13 +63,13 @@ class ReleaseSlots:
         return True
 
     def is_released(self, slot: int) -> bool:
-        """Whether the object of `slot` was destroyed."""
+        """Return whether the object of `slot` was destroyed."""
         chunk, index = divmod(slot, _SLOTS_PER_CHUNK)
         return chunk < len(self._chunks) and bool(self._chunks[chunk][index])
 
     def newly_released(self) -> list[int]:
-        """The slots that were written since this was last asked, ascending."""
-        found: list[int] = []
+        """Return the slots that were written since the last call, ascending."""
+        released: list[int] = []
         for number, unseen in enumerate(self._unseen_counts):
             if not unseen:
                 continue
@@ -77,11 +77,11 @@ class ReleaseSlots:
             if len(written):
                 self._seen[number][written] = True
                 self._unseen_counts[number] -= len(written)
-                found.extend((written + number * _SLOTS_PER_CHUNK).tolist())
-        return found
+                released.extend((written + number * _SLOTS_PER_CHUNK).tolist())
+        return released
 
     def detach(self) -> None:
-        """Let a forked child write its own copies: what it destroys, it destroys for itself only."""
+        """Map private copies in a forked child: it destroys objects for itself only."""
         kind = _MAP_FIXED | mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         for chunk in self._chunks:
             _map(chunk.ctypes.data, kind, -1, 0)
@@ -89,7 +89,7 @@ class ReleaseSlots:
 
     def _grow(self) -> None:
         position = len(self._chunks) * _CHUNK_BYTES
-        # Without the space for it, a write into the mapping would be a fatal signal.
+        # A write into the mapping without allocated space would raise a fatal signal.
         descriptor = self._file.descriptor()
         os.posix_fallocate(descriptor, position, _CHUNK_BYTES)
         address = _map(None, mmap.MAP_SHARED, descriptor, position)
@@ -102,22 +102,22 @@ class ReleaseSlots:
 def _map(address: int | None, kind: int, descriptor: int, position: int) -> int:
     """Map a chunk and return its address. Raises: `OSError`.
 
-    The mapping belongs to no Python object, so it is never undone: the driver writes into it for as
-    long as there are memory objects, which is after the interpreter has destroyed all of its own.
+    The mapping belongs to no Python object, so it is never removed. The driver writes into it as long as
+    there are memory objects, even after the interpreter has destroyed its own objects.
     """
     function = ctypes.CDLL(None, use_errno=True).mmap
     function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     function.restype = ctypes.c_void_p
     access = mmap.PROT_READ | mmap.PROT_WRITE
-    found = function(address, _CHUNK_BYTES, access, kind, descriptor, position)
-    if found is None or found == _MAP_FAILED:
+    mapped = function(address, _CHUNK_BYTES, access, kind, descriptor, position)
+    if mapped is None or mapped == _MAP_FAILED:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    return int(found)
+    return int(mapped)
 
 
-def _destructor_setter() -> Callable[[int, ctypes.c_void_p, int], int]:
-    library = ctypes.CDLL(_loader_path())
+def _load_callback_setter() -> Callable[[int, ctypes.c_void_p, int], int]:
+    library = ctypes.CDLL(_find_loader())
     try:
         function = library.clSetMemObjectDestructorCallback
     except AttributeError as error:
@@ -127,12 +127,12 @@ def _destructor_setter() -> Callable[[int, ctypes.c_void_p, int], int]:
     return cast("Callable[[int, ctypes.c_void_p, int], int]", function)
 
 
-def _loader_path() -> str:
-    """The OpenCL loader that pyopencl is linked with, which is in this process already."""
+def _find_loader() -> str:
+    """Return the path of the OpenCL loader that pyopencl is linked with, already loaded here."""
     try:
         lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
     except OSError as error:
-        raise NoDestructorCallbackError("the loader is not found without /proc") from error
+        raise NoDestructorCallbackError("cannot find the OpenCL loader without /proc") from error
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if "libOpenCL" in line)
     beside_pyopencl = [path for path in paths if "pyopencl" in path]
     for path in beside_pyopencl or paths:

@@ -1,32 +1,32 @@
-"""Small numbers for the host threads that make calls."""
+"""Small numbers of the host threads that make calls."""
 
 import threading
 from collections.abc import Callable
 from itertools import count
 
 from cltrace.events.records import Thread
-from cltrace.intercept.objects.weak_users import Forgetful, WeakUsers
+from cltrace.intercept.objects.weak_users import HandleUser, WeakUsers
 from cltrace.intercept.sink import Sink
 
 
 class ThreadNumbers(threading.local):
-    """`number` is the calling thread's own, given when the thread first asks.
+    """Numbers of threads: `number` is the calling thread's, assigned at its first use.
 
-    The interpreter runs `__init__` once in each thread. A thread that got the operating system's
-    identifier of an earlier one is thereby still another thread.
+    The interpreter runs `__init__` once in each thread. So a thread that reuses the operating system's
+    identifier of an earlier thread has a number of its own.
     """
 
     def __init__(self, register: Callable[[], int]) -> None:
         self.number = register()
         self._end = _ThreadEnd()
 
-    def used_by(self, user: Forgetful) -> None:
-        """Have `user` forget when this thread ends: its identifier may mean another from then on."""
+    def add_user(self, user: HandleUser) -> None:
+        """Call `user.forget()` when this thread ends, because its identifier may be reused."""
         self._end.users.add(user)
 
 
 class _ThreadEnd:
-    """Destroyed with its thread."""
+    """Object that is destroyed with its thread."""
 
     def __init__(self) -> None:
         self.users = WeakUsers()
@@ -37,15 +37,16 @@ class _ThreadEnd:
 
 
 def thread_numbers(sink: Sink) -> ThreadNumbers:
-    """Numbers whose threads are recorded in `sink`."""
+    """Return numbers whose threads are recorded in `sink`."""
     next_number = count(1).__next__
 
     def register() -> int:
         number = next_number()
         ident = threading.get_ident()
-        # Not `current_thread()`: it would enter a thread that Python did not start into the
-        # program's own list of threads.
-        name = next((one.name for one in threading.enumerate() if one.ident == ident), "")
+        # `current_thread()` would enter a thread that Python did not start into the program's list of
+        # threads.
+        threads = threading.enumerate()
+        name = next((thread.name for thread in threads if thread.ident == ident), "")
         sink.records.append(Thread(number, threading.get_native_id(), name))
         return number
 

@@ -1,1 +1,1 @@
-"""The functions that OpenCL C provides: what each computes, and in which class of cost it is."""
+"""The builtin functions of OpenCL C: implementation and cost class of each."""

@@ -1,4 +1,4 @@
-"""A builtin function of OpenCL C: how its calls are computed, and its cost class."""
+"""A builtin function of OpenCL C: the implementation of its calls, and its cost class."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from cltrace.kernels.ir.types import Type, element_of
 from cltrace.kernels.values import Value
 
 Compute = Callable[..., Value]
-"""A function of values, one an argument."""
+"""A function of values, one per argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinCall:
-    """A call that is to be computed: the function's name and parameters, and what the IR returns."""
+    """A call of a builtin: the function's name and parameters, and the result's type in the IR."""
 
     name: str
     parameters: tuple[ParameterKind, ...]
@@ -22,13 +22,19 @@ class BuiltinCall:
 
     @property
     def element(self) -> Type:
-        """The type of an element of the result."""
+        """The element type of the result."""
         return element_of(self.result)
 
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A function: `make` gives what computes a call, from numbers if `elementwise`, else from values."""
+    """A builtin function.
+
+    Attributes:
+        make: returns the implementation of a call.
+        cost: the cost class of its operations.
+        elementwise: whether the implementation takes numbers, and vectors are computed per element.
+    """
 
     make: Callable[[BuiltinCall], Compute]
     cost: CostClass

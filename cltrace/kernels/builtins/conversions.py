@@ -15,10 +15,19 @@ _NAME: Final = re.compile(
     r"convert_(u?char|u?short|u?int|u?long|float|double|half)(?:2|3|4|8|16)?(_sat)?(_rt[ezpn])?"
 )
 _TYPES: Final[Mapping[str, str]] = {
-    "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
-    "long": "i8", "ulong": "u8", "float": "f4", "double": "f8", "half": "f2",
-}  # fmt: skip
-_WHOLE: Final[Mapping[str, Callable[[Value], Value]]] = {
+    "char": "i1",
+    "uchar": "u1",
+    "short": "i2",
+    "ushort": "u2",
+    "int": "i4",
+    "uint": "u4",
+    "long": "i8",
+    "ulong": "u8",
+    "float": "f4",
+    "double": "f8",
+    "half": "f2",
+}
+_ROUNDINGS: Final[Mapping[str, Callable[[Value], Value]]] = {
     "_rte": np.rint,
     "_rtz": np.trunc,
     "_rtp": np.ceil,
@@ -26,23 +35,25 @@ _WHOLE: Final[Mapping[str, Callable[[Value], Value]]] = {
 }
 
 
-def conversion_of(name: str) -> Builtin | None:
-    """The conversion of a name, or None."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+def find_conversion(name: str) -> Builtin | None:
+    """Return the conversion of that name, or None."""
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    target, saturated, rounding = np.dtype(_TYPES[found[1]]), found[2] is not None, found[3] or ""
+    target, saturated, rounding = np.dtype(_TYPES[match[1]]), match[2] is not None, match[3] or ""
 
     def make(call: BuiltinCall) -> Compute:
-        return _converter(call.parameters[0], target, dtype_of(call.element), saturated, rounding)
+        return _make_conversion(
+            call.parameters[0], target, dtype_of(call.element), saturated, rounding
+        )
 
     return Builtin(make, CostClass.CONVERT)
 
 
-def _converter(
+def _make_conversion(
     source: ParameterKind,
     target: np.dtype[Any],
-    kept: np.dtype[Any],
+    result_dtype: np.dtype[Any],
     saturated: bool,  # noqa: FBT001 - one of the two forms of a name
     rounding: str,
 ) -> Compute:
@@ -50,18 +61,18 @@ def _converter(
         if source.is_unsigned:
             value = value.view(f"u{value.dtype.itemsize}")
         if target.kind == "f":
-            found = _to_float(value, target, rounding)
+            converted = _to_float(value, target, rounding)
         elif value.dtype.kind == "f":
-            found = _float_to_integer(value, target, rounding or "_rtz", saturated)
+            converted = _float_to_integer(value, target, rounding or "_rtz", saturated)
         else:
-            found = _integer_to_integer(value, target, saturated)
-        return found if target.kind == "f" else found.view(kept)
+            converted = _integer_to_integer(value, target, saturated)
+        return converted if target.kind == "f" else converted.view(result_dtype)
 
     return run
 
 
 def _to_float(value: Value, target: np.dtype[Any], rounding: str) -> Value:
-    """Rounded to nearest, and then moved where another direction is asked for."""
+    """Round to nearest, then step to the neighbour where `rounding` demands another direction."""
     nearest = value.astype(target)
     if rounding in {"", "_rte"}:
         return nearest
@@ -74,8 +85,8 @@ def _to_float(value: Value, target: np.dtype[Any], rounding: str) -> Value:
         above = np.zeros_like(above)
     else:
         below = np.zeros_like(below)
-    moved = np.where(above, np.nextafter(nearest, target.type(-np.inf)), nearest)
-    return np.where(below, np.nextafter(nearest, target.type(np.inf)), moved)[()]
+    lowered = np.where(above, np.nextafter(nearest, target.type(-np.inf)), nearest)
+    return np.where(below, np.nextafter(nearest, target.type(np.inf)), lowered)[()]
 
 
 def _float_to_integer(
@@ -84,18 +95,19 @@ def _float_to_integer(
     rounding: str,
     saturated: bool,  # noqa: FBT001 - as above
 ) -> Value:
-    whole = _WHOLE[rounding](value.astype(np.float64))
+    whole = _ROUNDINGS[rounding](value.astype(np.float64))
     limits = np.iinfo(target)
     if saturated:
         whole = np.where(np.isnan(whole), 0.0, whole)
         over, under = whole >= float(limits.max) + (target.itemsize < 8), whole < float(limits.min)
-        found = _cast(np.where(over | under, 0.0, whole), target)
-        found = np.where(over, target.type(limits.max), found)
-        return np.where(under, target.type(limits.min), found)[()]
+        result = _cast(np.where(over | under, 0.0, whole), target)
+        result = np.where(over, target.type(limits.max), result)
+        return np.where(under, target.type(limits.min), result)[()]
     return _cast(whole, target)[()]
 
 
 def _cast(whole: Value, target: np.dtype[Any]) -> Value:
+    """Cast whole floating-point numbers to an integer type; those of 2^63 and more to `uint64` too."""
     if target == np.uint64:
         top = 2.0**63
         high = whole >= top
@@ -111,6 +123,6 @@ def _integer_to_integer(
 ) -> Value:
     if not saturated:
         return value.astype(target)
-    limits, own = np.iinfo(target), np.iinfo(value.dtype)
-    low, high = max(limits.min, own.min), min(limits.max, own.max)
+    limits, source_limits = np.iinfo(target), np.iinfo(value.dtype)
+    low, high = max(limits.min, source_limits.min), min(limits.max, source_limits.max)
     return np.clip(value, value.dtype.type(low), value.dtype.type(high)).astype(target)

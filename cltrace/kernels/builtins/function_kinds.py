@@ -1,17 +1,29 @@
-"""Kinds of builtin functions, by name: work-item functions, barriers, collectives."""
+"""Kinds of builtin functions by name: work-item functions, barriers, collectives."""
 
 import re
 from typing import Final
 
 WORK_ITEM_FUNCTIONS: Final = frozenset(
     {
-        "get_global_id", "get_local_id", "get_group_id", "get_global_offset",
-        "get_global_size", "get_local_size", "get_enqueued_local_size", "get_num_groups",
-        "get_work_dim", "get_global_linear_id", "get_local_linear_id",
-        "get_sub_group_id", "get_sub_group_local_id", "get_sub_group_size",
-        "get_max_sub_group_size", "get_num_sub_groups", "get_enqueued_num_sub_groups",
+        "get_global_id",
+        "get_local_id",
+        "get_group_id",
+        "get_global_offset",
+        "get_global_size",
+        "get_local_size",
+        "get_enqueued_local_size",
+        "get_num_groups",
+        "get_work_dim",
+        "get_global_linear_id",
+        "get_local_linear_id",
+        "get_sub_group_id",
+        "get_sub_group_local_id",
+        "get_sub_group_size",
+        "get_max_sub_group_size",
+        "get_num_sub_groups",
+        "get_enqueued_num_sub_groups",
     }
-)  # fmt: skip
+)
 """Functions that return an id or a size (OpenCL C 3.0, sections 6.15.1 and 6.15.19)."""
 BARRIERS: Final = frozenset({"barrier", "work_group_barrier", "sub_group_barrier"})
 COLLECTIVE_NAME: Final = re.compile(
@@ -19,7 +31,7 @@ COLLECTIVE_NAME: Final = re.compile(
     r"(?P<what>all|any|elect|broadcast|broadcast_first|shuffle|shuffle_xor|shuffle_up|shuffle_down"
     r"|reduce|scan_inclusive|scan_exclusive|ballot)(?:_(?P<operation>add|min|max|mul|and|or|xor))?"
 )
-"""Names of votes, broadcasts, reductions and scans, taken apart (sections 6.15.16 and 6.15.19)."""
+"""Parts of the names of votes, broadcasts, reductions and scans (sections 6.15.16 and 6.15.19)."""
 
 
 def is_work_item_function(name: str) -> bool:

@@ -14,16 +14,16 @@ _Vector = tuple[Value, ...]
 
 
 def _elements(value: Value) -> _Vector:
-    found = value if type(value) is tuple else (value,)
-    return tuple(element.astype(np.float64) for element in found)
+    elements = value if type(value) is tuple else (value,)
+    return tuple(element.astype(np.float64) for element in elements)
 
 
 def _dot(left: _Vector, right: _Vector) -> Value:
     return sum((a * b for a, b in zip(left[1:], right[1:], strict=True)), left[0] * right[0])
 
 
-def _number(function: Callable[..., Value]) -> Callable[[BuiltinCall], Compute]:
-    """A number computed from vectors in double precision."""
+def _reduce_to_number(function: Callable[..., Value]) -> Callable[[BuiltinCall], Compute]:
+    """Make a builtin that computes a number from vectors in double precision."""
 
     def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.result)
@@ -43,51 +43,51 @@ def _distance(left: _Vector, right: _Vector) -> Value:
     return _length(tuple(a - b for a, b in zip(left, right, strict=True)))
 
 
-def _normalized(call: BuiltinCall) -> Compute:
+def _make_normalize(call: BuiltinCall) -> Compute:
     dtype = dtype_of(call.element)
 
     def run(value: Value) -> Value:
         vector = _elements(value)
         length = _length(vector)
-        found = tuple(
+        normalized = tuple(
             np.where(length == 0, element, element / np.where(length == 0, 1.0, length)).astype(
                 dtype
             )
             for element in vector
         )
-        return found if type(value) is tuple else found[0]
+        return normalized if type(value) is tuple else normalized[0]
 
     return run
 
 
-def _cross(call: BuiltinCall) -> Compute:
+def _make_cross(call: BuiltinCall) -> Compute:
     dtype = dtype_of(call.element)
 
     def run(left: Value, right: Value) -> Value:
         a, b = _elements(left), _elements(right)
-        found = [
+        product = [
             (a[1] * b[2] - a[2] * b[1]).astype(dtype),
             (a[2] * b[0] - a[0] * b[2]).astype(dtype),
             (a[0] * b[1] - a[1] * b[0]).astype(dtype),
         ]
-        return (*found, dtype.type(0)) if len(a) == 4 else tuple(found)
+        return (*product, dtype.type(0)) if len(a) == 4 else tuple(product)
 
     return run
 
 
-def _shuffled(call: BuiltinCall) -> Compute:
-    """Elements of one or two vectors at positions that a vector gives."""
+def _make_shuffle(call: BuiltinCall) -> Compute:
+    """Make a function that picks elements of one or two vectors by a vector of positions."""
     count = call.result.count if isinstance(call.result, VectorType) else 1
 
     def run(*values: Value) -> Value:
         *vectors, mask = values
         pool = [element for vector in vectors for element in vector]
-        return tuple(_picked(pool, mask[index]) for index in range(count))
+        return tuple(_pick(pool, mask[index]) for index in range(count))
 
     return run
 
 
-def _picked(pool: list[Value], position: Value) -> Value:
+def _pick(pool: list[Value], position: Value) -> Value:
     within = position & (len(pool) - 1)
     if type(within) is not np.ndarray:
         return pool[int(within)]
@@ -96,15 +96,15 @@ def _picked(pool: list[Value], position: Value) -> Value:
 
 
 GEOMETRIC: Final[Mapping[str, Builtin]] = {
-    "dot": Builtin(_number(_dot), CostClass.FLOAT_MULTIPLY_ADD, elementwise=False),
-    "length": Builtin(_number(_length), CostClass.SPECIAL, elementwise=False),
-    "fast_length": Builtin(_number(_length), CostClass.SPECIAL, elementwise=False),
-    "distance": Builtin(_number(_distance), CostClass.SPECIAL, elementwise=False),
-    "fast_distance": Builtin(_number(_distance), CostClass.SPECIAL, elementwise=False),
-    "normalize": Builtin(_normalized, CostClass.SPECIAL, elementwise=False),
-    "fast_normalize": Builtin(_normalized, CostClass.SPECIAL, elementwise=False),
-    "cross": Builtin(_cross, CostClass.FLOAT_MULTIPLY_ADD, elementwise=False),
-    "shuffle": Builtin(_shuffled, CostClass.MOVE, elementwise=False),
-    "shuffle2": Builtin(_shuffled, CostClass.MOVE, elementwise=False),
+    "dot": Builtin(_reduce_to_number(_dot), CostClass.FLOAT_MULTIPLY_ADD, elementwise=False),
+    "length": Builtin(_reduce_to_number(_length), CostClass.SPECIAL, elementwise=False),
+    "fast_length": Builtin(_reduce_to_number(_length), CostClass.SPECIAL, elementwise=False),
+    "distance": Builtin(_reduce_to_number(_distance), CostClass.SPECIAL, elementwise=False),
+    "fast_distance": Builtin(_reduce_to_number(_distance), CostClass.SPECIAL, elementwise=False),
+    "normalize": Builtin(_make_normalize, CostClass.SPECIAL, elementwise=False),
+    "fast_normalize": Builtin(_make_normalize, CostClass.SPECIAL, elementwise=False),
+    "cross": Builtin(_make_cross, CostClass.FLOAT_MULTIPLY_ADD, elementwise=False),
+    "shuffle": Builtin(_make_shuffle, CostClass.MOVE, elementwise=False),
+    "shuffle2": Builtin(_make_shuffle, CostClass.MOVE, elementwise=False),
 }
 """Functions of whole vectors."""

@@ -1,7 +1,7 @@
 """Mathematical functions of floating-point numbers (OpenCL C 3.0, sections 6.15.2 and 6.15.4).
 
-Functions of `float` and `half` are computed in double precision and rounded once, which is nearer to
-the truth than any device has to be.
+Functions of `float` and `half` are computed in double precision and rounded once, which is more accurate
+than any device has to be.
 """
 
 import math
@@ -13,13 +13,13 @@ import numpy as np
 from cltrace.kernels.builtins.builtin import Builtin, BuiltinCall, Compute
 from cltrace.kernels.builtins.exact import fused_multiply_add
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.values import Value, chosen, dtype_of
+from cltrace.kernels.values import Value, dtype_of, select
 
 _Function = Callable[..., Value]
 
 
 def _in_double(function: _Function) -> Callable[[BuiltinCall], Compute]:
-    """A function computed in double precision and rounded to the type of the result."""
+    """Make a builtin that is computed in double precision and rounded to the type of the result."""
 
     def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
@@ -32,8 +32,8 @@ def _in_double(function: _Function) -> Callable[[BuiltinCall], Compute]:
     return make
 
 
-def _as_is(function: _Function) -> Callable[[BuiltinCall], Compute]:
-    """A function that is exact in the type of its arguments."""
+def _in_own_type(function: _Function) -> Callable[[BuiltinCall], Compute]:
+    """Make a builtin that is computed in the type of its arguments, where it is exact."""
 
     def make(call: BuiltinCall) -> Compute:
         dtype = dtype_of(call.element)
@@ -42,8 +42,8 @@ def _as_is(function: _Function) -> Callable[[BuiltinCall], Compute]:
     return make
 
 
-def _special(function: str) -> _Function:
-    """A function of scipy, which is imported when a kernel uses it: that takes a while."""
+def _from_scipy(function: str) -> _Function:
+    """Return a function of scipy, which is imported on the first call because importing it is slow."""
 
     def run(value: Value) -> Value:
         from scipy import special  # noqa: PLC0415 - see above
@@ -53,24 +53,24 @@ def _special(function: str) -> _Function:
     return run
 
 
-def _of_library(function: Callable[[float], float]) -> _Function:
-    """A function of the C library, which numpy does not have and scipy has less exactly."""
-    each = np.frompyfunc(function, 1, 1)
-    return lambda value: np.asarray(each(value)).astype(np.float64)
+def _from_c_library(function: Callable[[float], float]) -> _Function:
+    """Vectorise a function of the C library, which numpy lacks and scipy has less exactly."""
+    vectorised = np.frompyfunc(function, 1, 1)
+    return lambda value: np.asarray(vectorised(value)).astype(np.float64)
 
 
 def _round(value: Value) -> Value:
-    """To the nearest whole number, halves away from zero."""
+    """Round to the nearest whole number, halves away from zero."""
     whole = np.trunc(value)
     return whole + np.where(np.abs(value - whole) >= 0.5, np.copysign(1.0, value), 0.0) * 1.0
 
 
 def _sin_half_turns(value: Value) -> Value:
-    """The sine of an angle in half turns; whole ones give zeros with the angle's sign."""
+    """Return the sine of an angle in half turns; whole half turns give zeros with the angle's sign."""
     rest = value - 2.0 * np.rint(0.5 * value)
     folded = np.where(np.abs(rest) > 0.5, np.copysign(1.0, rest) - rest, rest)
-    found = np.sin(np.pi * folded)
-    return np.where(value == np.trunc(value), np.copysign(0.0, value), found)
+    sine = np.sin(np.pi * folded)
+    return np.where(value == np.trunc(value), np.copysign(0.0, value), sine)
 
 
 def _cos_half_turns(value: Value) -> Value:
@@ -81,16 +81,16 @@ def _cos_half_turns(value: Value) -> Value:
 
 
 def _tan_half_turns(value: Value) -> Value:
-    """The tangent of an angle in half turns: infinite at odd quarters, zero at whole ones."""
+    """Return the tangent of an angle in half turns: infinite at odd quarter turns."""
     rest = value - np.rint(value)
     near = np.tan(np.pi * rest)
     far = np.copysign(1.0, rest) / np.tan(np.pi * (0.5 - np.abs(rest)))
-    found = np.where(np.abs(rest) < 0.25, near, far)
+    tangent = np.where(np.abs(rest) < 0.25, near, far)
     odd = np.fmod(np.floor(np.abs(value)), 2.0) != 0
     pole = np.where(odd, -np.inf, np.inf) * np.copysign(1.0, value)
-    nought = np.where(odd, -0.0, 0.0) * np.copysign(1.0, value)
-    found = np.where(np.abs(rest) == 0.5, pole, found)
-    return np.where((rest == 0) & np.isfinite(value), nought, found)
+    zero = np.where(odd, -0.0, 0.0) * np.copysign(1.0, value)
+    tangent = np.where(np.abs(rest) == 0.5, pole, tangent)
+    return np.where((rest == 0) & np.isfinite(value), zero, tangent)
 
 
 def _dim(left: Value, right: Value) -> Value:
@@ -108,7 +108,7 @@ def _min_magnitude(left: Value, right: Value) -> Value:
 
 
 def remainder(left: Value, right: Value) -> Value:
-    """The IEEE remainder: to the nearest multiple, halves to the even one."""
+    """Return the IEEE remainder: the distance to the nearest multiple, halves to the even multiple."""
     size = np.abs(right)
     rest = np.fmod(np.abs(left), 2 * size)
     rest = np.where(2 * rest > size, rest - size, rest)
@@ -150,7 +150,7 @@ def _sign(value: Value) -> Value:
     return np.where(np.isnan(value), 0.0, np.where(value == 0, value, np.sign(value)))
 
 
-def _integer_exponent(call: BuiltinCall) -> Compute:
+def _make_integer_exponent(call: BuiltinCall) -> Compute:
     def run(value: Value) -> Value:
         exponent = np.frexp(value)[1].astype(np.int64) - 1
         exponent = np.where(value == 0, -(2**31), exponent)
@@ -159,12 +159,12 @@ def _integer_exponent(call: BuiltinCall) -> Compute:
     return run
 
 
-def _not_a_number(call: BuiltinCall) -> Compute:
+def _make_not_a_number(call: BuiltinCall) -> Compute:
     dtype = dtype_of(call.element)
     return lambda code: np.full(np.shape(code), np.nan, dtype)[()]
 
 
-def _exact_multiply_add(_: BuiltinCall) -> Compute:
+def _make_fused_multiply_add(_: BuiltinCall) -> Compute:
     return fused_multiply_add
 
 
@@ -188,14 +188,14 @@ _ELEMENTARY: Final[Mapping[str, _Function]] = {
     "cos": np.cos,
     "cosh": np.cosh,
     "cospi": _cos_half_turns,
-    "erf": _of_library(math.erf),
-    "erfc": _of_library(math.erfc),
+    "erf": _from_c_library(math.erf),
+    "erfc": _from_c_library(math.erfc),
     "exp": np.exp,
     "exp2": np.exp2,
     "exp10": lambda x: np.power(10.0, x),
     "expm1": np.expm1,
     "hypot": np.hypot,
-    "lgamma": _special("gammaln"),
+    "lgamma": _from_scipy("gammaln"),
     "log": np.log,
     "log2": np.log2,
     "log10": np.log10,
@@ -212,20 +212,31 @@ _ELEMENTARY: Final[Mapping[str, _Function]] = {
     "tan": np.tan,
     "tanh": np.tanh,
     "tanpi": _tan_half_turns,
-    "tgamma": _special("gamma"),
+    "tgamma": _from_scipy("gamma"),
 }
-_QUICK: Final = (
-    "cos", "exp", "exp2", "exp10", "log", "log2", "log10", "powr", "rsqrt", "sin", "sqrt", "tan",
-)  # fmt: skip
-"""Those that have a `native_` and a `half_` form, which may be less exact and are computed as exactly."""
+_WITH_NATIVE_FORMS: Final = (
+    "cos",
+    "exp",
+    "exp2",
+    "exp10",
+    "log",
+    "log2",
+    "log10",
+    "powr",
+    "rsqrt",
+    "sin",
+    "sqrt",
+    "tan",
+)
+"""Functions with a `native_` and a `half_` form, which are computed as exactly as the function itself."""
 
 
 def _float(
     function: _Function,
     cost: CostClass,
-    how: Callable[[_Function], Callable[[BuiltinCall], Compute]],
+    make_builtin: Callable[[_Function], Callable[[BuiltinCall], Compute]],
 ) -> Builtin:
-    return Builtin(how(function), cost)
+    return Builtin(make_builtin(function), cost)
 
 
 MATHS: Final[Mapping[str, Builtin]] = {
@@ -236,48 +247,52 @@ MATHS: Final[Mapping[str, Builtin]] = {
     **{
         f"{prefix}_{name}": _float(_ELEMENTARY[name], CostClass.SPECIAL, _in_double)
         for prefix in ("native", "half")
-        for name in _QUICK
+        for name in _WITH_NATIVE_FORMS
     },
     **{
-        f"{prefix}_divide": _float(np.divide, CostClass.FLOAT_DIVIDE, _as_is)
+        f"{prefix}_divide": _float(np.divide, CostClass.FLOAT_DIVIDE, _in_own_type)
         for prefix in ("native", "half")
     },
     **{
-        f"{prefix}_recip": _float(lambda x: x.dtype.type(1) / x, CostClass.FLOAT_DIVIDE, _as_is)
+        f"{prefix}_recip": _float(
+            lambda x: x.dtype.type(1) / x, CostClass.FLOAT_DIVIDE, _in_own_type
+        )
         for prefix in ("native", "half")
     },
-    "ceil": _float(np.ceil, CostClass.CONVERT, _as_is),
-    "floor": _float(np.floor, CostClass.CONVERT, _as_is),
-    "rint": _float(np.rint, CostClass.CONVERT, _as_is),
+    "ceil": _float(np.ceil, CostClass.CONVERT, _in_own_type),
+    "floor": _float(np.floor, CostClass.CONVERT, _in_own_type),
+    "rint": _float(np.rint, CostClass.CONVERT, _in_own_type),
     "round": _float(_round, CostClass.CONVERT, _in_double),
-    "trunc": _float(np.trunc, CostClass.CONVERT, _as_is),
-    "copysign": _float(np.copysign, CostClass.INT_LOGIC, _as_is),
-    "fabs": _float(np.abs, CostClass.INT_LOGIC, _as_is),
-    "fdim": _float(_dim, CostClass.FLOAT_ADD, _as_is),
-    "fma": Builtin(_exact_multiply_add, CostClass.FLOAT_MULTIPLY_ADD),
-    "mad": _float(lambda a, b, c: a * b + c, CostClass.FLOAT_MULTIPLY_ADD, _as_is),
-    "fmax": _float(np.fmax, CostClass.FLOAT_COMPARE, _as_is),
-    "fmin": _float(np.fmin, CostClass.FLOAT_COMPARE, _as_is),
-    "fmod": _float(np.fmod, CostClass.SPECIAL, _as_is),
-    "ilogb": Builtin(_integer_exponent, CostClass.CONVERT),
+    "trunc": _float(np.trunc, CostClass.CONVERT, _in_own_type),
+    "copysign": _float(np.copysign, CostClass.INT_LOGIC, _in_own_type),
+    "fabs": _float(np.abs, CostClass.INT_LOGIC, _in_own_type),
+    "fdim": _float(_dim, CostClass.FLOAT_ADD, _in_own_type),
+    "fma": Builtin(_make_fused_multiply_add, CostClass.FLOAT_MULTIPLY_ADD),
+    "mad": _float(lambda a, b, c: a * b + c, CostClass.FLOAT_MULTIPLY_ADD, _in_own_type),
+    "fmax": _float(np.fmax, CostClass.FLOAT_COMPARE, _in_own_type),
+    "fmin": _float(np.fmin, CostClass.FLOAT_COMPARE, _in_own_type),
+    "fmod": _float(np.fmod, CostClass.SPECIAL, _in_own_type),
+    "ilogb": Builtin(_make_integer_exponent, CostClass.CONVERT),
     "ldexp": _float(_load_exponent, CostClass.FLOAT_MULTIPLY, _in_double),
     "logb": _float(_log_exponent, CostClass.CONVERT, _in_double),
-    "maxmag": _float(_max_magnitude, CostClass.FLOAT_COMPARE, _as_is),
-    "minmag": _float(_min_magnitude, CostClass.FLOAT_COMPARE, _as_is),
-    "nan": Builtin(_not_a_number, CostClass.MOVE),
-    "nextafter": _float(np.nextafter, CostClass.INT_ADD, _as_is),
+    "maxmag": _float(_max_magnitude, CostClass.FLOAT_COMPARE, _in_own_type),
+    "minmag": _float(_min_magnitude, CostClass.FLOAT_COMPARE, _in_own_type),
+    "nan": Builtin(_make_not_a_number, CostClass.MOVE),
+    "nextafter": _float(np.nextafter, CostClass.INT_ADD, _in_own_type),
     "remainder": _float(remainder, CostClass.SPECIAL, _in_double),
 }
 """Mathematical functions without pointers."""
 
 
-def _either(of_floats: _Function, of_integers: Any) -> Callable[[BuiltinCall], Compute]:
+def _by_type(of_floats: _Function, of_integers: Any) -> Callable[[BuiltinCall], Compute]:
+    """Make a builtin that differs between floating-point numbers and integers."""
+
     def make(call: BuiltinCall) -> Compute:
         first = call.parameters[0]
         if first.is_float:
             return of_floats
-        made: Compute = of_integers(call)
-        return made
+        compute: Compute = of_integers(call)
+        return compute
 
     return make
 
@@ -286,8 +301,8 @@ def _float_clamp(value: Value, low: Value, high: Value) -> Value:
     return np.fmin(np.fmax(value, low), high)
 
 
-def _ordered_integers(function: _Function) -> Callable[[BuiltinCall], Compute]:
-    """A function of integers read as the call's parameters say."""
+def _with_signs(function: _Function) -> Callable[[BuiltinCall], Compute]:
+    """Make a builtin of integers that are signed or unsigned as the call's parameters."""
 
     def make(call: BuiltinCall) -> Compute:
         if call.parameters[0].is_unsigned:
@@ -301,25 +316,25 @@ def _ordered_integers(function: _Function) -> Callable[[BuiltinCall], Compute]:
 
 COMMON: Final[Mapping[str, Builtin]] = {
     "clamp": Builtin(
-        _either(
+        _by_type(
             _float_clamp,
-            _ordered_integers(lambda x, low, high: np.minimum(np.maximum(x, low), high)),
+            _with_signs(lambda x, low, high: np.minimum(np.maximum(x, low), high)),
         ),
         CostClass.SELECT,
     ),
     "max": Builtin(
-        _either(lambda x, y: chosen(x < y, y, x), _ordered_integers(np.maximum)),
+        _by_type(lambda x, y: select(x < y, y, x), _with_signs(np.maximum)),
         CostClass.SELECT,
     ),
     "min": Builtin(
-        _either(lambda x, y: chosen(y < x, y, x), _ordered_integers(np.minimum)),
+        _by_type(lambda x, y: select(y < x, y, x), _with_signs(np.minimum)),
         CostClass.SELECT,
     ),
     "degrees": _float(np.degrees, CostClass.FLOAT_MULTIPLY, _in_double),
     "radians": _float(np.radians, CostClass.FLOAT_MULTIPLY, _in_double),
-    "mix": _float(lambda x, y, a: x + (y - x) * a, CostClass.FLOAT_MULTIPLY_ADD, _as_is),
-    "step": _float(lambda edge, x: np.where(x < edge, 0.0, 1.0), CostClass.SELECT, _as_is),
+    "mix": _float(lambda x, y, a: x + (y - x) * a, CostClass.FLOAT_MULTIPLY_ADD, _in_own_type),
+    "step": _float(lambda edge, x: np.where(x < edge, 0.0, 1.0), CostClass.SELECT, _in_own_type),
     "smoothstep": _float(_smooth_step, CostClass.SPECIAL, _in_double),
-    "sign": _float(_sign, CostClass.SELECT, _as_is),
+    "sign": _float(_sign, CostClass.SELECT, _in_own_type),
 }
-"""Common functions; `min`, `max` and `clamp` also of integers."""
+"""Common functions; `min`, `max` and `clamp` also for integers."""

@@ -1,7 +1,7 @@
-"""The compiler seam: OpenCL C in, LLVM IR out. Nothing above this package sees clang.
+"""The compiler: OpenCL C in, LLVM IR or assembly out. Nothing above this package sees clang.
 
-`compile_source` is the seam: text, options and headers become the text of a module, or an error with
-file, line, column and the compiler's words.
+`Compiler.compile` turns source, options and headers into the text of a module, or raises an error with
+file, line, column and the compiler's message.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from cltrace.kernels.compiler.targets import (
 
 __all__ = [
     "BuildOptions",
+    "CodeForm",
     "CompileRequest",
     "Compiler",
-    "Form",
     "RegisterUse",
     "Target",
     "read_options",
@@ -37,26 +37,26 @@ __all__ = [
 ]
 
 SOURCE_NAME: Final = "program.cl"
-"""What the source itself is called in messages and line numbers."""
+"""The name of the source itself in messages and line numbers."""
 _PRELUDE: Final = Path(__file__).with_name("prelude.h")
 _DIAGNOSTIC: Final = re.compile(
-    r"^(?P<file>[^\n:]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$",
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<message>.*)$",
     re.MULTILINE,
 )
 
 
-class Form(StrEnum):
-    """What of a program is asked for."""
+class CodeForm(StrEnum):
+    """Form of compiled code."""
 
     OPTIMISED = "optimised"
-    """LLVM IR as a driver's compiler optimises it, but for what depends on the device: loops are
-    neither unrolled nor vectorised."""
+    """LLVM IR after the device-independent optimisations of a driver's compiler: loops are neither
+    unrolled nor vectorised."""
     WRITTEN = "written"
-    """LLVM IR as the program is written: nothing is optimised."""
+    """LLVM IR of the program as it is written, without optimisation."""
     NVIDIA = "nvptx64"
-    """PTX for a GPU of NVIDIA's."""
+    """PTX for an NVIDIA GPU."""
     AMD = "amdgcn"
-    """Assembly for a GPU of AMD's."""
+    """Assembly for an AMD GPU."""
 
 
 _COMMON: Final = (
@@ -68,73 +68,92 @@ _COMMON: Final = (
     "-ftemplate-backtrace-limit=1", "-fbracket-depth=512", "-fgnu89-inline", "-S",
 )  # fmt: skip
 _SHIM: Final = "cltrace-target.h"
-_TARGET: Final = (
-    *_COMMON, "-include", f"{HEADERS}/{_SHIM}", "-Xclang", "-cl-ext=+cl_khr_fp64,+cl_khr_fp16",
-    "-nogpulib", "-O2", "-mllvm", "-inline-threshold=1000000", "-fapprox-func",
-)  # fmt: skip
+_ASSEMBLY: Final = (
+    *_COMMON,
+    "-include",
+    f"{HEADERS}/{_SHIM}",
+    "-Xclang",
+    "-cl-ext=+cl_khr_fp64,+cl_khr_fp16",
+    "-nogpulib",
+    "-O2",
+    "-mllvm",
+    "-inline-threshold=1000000",
+    "-fapprox-func",
+)
 _IR: Final = (
-    "-target", "spir64", "-emit-llvm", "-gline-tables-only", "-cl-kernel-arg-info",
-    "-fdiscard-value-names", "-fdebug-compilation-dir=/cltrace",
-)  # fmt: skip
+    "-target",
+    "spir64",
+    "-emit-llvm",
+    "-gline-tables-only",
+    "-cl-kernel-arg-info",
+    "-fdiscard-value-names",
+    "-fdebug-compilation-dir=/cltrace",
+)
 _OPTIMISED: Final = (
-    "-O2", "-fno-unroll-loops", "-fno-vectorize", "-fno-slp-vectorize",
-    "-mllvm", "-inline-threshold=1000000", "-mllvm", "-disable-vector-combine",
-)  # fmt: skip
-_FLAGS: Final[Mapping[Form, tuple[str, ...]]] = {
-    Form.OPTIMISED: (*_COMMON, *_IR, *_OPTIMISED),
-    Form.WRITTEN: (*_COMMON, *_IR, "-O0"),
-    Form.NVIDIA: (*_TARGET, *TARGET_FLAGS[Target.NVIDIA]),
-    Form.AMD: (*_TARGET, *TARGET_FLAGS[Target.AMD]),
+    "-O2",
+    "-fno-unroll-loops",
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-mllvm",
+    "-inline-threshold=1000000",
+    "-mllvm",
+    "-disable-vector-combine",
+)
+_FLAGS: Final[Mapping[CodeForm, tuple[str, ...]]] = {
+    CodeForm.OPTIMISED: (*_COMMON, *_IR, *_OPTIMISED),
+    CodeForm.WRITTEN: (*_COMMON, *_IR, "-O0"),
+    CodeForm.NVIDIA: (*_ASSEMBLY, *TARGET_FLAGS[Target.NVIDIA]),
+    CodeForm.AMD: (*_ASSEMBLY, *TARGET_FLAGS[Target.AMD]),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class CompileRequest:
-    """What is to be compiled. `headers` are files by the names under which the source finds them."""
+    """Input of a compilation. `headers` are files by the names under which the source includes them."""
 
     source: str
     options: BuildOptions = field(default_factory=BuildOptions)
     headers: Mapping[str, str] = field(default_factory=dict)
     extra: tuple[str, ...] = ()
-    """Words for clang from cltrace's own code; nothing of a trace comes here."""
+    """Extra clang arguments from cltrace's own code; nothing from a trace may go here."""
 
 
 class Compiler:
-    """Compiles OpenCL C, each text once: results are kept on disk by their content.
+    """Compiles OpenCL C, each input once: outputs are cached on disk by content.
 
-    The clang is looked for when something has to be compiled.
+    Clang is looked up on the first compilation.
     """
 
     def __init__(self, cache: DiskCache | None = None, limits: Limits | None = None) -> None:
         self._cache = cache if cache is not None else DiskCache(cache_directory())
         self._limits = limits if limits is not None else Limits()
 
-    def compile(self, request: CompileRequest, form: Form) -> str:
-        """The text of `request` in `form`.
+    def compile(self, request: CompileRequest, form: CodeForm) -> str:
+        """Return the compiled text of `request` in `form`.
 
         Raises: `KernelSourceError`, `CompilerMissingError`, `CompilerFailedError`.
         """
         clang = find_clang()
-        key = _key(clang, request, form)
-        known = self._cache.get(key)
-        if known is not None:
-            return known
-        outcome = run_confined(
+        key = _cache_key(clang, request, form)
+        cached = self._cache.get(key)
+        if cached is not None:
+            return cached
+        run = run_confined(
             _command(clang, request, form), request.source, request.headers, _PRELUDE, self._limits
         )
-        if outcome.status != 0:
-            raise _source_error(outcome.said)
-        self._cache.put(key, outcome.output)
-        return outcome.output
+        if run.status != 0:
+            raise _source_error(run.diagnostics)
+        self._cache.put(key, run.output)
+        return run.output
 
-    def assembly(self, request: CompileRequest, target: Target) -> str:
-        """The text of `request` in the instructions of `target`. Raises as `compile`."""
+    def compile_assembly(self, request: CompileRequest, target: Target) -> str:
+        """Return `request` compiled to the assembly of `target`. Raises: as `compile`."""
         shim = SHIM.read_text(encoding="utf-8")
         headers = {**request.headers, _SHIM: shim}
-        return self.compile(replace(request, headers=headers), Form(target))
+        return self.compile(replace(request, headers=headers), CodeForm(target))
 
 
-def _command(clang: Clang, request: CompileRequest, form: Form) -> list[str]:
+def _command(clang: Clang, request: CompileRequest, form: CodeForm) -> list[str]:
     options = request.options
     include = [f"-I{HEADERS}/{name.lstrip('/')}" for name in options.include_directories]
     return [
@@ -147,8 +166,8 @@ def _command(clang: Clang, request: CompileRequest, form: Form) -> list[str]:
     ]
 
 
-def _key(clang: Clang, request: CompileRequest, form: Form) -> str:
-    """A name for what is made: the same words make the same text."""
+def _cache_key(clang: Clang, request: CompileRequest, form: CodeForm) -> str:
+    """Return the hash of everything that the output depends on."""
     digest = hashlib.sha256()
     parts = [clang.version, request.source, *_command(clang, request, form)[len(clang.command) :]]
     parts.append(_prelude_text())
@@ -164,20 +183,21 @@ def _prelude_text() -> str:
     return _PRELUDE.read_text(encoding="utf-8")
 
 
-def _source_error(said: str) -> Exception:
-    """The first error of a compilation, with its place as the program's author knows it."""
-    found = _DIAGNOSTIC.search(said)
-    if found is None:
-        first = next((line for line in said.splitlines() if line.strip()), "it said nothing")
+def _source_error(diagnostics: str) -> Exception:
+    """Return the first error of a compilation, with its place in terms of the program's own files."""
+    match = _DIAGNOSTIC.search(diagnostics)
+    if match is None:
+        lines = [line for line in diagnostics.splitlines() if line.strip()]
+        first = lines[0] if lines else "it printed no message"
         if "error: " in first:
-            return KernelSourceError(SOURCE_NAME, first.partition("error: ")[2], said)
+            return KernelSourceError(SOURCE_NAME, first.partition("error: ")[2], diagnostics)
         return CompilerFailedError(f"the compiler failed: {first}")
-    place = f"{source_name(found['file'])}:{found['line']}:{found['column']}"
-    return KernelSourceError(place, found["text"], said.replace("<stdin>", SOURCE_NAME))
+    place = f"{user_file_name(match['file'])}:{match['line']}:{match['column']}"
+    return KernelSourceError(place, match["message"], diagnostics.replace("<stdin>", SOURCE_NAME))
 
 
-def source_name(name: str) -> str:
-    """What a file is called that the compiler calls `name`."""
+def user_file_name(name: str) -> str:
+    """Return the user's name of a file that the compiler calls `name`."""
     if name in {"<stdin>", "-"}:
         return SOURCE_NAME
     return name.removeprefix(f"{HEADERS}/")

@@ -1,4 +1,4 @@
-"""What the compiler made, kept on disk by what it was made of."""
+"""Disk cache of compiled text, by the hash of its inputs."""
 
 import hashlib
 import os
@@ -8,25 +8,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-MOST_BYTES: Final = 256 << 20
-"""How much is kept: beyond, what was unused longest goes."""
+MAX_BYTES: Final = 256 << 20
+"""The size limit of the cache; beyond it the least recently used entries are removed."""
 
 
 def cache_directory() -> Path:
-    """Where kernels are cached: `$XDG_CACHE_HOME/cltrace/kernels`."""
+    """Return the directory of cached kernels: `$XDG_CACHE_HOME/cltrace/kernels`."""
     root = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(root) if root.startswith("/") else Path.home() / ".cache"
     return base / "cltrace" / "kernels"
 
 
 class DiskCache:
-    """Texts by key. Nothing that goes wrong with it is an error: what is missing is made again."""
+    """Texts by key. Failures of the cache are not errors: a missing text is compiled again."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def get(self, key: str) -> str | None:
-        """The text of `key`, or None. What is damaged is none."""
+        """Return the text of `key`, or None if it is missing or damaged."""
         path = self._path(key)
         with suppress(OSError, ValueError, zlib.error):
             packed = path.read_bytes()
@@ -38,7 +38,7 @@ class DiskCache:
         return None
 
     def put(self, key: str, text: str) -> None:
-        """Keep `text` under `key`, readable by its owner alone."""
+        """Store `text` under `key`, readable by its owner only."""
         packed = zlib.compress(text.encode("utf-8", "replace"), 1)
         with suppress(OSError):
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -57,14 +57,14 @@ class DiskCache:
         return self._directory / f"{key}.ll.z"
 
     def _trim(self) -> None:
-        """Drop what was unused longest. One key in sixteen looks after it."""
-        found = []
+        """Remove the least recently used entries. One key in sixteen triggers it."""
+        entries = []
         for path in self._directory.glob("*.ll.z"):
             status = path.stat()
-            found.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
-            if total <= MOST_BYTES:
+            entries.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if total <= MAX_BYTES:
                 return
             path.unlink(missing_ok=True)
             total -= size

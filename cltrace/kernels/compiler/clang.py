@@ -1,4 +1,4 @@
-"""Which clang compiles: the one of the `ziglang` wheel, or one of the system."""
+"""Selection of a clang: that of the `ziglang` wheel, or a system's."""
 
 import os
 import re
@@ -13,11 +13,11 @@ from typing import Final
 from cltrace.errors import CompilerMissingError
 
 OLDEST: Final = 19
-"""The oldest clang whose IR is read: before, images and pointers of OpenCL look otherwise."""
+"""The oldest supported clang: older ones write the images and pointers of OpenCL differently."""
 NEWEST: Final = 23
-"""The newest one that was tried."""
-_HOW: Final = "pip install 'cltrace[predict]' brings one"
-_CHOICE: Final = "CLTRACE_CLANG"
+"""The newest tested clang."""
+_INSTALL_HINT: Final = "install one with: pip install 'cltrace[predict]'"
+_VARIABLE: Final = "CLTRACE_CLANG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,46 +29,46 @@ class Clang:
 
 
 def find_clang() -> Clang:
-    """The clang to use: the one that CLTRACE_CLANG names, the `ziglang` wheel's, or a system's.
+    """Return the clang that CLTRACE_CLANG names, else the `ziglang` wheel's, else a system's.
 
-    Raises: `CompilerMissingError`, which says how to get one.
+    Raises: `CompilerMissingError`, whose message tells how to install one.
     """
-    return _found(os.environ.get(_CHOICE, ""), os.environ.get("PATH", ""))
+    return _select_clang(os.environ.get(_VARIABLE, ""), os.environ.get("PATH", ""))
 
 
 @cache
-def _found(choice: str, path: str) -> Clang:
+def _select_clang(choice: str, path: str) -> Clang:
     if choice:
-        return _usable((choice,), f"{_CHOICE}={choice}")
-    zig = _bundled()
+        return _check_clang((choice,), f"{_VARIABLE}={choice}")
+    zig = _find_ziglang()
     if zig is not None:
-        return _usable((zig, "clang"), "the ziglang package")
+        return _check_clang((zig, "clang"), "the ziglang package")
     for name in ("clang", *(f"clang-{version}" for version in range(NEWEST, OLDEST - 1, -1))):
-        found = shutil.which(name, path=path)
-        if found is not None:
-            version = _version((found,))
+        program = shutil.which(name, path=path)
+        if program is not None:
+            version = _read_version((program,))
             if version is not None and _is_supported(version):
-                return Clang((found,), version)
+                return Clang((program,), version)
     raise CompilerMissingError(
-        f"no clang from {OLDEST} to {NEWEST} was found to read OpenCL C with: {_HOW}"
+        f"found no clang from {OLDEST} to {NEWEST} to read OpenCL C with; {_INSTALL_HINT}"
     )
 
 
-def _usable(command: tuple[str, ...], origin: str) -> Clang:
-    version = _version(command)
+def _check_clang(command: tuple[str, ...], origin: str) -> Clang:
+    version = _read_version(command)
     if version is None:
-        raise CompilerMissingError(f"the clang of {origin} does not run: {_HOW}")
+        raise CompilerMissingError(f"the clang of {origin} does not run; {_INSTALL_HINT}")
     if not _is_supported(version):
         raise CompilerMissingError(
-            f"the clang of {origin} is {version}; from {OLDEST} to {NEWEST} are supported: {_HOW}"
+            f"the clang of {origin} is {version}, not one from {OLDEST} to {NEWEST}; {_INSTALL_HINT}"
         )
     return Clang(command, version)
 
 
-def _bundled() -> str | None:
-    """The program in the `ziglang` wheel, called directly: a Python in between takes longer."""
-    found = find_spec("ziglang")
-    for directory in found.submodule_search_locations or () if found is not None else ():
+def _find_ziglang() -> str | None:
+    """Return the path of the `ziglang` wheel's program, or None. `python -m ziglang` would be slower."""
+    spec = find_spec("ziglang")
+    for directory in spec.submodule_search_locations or () if spec is not None else ():
         for name in ("zig", "zig.exe"):
             program = Path(directory, name)
             if program.is_file():
@@ -76,15 +76,15 @@ def _bundled() -> str | None:
     return None
 
 
-def _version(command: tuple[str, ...]) -> str | None:
+def _read_version(command: tuple[str, ...]) -> str | None:
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [*command, "--version"], capture_output=True, text=True, timeout=20, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r"version (\d+(?:\.\d+)*)", said)
-    return found[1] if found is not None else None
+    match = re.search(r"version (\d+(?:\.\d+)*)", output)
+    return match[1] if match is not None else None
 
 
 def _is_supported(version: str) -> bool:

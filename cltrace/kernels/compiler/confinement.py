@@ -1,8 +1,9 @@
-"""Running a compiler on a stranger's source: what it may see, and how much it may use.
+"""Confined runs of a compiler on untrusted source.
 
-clang sees files through an overlay that holds the program's own headers and nothing else, so that no
+Clang sees files through an overlay that holds the program's own headers and nothing else, so that no
 `#include` or `#embed` finds any other file, whatever its name. Limits of time, memory and file size
-hold for the process and what it starts; it runs in a session of its own, which is killed as a whole.
+apply to the process and its children. The process runs in a session of its own, which is killed as a
+whole.
 """
 
 import json
@@ -20,14 +21,14 @@ from typing import Final
 from cltrace.errors import CompilerFailedError
 
 PRELUDE: Final = "/cltrace/prelude.h"
-"""The name under which the compiler sees what OpenCL C predefines."""
+"""The name under which the compiler sees the header with OpenCL C's predefined names."""
 HEADERS: Final = "/cltrace/headers"
 """The directory in which the compiler sees a program's headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What compiling may use. `output_bytes` bounds each file that is written."""
+    """Resource limits of a compilation. `output_bytes` bounds each file that is written."""
 
     wall_s: float = 30.0
     cpu_s: int = 20
@@ -36,73 +37,80 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a compilation ended: its exit status, its output and what it said."""
+class ConfinedRun:
+    """Result of a confined run: exit status, output and diagnostics."""
 
     status: int
     output: str
-    said: str
+    diagnostics: str
 
 
 def run_confined(
     command: Sequence[str], source: str, headers: Mapping[str, str], prelude: Path, limits: Limits
-) -> Outcome:
-    """Run a compiler with `source` as its input. It sees `prelude` and `headers`, by their names.
+) -> ConfinedRun:
+    """Run a compiler with `source` as its input. It sees only `prelude` and `headers`, by their names.
 
-    Raises: `CompilerFailedError` when it goes over a limit or is killed.
+    Raises: `CompilerFailedError` when the compiler exceeds a limit or is killed.
     """
     with tempfile.TemporaryDirectory(prefix="cltrace-compile-") as name:
-        room = Path(name)
-        overlay = room / "overlay.json"
-        overlay.write_text(_overlay(room, headers, prelude), encoding="utf-8", errors="replace")
-        (room / "source.cl").write_text(source, encoding="utf-8", errors="replace")
-        words = [*_limited(limits), *command, "-ivfsoverlay", str(overlay), "-o", "output", "-"]
-        status = _wait(words, room, limits)
-        said = _text(room / "said", 1 << 20)
+        directory = Path(name)
+        overlay = directory / "overlay.json"
+        overlay.write_text(
+            _write_headers(directory, headers, prelude), encoding="utf-8", errors="replace"
+        )
+        (directory / "source.cl").write_text(source, encoding="utf-8", errors="replace")
+        words = [*_limit(limits), *command, "-ivfsoverlay", str(overlay), "-o", "output", "-"]
+        status = _run(words, directory, limits)
+        diagnostics = _read_text(directory / "diagnostics", 1 << 20)
         if status < 0 or status > 128:
-            raise CompilerFailedError(_death(status, limits, said))
-        output = _text(room / "output", limits.output_bytes) if status == 0 else ""
-        return Outcome(status, output, said)
+            raise CompilerFailedError(_explain_kill(status, limits, diagnostics))
+        output = _read_text(directory / "output", limits.output_bytes) if status == 0 else ""
+        return ConfinedRun(status, output, diagnostics)
 
 
-def _overlay(room: Path, headers: Mapping[str, str], prelude: Path) -> str:
-    """The files that the compiler sees, for clang's `-ivfsoverlay`."""
-    seen = {PRELUDE: prelude}
+def _write_headers(directory: Path, headers: Mapping[str, str], prelude: Path) -> str:
+    """Write the headers to files, and return the overlay that maps their names for `-ivfsoverlay`."""
+    visible = {PRELUDE: prelude}
     for number, (name, text) in enumerate(headers.items()):
-        stored = room / f"header-{number}.h"
+        stored = directory / f"header-{number}.h"
         stored.write_text(text, encoding="utf-8", errors="replace")
-        seen[posixpath.normpath(posixpath.join(HEADERS, name.lstrip("/")))] = stored
+        visible[posixpath.normpath(posixpath.join(HEADERS, name.lstrip("/")))] = stored
     roots = [
         {"type": "file", "name": name, "external-contents": str(stored)}
-        for name, stored in seen.items()
+        for name, stored in visible.items()
         if name.startswith("/cltrace/")
     ]
-    form = {
+    overlay = {
         "version": 0,
         "case-sensitive": True,
         "use-external-names": False,
         "redirecting-with": "redirect-only",
         "roots": roots,
     }
-    return json.dumps(form)
+    return json.dumps(overlay)
 
 
-def _limited(limits: Limits) -> list[str]:
-    """A shell that sets the limits and becomes the command."""
+def _limit(limits: Limits) -> list[str]:
+    """Return the words of a shell that sets the limits and then executes the command after them."""
     script = (
         f"ulimit -c 0; ulimit -t {limits.cpu_s}; ulimit -v {limits.memory_bytes >> 10};"
         f" ulimit -f {max(limits.output_bytes >> 9, 1)};"
-        ' exec "$@" <source.cl >said 2>&1'
+        ' exec "$@" <source.cl >diagnostics 2>&1'
     )
     return ["/bin/sh", "-c", script, "sh"]
 
 
-def _wait(words: Sequence[str], room: Path, limits: Limits) -> int:
-    """Run to the end, in a session of its own. What is killed by a signal has a negative status."""
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": str(room), "HOME": str(room)}
+def _run(words: Sequence[str], directory: Path, limits: Limits) -> int:
+    """Run in a session of its own, and return the exit status, which is negative after a signal."""
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "LC_ALL": "C",
+        "TMPDIR": str(directory),
+        "HOME": str(directory),
+    }
     process = subprocess.Popen(
         words,
-        cwd=room,
+        cwd=directory,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -119,19 +127,24 @@ def _wait(words: Sequence[str], room: Path, limits: Limits) -> int:
         process.wait()
 
 
-def _text(path: Path, most_bytes: int) -> str:
+def _read_text(path: Path, max_bytes: int) -> str:
     with suppress(FileNotFoundError), path.open("rb") as file:
-        return file.read(most_bytes).decode("utf-8", "replace")
+        return file.read(max_bytes).decode("utf-8", "replace")
     return ""
 
 
-def _death(status: int, limits: Limits, said: str) -> str:
+def _explain_kill(status: int, limits: Limits, diagnostics: str) -> str:
+    """Return the error message for a compiler that was killed by a signal."""
     number = -status if status < 0 else status - 128
     if number in {signal.SIGXCPU, signal.SIGKILL}:
-        return f"compiling took more than {limits.cpu_s} s: the source is not one to be compiled"
+        return f"compiling took more than the limit of {limits.cpu_s} s"
     if number == signal.SIGXFSZ:
         return f"compiling wrote more than {limits.output_bytes >> 20} MiB"
-    if "out of memory" in said.lower() or "bad_alloc" in said or number == signal.SIGABRT:
+    if (
+        "out of memory" in diagnostics.lower()
+        or "bad_alloc" in diagnostics
+        or number == signal.SIGABRT
+    ):
         return f"compiling took more than {limits.memory_bytes >> 30} GiB of memory"
     with suppress(ValueError):
         return f"the compiler was killed by {signal.Signals(number).name}"

@@ -1,7 +1,7 @@
-"""Build options of OpenCL programs: which of them reach a compiler, and what becomes of the rest.
+"""Build options of OpenCL programs, checked against an allow-list.
 
-A program's options come from a trace, which may be a stranger's. So nothing is passed on that is not
-listed here; clang has options that write files, load plug-ins and read arguments from files.
+A program's options come from a trace, which is untrusted. Clang has options that write files, load
+plug-ins and read arguments from files, so only the options listed here are passed on.
 """
 
 import re
@@ -21,7 +21,7 @@ _STANDARDS: Final = {
     "CL3.0": "CL3.0",
     "CL3.1": "CL3.0",
 }
-"""What a device calls its language, and what clang knows of it: of 3.1, all but a few builtins."""
+"""A device's name of its language, and clang's. Clang has all but a few builtins of 3.1 in 3.0."""
 
 _PASSED_ON: Final = frozenset(
     {
@@ -45,16 +45,19 @@ _WITHOUT_EFFECT: Final = re.compile(
     r"|cl-ext=\S*|create-library|enable-link-options|f(no-)?bin-\S*|save-temps\S*|m(no-)?\S*|dump\S*"
     r"|fno-unroll-loops|spir-std=\S*|x|cl-no-stdinc|cl-take-global-address|W(no-)?[\w-]+)"
 )
-"""Options of a driver, of debugging, of warnings: they change no count, and none is passed on."""
+"""Options of drivers, debugging and warnings: they change no count, and none is passed on."""
 _DEFINITION: Final = re.compile(r"[A-Za-z_]\w*(\([^()]*\))?(=[\s\S]*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """A program's build options, read.
+    """A program's build options.
 
-    `passed` go to clang as they are; `include_directories` are names that the program was built with,
-    in order, and are looked up only among the headers that come with it; `ignored` change nothing.
+    Attributes:
+        passed: options that go to clang as they are.
+        include_directories: the program's include directories, in order. Their names are looked up only
+            among the headers that come with the program.
+        ignored: options without effect on counts.
     """
 
     passed: tuple[str, ...] = ()
@@ -63,18 +66,18 @@ class BuildOptions:
 
 
 def read_options(options: str | Sequence[str]) -> BuildOptions:
-    """The options of a program, a line as for `clBuildProgram` or its words.
+    """Read the options of a program: a line as for `clBuildProgram`, or its words.
 
-    Raises: `BuildOptionError` for one that is none of OpenCL C's nor known to be harmless.
+    Raises: `BuildOptionError` for an option that is neither one of OpenCL C's nor known to be harmless.
     """
-    reading = _Reading(_words(options))
-    while reading.words:
-        reading.next()
-    return BuildOptions(tuple(reading.passed), tuple(reading.directories), tuple(reading.ignored))
+    reader = _OptionReader(_split_words(options))
+    while reader.words:
+        reader.read_next()
+    return BuildOptions(tuple(reader.passed), tuple(reader.directories), tuple(reader.ignored))
 
 
-class _Reading:
-    """Options being read: the words that are left, and what became of the others."""
+class _OptionReader:
+    """Reader of options: the remaining words, and the options read so far."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = deque(words)
@@ -82,13 +85,13 @@ class _Reading:
         self.directories: list[str] = []
         self.ignored: list[str] = []
 
-    def next(self) -> None:
+    def read_next(self) -> None:
         """Read an option."""
         word = self.words.popleft()
         if word[:2] in {"-D", "-U", "-I"}:
-            self._with_value(word[:2], word[2:])
+            self._read_value(word[:2], word[2:])
         elif word.startswith("-cl-std="):
-            self.passed.append(f"-cl-std={_standard(word)}")
+            self.passed.append(f"-cl-std={_read_standard(word)}")
         elif word in _PASSED_ON:
             self.passed.append(word)
         elif _WITHOUT_EFFECT.fullmatch(word):
@@ -96,9 +99,9 @@ class _Reading:
             if word == "-x" and self.words:
                 self.words.popleft()
         else:
-            raise BuildOptionError(f"{word!r} is no build option of OpenCL C programs")
+            raise BuildOptionError(f"{word!r} is not a build option of OpenCL C programs")
 
-    def _with_value(self, flag: str, value: str) -> None:
+    def _read_value(self, flag: str, value: str) -> None:
         if not value:
             if not self.words:
                 raise BuildOptionError(f"the build option {flag} has no value")
@@ -106,19 +109,19 @@ class _Reading:
         if flag == "-I":
             self.directories.append(value)
         else:
-            self.passed.append(flag + _definition(flag, value.strip()))
+            self.passed.append(flag + _check_definition(flag, value.strip()))
 
 
-def _words(options: str | Sequence[str]) -> list[str]:
+def _split_words(options: str | Sequence[str]) -> list[str]:
     if not isinstance(options, str):
         return [word.strip() for word in options if word.strip()]
     try:
         return shlex.split(options)
     except ValueError as error:
-        raise BuildOptionError(f"the build options {options!r} cannot be read: {error}") from error
+        raise BuildOptionError(f"cannot read the build options {options!r}: {error}") from error
 
 
-def _definition(flag: str, value: str) -> str:
+def _check_definition(flag: str, value: str) -> str:
     if not _DEFINITION.fullmatch(value):
         raise BuildOptionError(f"the build option {flag}{value} does not name a macro")
     if "\0" in value:
@@ -126,9 +129,11 @@ def _definition(flag: str, value: str) -> str:
     return value
 
 
-def _standard(word: str) -> str:
+def _read_standard(word: str) -> str:
     name = word.removeprefix("-cl-std=")
     if name not in _STANDARDS:
-        known = ", ".join(_STANDARDS)
-        raise BuildOptionError(f"the build option {word} names no OpenCL C; there are {known}")
+        standards = ", ".join(_STANDARDS)
+        raise BuildOptionError(
+            f"the build option {word} names no version of OpenCL C; use one of {standards}"
+        )
     return _STANDARDS[name]

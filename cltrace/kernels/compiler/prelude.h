@@ -1,4 +1,4 @@
-/* What OpenCL C defines as types, constants and macros. Functions are declared by clang itself
+/* Types, constants and macros that OpenCL C predefines. Functions are declared by clang itself
  * (-fdeclare-opencl-builtins). After OpenCL C 3.0, sections 6.3, 6.11, 6.12, 6.13 and 6.15. */
 #ifndef CLTRACE_PRELUDE_H
 #define CLTRACE_PRELUDE_H
@@ -306,7 +306,7 @@ typedef int kernel_enqueue_status;
 #define M_SQRT1_2_H 0.707106781186547524400844362104849039h
 #endif
 
-/* Of 64 bits, as drivers and PoCL have it besides atom_cmpxchg. */
+/* 64-bit forms, which drivers and PoCL provide besides atom_cmpxchg. */
 #if __OPENCL_C_VERSION__ < 200
 #define CLTRACE_EXCHANGE(type) \
   type __attribute__((overloadable)) atomic_cmpxchg(volatile __global type *, type, type); \
@@ -318,7 +318,7 @@ CLTRACE_EXCHANGE(ulong)
 #undef CLTRACE_EXCHANGE
 #endif
 
-/* clang declares these for some types only, so that a call with an int is ambiguous. */
+/* Clang declares these for some types only, which makes a call with an int ambiguous. */
 #if defined(cl_khr_subgroups) || defined(__opencl_c_subgroups)
 #define __opencl_subgroup_builtins 1
 #define CLTRACE_DECLARED __attribute__((overloadable, convergent))

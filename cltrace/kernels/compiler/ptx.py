@@ -1,7 +1,7 @@
-"""PTX as far as registers are concerned: which values live at once.
+"""Register pressure of PTX functions: the number of values that are live at the same time.
 
-PTX names as many registers as there are values; a device's compiler puts them into real ones. At least
-as many are needed as values live at once (a definition of register pressure: Poletto and Sarkar, 1999).
+PTX has an unlimited number of registers, one per value; a device's compiler allocates real ones. It needs
+at least as many as there are live values at any point (register pressure: Poletto and Sarkar, 1999).
 """
 
 import re
@@ -20,35 +20,36 @@ _CALL: Final = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^)]*\),\s*)?([\w$.]+)")
 _REGISTER: Final = re.compile(r"%(rs|rd|rq|fd|r|f|h|hh)(\d+)\b")
 _GUARD: Final = re.compile(r"^@!?%p\d+\s+")
 _DEPOT: Final = re.compile(r"\.local\s.*?\[(\d+)\];")
-_WORDS: Final = {"rs": 1, "h": 1, "r": 1, "f": 1, "hh": 1, "rd": 2, "fd": 2, "rq": 4}
-"""How many registers of 32 bits a value of a kind takes."""
-_NOTHING_WRITTEN: Final = frozenset(
+_REGISTERS_PER_VALUE: Final = {"rs": 1, "h": 1, "r": 1, "f": 1, "hh": 1, "rd": 2, "fd": 2, "rq": 4}
+"""32-bit registers per value, by kind of register."""
+_WITHOUT_RESULT: Final = frozenset(
     {"st", "bra", "brx", "ret", "exit", "bar", "barrier", "red", "membar", "fence", "call", "trap"}
 )
-"""Instructions whose first operand is read, or no register."""
+"""Instructions without a result: their first operand is read, or is not a register."""
 
 _Register = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Instruction:
-    """What an instruction writes and reads of registers, and where it may go besides the next one."""
+    """An instruction: the registers that it writes and reads, and the labels that it may jump to."""
 
     written: frozenset[_Register]
     read: frozenset[_Register]
     targets: tuple[str, ...]
     falls_through: bool
 
-    def before(self, live: frozenset[_Register]) -> frozenset[_Register]:
-        """What lives before this instruction, of which `live` lives after it."""
+    def live_before(self, live: frozenset[_Register]) -> frozenset[_Register]:
+        """Return the registers that are live before this instruction; `live` are those after it."""
         return (live - self.written) | self.read
 
 
 @dataclass(frozen=True, slots=True)
 class PtxFunction:
-    """A function. `private_bytes` is what a work-item has of memory for variables in no register.
+    """A function.
 
-    `calls` names the functions that it calls.
+    `private_bytes` is the memory per work-item for variables outside of registers. `calls` are the names
+    of the functions that it calls.
     """
 
     name: str
@@ -58,21 +59,21 @@ class PtxFunction:
     labels: Mapping[str, int]
     calls: frozenset[str]
 
-    def most_live_registers(self) -> int:
-        """How many registers of 32 bits live at once at most. Predicates are none."""
-        most = 0
+    def max_live_registers(self) -> int:
+        """Return the maximum number of live 32-bit registers at any point, without predicates."""
+        max_live = 0
         live_in = self._live_in()
         for block in self._blocks():
             live = frozenset(self._live_out(block, live_in))
             for position in reversed(block):
                 instruction = self.instructions[position]
-                most = max(most, _width(live | instruction.written))
-                live = instruction.before(live)
-            most = max(most, _width(live))
-        return most
+                max_live = max(max_live, _count_registers(live | instruction.written))
+                live = instruction.live_before(live)
+            max_live = max(max_live, _count_registers(live))
+        return max_live
 
     def _blocks(self) -> list[range]:
-        """Runs of instructions that are entered at their first and left at their last."""
+        """Return the basic blocks as ranges of instruction numbers."""
         starts = {0, *self.labels.values()}
         starts.update(
             number + 1
@@ -84,7 +85,7 @@ class PtxFunction:
         return [range(start, end) for start, end in zip(ordered, ends, strict=True)]
 
     def _live_in(self) -> dict[int, frozenset[_Register]]:
-        """What lives at the beginning of each block, by its first instruction."""
+        """Return the registers that are live where each block begins, by its first instruction."""
         blocks = list(reversed(self._blocks()))
         live_in: dict[int, frozenset[_Register]] = {block.start: frozenset() for block in blocks}
         changed = True
@@ -93,7 +94,7 @@ class PtxFunction:
             for block in blocks:
                 live = frozenset(self._live_out(block, live_in))
                 for position in reversed(block):
-                    live = self.instructions[position].before(live)
+                    live = self.instructions[position].live_before(live)
                 if len(live) != len(live_in[block.start]):
                     live_in[block.start] = live
                     changed = True
@@ -110,58 +111,58 @@ class PtxFunction:
 
 
 def read_ptx(text: str) -> Mapping[str, PtxFunction]:
-    """The functions of a module that have a body, by name."""
-    return {found["name"]: _function(found) for found in _FUNCTION.finditer(text)}
+    """Read the functions of a module that have a body, by name."""
+    return {match["name"]: _read_function(match) for match in _FUNCTION.finditer(text)}
 
 
-def _function(found: re.Match[str]) -> PtxFunction:
+def _read_function(match: re.Match[str]) -> PtxFunction:
     instructions: list[_Instruction] = []
     labels: dict[str, int] = {}
-    private = 0
+    private_bytes = 0
     tables = {
         table: tuple(re.findall(r"[$\w]+", targets))
-        for table, targets in _TABLE.findall(found["body"])
+        for table, targets in _TABLE.findall(match["body"])
     }
-    for line in _statements(_TABLE.sub("", found["body"])):
+    for line in _statements(_TABLE.sub("", match["body"])):
         label = _LABEL.match(line)
         depot = _DEPOT.search(line)
         if label is not None:
             labels[label[1]] = len(instructions)
         elif depot is not None:
-            private += int(depot[1])
+            private_bytes += int(depot[1])
         elif not line.startswith("."):
-            instructions.append(_instruction(line, tables))
-    kind = found["kind"] == "entry"
-    calls = frozenset(_CALL.findall(found["body"]))
-    return PtxFunction(found["name"], kind, private, tuple(instructions), labels, calls)
+            instructions.append(_read_instruction(line, tables))
+    is_kernel = match["kind"] == "entry"
+    calls = frozenset(_CALL.findall(match["body"]))
+    return PtxFunction(match["name"], is_kernel, private_bytes, tuple(instructions), labels, calls)
 
 
 def _statements(body: str) -> Iterator[str]:
-    """The lines that say something. A line of one brace is the scope of a call's parameters."""
+    """Yield the lines with statements. A brace on its own line is the scope of a call's parameters."""
     for line in body.splitlines():
-        bare = line.partition("//")[0].strip()
-        if bare not in {"", "{", "}"}:
-            yield bare
+        statement = line.partition("//")[0].strip()
+        if statement not in {"", "{", "}"}:
+            yield statement
 
 
-def _instruction(line: str, tables: Mapping[str, tuple[str, ...]]) -> _Instruction:
-    bare = _GUARD.sub("", line).rstrip(";")
-    opcode, _, operands = bare.replace("\t", " ").partition(" ")
+def _read_instruction(line: str, tables: Mapping[str, tuple[str, ...]]) -> _Instruction:
+    unguarded = _GUARD.sub("", line).rstrip(";")
+    opcode, _, operands = unguarded.replace("\t", " ").partition(" ")
     name = opcode.split(".")[0]
-    first, rest = _split(operands)
-    written = frozenset() if name in _NOTHING_WRITTEN else _registers([first])
-    read = _registers([first, rest] if name in _NOTHING_WRITTEN else [rest])
+    first, rest = _split_operands(operands)
+    written = frozenset() if name in _WITHOUT_RESULT else _registers([first])
+    read = _registers([first, rest] if name in _WITHOUT_RESULT else [rest])
     targets: tuple[str, ...] = ()
     if name == "bra":
         targets = (operands.strip(),)
     elif name == "brx":
         targets = tables.get(operands.rpartition(",")[2].strip(), ())
-    ends = name in {"ret", "exit", "trap", "bra", "brx"} and not line.startswith("@")
-    return _Instruction(written, read, targets, not ends)
+    leaves = name in {"ret", "exit", "trap", "bra", "brx"} and not line.startswith("@")
+    return _Instruction(written, read, targets, falls_through=not leaves)
 
 
-def _split(operands: str) -> tuple[str, str]:
-    """The first operand, which may be a vector in braces, and the others."""
+def _split_operands(operands: str) -> tuple[str, str]:
+    """Split off the first operand, which may be a vector in braces."""
     stripped = operands.strip()
     if stripped.startswith("{"):
         first, _, rest = stripped.partition("}")
@@ -176,5 +177,5 @@ def _registers(operands: Iterable[str]) -> frozenset[_Register]:
     )
 
 
-def _width(registers: Iterable[_Register]) -> int:
-    return sum(_WORDS[kind] for kind, _ in registers)
+def _count_registers(registers: Iterable[_Register]) -> int:
+    return sum(_REGISTERS_PER_VALUE[kind] for kind, _ in registers)

@@ -1,6 +1,6 @@
-/* OpenCL C's functions in functions of the target, instead of calls that no library resolves. Only what
- * decides how many registers a kernel needs is the target's own: results are not those of the device.
- * What a device computes by a polynomial (most of mathematics) stands here as one. */
+/* OpenCL C builtins by functions of the target, instead of calls that no library resolves. The definitions
+ * need the same registers as the target's own; their results are not those of the device. Functions that a
+ * device computes by a polynomial (most of mathematics) are polynomials here. */
 #ifndef __CLTRACE_TARGET_H
 #define __CLTRACE_TARGET_H
 
@@ -131,7 +131,7 @@ CLTRACE_FLOATS(CLTRACE_WIDTHS, CLTRACE_ARITHMETIC)
 #define mul24(__a, __b) ((__a) * (__b))
 #define popcount(__a) __builtin_elementwise_popcount(__a)
 
-/* What a device has instructions for, in float. */
+/* Functions for which a device has float instructions. */
 #define CLTRACE_QUICK(name) \
   CLTRACE_INLINE float __cltrace_##name(float __a) { return __builtin_elementwise_##name(__a); }
 CLTRACE_QUICK(sin)

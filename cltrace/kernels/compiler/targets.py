@@ -1,7 +1,7 @@
-"""The instruction sets for which a program is compiled to see how many registers its kernels need.
+"""Target instruction sets, for which a program is compiled to find the registers of its kernels.
 
-clang alone does it, without a device or its driver: for AMD down to allocated registers, for NVIDIA to
-PTX, whose registers are without number.
+Clang alone compiles them, without a device or its driver: for AMD down to allocated registers, for NVIDIA
+to PTX, whose registers are unlimited.
 """
 
 import re
@@ -14,15 +14,15 @@ from typing import Final
 from cltrace.kernels.compiler.ptx import PtxFunction, read_ptx
 
 SHIM: Final = Path(__file__).with_name("target.h")
-"""OpenCL C's functions in functions of the target."""
-BODY: Final = "__clang_ocl_kern_imp_"
-"""How clang begins the name of a kernel's body, which the kernel calls as it is written."""
-_MOST_NVIDIA: Final = 255
-"""How many registers a thread of NVIDIA's can have; what is beyond spills."""
+"""The header that defines OpenCL C builtins by functions of the target."""
+BODY_PREFIX: Final = "__clang_ocl_kern_imp_"
+"""The prefix of clang's name for a kernel's body, which the kernel calls in unoptimised code."""
+_MAX_NVIDIA_REGISTERS: Final = 255
+"""Registers that a thread on an NVIDIA GPU can have; values beyond them spill."""
 
 
 class Target(StrEnum):
-    """An instruction set, and the processor of it that is compiled for."""
+    """A target instruction set."""
 
     NVIDIA = "nvptx64"
     AMD = "amdgcn"
@@ -36,13 +36,16 @@ TARGET_FLAGS: Final[Mapping[Target, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class RegisterUse:
-    """What a kernel needs of a compute unit's registers, besides local memory what limits occupancy.
+    """Registers that a kernel needs, which limit occupancy together with local memory.
 
-    `per_item` are registers of 32 bits of a work-item, `per_warp` those that the lanes of a warp share
-    (AMD's scalar registers; 0 elsewhere), `spilled` those of a work-item that do not fit, `private_bytes`
-    the memory that a work-item has for variables that are in no register. `is_allocated` says that
-    they are those of a register allocator; else they are how many values live at once at most, which
-    a device's own compiler goes over or under by how it orders instructions.
+    Attributes:
+        per_item: 32-bit registers per work-item.
+        per_warp: 32-bit registers that the lanes of a warp share (AMD's scalar registers; 0 elsewhere).
+        spilled: 32-bit registers per work-item that do not fit.
+        private_bytes: memory per work-item for variables outside of registers.
+        is_allocated: whether the numbers come from a register allocator. Otherwise they are the maximum
+            number of live values, which a device's own compiler exceeds or undercuts by reordering
+            instructions.
     """
 
     per_item: int
@@ -53,23 +56,25 @@ class RegisterUse:
 
 
 def read_registers(target: Target, assembly: str) -> Mapping[str, RegisterUse]:
-    """The registers of each kernel in `assembly`; kernels that call what is not there are missing."""
+    """Return the register use of each kernel in `assembly`; kernels with calls left are missing."""
     match target:
         case Target.NVIDIA:
-            return _of_nvidia(read_ptx(assembly))
+            return _read_nvidia(read_ptx(assembly))
         case Target.AMD:
-            return dict(_of_amd(assembly))
+            return dict(_read_amd(assembly))
 
 
-def _of_nvidia(functions: Mapping[str, PtxFunction]) -> Mapping[str, RegisterUse]:
-    found = {}
+def _read_nvidia(functions: Mapping[str, PtxFunction]) -> Mapping[str, RegisterUse]:
+    registers = {}
     for name, function in functions.items():
-        body = functions.get(BODY + name, function)
+        body = functions.get(BODY_PREFIX + name, function)
         if function.is_kernel and not body.calls:
-            live = body.most_live_registers()
-            kept = min(live, _MOST_NVIDIA)
-            found[name] = RegisterUse(kept, 0, live - kept, body.private_bytes, is_allocated=False)
-    return found
+            live = body.max_live_registers()
+            allocated = min(live, _MAX_NVIDIA_REGISTERS)
+            registers[name] = RegisterUse(
+                allocated, 0, live - allocated, body.private_bytes, is_allocated=False
+            )
+    return registers
 
 
 _AMD_KERNEL: Final = re.compile(
@@ -78,24 +83,24 @@ _AMD_KERNEL: Final = re.compile(
 _AMD_FIELD: Final = re.compile(r"^    \.(\w+): +(\S+)$", re.MULTILINE)
 
 
-def _of_amd(assembly: str) -> list[tuple[str, RegisterUse]]:
-    found = []
+def _read_amd(assembly: str) -> list[tuple[str, RegisterUse]]:
+    registers = []
     _, _, metadata = assembly.partition("\namdhsa.kernels:\n")
     for block in _AMD_KERNEL.findall(metadata):
         fields = dict(_AMD_FIELD.findall(block))
         name = fields["name"].strip("'\"")
-        if not _calls(assembly, name):
-            found.append((name, _amd_use(fields)))
-    return found
+        if not _has_call(assembly, name):
+            registers.append((name, _amd_register_use(fields)))
+    return registers
 
 
-def _calls(assembly: str, name: str) -> bool:
-    """Whether a function calls another: all that there are have been inlined."""
+def _has_call(assembly: str, name: str) -> bool:
+    """Return whether a function calls another, which happens only if that one could not be inlined."""
     body = re.search(rf"^{re.escape(name)}:.*?^\.Lfunc_end", assembly, re.MULTILINE | re.DOTALL)
     return body is not None and "s_swappc_b64" in body[0]
 
 
-def _amd_use(fields: Mapping[str, str]) -> RegisterUse:
+def _amd_register_use(fields: Mapping[str, str]) -> RegisterUse:
     return RegisterUse(
         per_item=int(fields["vgpr_count"]),
         per_warp=int(fields["sgpr_count"]),

@@ -1,14 +1,13 @@
-"""The classes in which operations are counted, and in which calibration measures them.
+"""Cost classes: operations are counted by them, and calibration measures them.
 
-They are those by which the literature measures time (Pöppl 2014, section 6.1) and energy (Piispanen
-2014, section 5.1), as fine as either needs.
+They are as fine as time (Pöppl 2014, section 6.1) and energy (Piispanen 2014, section 5.1) need.
 """
 
 from enum import StrEnum
 
 
 class CostClass(StrEnum):
-    """What an operation costs like. The type that it works on is told apart besides."""
+    """Cost class of an operation. The type that the operation works on is counted apart from it."""
 
     INT_ADD = "int add"
     INT_MULTIPLY = "int multiply"
@@ -26,11 +25,11 @@ class CostClass(StrEnum):
     CONVERT = "convert"
     SELECT = "select"
     ADDRESS = "address"
-    """Computing an address from indices."""
+    """Address computation from indices."""
     MOVE = "move"
-    """Taking vectors apart and putting them together, and copies."""
+    """Building vectors, taking them apart, and copies."""
     WORK_ITEM = "work-item"
-    """Asking for ids and sizes."""
+    """Queries of ids and sizes."""
     LOAD = "load"
     STORE = "store"
     ATOMIC = "atomic"

@@ -1,4 +1,4 @@
-"""An operation by what it costs: a type, a class, and the function where its name matters."""
+"""Operations as far as their cost depends on them: type, cost class, function."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,12 +6,13 @@ from typing import Final
 from cltrace.kernels.costs.classes import CostClass
 
 SUM: Final = "sum"
-"""The function of a multiply-add of which only the sum is waited for."""
+"""Function of a multiply-add whose summand arrives last: only the sum is waited for."""
+_PRIVATE: Final = "private "
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation: the type that it works on, its class, and which of the class it is.
+    """An operation: the type that it works on, its class, and its function within the class.
 
     `function` is a function's name, or `shift`, `remainder`, `divide by a literal`, `SUM`; "" for others.
     """
@@ -19,3 +20,13 @@ class Operation:
     type: str
     cost: CostClass
     function: str = ""
+
+
+def private_type(name: str) -> str:
+    """Return the type under which accesses to private memory of a type are counted."""
+    return f"{_PRIVATE}{name}"
+
+
+def is_private_type(name: str) -> bool:
+    """Return True for a type that `private_type` made."""
+    return name.startswith(_PRIVATE)

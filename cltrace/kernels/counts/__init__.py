@@ -1,1 +1,1 @@
-"""What a launch has to do: operations, memory transactions, divergence, by execution of a sample."""
+"""Counts of a launch: operations, memory transactions and divergence of a sample of its groups."""

@@ -1,60 +1,71 @@
-"""Access sites of a launch, from what was counted of them in samples."""
+"""Access sites of a launch, from the counts of its samples."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from cltrace.kernels.counts.bounds import Extremes
-from cltrace.kernels.counts.footprints import distinct, footprint
-from cltrace.kernels.counts.observer import UNEVEN, SiteColumn
+from cltrace.kernels.counts.bounds import ScenarioBounds
+from cltrace.kernels.counts.footprints import count_distinct, estimate_footprint
+from cltrace.kernels.counts.observer import VARYING_STRIDE, SiteColumn
 from cltrace.kernels.counts.records import AccessSite, Estimate, Footprint, Pattern
-from cltrace.kernels.counts.sampling import Run
-from cltrace.kernels.counts.scaling import Scaled
+from cltrace.kernels.counts.sampling import SampleRun
+from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.types import LOCAL, PRIVATE, SPACE_NAMES
 
-_USED: Final = 0.5
-"""Where so much of each sector is used, lanes that are at various distances lie in runs."""
+_MIN_USED_SHARE: Final = 0.5
+"""Minimum used share of the moved sectors for the pattern `RUNS`."""
 
 
-def access_sites(
-    sample: Scaled, near: Run | None, wave_groups: int, extremes: Extremes | None
+def build_access_sites(
+    sample: ScaledSample,
+    wave_run: SampleRun | None,
+    wave_groups: int,
+    bounds: ScenarioBounds | None,
 ) -> tuple[AccessSite, ...]:
-    """The sites that were met, in the order of the code. `near` is a sample of neighbouring groups.
+    """Build the record of each executed access site, in code order.
 
-    `extremes` bound what is counted; None where nothing is assumed.
+    `wave_run` is a sample of groups of one wave, if there is one. `bounds` is None if nothing is
+    assumed.
     """
     sites = sample.task.prepared.sites
     return tuple(
-        _site(sample, sites[number], near, wave_groups, extremes) for number in site_order(sample)
+        _build_site(sample, sites[number], wave_run, wave_groups, bounds)
+        for number in site_positions(sample)
     )
 
 
-def site_order(sample: Scaled) -> Mapping[int, int]:
-    """The positions of the sites that were met, by number."""
-    recorder = sample.run.recorder
-    met = [
+def site_positions(sample: ScaledSample) -> Mapping[int, int]:
+    """Return the position of each executed site, by site number."""
+    observer = sample.run.observer
+    executed = [
         site.number
         for site in sample.task.prepared.sites
-        if recorder.site(site.number)[SiteColumn.ACCESSES].any()
+        if observer.site(site.number)[SiteColumn.ACCESSES].any()
     ]
-    return {number: position for position, number in enumerate(met)}
+    return {number: position for position, number in enumerate(executed)}
 
 
-def _site(
-    sample: Scaled, site: Site, near: Run | None, wave_groups: int, extremes: Extremes | None
+def _build_site(
+    sample: ScaledSample,
+    site: Site,
+    wave_run: SampleRun | None,
+    wave_groups: int,
+    bounds: ScenarioBounds | None,
 ) -> AccessSite:
     estimates: Mapping[SiteColumn, Estimate] = {
-        column: _estimate(sample, site, column, extremes) for column in SiteColumn
+        column: _estimate(sample, site, column, bounds) for column in SiteColumn
     }
-    names, space, size = _objects(sample.run, site)
-    whole = _footprint(sample, site, near, wave_groups, size, is_local=space in {LOCAL, PRIVATE})
-    stride = sample.run.recorder.strides[site.number]
+    memory, space, size = _accessed_memory(sample.run, site)
+    site_footprint = _site_footprint(
+        sample, site, wave_run, wave_groups, size, is_local=space in {LOCAL, PRIVATE}
+    )
+    stride = sample.run.observer.strides[site.number]
     requests = estimates[SiteColumn.REQUESTS].value
     sectors = estimates[SiteColumn.SECTORS].value
-    even = stride if isinstance(stride, int) else None
+    constant_stride = stride if isinstance(stride, int) else None
     return AccessSite(
         place=site.place,
-        memory=names,
+        memory=memory,
         space=SPACE_NAMES[space],
         access=site.access,
         element=site.element,
@@ -65,59 +76,71 @@ def _site(
         lines=estimates[SiteColumn.LINES],
         bank_cycles=estimates[SiteColumn.BANK_CYCLES],
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
-        pattern=_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
-        stride_bytes=even,
+        pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
+        stride_bytes=constant_stride,
         contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,
-        footprint=whole,
-        reuse=sectors / whole.launch_sectors if whole.launch_sectors else 0.0,
+        footprint=site_footprint,
+        reuse=sectors / site_footprint.launch_sectors if site_footprint.launch_sectors else 0.0,
         is_assumed=site.number in sample.task.unknown_sites,
     )
 
 
 def _estimate(
-    sample: Scaled, site: Site, column: SiteColumn, extremes: Extremes | None
+    sample: ScaledSample, site: Site, column: SiteColumn, bounds: ScenarioBounds | None
 ) -> Estimate:
-    def total(of: Scaled) -> float:
-        return of.total(of.run.recorder.site(site.number)[column])
+    def total(other: ScaledSample) -> float:
+        return other.total(other.run.observer.site(site.number)[column])
 
-    estimate = sample.estimate(sample.run.recorder.site(site.number)[column])
-    return estimate if extremes is None else extremes.around(estimate, total)
+    estimate = sample.estimate(sample.run.observer.site(site.number)[column])
+    return estimate if bounds is None else bounds.bound(estimate, total)
 
 
-def _pattern(
-    stride: object, site: Site, counted: Mapping[SiteColumn, Estimate], sector_bytes: int
+def _classify_pattern(
+    stride: object, site: Site, estimates: Mapping[SiteColumn, Estimate], sector_bytes: int
 ) -> Pattern:
-    if stride is UNEVEN or not isinstance(stride, int):
-        asked = counted[SiteColumn.ACCESSES].value * site.access_bytes
-        moved = counted[SiteColumn.SECTORS].value * sector_bytes
-        return Pattern.RUNS if moved and asked >= _USED * moved else Pattern.SCATTERED
+    if stride is VARYING_STRIDE or not isinstance(stride, int):
+        accessed_bytes = estimates[SiteColumn.ACCESSES].value * site.access_bytes
+        moved_bytes = estimates[SiteColumn.SECTORS].value * sector_bytes
+        return (
+            Pattern.RUNS
+            if moved_bytes and accessed_bytes >= _MIN_USED_SHARE * moved_bytes
+            else Pattern.SCATTERED
+        )
     if stride == 0:
         return Pattern.UNIFORM
     return Pattern.CONTIGUOUS if abs(stride) == site.access_bytes else Pattern.STRIDED
 
 
-def _objects(run: Run, site: Site) -> tuple[str, int, int]:
-    """The names of what a site accesses, its address space, and the size of it all in bytes."""
+def _accessed_memory(run: SampleRun, site: Site) -> tuple[str, int, int]:
+    """Return the names of the objects that a site accesses, their space and their total bytes."""
     objects = run.launch.memory.objects
-    found = [
+    accessed = [
         objects[number]
-        for number in sorted(run.recorder.objects[site.number])
+        for number in sorted(run.observer.objects[site.number])
         if number < len(objects)
     ]
-    names = dict.fromkeys(item.name for item in found)
-    space = found[0].space if found else site.space
-    return ", ".join(names), space, sum(item.size_bytes for item in found)
+    names = dict.fromkeys(item.name for item in accessed)
+    space = accessed[0].space if accessed else site.space
+    return ", ".join(names), space, sum(item.size_bytes for item in accessed)
 
 
-def _footprint(
-    sample: Scaled, site: Site, near: Run | None, wave_groups: int, size: int, *, is_local: bool
+def _site_footprint(
+    sample: ScaledSample,
+    site: Site,
+    wave_run: SampleRun | None,
+    wave_groups: int,
+    size: int,
+    *,
+    is_local: bool,
 ) -> Footprint:
     machine = sample.task.machine
-    spread = distinct(sample.run.recorder.touched[site.number], sample.run.grid.groups)
+    launch_distinct = count_distinct(
+        sample.run.observer.touched[site.number], sample.run.grid.groups
+    )
     if is_local:
-        return Footprint(spread.group_mean, 0.0, 0.0, 0.0)
+        return Footprint(launch_distinct.group_mean, 0.0, 0.0, 0.0)
     cap = size / machine.sector_bytes + 1
-    beside = spread
-    if near is not None:
-        beside = distinct(near.recorder.touched[site.number], near.grid.groups)
-    return footprint(spread, beside, sample.groups, wave_groups, cap)
+    wave_distinct = launch_distinct
+    if wave_run is not None:
+        wave_distinct = count_distinct(wave_run.observer.touched[site.number], wave_run.grid.groups)
+    return estimate_footprint(launch_distinct, wave_distinct, sample.groups, wave_groups, cap)

@@ -1,7 +1,8 @@
-"""What is taken for what depends on contents that are not known.
+"""Assumptions about values that depend on unknown contents.
 
-Addresses are taken twice: next to each other by lane, and spread over what they point into. Branches are
-taken both ways. Loops are taken to have some number of trips. The results span an interval.
+Unknown addresses are assumed to be coalesced in one scenario and random within their memory in
+another. Unknown branches are taken in both directions, and unknown loops have an assumed number of
+trips. The scenarios together bound the counts.
 """
 
 from dataclasses import dataclass
@@ -14,134 +15,141 @@ from numpy.typing import NDArray
 from cltrace.kernels.counts.records import Assumption
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
-from cltrace.kernels.execute.prepared_kernel import Prepared
-from cltrace.kernels.flow.taint import Tainted
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.flow.taint import Taint
 from cltrace.kernels.ir.instructions import Branch, Switch
-from cltrace.kernels.values import Array, Value, spread
+from cltrace.kernels.values import Array, Value, broadcast
 
-FEWEST_TRIPS: Final = 2
-USUAL_TRIPS: Final = 16
-MOST_TRIPS: Final = 64
-
-
-class Addresses(Enum):
-    """Where lanes access memory at an address that is not known."""
-
-    BESIDE = auto()
-    """Each beside the lane before it."""
-    SPREAD = auto()
-    """Anywhere in what they point into, at random."""
+MIN_TRIPS: Final = 2
+TYPICAL_TRIPS: Final = 16
+MAX_TRIPS: Final = 64
 
 
-class Ways(Enum):
-    """Which way lanes go at a branch that is not known."""
+class AddressAssumption(Enum):
+    """Assumed addresses of lanes at an access with an unknown address."""
+
+    COALESCED = auto()
+    """Each lane next to the preceding lane."""
+    RANDOM = auto()
+    """Random addresses in the memory object."""
+
+
+class BranchAssumption(Enum):
+    """Assumed direction of lanes at an unknown branch."""
 
     SHORTER = auto()
     LONGER = auto()
     BOTH = auto()
-    """Half of the lanes of a warp each way, at random."""
+    """Half of the lanes in each direction, at random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One reading of what is not known."""
+    """A set of assumptions, with the number of trips per entry of an unknown loop."""
 
-    addresses: Addresses
-    ways: Ways
+    addresses: AddressAssumption
+    branches: BranchAssumption
     trips: int
 
 
-USUAL: Final = Scenario(Addresses.SPREAD, Ways.BOTH, USUAL_TRIPS)
-LEAST: Final = Scenario(Addresses.BESIDE, Ways.SHORTER, FEWEST_TRIPS)
-MOST: Final = Scenario(Addresses.SPREAD, Ways.LONGER, MOST_TRIPS)
+TYPICAL_SCENARIO: Final = Scenario(AddressAssumption.RANDOM, BranchAssumption.BOTH, TYPICAL_TRIPS)
+MIN_SCENARIO: Final = Scenario(AddressAssumption.COALESCED, BranchAssumption.SHORTER, MIN_TRIPS)
+MAX_SCENARIO: Final = Scenario(AddressAssumption.RANDOM, BranchAssumption.LONGER, MAX_TRIPS)
 
 
-class Assumed:
-    """Decides, for one execution, what is not known."""
+class ScenarioRedirection:
+    """A redirection for one execution, which supplies unknown values according to a scenario."""
 
     def __init__(
-        self, prepared: Prepared, scenario: Scenario, group_items: int, unknown: frozenset[int]
+        self,
+        prepared: PreparedKernel,
+        scenario: Scenario,
+        group_items: int,
+        unknown: frozenset[int],
     ) -> None:
-        """`unknown` are the blocks whose branch is not known."""
+        """`unknown` are the blocks with an unknown branch."""
         self._prepared = prepared
         self._scenario = scenario
-        self._items = group_items
+        self._group_items = group_items
         self._visits: dict[int, int] = {}
-        self._shorter: dict[int, int] = {}
-        """By branch: which of its ways is the shorter."""
+        self._shorter_targets: dict[int, int] = {}
+        """By block, the number of the branch target with less code."""
         self._trips: dict[int, NDArray[np.int64]] = {}
-        self._exits = {block: _leaving(prepared, block) for block in prepared.blocks}
-        self._guards = {block: _entering(prepared, block, unknown) for block in unknown}
+        self._exits = {block: _find_exits(prepared, block) for block in prepared.blocks}
+        self._guards = {block: _find_entry_condition(prepared, block, unknown) for block in unknown}
 
-    def address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
-        """Addresses within the object that the lanes point into."""
+    def redirect_address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
+        """Return addresses within the object that the lanes point into."""
         first = int(address if type(address) is not np.ndarray else address.flat[0]) >> SHIFT
         if not 0 < first < len(memory.objects):
             return address
         size = self._prepared.sites[site].access_bytes
-        places = memory.objects[first].size_bytes // max(size, 1)
-        if places < 1:
+        num_positions = memory.objects[first].size_bytes // max(size, 1)
+        if num_positions < 1:
             return address
         visit = self._visits[site] = self._visits.get(site, 0) + 1
-        item = self._item(lanes)
-        if self._scenario.addresses is Addresses.SPREAD:
-            place = _hashed(item + np.int64(visit) * np.int64(0x632BE5AB)) % np.uint64(places)
-            found = place.astype(np.int64)
+        item = self._linear_ids(lanes)
+        if self._scenario.addresses is AddressAssumption.RANDOM:
+            hashed = _hash(item + np.int64(visit) * np.int64(0x632BE5AB)) % np.uint64(num_positions)
+            position = hashed.astype(np.int64)
         else:
-            found = (item + visit * lanes.grid.count) % places
-        return np.int64(first << SHIFT) + found * size
+            position = (item + visit * lanes.grid.count) % num_positions
+        return np.int64(first << SHIFT) + position * size
 
-    def _item(self, lanes: Lanes) -> NDArray[np.int64]:
+    def _linear_ids(self, lanes: Lanes) -> NDArray[np.int64]:
         grid = lanes.grid
-        return lanes.of(grid.group_numbers[grid.group] * self._items + grid.linear_in_group)
+        return lanes.take(grid.group_numbers[grid.group] * self._group_items + grid.linear_in_group)
 
-    def way(self, block: int, lanes: Lanes) -> Value:
-        """Which way lanes go at a branch, or out of a loop."""
-        leaving = self._exits[block]
-        if leaving is not None:
-            return self._loop_way(block, leaving, lanes)
-        entering = self._guards.get(block)
-        if entering is not None:
-            enters = self._scenario.ways is not Ways.SHORTER
-            return np.full(lanes.count, entering == enters)
+    def redirect_branch(self, block: int, lanes: Lanes) -> Value:
+        """Return the direction of lanes at a branch, or their exit from a loop."""
+        exits = self._exits[block]
+        if exits is not None:
+            return self._leave_loop(block, exits, lanes)
+        entry_condition = self._guards.get(block)
+        if entry_condition is not None:
+            enters = self._scenario.branches is not BranchAssumption.SHORTER
+            return np.full(lanes.count, entry_condition == enters)
         terminator = self._prepared.blocks[block].terminator
         visit = self._visits[-1 - block] = self._visits.get(-1 - block, 0) + 1
-        ways = len(terminator.cases) + 1 if isinstance(terminator, Switch) else 2
-        if self._scenario.ways is Ways.BOTH:
-            mixed = _hashed(self._item(lanes) * 31 + np.int64(block * 7919 + visit))
-            found = (mixed % np.uint64(ways)).astype(np.int64)
+        num_targets = len(terminator.cases) + 1 if isinstance(terminator, Switch) else 2
+        if self._scenario.branches is BranchAssumption.BOTH:
+            hashed = _hash(self._linear_ids(lanes) * 31 + np.int64(block * 7919 + visit))
+            targets = (hashed % np.uint64(num_targets)).astype(np.int64)
         else:
-            found = np.full(lanes.count, self._one_way(block, ways), np.int64)
-        return found if isinstance(terminator, Switch) else found != 0
+            targets = np.full(lanes.count, self._directed_target(block, num_targets), np.int64)
+        return targets if isinstance(terminator, Switch) else targets != 0
 
-    def _one_way(self, block: int, ways: int) -> int:
-        """The way whose code is shorter or longer. The second way of a branch is its first target."""
+    def _directed_target(self, block: int, num_targets: int) -> int:
+        """Return the number of the target with less or more code. Target 1 of a branch is its first."""
         terminator = self._prepared.blocks[block].terminator
         if not isinstance(terminator, Branch):
-            return 0 if self._scenario.ways is Ways.SHORTER else ways - 1
-        shorter = self._shorter.get(block)
+            return 0 if self._scenario.branches is BranchAssumption.SHORTER else num_targets - 1
+        shorter = self._shorter_targets.get(block)
         if shorter is None:
-            then = _size(self._prepared, terminator.then, terminator.otherwise)
-            otherwise = _size(self._prepared, terminator.otherwise, terminator.then)
-            shorter = self._shorter[block] = int(otherwise > then)
-        return shorter if self._scenario.ways is Ways.SHORTER else 1 - shorter
+            then_size = _code_size(self._prepared, terminator.then, terminator.otherwise)
+            otherwise_size = _code_size(self._prepared, terminator.otherwise, terminator.then)
+            shorter = self._shorter_targets[block] = int(otherwise_size > then_size)
+        return shorter if self._scenario.branches is BranchAssumption.SHORTER else 1 - shorter
 
     def leaves_loops(self, block: int) -> bool:
-        """Whether a way out of a block's branch leads out of its loop."""
+        """Return True if a target of a block's branch is outside the block's loop."""
         return self._exits[block] is not None
 
     def trips_left(self, block: int, lanes: Lanes) -> int:
-        """How many trips are still assumed of the loop that `block` leaves. `lanes` all began it."""
-        return self._most(block) - int(self._trips_of(block, lanes)[lanes.index].max())
+        """Return the assumed number of remaining trips of the loop that `block` leaves.
 
-    def _most(self, block: int) -> int:
-        """How often `block` runs before its loop is left: once more where it comes before the body."""
+        All `lanes` entered the loop together.
+        """
+        return self._max_trips(block) - int(self._trips_of(block, lanes)[lanes.index].max())
+
+    def _max_trips(self, block: int) -> int:
+        """Return the runs of `block` per loop entry: one more if it precedes the body."""
         graph = self._prepared.graph
         header = graph.loops[graph.loop_of[block]].header
         return self._scenario.trips + (block == header and block not in graph.successors[block])
 
-    def pass_over(self, block: int, lanes: Lanes, trips: int) -> None:
-        """Let lanes have gone around the loop that `block` leaves so many times more."""
+    def skip_trips(self, block: int, lanes: Lanes, trips: int) -> None:
+        """Advance lanes by `trips` trips of the loop that `block` leaves."""
         self._trips_of(block, lanes)[lanes.index] += trips
 
     def _trips_of(self, block: int, lanes: Lanes) -> NDArray[np.int64]:
@@ -150,27 +158,30 @@ class Assumed:
             trips = self._trips[block] = np.zeros(lanes.grid.count, np.int64)
         return trips
 
-    def _loop_way(self, block: int, leaving: Array, lanes: Lanes) -> Value:
-        """Out of the loop after the scenario's number of trips."""
+    def _leave_loop(self, block: int, exits: Array, lanes: Lanes) -> Value:
+        """Return the lanes' direction: out of the loop after the scenario's number of trips."""
         trips = self._trips_of(block, lanes)
-        mine = trips[lanes.index] + 1
-        leaves = mine >= self._most(block)
-        trips[lanes.index] = np.where(leaves, 0, mine)
-        if len(leaving) == 2 and isinstance(self._prepared.blocks[block].terminator, Branch):
-            return leaves == bool(leaving[1])
-        out, stay = int(np.argmax(leaving)), int(np.argmin(leaving))
-        return np.where(leaves, out, spread(stay, lanes.count))
+        trip_numbers = trips[lanes.index] + 1
+        leaves = trip_numbers >= self._max_trips(block)
+        trips[lanes.index] = np.where(leaves, 0, trip_numbers)
+        if len(exits) == 2 and isinstance(self._prepared.blocks[block].terminator, Branch):
+            return leaves == bool(exits[1])
+        exit_target, loop_target = int(np.argmax(exits)), int(np.argmin(exits))
+        return np.where(leaves, exit_target, broadcast(loop_target, lanes.count))
 
 
-def _hashed(value: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _hash(value: NDArray[np.int64]) -> NDArray[np.uint64]:
     mixed = value.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(31)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     return mixed ^ (mixed >> np.uint64(29))
 
 
-def _leaving(prepared: Prepared, block: int) -> Array | None:
-    """Which ways of a block's branch leave its loop: of a branch, not taken and taken. None if none."""
+def _find_exits(prepared: PreparedKernel, block: int) -> Array | None:
+    """Return a mask of the branch targets that leave the loop of a block; None if none or all do.
+
+    The targets of a `Branch` are in the order not taken, taken.
+    """
     loop = prepared.graph.loop_of[block]
     terminator = prepared.blocks[block].terminator
     if loop < 0:
@@ -183,76 +194,87 @@ def _leaving(prepared: Prepared, block: int) -> Array | None:
             targets = [default, *(target for _, target in cases)]
         case _:
             return None
-    out = np.asarray([target not in blocks for target in targets])
-    return out if out.any() and not out.all() else None
+    is_exit = np.asarray([target not in blocks for target in targets])
+    return is_exit if is_exit.any() and not is_exit.all() else None
 
 
-def _size(prepared: Prepared, block: int, other: int) -> float:
-    """How much code is on the way by `block` that is not on the way by `other`: loops many times."""
+def _code_size(prepared: PreparedKernel, block: int, other: int) -> float:
+    """Return the size of code reachable from `block`, not from `other`, weighted by loop depth."""
     graph = prepared.graph
-    alone = _reachable(prepared, block) - _reachable(prepared, other)
+    exclusive = _reachable(prepared, block) - _reachable(prepared, other)
     return sum(
-        float(USUAL_TRIPS) ** min(graph.depth(graph.loop_of[number]), 4)
+        float(TYPICAL_TRIPS) ** min(graph.depth(graph.loop_of[number]), 4)
         * (1 + len(prepared.blocks[number].steps))
-        for number in alone
+        for number in exclusive
     )
 
 
-def _reachable(prepared: Prepared, block: int) -> set[int]:
-    found: set[int] = set()
-    waiting = [block]
-    while waiting:
-        number = waiting.pop()
-        if number not in found:
-            found.add(number)
-            waiting.extend(prepared.graph.successors[number])
-    return found
+def _reachable(prepared: PreparedKernel, block: int) -> set[int]:
+    reachable: set[int] = set()
+    pending = [block]
+    while pending:
+        number = pending.pop()
+        if number not in reachable:
+            reachable.add(number)
+            pending.extend(prepared.graph.successors[number])
+    return reachable
 
 
-def _entering(prepared: Prepared, block: int, unknown: frozenset[int]) -> bool | None:
-    """For the guard of a loop of unknown trips: whether it is taken to enter it. None for others.
+def _find_entry_condition(
+    prepared: PreparedKernel, block: int, unknown: frozenset[int]
+) -> bool | None:
+    """Return the condition value with which a guard enters a loop of unknown trips.
 
-    Compilers put the first test of a loop before it: one way leads to the loop, the other to where it
-    is left.
+    The result is None for a block that is not such a guard. Compilers place a first test before the
+    loop: one target leads to the loop, the other to its exit.
     """
     terminator = prepared.blocks[block].terminator
     if not isinstance(terminator, Branch):
         return None
-    for way, around, is_taken in (
+    for target, other_target, is_taken in (
         (terminator.then, terminator.otherwise, True),
         (terminator.otherwise, terminator.then, False),
     ):
-        loop = next((one for one in _straight(prepared, way) if _is_header(prepared, one)), None)
-        if loop is None:
+        header = next(
+            (number for number in _straight_line(prepared, target) if _is_header(prepared, number)),
+            None,
+        )
+        if header is None:
             continue
-        blocks = next(one.blocks for one in prepared.graph.loops if one.header == loop)
-        ends = {target for one in blocks for target in prepared.graph.successors[one]} - blocks
-        after = {number for end in ends for number in _straight(prepared, end)}
+        blocks = next(item.blocks for item in prepared.graph.loops if item.header == header)
+        exits = {
+            target for inside in blocks for target in prepared.graph.successors[inside]
+        } - blocks
+        exit_blocks = {number for end in exits for number in _straight_line(prepared, end)}
         is_unknown = not unknown.isdisjoint(blocks)
-        if is_unknown and block not in blocks and not after.isdisjoint(_straight(prepared, around)):
+        if (
+            is_unknown
+            and block not in blocks
+            and not exit_blocks.isdisjoint(_straight_line(prepared, other_target))
+        ):
             return is_taken
     return None
 
 
-def _is_header(prepared: Prepared, block: int) -> bool:
+def _is_header(prepared: PreparedKernel, block: int) -> bool:
     return any(loop.header == block for loop in prepared.graph.loops)
 
 
-def _straight(prepared: Prepared, block: int) -> list[int]:
-    """The blocks that follow one another from `block` on, up to the first that has a choice."""
-    found = [block]
-    while len(prepared.graph.successors[found[-1]]) == 1:
-        (following,) = prepared.graph.successors[found[-1]]
-        if following in found:
+def _straight_line(prepared: PreparedKernel, block: int) -> list[int]:
+    """Return `block` and its successors up to the first block with several successors."""
+    chain = [block]
+    while len(prepared.graph.successors[chain[-1]]) == 1:
+        (following,) = prepared.graph.successors[chain[-1]]
+        if following in chain:
             break
-        found.append(following)
-    return found
+        chain.append(following)
+    return chain
 
 
-def described(
-    prepared: Prepared, tainted: Tainted, sites: frozenset[int]
+def describe_assumptions(
+    prepared: PreparedKernel, taint: Taint, sites: frozenset[int]
 ) -> tuple[Assumption, ...]:
-    """The assumptions in words, one a place, in the order of the source."""
+    """Describe the assumptions, one per place, in source order."""
     entries: dict[tuple[str, str], Assumption] = {}
     for number in sorted(sites):
         place = prepared.sites[number].place
@@ -260,19 +282,19 @@ def described(
             (str(place), "address"),
             Assumption(
                 place,
-                "the address depends on contents that are not known",
-                "between neighbouring lanes at neighbouring addresses and lanes spread at random",
+                "the address depends on unknown contents",
+                "between coalesced addresses and random ones",
             ),
         )
-    for block in sorted(tainted.blocks):
+    for block in sorted(taint.blocks):
         place = prepared.blocks[block].terminator.place
-        if _entering(prepared, block, tainted.blocks) is not None:
-            continue  # the loop that it guards is named
-        if _leaving(prepared, block) is not None:
-            what = "the number of trips depends on contents that are not known"
-            meaning = f"{USUAL_TRIPS} trips, between {FEWEST_TRIPS} and {MOST_TRIPS}"
+        if _find_entry_condition(prepared, block, taint.blocks) is not None:
+            continue  # described at the loop that it guards
+        if _find_exits(prepared, block) is not None:
+            what = "the number of trips depends on unknown contents"
+            meaning = f"{TYPICAL_TRIPS} trips, between {MIN_TRIPS} and {MAX_TRIPS}"
         else:
-            what = "the branch depends on contents that are not known"
-            meaning = "half of the lanes each way, between all the shorter and all the longer way"
+            what = "the branch depends on unknown contents"
+            meaning = "half of the lanes in each direction, between none and all in the longer one"
         entries.setdefault((str(place), what), Assumption(place, what, meaning))
     return tuple(sorted(entries.values(), key=lambda item: (item.place.file, item.place.line)))

@@ -1,28 +1,29 @@
-"""The interval of a count that rests on assumptions."""
+"""Intervals of counts that rest on assumptions."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from cltrace.kernels.counts.records import Estimate
-from cltrace.kernels.counts.scaling import Scaled
+from cltrace.kernels.counts.scaling import ScaledSample
 
 
 @dataclass(frozen=True, slots=True)
-class Extremes:
-    """What a launch does when all that is not known is as short, and as long, as is assumed at most.
+class ScenarioBounds:
+    """Samples of a launch in the scenarios with the least and the most work.
 
-    None stands for what takes too long to be executed: then nothing bounds the counts on that side.
+    None stands for a scenario that takes too long to execute, which leaves counts unbounded on that
+    side.
     """
 
-    least: Scaled | None
-    most: Scaled | None
+    lower: ScaledSample | None
+    upper: ScaledSample | None
 
-    def around(self, estimate: Estimate, value: Callable[[Scaled], float]) -> Estimate:
-        """An estimate with the interval that the extremes span. `value` is its value in a sample."""
-        known = [value(sample) for sample in (self.least, self.most) if sample is not None]
+    def bound(self, estimate: Estimate, value: Callable[[ScaledSample], float]) -> Estimate:
+        """Add the interval of the scenarios to an estimate. `value` returns its value in a sample."""
+        values = [value(sample) for sample in (self.lower, self.upper) if sample is not None]
         return replace(
             estimate,
-            low=min(estimate.value, *known) if self.least is not None else 0.0,
-            high=max(estimate.value, *known) if self.most is not None else math.inf,
+            low=min(estimate.value, *values) if self.lower is not None else 0.0,
+            high=max(estimate.value, *values) if self.upper is not None else math.inf,
         )

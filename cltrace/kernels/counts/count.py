@@ -1,4 +1,4 @@
-"""Counting what a launch has to do, by lock-step execution of a sample of its work-groups."""
+"""Counting of a launch's work, by lock-step execution of a sample of its work-groups."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,40 +6,49 @@ from typing import Final
 
 from cltrace.errors import KernelExecutionError, UnsupportedKernelError
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, LocalArgument
-from cltrace.kernels.compiler import Form
+from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.counts.access_sites import access_sites, site_order
-from cltrace.kernels.counts.assumptions import LEAST, MOST, Scenario, described
-from cltrace.kernels.counts.bounds import Extremes
-from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analysis_of
-from cltrace.kernels.counts.observer import Depth
-from cltrace.kernels.counts.records import Assumption, KernelCounts, OperationCount, Sample
-from cltrace.kernels.counts.regions import regions
+from cltrace.kernels.costs.operation import is_private_type
+from cltrace.kernels.counts.access_sites import build_access_sites, site_positions
+from cltrace.kernels.counts.assumptions import (
+    MAX_SCENARIO,
+    MIN_SCENARIO,
+    Scenario,
+    describe_assumptions,
+)
+from cltrace.kernels.counts.bounds import ScenarioBounds
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
+from cltrace.kernels.counts.observer import AccessDetail
+from cltrace.kernels.counts.records import Assumption, GroupSample, KernelCounts, OperationCount
+from cltrace.kernels.counts.regions import find_regions
 from cltrace.kernels.counts.sampling import (
-    Run,
+    SampleRun,
     Sampling,
     Task,
-    relative_error,
-    sampled,
-    within_wave,
+    max_relative_error,
+    sample_launch,
+    sample_wave,
 )
-from cltrace.kernels.counts.scaling import Scaled
+from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.lanes import NDRange
-from cltrace.kernels.flow.dependencies import ANYWHERE, Root
+from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.ir.types import LOCAL, size_bytes
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
 from cltrace.kernels.program import Program
 
-_WRITTEN: Final = Sampling(
-    fewest_groups=2,
-    most_groups=8,
-    steps=300_000,
-    most_steps=80_000_000,
-    depth=Depth.ACCESSES,
+_WRITTEN_SAMPLING: Final = Sampling(
+    min_groups=2,
+    max_groups=8,
+    target_steps=300_000,
+    max_steps=80_000_000,
+    depth=AccessDetail.ACCESSES,
 )
-"""How much is executed of the code as it is written, which is only counted by operations and sites."""
-_EXTREMES: Final = Sampling(fewest_groups=2, most_groups=32, steps=300_000, most_steps=80_000_000)
+"""Sampling of the code as written, of which only operations and accesses are counted."""
+_BOUNDS_SAMPLING: Final = Sampling(
+    min_groups=2, max_groups=32, target_steps=300_000, max_steps=80_000_000
+)
+"""Sampling of the scenarios that bound the counts."""
 
 
 def count(
@@ -53,107 +62,113 @@ def count(
     sample: Sampling | None = None,
     machine: Machine = NVIDIA,
 ) -> KernelCounts:
-    """What a launch of `kernel` has to do on a device of the shape of `machine`.
+    """Count the work of a launch of `kernel` on a device like `machine`.
 
-    `arguments` are the kernel's, in order: numbers, `BufferArgument`, `LocalArgument` and their like.
-    What depends on contents that are not given is assumed, and named in `assumptions`.
+    `arguments` are those of the kernel, in order: numbers, `BufferArgument`, `LocalArgument` and so
+    on. Values that depend on contents that are not given are assumed, and listed in `assumptions`.
 
-    Raises: `ValueError` for sizes or a kernel that do not exist; `UnsupportedKernelError` for what is
-    not supported, with its line; `KernelExecutionError` for arguments that do not fit, and for kernels
-    that take too long.
+    Raises: `ValueError` for invalid sizes or an unknown kernel; `UnsupportedKernelError` for an
+    unsupported construct, with its line; `KernelExecutionError` for arguments that do not fit, and
+    for kernels that take too long.
     """
     sampling = sample if sample is not None else Sampling()
-    space = nd_range(global_size, local_size, global_offset)
-    analysis = analysis_of(program, kernel, Form.OPTIMISED)
-    task, assumptions = _task(analysis, space, arguments, machine)
-    run = sampled(task, sampling)
-    near = None
+    ndrange = nd_range(global_size, local_size, global_offset)
+    analysis = analyse_kernel(program, kernel, CodeForm.OPTIMISED)
+    task, assumptions = _build_task(analysis, ndrange, arguments, machine)
+    run = sample_launch(task, sampling)
+    wave_run = None
     wave = _wave_groups(task)
-    if run.grid.groups < space.groups and wave < space.groups:
-        near = within_wave(task, sampling, run, wave)
-    extremes = None
+    if run.grid.groups < ndrange.groups and wave < ndrange.groups:
+        wave_run = sample_wave(task, sampling, run, wave)
+    bounds = None
     if assumptions:
-        extremes = Extremes(_extreme(task, LEAST), _extreme(task, MOST))
-    written, notes = _written(program, kernel, space, arguments, machine)
-    return _assembled(Scaled(task, run), near, extremes, written, assumptions, notes, sampling)
+        bounds = ScenarioBounds(
+            _sample_scenario(task, MIN_SCENARIO), _sample_scenario(task, MAX_SCENARIO)
+        )
+    written, notes = _sample_written(program, kernel, ndrange, arguments, machine)
+    return _build_counts(
+        ScaledSample(task, run), wave_run, bounds, written, assumptions, notes, sampling
+    )
 
 
-def _extreme(task: Task, scenario: Scenario) -> Scaled | None:
-    """A sample under other assumptions, or None if it takes too long."""
+def _sample_scenario(task: Task, scenario: Scenario) -> ScaledSample | None:
+    """Sample a scenario; None if it takes too long."""
     try:
-        return Scaled(task, sampled(task, _EXTREMES, scenario))
+        return ScaledSample(task, sample_launch(task, _BOUNDS_SAMPLING, scenario))
     except (KernelExecutionError, UnsupportedKernelError):
         return None
 
 
-def _task(
-    analysis: KernelAnalysis, space: NDRange, arguments: Sequence[Argument], machine: Machine
+def _build_task(
+    analysis: KernelAnalysis, ndrange: NDRange, arguments: Sequence[Argument], machine: Machine
 ) -> tuple[Task, tuple[Assumption, ...]]:
     prepared = analysis.prepared
-    tainted = analysis.tainted(frozenset(_unknown(arguments)))
+    taint = analysis.taint_of(frozenset(_unknown_roots(arguments)))
     sites = frozenset(
         site.number
         for site in prepared.sites
-        if tainted.reaches((site.pointer, *site.indices), site.block)
+        if taint.reaches((site.pointer, *site.indices), site.block)
     )
-    task = Task(analysis, space, arguments, machine, sites, tainted.blocks)
-    return task, described(prepared, tainted, sites) if sites or tainted.blocks else ()
+    task = Task(analysis, ndrange, arguments, machine, sites, taint.blocks)
+    return task, describe_assumptions(prepared, taint, sites) if sites or taint.blocks else ()
 
 
-def _unknown(arguments: Sequence[Argument]) -> list[Root]:
-    """The roots whose contents the launch does not give."""
-    found: list[Root] = []
+def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:
+    """Return the roots whose contents the launch does not provide."""
+    roots: list[Root] = []
     for index, argument in enumerate(arguments):
         if isinstance(argument, BufferArgument | ImageArgument) and argument.contents is None:
-            found.append(index)
-    if any(isinstance(argument, BufferArgument) for argument in arguments) and found:
-        found.append(ANYWHERE)
-    return found
+            roots.append(index)
+    if any(isinstance(argument, BufferArgument) for argument in arguments) and roots:
+        roots.append(UNKNOWN_ROOT)
+    return roots
 
 
-def _written(
+def _sample_written(
     program: Program,
     kernel: str,
-    space: NDRange,
+    ndrange: NDRange,
     arguments: Sequence[Argument],
     machine: Machine,
-) -> tuple[Scaled | None, tuple[str, ...]]:
-    """A small sample of the code as it is written, or a note of why there is none."""
+) -> tuple[ScaledSample | None, tuple[str, ...]]:
+    """Sample the code as written, or return a note with the reason why it cannot be executed."""
     try:
-        task, _ = _task(analysis_of(program, kernel, Form.WRITTEN), space, arguments, machine)
-        return Scaled(task, sampled(task, _WRITTEN)), ()
+        task, _ = _build_task(
+            analyse_kernel(program, kernel, CodeForm.WRITTEN), ndrange, arguments, machine
+        )
+        return ScaledSample(task, sample_launch(task, _WRITTEN_SAMPLING)), ()
     except (UnsupportedKernelError, KernelExecutionError) as error:
         return None, (f"not counted as written: {error}",)
 
 
-def _assembled(
-    sample: Scaled,
-    near: Run | None,
-    extremes: Extremes | None,
-    written: Scaled | None,
+def _build_counts(
+    sample: ScaledSample,
+    wave_run: SampleRun | None,
+    bounds: ScenarioBounds | None,
+    written: ScaledSample | None,
     assumptions: tuple[Assumption, ...],
     notes: tuple[str, ...],
     sampling: Sampling,
 ) -> KernelCounts:
     task, run = sample.task, sample.run
-    operations = _with_bounds(sample, extremes)
-    as_written, order = written.operations() if written else (), site_order(sample)
+    operations = _bound_operations(sample, bounds)
+    as_written, positions = written.operations() if written else (), site_positions(sample)
     return KernelCounts(
         kernel=task.prepared.function.name,
-        global_size=task.space.global_size,
-        local_size=task.space.local_size,
+        global_size=task.ndrange.global_size,
+        local_size=task.ndrange.local_size,
         machine=task.machine,
-        work_items=task.space.work_items,
-        groups=task.space.groups,
-        warps=run.grid.warps * task.space.groups / run.grid.groups,
+        work_items=task.ndrange.work_items,
+        groups=task.ndrange.groups,
+        warps=run.grid.warps * task.ndrange.groups / run.grid.groups,
         local_bytes=_local_bytes(task),
-        sample=_sample(run, near, task.space.groups),
+        sample=_describe_sample(run, wave_run, task.ndrange.groups),
         operations=operations,
         written=as_written,
         folded=sample.folded(),
-        sites=access_sites(sample, near, _wave_groups(task), extremes),
-        regions=regions(sample, near, _wave_groups(task), order, sampling),
-        rounds=sample.rounds(order),
+        sites=build_access_sites(sample, wave_run, _wave_groups(task), bounds),
+        regions=find_regions(sample, wave_run, _wave_groups(task), positions, sampling),
+        rounds=sample.rounds(positions),
         written_operators=written.operators() if written else (),
         private_accesses=_private_accesses(as_written),
         branches=sample.branches(),
@@ -162,66 +177,68 @@ def _assembled(
         lines=sample.lines(),
         barriers=sum(row.per_item for row in operations if row.cost is CostClass.BARRIER),
         active_lanes=sample.active_lanes(),
-        paths=float(run.recorder.warp_paths().mean()) if run.grid.warps else 1.0,
+        paths=float(run.observer.warp_paths().mean()) if run.grid.warps else 1.0,
         assumptions=assumptions,
-        notes=(*_notes(run), *_open(extremes), *notes),
+        notes=(*_notes(run), *_unbounded_notes(bounds), *notes),
     )
 
 
 def _wave_groups(task: Task) -> int:
-    """How many groups are resident at a time."""
-    return task.machine.wave_groups(task.space.group_items, _local_bytes(task))
+    """Return the number of work-groups resident at a time."""
+    return task.machine.wave_groups(task.ndrange.group_items, _local_bytes(task))
 
 
-def _with_bounds(sample: Scaled, extremes: Extremes | None) -> tuple[OperationCount, ...]:
+def _bound_operations(
+    sample: ScaledSample, bounds: ScenarioBounds | None
+) -> tuple[OperationCount, ...]:
     rows = sample.operations()
-    if extremes is None:
+    if bounds is None:
         return rows
 
-    def bounded(row: OperationCount) -> OperationCount:
-        def total(of: Scaled) -> float:
-            return of.operation_totals.get((row.type, row.cost), 0.0)
+    def with_bounds(row: OperationCount) -> OperationCount:
+        def total(other: ScaledSample) -> float:
+            return other.operation_totals.get((row.type, row.cost), 0.0)
 
-        return replace(row, total=extremes.around(row.total, total))
+        return replace(row, total=bounds.bound(row.total, total))
 
-    return tuple(map(bounded, rows))
+    return tuple(map(with_bounds, rows))
 
 
-def _open(extremes: Extremes | None) -> tuple[str, ...]:
-    if extremes is None or (extremes.least is not None and extremes.most is not None):
+def _unbounded_notes(bounds: ScenarioBounds | None) -> tuple[str, ...]:
+    if bounds is None or (bounds.lower is not None and bounds.upper is not None):
         return ()
-    return ("what is assumed at most takes too long to be counted: counts have no bound there",)
+    return ("an extreme assumption takes too long to count: counts are unbounded on that side",)
 
 
-def _sample(run: Run, near: Run | None, groups: int) -> Sample:
-    return Sample(
+def _describe_sample(run: SampleRun, wave_run: SampleRun | None, groups: int) -> GroupSample:
+    return GroupSample(
         groups=run.grid.groups,
-        wave_groups=near.grid.groups if near is not None else 0,
-        relative_error=relative_error(run, groups),
+        wave_groups=wave_run.grid.groups if wave_run is not None else 0,
+        relative_error=max_relative_error(run, groups),
         is_whole=run.grid.groups == groups,
     )
 
 
 def _private_accesses(rows: Sequence[OperationCount]) -> float:
-    """How often a work-item reads or writes a private variable."""
+    """Return the mean number of accesses of private variables per work-item."""
     costs = {CostClass.LOAD, CostClass.STORE}
-    return sum(
-        row.per_item for row in rows if row.cost in costs and row.type.startswith("private ")
-    )
+    return sum(row.per_item for row in rows if row.cost in costs and is_private_type(row.type))
 
 
 def _local_bytes(task: Task) -> int:
-    """The local memory of a work-group."""
+    """Return the local memory per work-group."""
     variables = sum(size_bytes(v.type) for v in task.prepared.variables if v.space == LOCAL)
     passed = sum(item.size_bytes for item in task.arguments if isinstance(item, LocalArgument))
     return variables + passed
 
 
-def _notes(run: Run) -> tuple[str, ...]:
-    found = set(run.state.notes)
+def _notes(run: SampleRun) -> tuple[str, ...]:
+    notes = set(run.state.notes)
     for item in run.launch.memory.objects:
-        if item.outside:
-            found.add(f"{item.name}: {item.outside} accesses out of bounds in the sample")
-    if run.recorder.is_full:
-        found.add("footprints rest on the first part of the sample: more was touched than is kept")
-    return tuple(sorted(found))
+        if item.out_of_bounds:
+            notes.add(f"{item.name}: {item.out_of_bounds} accesses out of bounds in the sample")
+    if run.observer.has_dropped_sectors:
+        notes.add(
+            "footprints cover only the first part of the sample, which touches more sectors than are kept"
+        )
+    return tuple(sorted(notes))

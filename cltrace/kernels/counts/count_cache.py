@@ -1,7 +1,7 @@
-"""Counting each configuration once.
+"""Cache of counts, one entry per launch configuration.
 
-A configuration is what decides control and addresses: sizes, and the arguments that reach a branch or an
-address. A number that only goes into results makes no new one.
+A configuration consists of the sizes and the arguments that reach a branch or an address. A number
+that only affects results makes no new configuration.
 """
 
 import hashlib
@@ -13,21 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, StructArgument
-from cltrace.kernels.compiler import Form
+from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.count import count
-from cltrace.kernels.counts.kernel_analysis import analysis_of
+from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.counts.records import KernelCounts
 from cltrace.kernels.machine import NVIDIA, Machine
 from cltrace.kernels.program import Program
 
-MOST_KEYS: Final = 1_000
-"""A kernel with more configurations is sampled: the rest take the counts of one like them."""
+MAX_KEYS: Final = 1_000
+"""Limit on the configurations per kernel; further launches reuse the counts of a similar one."""
 _Key = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class _Known:
-    """What is known of one kernel: which arguments decide, and its counts by configuration."""
+class _CachedKernel:
+    """The counts of a kernel by configuration.
+
+    `numbers` and `contents` are the indices of arguments whose value or contents are part of the
+    configuration.
+    """
 
     program: Program
     numbers: frozenset[int]
@@ -35,12 +39,12 @@ class _Known:
     counts: dict[_Key, KernelCounts] = field(default_factory=dict)
 
 
-class Configurations:
-    """Counts of launches, each configuration counted once."""
+class CountCache:
+    """Counts of launches, computed once per configuration."""
 
     def __init__(self, machine: Machine = NVIDIA) -> None:
         self._machine = machine
-        self._kernels: dict[tuple[int, str], _Known] = {}
+        self._kernels: dict[tuple[int, str], _CachedKernel] = {}
         self._digests: dict[int, tuple[NDArray[np.generic], bytes]] = {}
 
     def count(
@@ -53,16 +57,16 @@ class Configurations:
         *,
         global_offset: tuple[int, ...] | None = None,
     ) -> KernelCounts:
-        """The counts of a launch. Raises as `cltrace.kernels.count`."""
-        known = self._kernels.get((id(program), kernel))
-        if known is None:
-            known = self._kernels[id(program), kernel] = _known(program, kernel)
-        key = (global_size, local_size, global_offset, *self._parts(known, arguments))
-        found = known.counts.get(key)
-        if found is None:
-            if len(known.counts) >= MOST_KEYS:
-                return _nearest(known, global_size, local_size)
-            found = known.counts[key] = count(
+        """Return the counts of a launch. Raises as `cltrace.kernels.count`."""
+        cached_kernel = self._kernels.get((id(program), kernel))
+        if cached_kernel is None:
+            cached_kernel = self._kernels[id(program), kernel] = _build_entry(program, kernel)
+        key = (global_size, local_size, global_offset, *self._key_parts(cached_kernel, arguments))
+        counts = cached_kernel.counts.get(key)
+        if counts is None:
+            if len(cached_kernel.counts) >= MAX_KEYS:
+                return _find_similar(cached_kernel, global_size, local_size)
+            counts = cached_kernel.counts[key] = count(
                 program,
                 kernel,
                 global_size,
@@ -71,50 +75,56 @@ class Configurations:
                 global_offset=global_offset,
                 machine=self._machine,
             )
-        return found
+        return counts
 
-    def _parts(self, known: _Known, arguments: Sequence[Argument]) -> list[object]:
-        """What of each argument makes a configuration."""
+    def _key_parts(
+        self, cached_kernel: _CachedKernel, arguments: Sequence[Argument]
+    ) -> list[object]:
+        """Return the parts of the arguments that belong to the configuration."""
         parts: list[object] = []
         for index, argument in enumerate(arguments):
             if type(argument) is BufferArgument:
                 has_contents = argument.contents is not None
                 parts.append((argument.size_bytes, has_contents))
-                if argument.contents is not None and index in known.contents:
+                if argument.contents is not None and index in cached_kernel.contents:
                     parts.append(self._digest(argument.contents))
             elif isinstance(argument, ImageArgument):
                 parts.append((argument.width, argument.height, argument.depth, argument.channels))
             elif isinstance(argument, np.generic | int | float):
-                parts.append(argument if index in known.numbers else None)
+                parts.append(argument if index in cached_kernel.numbers else None)
             elif isinstance(argument, StructArgument):
-                decides = index in known.numbers or index in known.contents
+                decides = index in cached_kernel.numbers or index in cached_kernel.contents
                 parts.append(argument if decides else None)
             else:
                 parts.append(argument)
         return parts
 
     def _digest(self, contents: NDArray[np.generic]) -> bytes:
-        """A digest of an array, worked out once for each object. Its contents are taken not to change."""
-        known = self._digests.get(id(contents))
-        if known is None or known[0] is not contents:
+        """Return a digest of an array, computed once per object. Its contents must not change."""
+        cached = self._digests.get(id(contents))
+        if cached is None or cached[0] is not contents:
             raw = np.ascontiguousarray(contents).view(np.uint8)
-            known = (contents, hashlib.blake2b(raw.data, digest_size=16).digest())
-            self._digests[id(contents)] = known
-        return known[1]
+            cached = (contents, hashlib.blake2b(raw.data, digest_size=16).digest())
+            self._digests[id(contents)] = cached
+        return cached[1]
 
 
-def _known(program: Program, kernel: str) -> _Known:
-    reaching = analysis_of(program, kernel, Form.OPTIMISED).reaching
-    contents = frozenset(root for root in reaching.contents if isinstance(root, int))
-    return _Known(program, reaching.parameters, contents)
+def _build_entry(program: Program, kernel: str) -> _CachedKernel:
+    slice_inputs = analyse_kernel(program, kernel, CodeForm.OPTIMISED).slice_inputs
+    contents = frozenset(root for root in slice_inputs.contents if isinstance(root, int))
+    return _CachedKernel(program, slice_inputs.parameters, contents)
 
 
-def _nearest(
-    known: _Known, global_size: tuple[int, ...], local_size: tuple[int, ...]
+def _find_similar(
+    cached_kernel: _CachedKernel, global_size: tuple[int, ...], local_size: tuple[int, ...]
 ) -> KernelCounts:
-    """The counts of a configuration of the same sizes, or of any, which say that they are another's."""
-    candidates = list(known.counts.values())
-    same = [c for c in candidates if (c.global_size, c.local_size) == (global_size, local_size)]
-    found = (same or candidates)[0]
-    note = f"counts of another of more than {MOST_KEYS:,} configurations"
-    return found if note in found.notes else replace(found, notes=(*found.notes, note))
+    """Return the counts of a configuration of the same sizes, or of any, with a note."""
+    candidates = list(cached_kernel.counts.values())
+    same = [
+        candidate
+        for candidate in candidates
+        if (candidate.global_size, candidate.local_size) == (global_size, local_size)
+    ]
+    counts = (same or candidates)[0]
+    note = f"counts of another of more than {MAX_KEYS:,} configurations"
+    return counts if note in counts.notes else replace(counts, notes=(*counts.notes, note))

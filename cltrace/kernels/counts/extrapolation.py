@@ -1,8 +1,9 @@
-"""Long loops: after a sample of trips, evenly moving values are moved on by many at once.
+"""Extrapolation of long loops: after a sample of trips, lanes skip many trips.
 
-Counters of a window of trips are multiplied. The window is so long that a stream crosses whole sectors
-within it: a trip for each four bytes of one, or for each byte where less is accessed. Where a trip runs
-many blocks, as those of outer loops do, it is shorter.
+Uniformly moving values are advanced by the skipped trips. The counters of a window of trips are
+multiplied. A window is so long that a stream crosses whole sectors within it: one trip per four bytes
+of a sector, or per byte where accesses are smaller. It is shorter if a trip runs many blocks, as in
+outer loops.
 """
 
 from collections.abc import Mapping
@@ -12,37 +13,37 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.observer import Recorder
-from cltrace.kernels.counts.skippable_loops import Skippable
+from cltrace.kernels.counts.observer import CountObserver
+from cltrace.kernels.counts.skippable_loops import SkippableLoop
 from cltrace.kernels.execute.lanes import Lanes
-from cltrace.kernels.execute.prepared_kernel import Prepared
-from cltrace.kernels.execute.state import Frame, State
-from cltrace.kernels.flow.uniformity import Unevenness
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.execute.state import ExecutionState, Frame
+from cltrace.kernels.flow.uniformity import NonUniformity
 
-_LEADS: Final = ((6, 4), (60, 2), (1 << 62, 1))
-"""By how many blocks a trip runs, at most: how many trips are run before the window."""
+_LEAD_TRIPS: Final = ((6, 4), (60, 2), (1 << 62, 1))
+"""Pairs of an upper limit on the blocks per trip and the trips run before the window."""
 _SMALL_BYTES: Final = 4
-"""Elements of loops that need no longer window than this takes."""
-_SHORTER: Final = {2: 4, 1: 1}
-"""The window of loops whose trips run many blocks, by their lead."""
-_LONG: Final = {
-    Unevenness.CONTROL: 4096,
-    Unevenness.BEHIND: 1 << 15,
-    Unevenness.ADDRESSES: 512,
-    Unevenness.AROUND: 24,
+"""Element size for which the usual window suffices."""
+_SHORT_WINDOWS: Final = {2: 4, 1: 1}
+"""Windows in trips of loops whose trips run many blocks, by their lead."""
+_MAX_NON_UNIFORM_TRIPS: Final = {
+    NonUniformity.CONTROL: 4096,
+    NonUniformity.LIVE_OUT: 1 << 15,
+    NonUniformity.ADDRESSES: 512,
+    NonUniformity.ENCLOSING_LOOP: 24,
 }
-"""Loops that are not even are run up to so many trips; longer ones are not counted exactly."""
-_PATIENCE: Final = 512
-"""After so many blocks half as many trips of them are run, after as many more a quarter, and so on."""
+"""Trips up to which a non-uniform loop is run in full. Longer loops are not counted exactly."""
+_BLOCKS_PER_HALVING: Final = 512
+"""Number of executed blocks that halves the trips of `_MAX_NON_UNIFORM_TRIPS` each time."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Progress:
-    """How far lanes are in a loop: trips since a lane last left, and the counters when they began."""
+    """Progress of lanes in a loop: trips since a lane last left, and the counters at their start."""
 
     lanes: Lanes
     blocks: int
-    """How many blocks were run in all when they began."""
+    """Number of blocks executed in total when the lanes began."""
     trip: int = 0
     lead: int = 0
     window: int = 0
@@ -50,33 +51,33 @@ class _Progress:
     marks: tuple[int, ...] = ()
 
 
-class Extrapolation:
-    """Watches the headers of loops. `skipped` is by loop and group, of lanes."""
+class LoopExtrapolation:
+    """A loop hook that skips trips. `skipped` is the number of skipped lane trips per loop header."""
 
     def __init__(
         self,
-        prepared: Prepared,
-        loops: Mapping[int, Skippable],
-        inexact: Mapping[int, Unevenness],
-        state: State,
-        recorder: Recorder,
+        prepared: PreparedKernel,
+        loops: Mapping[int, SkippableLoop],
+        non_uniform: Mapping[int, NonUniformity],
+        state: ExecutionState,
+        observer: CountObserver,
         sector_bytes: int,
     ) -> None:
-        """`inexact` says by header what is not even in a loop."""
-        self._usual = sector_bytes // _SMALL_BYTES
+        """`non_uniform` has the reason per header of a non-uniform loop."""
+        self._usual_window = sector_bytes // _SMALL_BYTES
         self._loops = loops
-        self._inexact = inexact
+        self._non_uniform = non_uniform
         self._state = state
-        self._recorder = recorder
+        self._observer = observer
         self._progress: dict[int, _Progress] = {}
         self.skipped: dict[int, float] = {}
         self.coarse: set[int] = set()
-        """Headers of loops whose window was short: sectors may lie otherwise in other trips."""
+        """Headers of loops with a short window, whose other trips may touch sectors differently."""
         self._blocks = 0
-        self._passing: set[int] = set()
-        self._open: set[int] = set()
+        self._loops_with_skips: set[int] = set()
+        self._open_windows: set[int] = set()
         self._prepared = prepared
-        self._fine = {
+        self._fine_loops = {
             loop.header
             for loop in prepared.graph.loops
             if any(
@@ -88,24 +89,24 @@ class Extrapolation:
         self._headers = {loop.header for loop in prepared.graph.loops}
 
     def at_header(self, block: int, frame: Frame, lanes: Lanes, *, entered: bool) -> None:
-        """Lanes come to a header: count the trip, and move them on when enough of them were run."""
+        """Count a trip, and skip trips after enough of them have run."""
         self._blocks += 1
-        if self._open:
+        if self._open_windows:
             self._close_windows(block)
-        if self._passing:
-            self._see_who_left(block)
+        if self._loops_with_skips:
+            self._resume_sectors(block)
         if block not in self._headers:
             return
         if entered:
-            self._recorder.enters(block, lanes)
+            self._observer.on_loop_entry(block, lanes)
         if block in self._loops:
-            self._trip(block, frame, lanes, entered=entered)
+            self._begin_trip(block, frame, lanes, entered=entered)
 
-    def _trip(self, block: int, frame: Frame, lanes: Lanes, *, entered: bool) -> None:
-        """Lanes begin a trip of a loop that can be passed over."""
+    def _begin_trip(self, block: int, frame: Frame, lanes: Lanes, *, entered: bool) -> None:
+        """Begin a trip of a skippable loop."""
         progress = self._progress.get(block)
         if progress is None or entered or progress.lanes is not lanes:
-            self._progress[block] = _Progress(lanes, self._blocks)
+            self._progress[block] = _Progress(lanes=lanes, blocks=self._blocks)
             return
         progress.trip += 1
         if progress.trip == 1:
@@ -114,58 +115,66 @@ class Extrapolation:
             self._begin_window(block, frame, progress)
         elif progress.before is not None and progress.trip == progress.lead + progress.window:
             self._skip(block, frame, lanes, progress)
-            self._progress[block] = _Progress(lanes, self._blocks)
+            self._progress[block] = _Progress(lanes=lanes, blocks=self._blocks)
 
     def _begin_window(self, block: int, frame: Frame, progress: _Progress) -> None:
-        left = self._loops[block].left(frame, progress.lanes, self._state)
-        fewest = 2 * progress.window + 3
-        if left >= max(fewest, self._most(block)):
-            self._open.add(block)
-            progress.before = self._recorder.counters.copy()
-            progress.marks = tuple(self._recorder.mark())
-        elif left >= fewest:
-            progress.lead += progress.window  # patience may have run out by then
+        left = self._loops[block].trips_left(frame, progress.lanes, self._state)
+        min_left = 2 * progress.window + 3
+        if left >= max(min_left, self._min_trips(block)):
+            self._open_windows.add(block)
+            progress.before = self._observer.counters.copy()
+            progress.marks = tuple(self._observer.mark_touched())
+        elif left >= min_left:
+            progress.lead += progress.window  # `_min_trips` may have become smaller by then
 
     def _close_windows(self, block: int) -> None:
-        """A window holds what its loop does: one in which something else runs is given up."""
-        for header in list(self._open):
+        """Drop the windows of loops that lanes have left: a window covers only its loop."""
+        for header in list(self._open_windows):
             if block not in self._prepared.graph.loops[self._loops[header].number].blocks:
                 self._progress[header].before = None
-                self._open.discard(header)
+                self._open_windows.discard(header)
 
-    def _see_who_left(self, block: int) -> None:
-        """Sectors count again once lanes have left the loops of which trips were skipped."""
-        self._passing = {
+    def _resume_sectors(self, block: int) -> None:
+        """Resume the recording of sectors after lanes have left the loops with skipped trips."""
+        self._loops_with_skips = {
             header
-            for header in self._passing
+            for header in self._loops_with_skips
             if block in self._prepared.graph.loops[self._loops[header].number].blocks
         }
-        self._recorder.is_passing = bool(self._passing)
+        self._observer.ignores_sectors = bool(self._loops_with_skips)
 
     def _choose_window(self, block: int, progress: _Progress) -> None:
-        each = self._blocks - progress.blocks
-        progress.lead = next(lead for most, lead in _LEADS if each <= most)
-        usual = self._usual * (_SMALL_BYTES if block in self._fine else 1)
-        progress.window = usual if each <= _LEADS[0][0] else _SHORTER[progress.lead]
+        blocks_per_trip = self._blocks - progress.blocks
+        progress.lead = next(
+            lead for max_blocks, lead in _LEAD_TRIPS if blocks_per_trip <= max_blocks
+        )
+        window = self._usual_window * (_SMALL_BYTES if block in self._fine_loops else 1)
+        progress.window = (
+            window if blocks_per_trip <= _LEAD_TRIPS[0][0] else _SHORT_WINDOWS[progress.lead]
+        )
 
-    def _most(self, block: int) -> int:
-        """How many trips of a loop are run for their own sake, because they are not alike."""
-        uneven = self._inexact.get(block)
-        return _LONG[uneven] >> (self._blocks // _PATIENCE) if uneven is not None else 0
+    def _min_trips(self, block: int) -> int:
+        """Return the number of trips that are run because they are not uniform."""
+        reason = self._non_uniform.get(block)
+        return (
+            _MAX_NON_UNIFORM_TRIPS[reason] >> (self._blocks // _BLOCKS_PER_HALVING)
+            if reason is not None
+            else 0
+        )
 
     def _skip(self, header: int, frame: Frame, lanes: Lanes, progress: _Progress) -> None:
         loop = self._loops[header]
-        left = loop.left(frame, lanes, self._state)
+        left = loop.trips_left(frame, lanes, self._state)
         windows = (left - 2) // progress.window
         if windows < 1 or progress.before is None:
             return
         trips = windows * progress.window
-        uneven = loop.move(frame, lanes, self._state, trips)
-        self._recorder.repeat(
+        is_divergent = loop.skip_trips(frame, lanes, self._state, trips)
+        self._observer.scale_since(
             progress.before, progress.marks, float(windows), left / progress.window
         )
-        self._passing.add(header)
-        self._recorder.is_passing = True
+        self._loops_with_skips.add(header)
+        self._observer.ignores_sectors = True
         self.skipped[header] = self.skipped.get(header, 0.0) + trips * lanes.count
-        if progress.window < self._usual or uneven:
+        if progress.window < self._usual_window or is_divergent:
             self.coarse.add(header)

@@ -1,20 +1,20 @@
-"""Static analysis of a kernel: loops, dependencies and operations, known before it is executed."""
+"""Static analysis of a kernel: loops, dependencies and operations, without executing it."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from cltrace.kernels.builtins.mangling import demangled
-from cltrace.kernels.compiler import Form
+from cltrace.kernels.builtins.mangling import demangle
+from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.execute.prepared_kernel import Prepared, prepared_of
-from cltrace.kernels.flow.canonical_loops import CanonicalLoop, canonical_loops
-from cltrace.kernels.flow.dependencies import ANYWHERE, Dependencies, Reaching, Root
-from cltrace.kernels.flow.slicing import reduced
-from cltrace.kernels.flow.taint import Tainted, tainted
-from cltrace.kernels.flow.uniformity import Movement, Unevenness
-from cltrace.kernels.fold import FoldedBlock, folded_blocks
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_function
+from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_loops
+from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root, SliceInputs
+from cltrace.kernels.flow.slicing import reduce_to_slice
+from cltrace.kernels.flow.taint import Taint, find_taint
+from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
+from cltrace.kernels.fold import FoldedBlock, fold_blocks
 from cltrace.kernels.fold.instruction_costs import operations_of
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
@@ -33,116 +33,129 @@ from cltrace.kernels.program import Program
 
 _SAME_FOR_ALL: Final = frozenset(
     {
-        "get_global_size", "get_local_size", "get_num_groups", "get_group_id", "get_work_dim",
-        "get_global_offset", "get_enqueued_local_size", "get_num_sub_groups", "get_sub_group_size",
+        "get_global_size",
+        "get_local_size",
+        "get_num_groups",
+        "get_group_id",
+        "get_work_dim",
+        "get_global_offset",
+        "get_enqueued_local_size",
+        "get_num_sub_groups",
+        "get_sub_group_size",
     }
-)  # fmt: skip
-"""What all work-items of a work-group are told alike."""
+)
+"""Work-item functions with the same result for all work-items of a work-group."""
+_ANALYSES: Final[WeakKeyDictionary[Program, dict[tuple[str, CodeForm], "KernelAnalysis"]]] = (
+    WeakKeyDictionary()
+)
+"""Analyses by program. An entry is dropped with its program."""
 
 
 class KernelAnalysis:
-    """A kernel as it is counted.
+    """Static analysis of a kernel, for counting.
 
-    `whole` has all its operations, `prepared` not those that only compute results. Blocks have the same
-    numbers in both.
+    `whole` has all operations of the kernel. `prepared` is reduced to the operations that decide
+    control and addresses. Blocks have the same numbers in both.
     """
 
-    def __init__(self, whole: Prepared, module: Module) -> None:
+    def __init__(self, whole: PreparedKernel, module: Module) -> None:
         self.whole = whole
         self._module = module
-        self._tainted: dict[frozenset[Root], Tainted] = {}
+        self._taints: dict[frozenset[Root], Taint] = {}
         self._folded: dict[Machine, Mapping[int, FoldedBlock]] = {}
 
     @cached_property
-    def _all(self) -> Dependencies:
-        return Dependencies(self.whole.function, self.whole.graph)
+    def _all_dependencies(self) -> DataDependencies:
+        return DataDependencies(self.whole.function, self.whole.graph)
 
     @cached_property
-    def prepared(self) -> Prepared:
-        """The kernel without what decides neither control nor accesses."""
-        return prepared_of(reduced(self.whole.function, self._all), self._module)
+    def prepared(self) -> PreparedKernel:
+        """The kernel without operations that decide neither control nor addresses."""
+        return prepare_function(
+            reduce_to_slice(self.whole.function, self._all_dependencies), self._module
+        )
 
     @cached_property
-    def dependencies(self) -> Dependencies:
-        """Which values of the reduced kernel depend on which."""
-        return Dependencies(self.prepared.function, self.prepared.graph)
+    def dependencies(self) -> DataDependencies:
+        """The dependencies between values of the reduced kernel."""
+        return DataDependencies(self.prepared.function, self.prepared.graph)
 
-    def tainted(self, unknown: frozenset[Root]) -> Tainted:
-        """What depends on contents that are not known, worked out once for each set of them."""
-        known = self._tainted.get(unknown)
-        if known is None:
-            known = self._tainted[unknown] = tainted(self.dependencies, unknown)
-        return known
+    def taint_of(self, unknown: frozenset[Root]) -> Taint:
+        """Return the taint by unknown contents, computed once per set of roots."""
+        cached = self._taints.get(unknown)
+        if cached is None:
+            cached = self._taints[unknown] = find_taint(self.dependencies, unknown)
+        return cached
 
     @cached_property
     def block_operations(self) -> Mapping[int, Mapping[tuple[str, CostClass], int]]:
-        """By block: how many operations of each type and class its instructions are."""
-        found: dict[int, dict[tuple[str, CostClass], int]] = {}
+        """Per block, the number of operations of each type and cost class."""
+        by_block: dict[int, dict[tuple[str, CostClass], int]] = {}
         for number in self.whole.graph.order:
             counts: dict[tuple[str, CostClass], int] = {}
             for item in _items(self.whole, number):
-                for kind, cost, many in operations_of(item):
-                    counts[kind, cost] = counts.get((kind, cost), 0) + many
-            found[number] = counts
-        return found
+                for kind, cost, count in operations_of(item):
+                    counts[kind, cost] = counts.get((kind, cost), 0) + count
+            by_block[number] = counts
+        return by_block
 
-    def folded(self, machine: Machine) -> Mapping[int, FoldedBlock]:
-        """By block: what the compiler of such a machine leaves of it."""
-        known = self._folded.get(machine)
-        if known is None:
-            known = self._folded[machine] = folded_blocks(self.whole, machine)
-        return known
+    def fold(self, machine: Machine) -> Mapping[int, FoldedBlock]:
+        """Return per block the code that the compiler of a machine leaves, computed once per machine."""
+        cached = self._folded.get(machine)
+        if cached is None:
+            cached = self._folded[machine] = fold_blocks(self.whole, machine)
+        return cached
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:
-        """By block: how many operations stand at each place."""
-        found: dict[int, list[tuple[Place, int]]] = {}
+        """Per block, the number of operations at each place of the source."""
+        by_block: dict[int, list[tuple[Place, int]]] = {}
         for number in self.whole.graph.order:
             counts: dict[Place, int] = {}
             for item in _items(self.whole, number):
-                many = sum(count for _, _, count in operations_of(item))
-                counts[item.place] = counts.get(item.place, 0) + many
-            found[number] = list(counts.items())
-        return found
+                item_count = sum(count for _, _, count in operations_of(item))
+                counts[item.place] = counts.get(item.place, 0) + item_count
+            by_block[number] = list(counts.items())
+        return by_block
 
     @cached_property
-    def reaching(self) -> Reaching:
-        """What decides control and addresses."""
-        return self._all.reaching()
+    def slice_inputs(self) -> SliceInputs:
+        """The parameters and contents that decide control and addresses."""
+        return self._all_dependencies.slice_inputs()
 
     @cached_property
     def loops(self) -> dict[int, CanonicalLoop]:
-        """The loops whose trips need not all be run."""
-        return dict(canonical_loops(self.prepared.function, self.prepared.graph))
+        """The canonical loops by header. Some of their trips can be skipped."""
+        return dict(find_canonical_loops(self.prepared.function, self.prepared.graph))
 
     @cached_property
-    def inexact(self) -> Mapping[int, Unevenness]:
-        """By header: what is not even in a loop that would otherwise move evenly."""
+    def non_uniform_loops(self) -> Mapping[int, NonUniformity]:
+        """The canonical loops whose trips are not uniform, by header, with the reason."""
         function, graph = self.prepared.function, self.prepared.graph
-        found: dict[int, Unevenness] = {}
+        reasons: dict[int, NonUniformity] = {}
         for header, loop in self.loops.items():
             inside = graph.loops[loop.number].blocks
-            around = graph.loops[loop.number].parent
-            movement = Movement(function, graph, loop, self._by_lane)
-            if movement.control_varies():
-                found[header] = Unevenness.CONTROL
-            elif self._leaves_behind(loop, inside):
-                found[header] = Unevenness.BEHIND
-            elif around >= 0 and graph.loops[around].header in found:
-                found[header] = Unevenness.AROUND
-            elif self._carries(loop, inside) or self._addresses_vary(movement, inside):
-                found[header] = Unevenness.ADDRESSES
-        return found
+            parent = graph.loops[loop.number].parent
+            motion = TripMotion(function, graph, loop, self._divergent_slots)
+            if motion.control_varies():
+                reasons[header] = NonUniformity.CONTROL
+            elif self._has_live_out(loop, inside):
+                reasons[header] = NonUniformity.LIVE_OUT
+            elif parent >= 0 and graph.loops[parent].header in reasons:
+                reasons[header] = NonUniformity.ENCLOSING_LOOP
+            elif self._depends_on_trips(loop, inside) or self._addresses_vary(motion, inside):
+                reasons[header] = NonUniformity.ADDRESSES
+        return reasons
 
     @cached_property
-    def _by_lane(self) -> frozenset[int]:
-        """The values that may differ from lane to lane: those of ids, and what is read."""
-        return self.dependencies.forward(_differs_by_lane)
+    def _divergent_slots(self) -> frozenset[int]:
+        """The slots whose values may differ from lane to lane: ids, and values read from memory."""
+        return self.dependencies.forward_slice(_differs_by_lane)
 
-    def _leaves_behind(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
-        """Whether what a loop carries from trip to trip, or writes, decides something outside of it."""
+    def _has_live_out(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
+        """Return True if values or memory left by a loop decide something outside it."""
         blocks = self.prepared.function.blocks
-        wanted = {
+        criteria = {
             slot
             for site in self.prepared.sites
             if site.block not in inside
@@ -150,57 +163,41 @@ class KernelAnalysis:
         }
         for number in self.prepared.graph.order:
             if number not in inside:
-                wanted.update(operands_of(blocks[number].terminator))
-        slots, contents = self.dependencies.slice(wanted)
+                criteria.update(operands_of(blocks[number].terminator))
+        slots, contents = self.dependencies.backward_slice(criteria)
         written: set[Root] = set()
         for number in inside:
             for item in blocks[number].instructions:
                 if not isinstance(item, Touch):
                     written |= self.dependencies.writes(item)
-        is_read = bool(written) and (ANYWHERE in contents | written or bool(contents & written))
-        return not slots.isdisjoint(loop.kept) or (bool(contents) and is_read)
+        is_read = bool(written) and (UNKNOWN_ROOT in contents | written or bool(contents & written))
+        return not slots.isdisjoint(loop.non_affine) or (bool(contents) and is_read)
 
-    def _addresses_vary(self, movement: Movement, inside: frozenset[int]) -> bool:
-        """Whether an address does not move by the same amount in each trip."""
+    def _addresses_vary(self, motion: TripMotion, inside: frozenset[int]) -> bool:
+        """Return True if an address does not advance by a constant amount per trip."""
         return any(
-            not movement.is_linear(slot)
+            not motion.is_linear(slot)
             for site in self.prepared.sites
             if site.block in inside
             for slot in (site.pointer, *site.indices)
         )
 
-    def _carries(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
-        """Whether a value that is carried from trip to trip, or contents of memory, decide."""
+    def _depends_on_trips(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
+        """Return True if values of earlier trips or memory contents decide something in the loop."""
         blocks = self.prepared.function.blocks
-        wanted = {
+        criteria = {
             slot
             for site in self.prepared.sites
             if site.block in inside
             for slot in (site.pointer, *site.indices)
         }
         for number in inside:
-            wanted.update(operands_of(blocks[number].terminator))
-        slots, contents = self.dependencies.slice(wanted)
-        return not slots.isdisjoint(loop.kept) or bool(contents)
+            criteria.update(operands_of(blocks[number].terminator))
+        slots, contents = self.dependencies.backward_slice(criteria)
+        return not slots.isdisjoint(loop.non_affine) or bool(contents)
 
 
-def _differs_by_lane(item: Instruction) -> bool:
-    """Whether an instruction's result differs from lane to lane though its operands do not."""
-    if isinstance(item, Call):
-        return demangled(item.callee).name not in _SAME_FOR_ALL
-    return isinstance(item, Load | AtomicUpdate | AtomicExchange)
-
-
-def _items(whole: Prepared, number: int) -> Sequence[Instruction | Terminator]:
-    block = whole.function.blocks[number]
-    return (*block.instructions, block.terminator)
-
-
-_ANALYSES: WeakKeyDictionary[Program, dict[tuple[str, Form], KernelAnalysis]] = WeakKeyDictionary()
-"""Analyses by program; they go with it."""
-
-
-def analysis_of(program: Program, kernel: str, form: Form) -> KernelAnalysis:
+def analyse_kernel(program: Program, kernel: str, form: CodeForm) -> KernelAnalysis:
     """Return the analysis of a kernel, made once per program and form.
 
     Raises: `UnsupportedKernelError`; `ValueError` if the program has no such kernel.
@@ -208,6 +205,18 @@ def analysis_of(program: Program, kernel: str, form: Form) -> KernelAnalysis:
     analyses = _ANALYSES.setdefault(program, {})
     analysis = analyses.get((kernel, form))
     if analysis is None:
-        analysis = KernelAnalysis(program.prepared(kernel, form), program.module(form))
+        analysis = KernelAnalysis(program.prepare(kernel, form), program.module(form))
         analyses[kernel, form] = analysis
     return analysis
+
+
+def _differs_by_lane(item: Instruction) -> bool:
+    """Return True if an instruction's result differs between lanes even for equal operands."""
+    if isinstance(item, Call):
+        return demangle(item.callee).name not in _SAME_FOR_ALL
+    return isinstance(item, Load | AtomicUpdate | AtomicExchange)
+
+
+def _items(whole: PreparedKernel, number: int) -> Sequence[Instruction | Terminator]:
+    block = whole.function.blocks[number]
+    return (*block.instructions, block.terminator)

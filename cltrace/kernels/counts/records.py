@@ -1,4 +1,4 @@
-"""The result of counting: what a launch has to do."""
+"""Records of the counts of a launch."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,9 +11,10 @@ from cltrace.kernels.machine import Machine
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with the standard error that comes from sampling work-groups; 0 where all were run.
+    """A number with its standard error.
 
-    `low` and `high` bound it where it depends on what is not known; else they are the value.
+    The error comes from sampling work-groups and is 0 if all groups were executed. `low` and `high`
+    bound the number if it depends on unknown contents; otherwise they equal `value`.
     """
 
     value: float
@@ -24,10 +25,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class OperationCount:
-    """How often an operation is done. Vectors count once an element.
+    """Number of executions of an operation. A vector operation counts once per element.
 
-    `type` is the type that is worked on (`float`, `int`, …), `per_item` the mean of a work-item, `total`
-    that of the launch, `warp_total` how often a warp does it for at least one of its lanes.
+    `type` is the operand type (`float`, `int`, …), `per_item` the mean per work-item, `total` the sum
+    over the launch, `warp_total` the number of times that a warp executes it for at least one lane.
     """
 
     type: str
@@ -39,10 +40,11 @@ class OperationCount:
 
 @dataclass(frozen=True, slots=True)
 class FoldedCount:
-    """How often an operation is done in the code that the device's own compiler leaves.
+    """Number of executions of an operation in the code optimised by the device's compiler.
 
-    `function` names those whose cost depends on it. `warp_total` is how often a warp does it, `waits`
-    how often a warp waits for its result: the longest ways through the blocks that it runs.
+    `function` is the name of a function whose cost depends on it. `warp_total` counts executions per
+    warp, `waits` those for whose result a warp waits: the operations on the longest dependency chain
+    of each executed block.
     """
 
     type: str
@@ -54,25 +56,26 @@ class FoldedCount:
 
 
 class Pattern(StrEnum):
-    """How the lanes of a warp lie to each other at an access."""
+    """Relative position of the addresses of a warp in one access."""
 
     UNIFORM = "uniform"
-    """All at one address."""
+    """All lanes at one address."""
     CONTIGUOUS = "contiguous"
-    """Each next to the one before."""
+    """Each lane next to the preceding lane."""
     STRIDED = "strided"
-    """At equal distances."""
+    """Lanes at equal distances."""
     RUNS = "in runs"
-    """At various distances, and most of each sector is used: rows of a work-group, a stencil's edges."""
+    """Unequal distances, but most of each sector is used: rows of a work-group, edges of a stencil."""
     SCATTERED = "scattered"
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """How many different sectors are touched by a work-group, by a wave of them, and by the launch.
+    """Numbers of distinct sectors touched by a work-group, by a wave of groups and by the launch.
 
-    Means of the sampled groups; the wave and the launch are extrapolated, with a relative error that
-    comes from how well the extrapolation holds within the sample (0 where all groups were run).
+    `group_sectors` is the mean of the sampled groups. The wave and the launch are extrapolated with a
+    relative error, which measures how well the extrapolation fits within the sample; 0 if all groups
+    were executed.
     """
 
     group_sectors: float
@@ -81,15 +84,17 @@ class Footprint:
     relative_error: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccessSite:
-    """A place in the source that accesses memory, over the whole launch.
+    """A place in the source that accesses memory, with counts over the whole launch.
 
-    `memory` names what is accessed: an argument, a variable. A *request* is an access of a warp;
-    `sectors` and `lines` are those that its lanes touch, `bank_cycles` the rounds that banks need for
-    it, `partial_sectors` written sectors of which not all bytes are. `most_stride_bytes` is the
-    distance of neighbouring lanes, None unless equal. `contention` is how many lanes of a warp meet at
-    an address, for atomics. `reuse` is how often each different sector is touched by requests.
+    `memory` names the accessed arguments and variables. A *request* is one access of a warp.
+    `sectors` and `lines` sum those touched per request, `bank_cycles` the cycles that the banks need
+    per request, `partial_sectors` the written sectors of which a request writes only a part.
+    `stride_bytes` is the distance between neighbouring lanes, None unless it is constant.
+    `contention` is the mean number of lanes of a warp per address, for atomics. `reuse` is the mean
+    number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
+    unknown contents.
     """
 
     place: Place
@@ -113,23 +118,23 @@ class AccessSite:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """Reads that are under way together: the positions of their sites among the launch's.
+class LoadRound:
+    """Loads in flight together. `sites` are positions in `KernelCounts.sites`.
 
-    `waits` is how often a warp waits for them, over the launch.
+    `waits` is the number of times that warps wait for them, over the launch.
     """
 
     sites: tuple[int, ...]
     waits: float
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
-    """Access sites of one memory that touch the same sectors, over the whole launch.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRegion:
+    """Access sites of one memory that touch the same sectors, with counts over the whole launch.
 
-    `sites` are their positions among the launch's sites, `sectors` the sum of what their requests touch,
-    `window_sectors` how many the shared cache has to fetch: at least those that differ, more where it
-    has lost them before they are touched again.
+    `sites` are positions in `KernelCounts.sites`. `sectors` sums the sectors touched per request.
+    `window_sectors` is the number of sectors that the shared cache fetches: at least the distinct
+    ones, and more if sectors are evicted before they are touched again.
     """
 
     memory: str
@@ -143,10 +148,10 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class BranchSite:
-    """A branch that lanes of the sample took different ways at, over the whole launch.
+    """A divergent branch, with counts over the whole launch.
 
-    `warps` is how many warps came to it, `divergent_warps` how many of them split; `active_lanes` the
-    mean share of a warp's lanes that were active there; `taken` the share of lanes that took it.
+    `warps` is the number of warps that reach it, `divergent_warps` how many of them split,
+    `active_lanes` the mean share of active lanes, `taken` the share of lanes that take it.
     """
 
     place: Place
@@ -157,12 +162,12 @@ class BranchSite:
     is_assumed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoopCount:
-    """A loop. `trips` is the mean number of trips each time a work-item enters it.
+    """A loop. `trips` is the mean number of trips per entry of a work-item.
 
-    `extrapolated` is the share of trips that were not run but counted from a sample of them;
-    `is_exact` says that this loses nothing, because all addresses and branches in it move evenly.
+    `extrapolated` is the share of trips that were counted from a sample of trips. `is_exact` is True
+    if this loses nothing, because all addresses and branches in the loop advance uniformly.
     """
 
     place: Place
@@ -176,7 +181,10 @@ class LoopCount:
 
 @dataclass(frozen=True, slots=True)
 class PrivateArray:
-    """A private variable that stays in memory: indexed at run time, or passed by address. It spills."""
+    """A private variable that stays in memory because it is indexed at run time or passed by address.
+
+    Such a variable spills.
+    """
 
     place: Place
     size_bytes: int
@@ -184,7 +192,10 @@ class PrivateArray:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Something that depends on contents that are not known: where, what, and what is taken for it."""
+    """An assumption about a value that depends on unknown contents.
+
+    `what` is the dependency, `meaning` the assumed value and its bounds.
+    """
 
     place: Place
     what: str
@@ -192,11 +203,11 @@ class Assumption:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """What was executed: `groups` of the launch's, and `wave_groups` of one wave.
+class GroupSample:
+    """The executed sample: `groups` of the launch, and `wave_groups` from one wave.
 
-    `relative_error` is the largest relative standard error of the warps' work and of sectors;
-    `is_whole` says that all groups were run.
+    `relative_error` is the larger relative standard error of the warps' work and of sectors.
+    `is_whole` is True if all groups were executed.
     """
 
     groups: int
@@ -205,9 +216,9 @@ class Sample:
     is_whole: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LineCount:
-    """What a line of the source does, over the whole launch. `file` is its name, lines are from 1."""
+    """Work of a source line over the whole launch. `file` is the file name, `line` counts from 1."""
 
     file: str
     line: int
@@ -220,15 +231,14 @@ class LineCount:
     branch_warps: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCounts:
-    """What a launch has to do.
+    """Work of a launch.
 
-    `operations` are those of the optimised code, `written` those of the source as it is written, `folded`
-    those that the device's own compiler leaves (`cltrace.kernels.fold`).
-    `active_lanes` is the mean share of lanes that are active when a warp does something, `paths` how
-    many different ways through the kernel the lanes of a warp take. `barriers` are those that a
-    work-item comes to.
+    `operations` are those of the optimised code, `written` those of the source as written, `folded`
+    those that the device's compiler leaves (`cltrace.kernels.fold`). `active_lanes` is the mean share
+    of active lanes when a warp executes an operation, `paths` the mean number of distinct paths that
+    the lanes of a warp take through the kernel, `barriers` the mean number of barriers per work-item.
     """
 
     kernel: str
@@ -239,17 +249,17 @@ class KernelCounts:
     groups: int
     warps: float
     local_bytes: int
-    sample: Sample
+    sample: GroupSample
     operations: tuple[OperationCount, ...]
     written: tuple[OperationCount, ...]
     folded: tuple[FoldedCount, ...]
     sites: tuple[AccessSite, ...]
-    regions: tuple[Region, ...]
-    rounds: tuple[Round, ...]
+    regions: tuple[MemoryRegion, ...]
+    rounds: tuple[LoadRound, ...]
     written_operators: tuple[tuple[str, float], ...]
-    """By LLVM's operator, of the code as it is written: how often a work-item does it, in the mean."""
+    """LLVM operators of the code as written, with their mean number of executions per work-item."""
     private_accesses: float
-    """How often a work-item reads or writes a private variable, as the code is written."""
+    """Mean number of accesses of private variables per work-item, in the code as written."""
     branches: tuple[BranchSite, ...]
     loops: tuple[LoopCount, ...]
     private: tuple[PrivateArray, ...]

@@ -1,6 +1,7 @@
-"""What access sites share: sites of one memory whose sectors are the same ones are counted together.
+"""Memory regions: access sites of one memory that touch the same sectors are counted together.
 
-Neighbours of a stencil touch the same sectors; what they move is not the sum of what each moves.
+Neighbouring accesses of a stencil touch the same sectors, so their traffic is less than the sum of
+that of each access.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,229 +11,275 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.footprints import Distinct, distinct, extrapolated, footprint, growth
-from cltrace.kernels.counts.observer import Recorder, SiteColumn, Touched
-from cltrace.kernels.counts.records import Region
-from cltrace.kernels.counts.sampling import Run, Sampling, beside_each_other, within_window
-from cltrace.kernels.counts.scaling import Scaled
+from cltrace.kernels.counts.footprints import (
+    DistinctSectors,
+    count_distinct,
+    estimate_footprint,
+    extrapolate_distinct,
+    fit_growth,
+)
+from cltrace.kernels.counts.observer import CountObserver, SiteColumn, TouchedSectors
+from cltrace.kernels.counts.records import MemoryRegion
+from cltrace.kernels.counts.sampling import SampleRun, Sampling, sample_consecutive, sample_window
+from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.types import LOCAL, PRIVATE
 
-_SHARED: Final = 0.1
-"""Sites that share such a part of their sectors are of one region."""
-_MOST_COMPARED: Final = 20_000
+_MIN_SHARED: Final = 0.1
+"""Minimum share of common sectors of sites in the same region."""
+_MAX_COMPARED: Final = 20_000
+"""Number of sectors beyond which a hashed subset is compared."""
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
-_MORE: Final = 1.1
-_SHORTER: Final = 0.7
-"""The part of a window by which its end is compared with what comes before."""
-_TRIES: Final = 3
-_REUSED: Final = 1.2
-"""Where groups ask so many times for what a launch touches, it matters how far apart they do."""
-_MOST_GROWTH: Final = 8.0
+_OVERLAP_FACTOR: Final = 1.1
+"""Ratio of touched to existing sectors from which regions of a memory must overlap."""
+_SHORTER_SHARE: Final = 0.7
+"""Size of the shorter window for the slope at the end of a window, as a share of it."""
+_MAX_TRIES: Final = 3
+_MIN_REUSE: Final = 1.2
+"""Minimum ratio of the sectors that groups request to the distinct ones, for reuse to matter."""
+_MAX_GROWTH: Final = 8.0
+"""Limit on the growth of the window from one try to the next."""
 
 
 @dataclass(slots=True)
 class _Cluster:
+    """Access sites of one memory with common sectors."""
+
     objects: frozenset[int]
     access: Access
     sites: list[Site]
     sectors: NDArray[np.int64]
 
 
-def regions(
-    sample: Scaled, near: Run | None, wave_groups: int, order: Mapping[int, int], sampling: Sampling
-) -> tuple[Region, ...]:
-    """The regions of a launch. `order` are the positions of sites among the launch's, by number."""
-    clusters = _clusters(sample, order)
-    found = [_region(sample, near, wave_groups, order, cluster) for cluster in clusters]
-    crowded = _crowded(clusters, found)
-    if crowded:
-        clusters = _merged(clusters, crowded)
-        found = [_region(sample, near, wave_groups, order, cluster) for cluster in clusters]
-    windows = _windows(sample, clusters, found, sampling)
+def find_regions(
+    sample: ScaledSample,
+    wave_run: SampleRun | None,
+    wave_groups: int,
+    positions: Mapping[int, int],
+    sampling: Sampling,
+) -> tuple[MemoryRegion, ...]:
+    """Find the memory regions of a launch.
+
+    `positions` has the position of each site in `KernelCounts.sites`, by site number.
+    """
+    clusters = _cluster_sites(sample, positions)
+    memory_regions = [
+        _build_region(sample, wave_run, wave_groups, positions, cluster) for cluster in clusters
+    ]
+    overlapping = _find_overlapping(clusters, memory_regions)
+    if overlapping:
+        clusters = _merge_overlapping(clusters, overlapping)
+        memory_regions = [
+            _build_region(sample, wave_run, wave_groups, positions, cluster) for cluster in clusters
+        ]
+    windows = _measure_windows(sample, clusters, memory_regions, sampling)
     return tuple(
         region if window is None else _with_window(region, window, sample.groups)
-        for region, window in zip(found, windows, strict=True)
+        for region, window in zip(memory_regions, windows, strict=True)
     )
 
 
-def _clusters(sample: Scaled, order: Mapping[int, int]) -> Sequence[_Cluster]:
-    recorder = sample.run.recorder
-    found: list[_Cluster] = []
+def _cluster_sites(sample: ScaledSample, positions: Mapping[int, int]) -> Sequence[_Cluster]:
+    observer = sample.run.observer
+    clusters: list[_Cluster] = []
     for site in sample.task.prepared.sites:
-        objects = frozenset(recorder.objects[site.number])
-        if site.number not in order or _is_near(sample.run, objects, site):
+        objects = frozenset(observer.objects[site.number])
+        if site.number not in positions or _is_private_or_local(sample.run, objects, site):
             continue
-        sectors = _compared(recorder.touched[site.number])
-        same = [
-            one
-            for one in found
-            if one.access is site.access and one.objects == objects and _share(one.sectors, sectors)
+        sectors = _comparable_sectors(observer.touched[site.number])
+        overlapping = [
+            cluster
+            for cluster in clusters
+            if cluster.access is site.access
+            and cluster.objects == objects
+            and _have_common_sectors(cluster.sectors, sectors)
         ]
         merged = _Cluster(objects, site.access, [site], sectors)
-        for one in same:
-            merged.sites = one.sites + merged.sites
-            merged.sectors = np.union1d(one.sectors, merged.sectors)
-            found.remove(one)
-        found.append(merged)
-    return found
+        for cluster in overlapping:
+            merged.sites = cluster.sites + merged.sites
+            merged.sectors = np.union1d(cluster.sectors, merged.sectors)
+            clusters.remove(cluster)
+        clusters.append(merged)
+    return clusters
 
 
-def _crowded(
-    clusters: Sequence[_Cluster], found: Sequence[Region]
+def _find_overlapping(
+    clusters: Sequence[_Cluster], regions: Sequence[MemoryRegion]
 ) -> frozenset[tuple[frozenset[int], Access]]:
-    """Memories in which regions touch more together than there is: they overlap somewhere."""
+    """Return the memories whose regions together touch more sectors than exist."""
     touched: dict[tuple[frozenset[int], Access], float] = {}
     sizes: dict[tuple[frozenset[int], Access], float] = {}
-    for cluster, region in zip(clusters, found, strict=True):
+    for cluster, region in zip(clusters, regions, strict=True):
         key = (cluster.objects, cluster.access)
         touched[key] = touched.get(key, 0.0) + region.footprint.launch_sectors
         sizes[key] = region.memory_sectors
-    return frozenset(key for key, sectors in touched.items() if sectors > _MORE * sizes[key])
-
-
-def _merged(
-    clusters: Sequence[_Cluster], crowded: frozenset[tuple[frozenset[int], Access]]
-) -> Sequence[_Cluster]:
-    found: dict[tuple[frozenset[int], Access], _Cluster] = {}
-    others = []
-    for one in clusters:
-        key = (one.objects, one.access)
-        if key not in crowded:
-            others.append(one)
-        elif key in found:
-            found[key].sites += one.sites
-        else:
-            found[key] = one
-    return [*others, *found.values()]
-
-
-def _is_near(run: Run, objects: frozenset[int], site: Site) -> bool:
-    """Whether a site's memory is a work-group's or a work-item's own."""
-    known = run.launch.memory.objects
-    spaces = {known[number].space for number in objects if number < len(known)} or {site.space}
-    return bool(spaces & {LOCAL, PRIVATE})
-
-
-def _compared(touched: Touched) -> NDArray[np.int64]:
-    """The different sectors of a site, or a share of them that is the same for all sites."""
-    if not touched.sectors:
-        return np.zeros(0, np.int64)
-    sectors = np.unique(np.concatenate(touched.sectors))
-    if len(sectors) <= _MOST_COMPARED:
-        return sectors
-    some: NDArray[np.int64] = sectors[(sectors.astype(np.uint64) * _HASH) >> np.uint64(60) == 0]
-    return some
-
-
-def _share(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
-    fewer = min(len(one), len(other))
-    if not fewer or one[-1] < other[0] or other[-1] < one[0]:
-        return False
-    return len(np.intersect1d(one, other, assume_unique=True)) > _SHARED * fewer
-
-
-def _touched(recorder: Recorder, sites: Sequence[Site]) -> Touched:
-    """What several sites touched."""
-    found = Touched()
-    for site in sites:
-        one = recorder.touched[site.number]
-        found.sectors += one.sectors
-        found.groups += one.groups
-        found.weights += one.weights
-    return found
-
-
-def _distinct(run: Run, cluster: _Cluster) -> Distinct:
-    return distinct(_touched(run.recorder, cluster.sites), run.grid.groups)
-
-
-def _region(
-    sample: Scaled,
-    near: Run | None,
-    wave_groups: int,
-    order: Mapping[int, int],
-    cluster: _Cluster,
-) -> Region:
-    run = sample.run
-    objects = [run.launch.memory.objects[number] for number in sorted(cluster.objects)]
-    size = sum(item.size_bytes for item in objects)
-    spread = _distinct(run, cluster)
-    beside = spread if near is None else _distinct(near, cluster)
-    cap = size / sample.task.machine.sector_bytes + 1
-    whole = footprint(spread, beside, sample.groups, wave_groups, cap)
-    totals = [run.recorder.site(site.number) for site in cluster.sites]
-    return Region(
-        memory=", ".join(dict.fromkeys(item.name for item in objects)),
-        access=cluster.access,
-        sites=tuple(order[site.number] for site in cluster.sites),
-        memory_sectors=cap,
-        sectors=sum(sample.total(one[SiteColumn.SECTORS]) for one in totals),
-        footprint=whole,
-        window_sectors=whole.launch_sectors,
+    return frozenset(
+        key for key, sectors in touched.items() if sectors > _OVERLAP_FACTOR * sizes[key]
     )
 
 
-def _with_window(region: Region, each: float, groups: int) -> Region:
-    """A region of which the shared cache fetches so many sectors for each group."""
-    most = region.footprint.group_sectors * groups
-    total = min(max(each * groups, region.footprint.launch_sectors), most)
+def _merge_overlapping(
+    clusters: Sequence[_Cluster], overlapping: frozenset[tuple[frozenset[int], Access]]
+) -> Sequence[_Cluster]:
+    by_memory: dict[tuple[frozenset[int], Access], _Cluster] = {}
+    others = []
+    for cluster in clusters:
+        key = (cluster.objects, cluster.access)
+        if key not in overlapping:
+            others.append(cluster)
+        elif key in by_memory:
+            by_memory[key].sites += cluster.sites
+        else:
+            by_memory[key] = cluster
+    return [*others, *by_memory.values()]
+
+
+def _is_private_or_local(run: SampleRun, objects: frozenset[int], site: Site) -> bool:
+    """Return True if a site accesses a work-group's or a work-item's own memory."""
+    memory_objects = run.launch.memory.objects
+    spaces = {
+        memory_objects[number].space for number in objects if number < len(memory_objects)
+    } or {site.space}
+    return bool(spaces & {LOCAL, PRIVATE})
+
+
+def _comparable_sectors(touched: TouchedSectors) -> NDArray[np.int64]:
+    """Return the distinct sectors of a site, or a hashed subset that is the same for all sites."""
+    if not touched.sectors:
+        return np.zeros(0, np.int64)
+    sectors = np.unique(np.concatenate(touched.sectors))
+    if len(sectors) <= _MAX_COMPARED:
+        return sectors
+    subset: NDArray[np.int64] = sectors[(sectors.astype(np.uint64) * _HASH) >> np.uint64(60) == 0]
+    return subset
+
+
+def _have_common_sectors(first: NDArray[np.int64], second: NDArray[np.int64]) -> bool:
+    fewer = min(len(first), len(second))
+    if not fewer or first[-1] < second[0] or second[-1] < first[0]:
+        return False
+    return len(np.intersect1d(first, second, assume_unique=True)) > _MIN_SHARED * fewer
+
+
+def _merge_touched(observer: CountObserver, sites: Sequence[Site]) -> TouchedSectors:
+    """Merge the records of touched sectors of several sites."""
+    merged = TouchedSectors()
+    for site in sites:
+        touched = observer.touched[site.number]
+        merged.sectors += touched.sectors
+        merged.groups += touched.groups
+        merged.weights += touched.weights
+    return merged
+
+
+def _count_cluster(run: SampleRun, cluster: _Cluster) -> DistinctSectors:
+    return count_distinct(_merge_touched(run.observer, cluster.sites), run.grid.groups)
+
+
+def _build_region(
+    sample: ScaledSample,
+    wave_run: SampleRun | None,
+    wave_groups: int,
+    positions: Mapping[int, int],
+    cluster: _Cluster,
+) -> MemoryRegion:
+    run = sample.run
+    objects = [run.launch.memory.objects[number] for number in sorted(cluster.objects)]
+    size = sum(item.size_bytes for item in objects)
+    launch_distinct = _count_cluster(run, cluster)
+    wave_distinct = launch_distinct if wave_run is None else _count_cluster(wave_run, cluster)
+    cap = size / sample.task.machine.sector_bytes + 1
+    region_footprint = estimate_footprint(
+        launch_distinct, wave_distinct, sample.groups, wave_groups, cap
+    )
+    totals = [run.observer.site(site.number) for site in cluster.sites]
+    return MemoryRegion(
+        memory=", ".join(dict.fromkeys(item.name for item in objects)),
+        access=cluster.access,
+        sites=tuple(positions[site.number] for site in cluster.sites),
+        memory_sectors=cap,
+        sectors=sum(sample.total(counts[SiteColumn.SECTORS]) for counts in totals),
+        footprint=region_footprint,
+        window_sectors=region_footprint.launch_sectors,
+    )
+
+
+def _with_window(region: MemoryRegion, sectors_per_group: float, groups: int) -> MemoryRegion:
+    """Return a region whose window sectors follow from the fetched sectors per group."""
+    max_sectors = region.footprint.group_sectors * groups
+    total = min(max(sectors_per_group * groups, region.footprint.launch_sectors), max_sectors)
     return replace(region, window_sectors=total)
 
 
-def _windows(
-    sample: Scaled, clusters: Sequence[_Cluster], found: Sequence[Region], sampling: Sampling
+def _measure_windows(
+    sample: ScaledSample,
+    clusters: Sequence[_Cluster],
+    regions: Sequence[MemoryRegion],
+    sampling: Sampling,
 ) -> Sequence[float | None]:
-    """By region: the sectors that the shared cache fetches for each group.
+    """Return the sectors that the shared cache fetches per group, by region.
 
-    It holds what a window of groups touches, and has lost what was touched before. A further group
-    fetches by how much it makes the window's sectors more (Denning 1968). None where all that the launch
-    touches is held, or where nothing is touched again. Groups that follow each other say what neighbours
-    share, groups drawn from the window what others do.
+    The cache holds the sectors of a window of recent groups. Each further group fetches the sectors
+    it adds to the window (Denning 1968). Consecutive groups show the sharing of neighbours, drawn
+    groups that of others. None if the cache holds all sectors, or if none is reused.
     """
     machine, groups = sample.task.machine, sample.groups
-    held = machine.shared_cache_bytes / machine.sector_bytes
-    launch = sum(region.footprint.launch_sectors for region in found)
-    asked = sum(region.footprint.group_sectors for region in found) * groups
-    size = int(held / max(asked / groups, 1.0))
-    none: Sequence[float | None] = [None] * len(found)
-    if launch < held or asked < _REUSED * launch or not size:
+    cached = machine.shared_cache_bytes / machine.sector_bytes
+    launch = sum(region.footprint.launch_sectors for region in regions)
+    requested = sum(region.footprint.group_sectors for region in regions) * groups
+    size = int(cached / max(requested / groups, 1.0))
+    none: Sequence[float | None] = [None] * len(regions)
+    if launch < cached or requested < _MIN_REUSE * launch or not size:
         return none
-    beside = beside_each_other(sample.task, sampling, sample.run)
-    growths = [growth(_touched(beside.recorder, one.sites), beside.grid.groups) for one in clusters]
-    each: list[float] = []
-    for _ in range(_TRIES):
+    consecutive = sample_consecutive(sample.task, sampling, sample.run)
+    growths = [
+        fit_growth(_merge_touched(consecutive.observer, cluster.sites), consecutive.grid.groups)
+        for cluster in clusters
+    ]
+    fetched: list[float] = []
+    for _ in range(_MAX_TRIES):
         if size >= groups:
             return none
-        drawn = within_window(sample.task, sampling, sample.run, size)
+        run = sample_window(sample.task, sampling, sample.run, size)
         windows = [
-            _Window.of(by_neighbours, _distinct(drawn, one), region.footprint.launch_sectors, size)
-            for by_neighbours, one, region in zip(growths, clusters, found, strict=True)
+            _WindowGrowth.estimate(growth, _count_cluster(run, cluster), region, size)
+            for growth, cluster, region in zip(growths, clusters, regions, strict=True)
         ]
-        each = [one.each for one in windows]
-        touched = sum(one.sectors for one in windows)
-        if touched >= 0.8 * held:
+        fetched = [window.slope for window in windows]
+        touched = sum(window.sectors for window in windows)
+        if touched >= 0.8 * cached:
             break
-        size = int(size * min(held / max(touched, 1.0), _MOST_GROWTH))
-    return each
+        size = int(size * min(cached / max(touched, 1.0), _MAX_GROWTH))
+    return fetched
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """The different sectors of a window of groups, and by how many each further group makes them more."""
+class _WindowGrowth:
+    """Distinct sectors of a window of groups, and the sectors that each further group adds."""
 
     sectors: float
-    each: float
+    slope: float
 
     @classmethod
-    def of(
-        cls, by_neighbours: Callable[[float], float], drawn: Distinct, most: float, size: int
-    ) -> "_Window":
-        """What neighbours or groups drawn from the window say, whichever share more."""
-        less = max(size * _SHORTER, 1.0)
-        inside = extrapolated(drawn, size, most)[0]
-        before = min(extrapolated(drawn, less, most)[0], inside)
-        beyond = (by_neighbours(size) - by_neighbours(less)) / (size - less + 1e-9)
-        slope = (inside - before) / (size - less + 1e-9)
-        return cls(min(by_neighbours(size), inside), max(min(beyond, slope), 0.0))
+    def estimate(
+        cls,
+        neighbour_growth: Callable[[float], float],
+        drawn_groups: DistinctSectors,
+        region: MemoryRegion,
+        size: int,
+    ) -> "_WindowGrowth":
+        """Take the smaller sectors and the smaller slope of consecutive groups and of drawn ones."""
+        shorter_size = max(size * _SHORTER_SHARE, 1.0)
+        max_sectors = region.footprint.launch_sectors
+        sectors = extrapolate_distinct(drawn_groups, size, max_sectors)[0]
+        shorter_sectors = min(
+            extrapolate_distinct(drawn_groups, shorter_size, max_sectors)[0], sectors
+        )
+        neighbour_slope = (neighbour_growth(size) - neighbour_growth(shorter_size)) / (
+            size - shorter_size + 1e-9
+        )
+        drawn_slope = (sectors - shorter_sectors) / (size - shorter_size + 1e-9)
+        return cls(
+            min(neighbour_growth(size), sectors), max(min(neighbour_slope, drawn_slope), 0.0)
+        )

@@ -1,4 +1,4 @@
-"""Which work-groups are executed, and how many."""
+"""Selection and execution of a sample of work-groups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,239 +10,269 @@ from numpy.typing import NDArray
 
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument
-from cltrace.kernels.counts.assumptions import USUAL, Assumed, Scenario
-from cltrace.kernels.counts.extrapolation import Extrapolation
+from cltrace.kernels.counts.assumptions import TYPICAL_SCENARIO, Scenario, ScenarioRedirection
+from cltrace.kernels.counts.extrapolation import LoopExtrapolation
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
-from cltrace.kernels.counts.observer import Depth, Recorder, SiteColumn
-from cltrace.kernels.counts.skippable_loops import AssumedTrips, EvenTrips, Skippable
+from cltrace.kernels.counts.observer import AccessDetail, CountObserver, SiteColumn
+from cltrace.kernels.counts.skippable_loops import AffineLoop, AssumedLoop, SkippableLoop
 from cltrace.kernels.execute.lanes import Grid, NDRange
-from cltrace.kernels.execute.launch import Launch
-from cltrace.kernels.execute.prepared_kernel import Prepared
+from cltrace.kernels.execute.launch import LaunchMemory
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.execute.scheduler import Runner
-from cltrace.kernels.execute.state import State
+from cltrace.kernels.execute.state import ExecutionState
 from cltrace.kernels.machine import Machine
 
-_FEW_ITEMS: Final = 4096
-"""Launches of no more work-items are run as a whole."""
-_MORE_STEPS: Final = 4
-"""How many times as much as another sample is executed of a window, and of groups that follow."""
-_WINDOW: Final = 256
-_GOLDEN: Final = 0.6180339887498949
+_MAX_FULL_ITEMS: Final = 4096
+"""Launches with at most this number of work-items are executed in full."""
+_WINDOW_STEPS_FACTOR: Final = 4
+"""Factor on the steps of samples of a window and of consecutive groups."""
+_MAX_WINDOW_GROUPS: Final = 256
+_GOLDEN_RATIO: Final = 0.6180339887498949
 
 
 class Trips(Enum):
-    """What is run of long loops whose values move evenly."""
+    """The trips of long, uniform loops that are executed."""
 
     SAMPLED = auto()
     ALL = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How much is executed: at most so many groups and, about, instructions of lanes.
+    """Limits of a sample.
 
-    `steps` is what a sample should take; where groups differ by more than `relative_error`, up to
-    eight times as much. `most_steps` ends an execution with an error.
+    A sample has `min_groups` to `max_groups` work-groups and about `target_steps` instructions,
+    summed over work-items; eight times as many if groups differ by more than `relative_error`. An
+    execution of more than `max_steps` instructions ends with an error. `wave_groups` limits the
+    groups of the sample of one wave.
     """
 
-    fewest_groups: int = 16
-    most_groups: int = 256
+    min_groups: int = 16
+    max_groups: int = 256
     wave_groups: int = 64
-    steps: int = 1_500_000
-    most_steps: int = 200_000_000
+    target_steps: int = 1_500_000
+    max_steps: int = 200_000_000
     relative_error: float = 0.02
-    depth: Depth = Depth.TRANSACTIONS
+    depth: AccessDetail = AccessDetail.TRANSACTIONS
     trips: Trips = Trips.SAMPLED
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be executed: a kernel's launch on a machine, and what of it is not known."""
+    """A launch to execute on a machine.
+
+    `unknown_sites` are the sites with an unknown address, `unknown_blocks` the blocks with an unknown
+    branch.
+    """
 
     analysis: KernelAnalysis
-    space: NDRange
+    ndrange: NDRange
     arguments: Sequence[Argument]
     machine: Machine
     unknown_sites: frozenset[int]
     unknown_blocks: frozenset[int]
 
     @property
-    def prepared(self) -> Prepared:
-        """The kernel as it is executed."""
+    def prepared(self) -> PreparedKernel:
+        """The kernel to execute."""
         return self.analysis.prepared
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """An execution that ended."""
+class SampleRun:
+    """A finished execution of a sample."""
 
     grid: Grid
-    recorder: Recorder
-    extrapolation: Extrapolation
-    state: State
-    launch: Launch
+    observer: CountObserver
+    extrapolation: LoopExtrapolation
+    state: ExecutionState
+    launch: LaunchMemory
     lane_steps: int
 
 
 def run_groups(
-    task: Task, groups: NDArray[np.int64], sampling: Sampling, scenario: Scenario = USUAL
-) -> Run:
+    task: Task, groups: NDArray[np.int64], sampling: Sampling, scenario: Scenario = TYPICAL_SCENARIO
+) -> SampleRun:
     """Execute some groups. Raises: `KernelExecutionError`."""
-    grid = Grid(task.space, groups, task.machine.warp_width)
-    launch = Launch(task.prepared, task.arguments, grid)
-    recorder = Recorder(task.prepared, grid, task.machine, sampling.depth)
-    assumed = Assumed(task.prepared, scenario, task.space.group_items, task.unknown_blocks)
-    state = State(
-        grid,
-        launch.memory,
-        launch.images,
-        recorder,
-        assumed,
-        task.unknown_sites,
-        task.unknown_blocks,
+    grid = Grid(task.ndrange, groups, task.machine.warp_width)
+    launch = LaunchMemory(task.prepared, task.arguments, grid)
+    observer = CountObserver(task.prepared, grid, task.machine, sampling.depth)
+    redirection = ScenarioRedirection(
+        task.prepared, scenario, task.ndrange.group_items, task.unknown_blocks
     )
-    watch = Extrapolation(
+    state = ExecutionState(
+        grid=grid,
+        memory=launch.memory,
+        images=launch.images,
+        observer=observer,
+        redirection=redirection,
+        redirected_sites=task.unknown_sites,
+        redirected_blocks=task.unknown_blocks,
+    )
+    extrapolation = LoopExtrapolation(
         task.prepared,
-        _skippable(task, assumed) if sampling.trips is Trips.SAMPLED else {},
-        task.analysis.inexact,
+        _skippable_loops(task, redirection) if sampling.trips is Trips.SAMPLED else {},
+        task.analysis.non_uniform_loops,
         state,
-        recorder,
+        observer,
         task.machine.sector_bytes,
     )
-    runner = Runner(task.prepared, state, sampling.most_steps, watch)
+    runner = Runner(task.prepared, state, sampling.max_steps, extrapolation)
     runner.run(launch.frame)
-    return Run(grid, recorder, watch, state, launch, runner.lane_steps)
+    return SampleRun(grid, observer, extrapolation, state, launch, runner.lane_steps)
 
 
-def _skippable(task: Task, assumed: Assumed) -> Mapping[int, Skippable]:
-    """The loops whose trips need not all be run, by their headers."""
+def _skippable_loops(task: Task, redirection: ScenarioRedirection) -> Mapping[int, SkippableLoop]:
+    """Return the loops of which some trips can be skipped, by header."""
     graph = task.prepared.graph
-    even = task.analysis.loops
-    found: dict[int, Skippable] = {header: EvenTrips(loop) for header, loop in even.items()}
+    canonical = task.analysis.loops
+    skippable: dict[int, SkippableLoop] = {
+        header: AffineLoop(loop) for header, loop in canonical.items()
+    }
     for number, loop in enumerate(graph.loops):
-        leaving = {
+        exits = {
             block for block in loop.blocks if not loop.blocks.issuperset(graph.successors[block])
         }
-        if len(leaving) == 1 and leaving <= task.unknown_blocks:
-            (block,) = leaving
-            if graph.loop_of[block] == number and assumed.leaves_loops(block):
-                moving = EvenTrips(even[loop.header]) if loop.header in even else None
-                found[loop.header] = AssumedTrips(number, block, assumed, moving)
-    return found
+        if len(exits) == 1 and exits <= task.unknown_blocks:
+            (block,) = exits
+            if graph.loop_of[block] == number and redirection.leaves_loops(block):
+                affine_loop = (
+                    AffineLoop(canonical[loop.header]) if loop.header in canonical else None
+                )
+                skippable[loop.header] = AssumedLoop(number, block, redirection, affine_loop)
+    return skippable
 
 
-def sampled(task: Task, sampling: Sampling, scenario: Scenario = USUAL) -> Run:
-    """Execute a sample of the launch's groups, as many as it takes. Raises: `KernelExecutionError`."""
-    groups = task.space.groups
-    if groups <= sampling.most_groups and task.space.work_items <= _FEW_ITEMS:
-        whole = _tried(task, groups, sampling, scenario)
+def sample_launch(
+    task: Task, sampling: Sampling, scenario: Scenario = TYPICAL_SCENARIO
+) -> SampleRun:
+    """Execute as large a sample of the launch as needed. Raises: `KernelExecutionError`."""
+    groups = task.ndrange.groups
+    if groups <= sampling.max_groups and task.ndrange.work_items <= _MAX_FULL_ITEMS:
+        whole = _try_sample(task, groups, sampling, scenario)
         if whole is not None:
             return whole
-    return _grown(task, sampling, scenario)
+    return _grow_sample(task, sampling, scenario)
 
 
-def _grown(task: Task, sampling: Sampling, scenario: Scenario) -> Run:
-    """A sample that grows from two groups until groups differ little enough."""
-    groups = task.space.groups
-    pilot = run_groups(task, _spread(groups, min(2, groups)), sampling, scenario)
-    if groups <= 2 or (sampling.depth is Depth.ACCESSES and relative_error(pilot, groups) == 0.0):
+def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> SampleRun:
+    """Grow a sample from two groups until the error of the mean is small enough."""
+    groups = task.ndrange.groups
+    pilot = run_groups(task, _spread_groups(groups, min(2, groups)), sampling, scenario)
+    if groups <= 2 or (
+        sampling.depth is AccessDetail.ACCESSES and max_relative_error(pilot, groups) == 0.0
+    ):
         return pilot
-    size = _size(task, sampling, pilot)
+    size = _choose_size(task, sampling, pilot)
     if size <= 2:
         return pilot
     limit = size * 8
     while True:
-        found = _tried(task, size, sampling, scenario)
-        if found is None:
+        run = _try_sample(task, size, sampling, scenario)
+        if run is None:
             return pilot
-        if size >= min(groups, sampling.most_groups * 8, limit):
-            return found
-        if relative_error(found, groups) <= sampling.relative_error:
-            return found
-        pilot, size = found, min(size * 2, groups)
+        if size >= min(groups, sampling.max_groups * 8, limit):
+            return run
+        if max_relative_error(run, groups) <= sampling.relative_error:
+            return run
+        pilot, size = run, min(size * 2, groups)
 
 
-def _tried(task: Task, size: int, sampling: Sampling, scenario: Scenario) -> Run | None:
-    """A sample of some size, or None if it takes too much memory or time."""
+def _try_sample(task: Task, size: int, sampling: Sampling, scenario: Scenario) -> SampleRun | None:
+    """Execute a sample of some size; None if it takes too much memory or time."""
     try:
-        return run_groups(task, _spread(task.space.groups, size), sampling, scenario)
+        return run_groups(task, _spread_groups(task.ndrange.groups, size), sampling, scenario)
     except (KernelExecutionError, MemoryError):
         return None
 
 
-def _size(task: Task, sampling: Sampling, pilot: Run) -> int:
-    """How many groups: as many as the steps allow, and for small launches all."""
+def _choose_size(task: Task, sampling: Sampling, pilot: SampleRun) -> int:
+    """Return the number of groups that the steps allow; all groups of a small launch."""
     per_group = max(pilot.lane_steps / pilot.grid.groups, 1.0)
-    affordable = int(sampling.steps / per_group)
-    return min(max(affordable, sampling.fewest_groups), sampling.most_groups, task.space.groups)
+    affordable = int(sampling.target_steps / per_group)
+    return min(max(affordable, sampling.min_groups), sampling.max_groups, task.ndrange.groups)
 
 
-def within_wave(task: Task, sampling: Sampling, sample: Run, wave_groups: int) -> Run:
+def sample_wave(task: Task, sampling: Sampling, sample: SampleRun, wave_groups: int) -> SampleRun:
     """Execute groups spread over one wave."""
-    return within(task, sampling, sample, wave_groups, sampling.wave_groups, sampling.steps)
+    return _sample_span(
+        task, sampling, sample, wave_groups, sampling.wave_groups, sampling.target_steps
+    )
 
 
-def within_window(task: Task, sampling: Sampling, sample: Run, window_groups: int) -> Run:
-    """Execute groups spread over a window, more of them: what they share is rare among few."""
-    return within(task, sampling, sample, window_groups, _WINDOW, _MORE_STEPS * sampling.steps)
+def sample_window(
+    task: Task, sampling: Sampling, sample: SampleRun, window_groups: int
+) -> SampleRun:
+    """Execute groups spread over a window. More of them are needed, as few groups share little."""
+    return _sample_span(
+        task,
+        sampling,
+        sample,
+        window_groups,
+        _MAX_WINDOW_GROUPS,
+        _WINDOW_STEPS_FACTOR * sampling.target_steps,
+    )
 
 
-def within(
-    task: Task, sampling: Sampling, sample: Run, span: int, most_groups: int, steps: int
-) -> Run:
-    """Execute at most so many groups, spread over `span` of them somewhere in the launch."""
+def _sample_span(
+    task: Task, sampling: Sampling, sample: SampleRun, span: int, max_groups: int, steps: int
+) -> SampleRun:
+    """Execute at most `max_groups` groups, spread over `span` groups inside the launch."""
     per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
-    affordable = max(int(steps / per_group), sampling.fewest_groups)
-    size = min(most_groups, span, affordable)
-    begin = _begin(task.space.groups - span)
-    return run_groups(task, begin + _drawn(span, size), sampling)
+    affordable = max(int(steps / per_group), sampling.min_groups)
+    size = min(max_groups, span, affordable)
+    begin = _span_begin(task.ndrange.groups - span)
+    return run_groups(task, begin + _draw_groups(span, size), sampling)
 
 
-def _spread(groups: int, size: int) -> NDArray[np.int64]:
-    """Groups spread over the launch without a period: multiples of the golden ratio."""
+def _spread_groups(groups: int, size: int) -> NDArray[np.int64]:
+    """Return groups spread aperiodically over the launch: multiples of the golden ratio."""
     if size >= groups:
         return np.arange(groups, dtype=np.int64)
-    chosen = np.unique((np.arange(size) * _GOLDEN % 1.0 * groups).astype(np.int64))
+    chosen = np.unique((np.arange(size) * _GOLDEN_RATIO % 1.0 * groups).astype(np.int64))
     if len(chosen) < size:
         others = np.setdiff1d(np.arange(min(groups, 8 * size)), chosen)
         chosen = np.sort(np.concatenate([chosen, others[: size - len(chosen)]]))
     return chosen
 
 
-def beside_each_other(task: Task, sampling: Sampling, sample: Run) -> Run:
-    """Execute groups that follow each other."""
-    groups = task.space.groups
+def sample_consecutive(task: Task, sampling: Sampling, sample: SampleRun) -> SampleRun:
+    """Execute consecutive groups."""
+    groups = task.ndrange.groups
     per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
-    size = min(max(int(_MORE_STEPS * sampling.steps / per_group), sampling.fewest_groups), groups)
-    begin = _begin(groups - size)
+    size = min(
+        max(int(_WINDOW_STEPS_FACTOR * sampling.target_steps / per_group), sampling.min_groups),
+        groups,
+    )
+    begin = _span_begin(groups - size)
     return run_groups(task, np.arange(begin, begin + size, dtype=np.int64), sampling)
 
 
-def _begin(room: int) -> int:
-    """Where in a launch a span of groups begins: somewhere within, where nothing is symmetrical."""
-    return int(room * (1.0 - _GOLDEN))
+def _span_begin(free_groups: int) -> int:
+    """Return the first group of a span, placed asymmetrically among the free groups."""
+    return int(free_groups * (1.0 - _GOLDEN_RATIO))
 
 
-def _drawn(span: int, size: int) -> NDArray[np.int64]:
-    """Groups drawn at random, the same each time: some lie near each other, as chance has it."""
+def _draw_groups(span: int, size: int) -> NDArray[np.int64]:
+    """Return groups drawn at random with a fixed seed, some of which are near each other."""
     if size >= span:
         return np.arange(span, dtype=np.int64)
     return np.sort(np.random.default_rng(span).choice(span, size, replace=False)).astype(np.int64)
 
 
-def relative_error(run: Run, groups: int) -> float:
-    """The larger relative standard error of the mean: of the warps' work, and of sectors."""
-    work = run.recorder.block_warps().sum(axis=0)
+def max_relative_error(run: SampleRun, groups: int) -> float:
+    """Return the larger relative standard error of the mean, of the warps' work and of sectors."""
+    work = run.observer.block_warps().sum(axis=0)
     sectors = np.zeros(run.grid.groups)
-    for number in range(len(run.recorder.touched)):
-        sectors += run.recorder.site(number)[SiteColumn.SECTORS]
-    return max(mean_error(work, groups)[1], mean_error(sectors, groups)[1])
+    for number in range(len(run.observer.touched)):
+        sectors += run.observer.site(number)[SiteColumn.SECTORS]
+    return max(mean_and_error(work, groups)[1], mean_and_error(sectors, groups)[1])
 
 
-def mean_error(values: NDArray[np.float64], groups: int) -> tuple[float, float]:
-    """The mean over sampled groups, and its relative standard error with so many groups in all."""
+def mean_and_error(values: NDArray[np.float64], groups: int) -> tuple[float, float]:
+    """Return the mean over sampled groups and its relative standard error for `groups` in total."""
     mean = float(values.mean()) if len(values) else 0.0
     if len(values) < 2 or mean == 0.0 or len(values) >= groups:
         return mean, 0.0
-    spread = float(values.std(ddof=1)) / np.sqrt(len(values))
-    return mean, float(spread * np.sqrt(1.0 - len(values) / groups) / abs(mean))
+    standard_error = float(values.std(ddof=1)) / np.sqrt(len(values))
+    return mean, float(standard_error * np.sqrt(1.0 - len(values) / groups) / abs(mean))

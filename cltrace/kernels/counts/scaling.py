@@ -1,9 +1,10 @@
-"""Counters of a sample made into counts of the launch."""
+"""Scaling of the counters of a sample to counts of the launch."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,12 @@ from cltrace.kernels.counts.records import (
     Estimate,
     FoldedCount,
     LineCount,
+    LoadRound,
     LoopCount,
     OperationCount,
     PrivateArray,
-    Round,
 )
-from cltrace.kernels.counts.sampling import Run, Task, mean_error
+from cltrace.kernels.counts.sampling import SampleRun, Task, mean_and_error
 from cltrace.kernels.execute.sites import private_bytes
 from cltrace.kernels.fold import Operation
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction
@@ -28,43 +29,56 @@ from cltrace.kernels.ir.source_places import NOWHERE, Place
 from cltrace.kernels.ir.types import VectorType
 
 _Key = tuple[str, CostClass]
+_SITE_COLUMNS: Final = {
+    "accesses": SiteColumn.ACCESSES,
+    "requests": SiteColumn.REQUESTS,
+    "sectors": SiteColumn.SECTORS,
+}
+_LINE_COLUMNS: Final = (
+    "operations",
+    "warp_operations",
+    *_SITE_COLUMNS,
+    "divergent_warps",
+    "branch_warps",
+)
+"""The counts of a `LineCount`."""
 
 
 @dataclass(frozen=True)
-class Scaled:
-    """A sample, and what it says of the launch: means of groups times their number."""
+class ScaledSample:
+    """A sample, scaled to the launch: means over groups times the number of groups."""
 
     task: Task
-    run: Run
+    run: SampleRun
 
     @property
     def groups(self) -> int:
-        """How many groups the launch has."""
-        return self.task.space.groups
+        """The number of groups of the launch."""
+        return self.task.ndrange.groups
 
     def estimate(self, values: NDArray[np.float64]) -> Estimate:
-        """The launch's total of something counted by group."""
-        mean, error = mean_error(values, self.groups)
+        """Estimate the total over the launch of a quantity counted per group."""
+        mean, error = mean_and_error(values, self.groups)
         total = mean * self.groups
         return Estimate(total, abs(total) * error, total, total)
 
     def total(self, values: NDArray[np.float64]) -> float:
-        """The same, without its error."""
+        """Return the same total without its error."""
         return float(values.mean()) * self.groups if len(values) else 0.0
 
     def operations(self) -> tuple[OperationCount, ...]:
-        """All operations, those done most often first."""
-        lanes = self.run.recorder.block_lanes()
-        warps = self.run.recorder.block_warps()
+        """Count all operations, the most frequent first."""
+        lanes = self.run.observer.block_lanes()
+        warps = self.run.observer.block_warps()
         by_key: dict[_Key, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
         for number, counts in self.task.analysis.block_operations.items():
-            for key, many in counts.items():
-                known = by_key.get(key)
-                if known is None:
-                    by_key[key] = (lanes[number] * many, warps[number] * many)
+            for key, count in counts.items():
+                sums = by_key.get(key)
+                if sums is None:
+                    by_key[key] = (lanes[number] * count, warps[number] * count)
                 else:
-                    by_key[key] = (known[0] + lanes[number] * many, known[1] + warps[number] * many)
-        items = self.task.space.work_items
+                    by_key[key] = (sums[0] + lanes[number] * count, sums[1] + warps[number] * count)
+        items = self.task.ndrange.work_items
         rows = []
         for (kind, cost), (by_lane, by_warp) in by_key.items():
             total = self.estimate(by_lane)
@@ -76,68 +90,72 @@ class Scaled:
 
     @cached_property
     def _block_totals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lanes and warps that run each block."""
-        recorder = self.run.recorder
-        lanes = recorder.block_lanes().mean(axis=1) * self.groups
-        return lanes, recorder.block_warps().mean(axis=1) * self.groups
+        """Lanes and warps that run each block, over the launch."""
+        observer = self.run.observer
+        lanes = observer.block_lanes().mean(axis=1) * self.groups
+        return lanes, observer.block_warps().mean(axis=1) * self.groups
 
     def folded(self) -> tuple[FoldedCount, ...]:
-        """The operations that the device's compiler leaves, those done most often first."""
+        """Count the operations that the device's compiler leaves, the most frequent first."""
         lanes, warps = self._block_totals
-        found = defaultdict[Operation, list[float]](lambda: [0.0, 0.0, 0.0])
-        for number, block in self.task.analysis.folded(self.task.machine).items():
+        by_operation = defaultdict[Operation, list[float]](lambda: [0.0, 0.0, 0.0])
+        for number, block in self.task.analysis.fold(self.task.machine).items():
             if not warps[number]:
                 continue
-            for operation, many in block.operations.items():
-                found[operation][0] += many * float(lanes[number])
-                found[operation][1] += many * float(warps[number])
-            for operation, many in block.chain.operations.items():
-                found[operation][2] += many * float(warps[number])
+            for operation, count in block.operations.items():
+                by_operation[operation][0] += count * float(lanes[number])
+                by_operation[operation][1] += count * float(warps[number])
+            for operation, count in block.chain.operations.items():
+                by_operation[operation][2] += count * float(warps[number])
         rows = (
             FoldedCount(operation.type, operation.cost, operation.function, *totals)
-            for operation, totals in found.items()
+            for operation, totals in by_operation.items()
         )
         return tuple(sorted(rows, key=lambda row: (-row.warp_total, row.cost, row.type)))
 
-    def rounds(self, order: Mapping[int, int]) -> tuple[Round, ...]:
-        """What warps wait for together. `order` are the positions of sites, by number."""
+    def rounds(self, positions: Mapping[int, int]) -> tuple[LoadRound, ...]:
+        """Return the loads in flight together. `positions` has the position of each site, by number."""
         _, warps = self._block_totals
-        found: dict[tuple[int, ...], float] = {}
-        for number, block in self.task.analysis.folded(self.task.machine).items():
-            for numbers, many in block.chain.rounds.items():
-                sites = tuple(sorted(order[site] for site in numbers if site in order))
+        waits_by_sites: dict[tuple[int, ...], float] = {}
+        for number, block in self.task.analysis.fold(self.task.machine).items():
+            for numbers, count in block.chain.rounds.items():
+                sites = tuple(sorted(positions[site] for site in numbers if site in positions))
                 if sites and warps[number]:
-                    found[sites] = found.get(sites, 0.0) + many * float(warps[number])
-        return tuple(Round(sites, waits) for sites, waits in found.items())
+                    waits_by_sites[sites] = waits_by_sites.get(sites, 0.0) + count * float(
+                        warps[number]
+                    )
+        return tuple(LoadRound(sites, waits) for sites, waits in waits_by_sites.items())
 
     @cached_property
     def operation_totals(self) -> Mapping[_Key, float]:
-        """How often each operation is done."""
+        """The number of executions of each operation."""
         return {(row.type, row.cost): row.total.value for row in self.operations()}
 
     def operators(self) -> tuple[tuple[str, float], ...]:
-        """By LLVM's operator: how often a work-item does it, elements of vectors by themselves."""
-        lanes = self.run.recorder.block_lanes().mean(axis=1) * self.groups
-        found: dict[str, float] = {}
+        """Return the mean executions per work-item of each LLVM operator, per vector element."""
+        lanes = self.run.observer.block_lanes().mean(axis=1) * self.groups
+        by_name: dict[str, float] = {}
         for number in self.task.prepared.graph.order:
             for item in self.task.analysis.whole.function.blocks[number].instructions:
-                name, many = _operator(item)
+                name, count = _operator(item)
                 if name:
-                    found[name] = found.get(name, 0.0) + many * float(lanes[number])
-        return tuple((name, total / self.task.space.work_items) for name, total in found.items())
+                    by_name[name] = by_name.get(name, 0.0) + count * float(lanes[number])
+        return tuple(
+            (name, total / self.task.ndrange.work_items) for name, total in by_name.items()
+        )
 
     def branches(self) -> tuple[BranchSite, ...]:
-        """Branches at which lanes of a warp went different ways, or that are assumed."""
-        found = []
-        recorder, prepared = self.run.recorder, self.task.prepared
+        """Return the branches that are divergent or assumed."""
+        sites = []
+        observer, prepared = self.run.observer, self.task.prepared
         for number in prepared.graph.order:
-            taken, split = recorder.branch(number)
-            warps = self.total(recorder.block_warps()[number])
+            taken, split = observer.branch(number)
+            warps = self.total(observer.block_warps()[number])
             assumed = number in self.task.unknown_blocks
             if not warps or (not split.any() and not assumed):
                 continue
-            lanes = self.total(recorder.block_lanes()[number])
-            found.append(
+            lanes = self.total(observer.block_lanes()[number])
+            sites.append(
                 BranchSite(
                     place=prepared.blocks[number].terminator.place,
                     warps=warps,
@@ -147,86 +165,84 @@ class Scaled:
                     is_assumed=assumed,
                 )
             )
-        return tuple(found)
+        return tuple(sites)
 
     def loops(self) -> tuple[LoopCount, ...]:
-        """The loops, those around before those within."""
-        found = []
-        graph, watch = self.task.prepared.graph, self.run.extrapolation
+        """Return the loops, outer loops before inner ones."""
+        rows = []
+        graph, extrapolation = self.task.prepared.graph, self.run.extrapolation
         for number, loop in enumerate(graph.loops):
-            entries = float(self.run.recorder.entries(loop.header).sum())
-            lanes = float(self.run.recorder.block_lanes()[loop.header].sum())
+            entries = float(self.run.observer.entries(loop.header).sum())
+            lanes = float(self.run.observer.block_lanes()[loop.header].sum())
             if not entries or not lanes:
                 continue
-            leaving = {
+            exits = {
                 block
                 for block in loop.blocks
                 if any(target not in loop.blocks for target in graph.successors[block])
             }
-            found.append(
+            rows.append(
                 LoopCount(
                     place=_loop_place(self.task, loop.header, loop.blocks),
                     depth=graph.depth(number),
                     entries=entries * self.groups / self.run.grid.groups,
                     trips=lanes / entries,
-                    extrapolated=min(watch.skipped.get(loop.header, 0.0) / lanes, 1.0),
-                    is_exact=loop.header not in self.task.analysis.inexact
-                    and loop.header not in watch.coarse,
-                    is_assumed=not leaving.isdisjoint(self.task.unknown_blocks),
+                    extrapolated=min(extrapolation.skipped.get(loop.header, 0.0) / lanes, 1.0),
+                    is_exact=loop.header not in self.task.analysis.non_uniform_loops
+                    and loop.header not in extrapolation.coarse,
+                    is_assumed=not exits.isdisjoint(self.task.unknown_blocks),
                 )
             )
-        return tuple(found)
+        return tuple(rows)
 
     def private(self) -> tuple[PrivateArray, ...]:
-        """Private variables that stay in memory."""
+        """Return the private variables that stay in memory."""
         return tuple(
             PrivateArray(item.place, private_bytes(item))
             for item in self.task.analysis.whole.private
         )
 
     def lines(self) -> tuple[LineCount, ...]:
-        """What each line of the source does."""
-        table: dict[tuple[str, int], NDArray[np.float64]] = {}
-        recorder, prepared = self.run.recorder, self.task.prepared
-        lanes = recorder.block_lanes().mean(axis=1) * self.groups
-        warps = recorder.block_warps().mean(axis=1) * self.groups
+        """Count the work of each source line."""
+        table: dict[tuple[str, int], dict[str, float]] = {}
+        observer, prepared = self.run.observer, self.task.prepared
+        lanes = observer.block_lanes().mean(axis=1) * self.groups
+        warps = observer.block_warps().mean(axis=1) * self.groups
 
-        def add(place: Place, column: int, value: float) -> None:
+        def add(place: Place, column: str, value: float) -> None:
             if place is not NOWHERE and place.line:
-                row = table.setdefault((place.file, place.line), np.zeros(7))
+                row = table.setdefault((place.file, place.line), dict.fromkeys(_LINE_COLUMNS, 0.0))
                 row[column] += value
 
         for number in prepared.graph.order:
             block = prepared.blocks[number]
-            for place, many in self.task.analysis.place_operations[number]:
-                add(place, 0, many * float(lanes[number]))
-                add(place, 1, many * float(warps[number]))
-            split = self.total(recorder.branch(number)[1])
+            for place, count in self.task.analysis.place_operations[number]:
+                add(place, "operations", count * float(lanes[number]))
+                add(place, "warp_operations", count * float(warps[number]))
+            split = self.total(observer.branch(number)[1])
             if split:
-                add(block.terminator.place, 5, split)
-                add(block.terminator.place, 6, float(warps[number]))
+                add(block.terminator.place, "divergent_warps", split)
+                add(block.terminator.place, "branch_warps", float(warps[number]))
         for site in prepared.sites:
-            counted = recorder.site(site.number)
-            for column, which in (
-                (2, SiteColumn.ACCESSES), (3, SiteColumn.REQUESTS), (4, SiteColumn.SECTORS),
-            ):  # fmt: skip
-                add(site.place, column, self.total(counted[which]))
+            counted = observer.site(site.number)
+            for column, site_column in _SITE_COLUMNS.items():
+                add(site.place, column, self.total(counted[site_column]))
         return tuple(
-            LineCount(file, line, *map(float, row)) for (file, line), row in sorted(table.items())
+            LineCount(file=file, line=line, **row) for (file, line), row in sorted(table.items())
         )
 
     def active_lanes(self) -> float:
-        """The mean share of a warp's lanes that are active when it does something."""
+        """Return the mean share of a warp's lanes that are active in an operation."""
         sizes = np.zeros(len(self.task.prepared.function.blocks))
         for number, counts in self.task.analysis.block_operations.items():
             sizes[number] = sum(counts.values())
-        lanes = float((self.run.recorder.block_lanes().sum(axis=1) * sizes).sum())
-        warps = float((self.run.recorder.block_warps().sum(axis=1) * sizes).sum())
+        lanes = float((self.run.observer.block_lanes().sum(axis=1) * sizes).sum())
+        warps = float((self.run.observer.block_warps().sum(axis=1) * sizes).sum())
         return lanes / (warps * self.task.machine.warp_width) if warps else 1.0
 
 
 def _operator(item: Instruction) -> tuple[str, int]:
-    """An operator's name, and of how many numbers it is; multiply-adds are calls."""
+    """Return the name of an LLVM operator and its number of elements; a multiply-add is a call."""
     if isinstance(item, Binary):
         return item.operator, item.type.count if isinstance(item.type, VectorType) else 1
     if isinstance(item, Call) and item.callee.startswith("llvm.fmuladd"):
@@ -235,7 +251,7 @@ def _operator(item: Instruction) -> tuple[str, int]:
 
 
 def _loop_place(task: Task, header: int, blocks: Iterable[int]) -> Place:
-    """Where a loop is in the source: the first line that its branches have."""
+    """Return the place of a loop in the source: the first line of its branches."""
     places = [
         task.prepared.blocks[block].terminator.place
         for block in (header, *blocks)

@@ -1,4 +1,4 @@
-"""The launches of a trace, as what `count` needs: programs, sizes, arguments, captured contents."""
+"""Launches of a trace as input of `count`: programs, sizes, arguments, captured contents."""
 
 import json
 import shlex
@@ -21,7 +21,7 @@ from cltrace.kernels.arguments import (
     StructArgument,
 )
 from cltrace.kernels.compiler import Compiler
-from cltrace.kernels.counts.count_cache import Configurations
+from cltrace.kernels.counts.count_cache import CountCache
 from cltrace.kernels.counts.records import KernelCounts
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import Machine
@@ -43,30 +43,30 @@ _PROGRAMS: Final = """
     SELECT p.program_id, p.source, b.options FROM v_program p LEFT JOIN v_build b USING (program_id)
     WHERE p.source IS NOT NULL GROUP BY p.program_id
 """
-_LINKED_FROM_ONE: Final = """
+_LINKED_PROGRAMS: Final = """
     SELECT program_id, min(parent_program_id) FROM v_program_parent
     GROUP BY program_id HAVING count(*) = 1 ORDER BY program_id
 """
-_USUAL: Final = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
-MOST_CONTENT_BYTES: Final = 1 << 30
-"""The most that captured contents of one launch may take when they are unpacked."""
+_DEFAULT_LOCAL_SIZES: Final = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
+MAX_CONTENT_BYTES: Final = 1 << 30
+"""Limit on the unpacked size of a buffer's captured contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracedProgram:
-    """A program that a trace has the source of."""
+    """A program with its source, from a trace."""
 
     source: str
     options: tuple[str, ...]
     headers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TracedLaunch:
-    """A configuration of a launch. `local_size` is None where the driver chose it.
+    """A launch configuration of a trace.
 
-    `launch_id` is its number in the trace, `calls` how often it was launched, `buffers` the numbers of
-    the memory objects among its arguments.
+    `launch_id` is its id in the trace, `calls` the number of its launches, `buffers` the ids of the
+    memory objects among its arguments. `local_size` is None if the driver chose it.
     """
 
     launch_id: int
@@ -81,9 +81,9 @@ class TracedLaunch:
 
 
 def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
-    """The launch configurations of a trace whose arguments are known."""
+    """Yield the launch configurations of a trace with known arguments."""
     programs = _programs(trace)
-    contents = _contents(trace)
+    contents = _read_contents(trace)
     arguments: dict[int, list[Argument]] = {}
     buffers: dict[int, list[int]] = {}
     for launch, *facts in trace.iterate(_ARGUMENTS):
@@ -95,30 +95,30 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
     for launch, kernel, program, sizes, local, offset, calls in trace.iterate(_LAUNCHES):
         global_size = _sizes(sizes)
         if global_size is not None and 0 < len(global_size) <= 3 and min(global_size) > 0:
-            number = _number(launch, -1)
+            launch_id = _int_or(launch, -1)
             yield TracedLaunch(
-                launch_id=number,
+                launch_id=launch_id,
                 kernel=str(kernel),
                 program=programs.get(program),
                 global_size=global_size,
                 local_size=_sizes(local),
                 global_offset=_sizes(offset),
-                arguments=arguments.get(number, []),
-                calls=_number(calls, 0),
-                buffers=tuple(dict.fromkeys(buffers.get(number, ()))),
+                arguments=arguments.get(launch_id, []),
+                calls=_int_or(calls, 0),
+                buffers=tuple(dict.fromkeys(buffers.get(launch_id, ()))),
             )
 
 
 class TracedCounts:
-    """Counts launches of a trace. Programs are read once, and so is each configuration counted."""
+    """Counts of launches of a trace. Programs are parsed once, configurations counted once."""
 
     def __init__(self, machine: Machine, compiler: Compiler) -> None:
         self._compiler = compiler
-        self._known = Configurations(machine)
+        self._counts = CountCache(machine)
         self._programs: dict[int, tuple[TracedProgram, Program | KernelError]] = {}
 
     def count(self, launch: TracedLaunch) -> tuple[Program, KernelCounts]:
-        """A launch's program and counts. Raises: `KernelError`."""
+        """Return the program and the counts of a launch. Raises: `KernelError`."""
         program = self._program(launch)
         if launch.kernel not in program.kernels:
             raise KernelError("its program has no such kernel")
@@ -127,7 +127,7 @@ class TracedCounts:
             nd_range(launch.global_size, local, launch.global_offset)
         except ValueError as error:
             raise KernelError(f"{error}") from error
-        counts = self._known.count(
+        counts = self._counts.count(
             program,
             launch.kernel,
             launch.global_size,
@@ -141,32 +141,32 @@ class TracedCounts:
         traced = launch.program
         if traced is None:
             raise KernelError("the trace has no source of its program")
-        _, known = self._programs.get(id(traced), (traced, None))
-        if known is None:
+        _, program = self._programs.get(id(traced), (traced, None))
+        if program is None:
             try:
-                known = parse(
+                program = parse(
                     traced.source, traced.options, headers=traced.headers, compiler=self._compiler
                 )
             except KernelError as error:
-                known = error
-            self._programs[id(traced)] = traced, known
-        if isinstance(known, KernelError):
-            raise known
-        return known
+                program = error
+            self._programs[id(traced)] = traced, program
+        if isinstance(program, KernelError):
+            raise program
+        return program
 
 
 def count_traced(
     launch: TracedLaunch, machine: Machine, compiler: Compiler
 ) -> tuple[Program, KernelCounts]:
-    """A launch's program and counts. Raises: `KernelError`."""
+    """Return the program and the counts of a launch. Raises: `KernelError`."""
     return TracedCounts(machine, compiler).count(launch)
 
 
 def usual_local_size(global_size: Sequence[int]) -> tuple[int, ...]:
-    """A usual work-group that divides the sizes, where a launch names none."""
+    """Return a common work-group size that divides the global size, for a launch without one."""
     return tuple(
-        next(part for part in range(min(usual, size), 0, -1) if size % part == 0)
-        for usual, size in zip(_USUAL[len(global_size)], global_size, strict=True)
+        next(divisor for divisor in range(min(max_size, size), 0, -1) if size % divisor == 0)
+        for max_size, size in zip(_DEFAULT_LOCAL_SIZES[len(global_size)], global_size, strict=True)
     )
 
 
@@ -176,38 +176,38 @@ def _programs(trace: Trace) -> Mapping[int, TracedProgram]:
         if text is not None and isinstance(program, int):
             headers.setdefault(program, {})[str(name)] = str(text)
     programs = {
-        program: TracedProgram(str(source), _words(options), headers.get(program, {}))
+        program: TracedProgram(str(source), _split_options(options), headers.get(program, {}))
         for program, source, options in trace.iterate(_PROGRAMS)
         if isinstance(program, int)
     }
     # A program is linked from older ones, whose numbers are lower.
-    for program, parent in trace.iterate(_LINKED_FROM_ONE):
+    for program, parent in trace.iterate(_LINKED_PROGRAMS):
         if isinstance(program, int) and parent in programs:
             programs[program] = programs[parent]
     return programs
 
 
-def _words(options: object) -> tuple[str, ...]:
+def _split_options(options: object) -> tuple[str, ...]:
     text = str(options or "")
     with suppress(ValueError):
         return tuple(shlex.split(text))
     return tuple(text.split())
 
 
-def _contents(trace: Trace) -> Mapping[int, Mapping[int, bytes]]:
-    """Captured contents, packed, by launch and buffer."""
-    found: dict[int, dict[int, bytes]] = {}
+def _read_contents(trace: Trace) -> Mapping[int, Mapping[int, bytes]]:
+    """Return the compressed captured contents by launch and buffer."""
+    contents: dict[int, dict[int, bytes]] = {}
     rows = trace.iterate(
         "SELECT launch_id, buffer_id, deflated FROM v_content WHERE deflated IS NOT NULL"
     )
-    for launch, buffer, packed in rows:
-        if isinstance(launch, int) and isinstance(buffer, int) and isinstance(packed, bytes):
-            found.setdefault(launch, {})[buffer] = packed
-    return found
+    for launch, buffer, compressed in rows:
+        if isinstance(launch, int) and isinstance(buffer, int) and isinstance(compressed, bytes):
+            contents.setdefault(launch, {})[buffer] = compressed
+    return contents
 
 
 def _sizes(text: object) -> tuple[int, ...] | None:
-    """A JSON array of sizes."""
+    """Parse a JSON array of sizes."""
     if text is None:
         return None
     with suppress(ValueError, TypeError):
@@ -219,14 +219,14 @@ def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argumen
     kind, value, detail, dtype, size, offset, memory, width, height, depth, buffer = facts
     match kind:
         case "buffer" | "svm":
-            whole = _number(memory, 0)
-            begin = _number(offset, 0)
-            packed = contents.get(_number(buffer, -1))
-            return BufferArgument(max(whole - begin, 0), _unpacked(packed, begin))
+            buffer_bytes = _int_or(memory, 0)
+            begin = _int_or(offset, 0)
+            compressed = contents.get(_int_or(buffer, -1))
+            return BufferArgument(max(buffer_bytes - begin, 0), _unpack(compressed, begin))
         case "image":
-            return ImageArgument(_number(width, 1), _number(height, 1) or 1, _number(depth, 1) or 1)
+            return ImageArgument(_int_or(width, 1), _int_or(height, 1) or 1, _int_or(depth, 1) or 1)
         case "local":
-            return LocalArgument(_number(size, 0))
+            return LocalArgument(_int_or(size, 0))
         case "sampler":
             return SamplerArgument()
         case "scalar":
@@ -235,22 +235,25 @@ def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argumen
             return None
 
 
-def _number(value: object, default: int) -> int:
+def _int_or(value: object, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
-def _unpacked(packed: bytes | None, begin: int) -> NDArray[np.uint8] | None:
-    """Contents from an offset on, or None for none or what cannot be unpacked."""
-    if packed is None:
+def _unpack(compressed: bytes | None, begin: int) -> NDArray[np.uint8] | None:
+    """Decompress contents from an offset on; None if there are none or they are corrupt."""
+    if compressed is None:
         return None
     with suppress(zlib.error):
-        raw = zlib.decompressobj().decompress(packed, MOST_CONTENT_BYTES)
+        raw = zlib.decompressobj().decompress(compressed, MAX_CONTENT_BYTES)
         return np.frombuffer(raw, np.uint8)[begin:]
     return None
 
 
 def _scalar(value: object, detail: object, dtype: object) -> Argument:
-    """A number: its bytes as they were passed, or a Python number, which has the kernel's own type."""
+    """Return a number.
+
+    The result has the bytes as passed, or is a Python number, which takes the type of the parameter.
+    """
     if isinstance(value, bytes):
         if dtype == "int" and len(value) == 8:
             return int.from_bytes(value, "little", signed=True)

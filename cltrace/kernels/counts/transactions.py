@@ -1,4 +1,4 @@
-"""What the accesses of warps cost memory: sectors, lines, rounds of banks, from lane-exact addresses."""
+"""Memory transactions of the accesses of warps: sectors, lines and bank cycles, from lane addresses."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,13 @@ from cltrace.kernels.values import Array, Value
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Transactions:
-    """The transactions of an access, one entry a warp.
+    """The transactions of an access, one entry per warp.
 
-    `touched` are the different sectors of each warp one after the other, `touched_warp` the position of
-    the warp of each. `stride_bytes` is the distance of lanes where it is the same in all warps.
+    `touched` concatenates the distinct sectors of each warp, `touched_warp` has the position of the
+    warp of each. `stride_bytes` is the distance between neighbouring lanes if it is the same in all
+    warps, else None.
     """
 
     sectors: Counts
@@ -29,11 +30,12 @@ class Transactions:
     stride_bytes: int | None
 
 
-class Patterns:
-    """The transactions of a site, access by access.
+class TransactionCache:
+    """The transactions of a site, cached by address pattern.
 
-    In most accesses all warps have their lanes at the same distances, time after time. What such a
-    pattern costs depends only on where it begins within a line, and is worked out once for each place.
+    In most accesses all warps have the same distances between lanes, each time. The transactions of
+    such a pattern depend only on its first address within a line, and are computed once per such
+    position.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -41,30 +43,32 @@ class Patterns:
         self._line = max(machine.line_bytes, machine.banks * machine.bank_bytes)
         self._pattern: NDArray[np.int64] | None = None
         self._table = np.zeros((5, self._line), np.int64)
-        """By where a pattern begins: whether it is known, sectors, lines, bank cycles, partial."""
+        """By first address: 1 if cached, sectors, lines, bank cycles, partial sectors."""
         self._touched: list[NDArray[np.int64]] = []
 
     def transactions(
         self, address: Value, access_bytes: int, lanes: Lanes, *, writes: bool
     ) -> Transactions:
-        """The transactions of lanes that access `access_bytes` at their addresses."""
-        rows = rows_of(address, lanes, self._machine.warp_width)
+        """Return the transactions of lanes that access `access_bytes` at their addresses."""
+        rows = addresses_by_warp(address, lanes, self._machine.warp_width)
         first = rows[:, 0]
         relative = rows - first[:, None]
         if len(rows) > 1 and not (relative == relative[0]).all():
-            return _of_rows(rows, access_bytes, self._machine, _common(relative), writes=writes)
+            return _count_rows(
+                rows, access_bytes, self._machine, _common_stride(relative), writes=writes
+            )
         pattern = relative[0] if len(rows) else np.zeros(0, np.int64)
         if self._pattern is None or not np.array_equal(pattern, self._pattern):
             self._pattern = pattern
             self._table[0] = 0
             self._touched = [np.zeros(0, np.int64)] * self._line
         phase = first & (self._line - 1)
-        present = np.unique(phase)
-        for place in present[self._table[0, present] == 0]:
-            self._learn(int(place), pattern, access_bytes, writes=writes)
+        positions = np.unique(phase)
+        for position in positions[self._table[0, positions] == 0]:
+            self._add_position(int(position), pattern, access_bytes, writes=writes)
         sectors = self._table[1, phase]
         base = (first - phase) // self._machine.sector_bytes
-        touched, warp = self._spread(phase, base, sectors, present)
+        touched, warp = self._touched_by_warp(phase, base, sectors, positions)
         return Transactions(
             sectors=sectors,
             lines=self._table[2, phase],
@@ -72,37 +76,43 @@ class Patterns:
             partial_sectors=self._table[4, phase],
             touched=touched,
             touched_warp=warp,
-            stride_bytes=_common(relative[:1]),
+            stride_bytes=_common_stride(relative[:1]),
         )
 
-    def _learn(
-        self, place: int, pattern: NDArray[np.int64], access_bytes: int, *, writes: bool
+    def _add_position(
+        self, position: int, pattern: NDArray[np.int64], access_bytes: int, *, writes: bool
     ) -> None:
-        found = _of_rows((pattern + place)[None], access_bytes, self._machine, None, writes=writes)
-        self._table[:, place] = (
-            1, found.sectors[0], found.lines[0], found.bank_cycles[0], found.partial_sectors[0],
-        )  # fmt: skip
-        self._touched[place] = found.touched
+        transactions = _count_rows(
+            (pattern + position)[None], access_bytes, self._machine, None, writes=writes
+        )
+        self._table[:, position] = (
+            1,
+            transactions.sectors[0],
+            transactions.lines[0],
+            transactions.bank_cycles[0],
+            transactions.partial_sectors[0],
+        )
+        self._touched[position] = transactions.touched
 
-    def _spread(
-        self, phase: Counts, base: Counts, sectors: Counts, present: Counts
+    def _touched_by_warp(
+        self, phase: Counts, base: Counts, sectors: Counts, positions: Counts
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The sectors that each warp touches, and the warp of each."""
-        if len(present) == 1:
-            own = self._touched[int(present[0])]
+        """Return the sectors that each warp touches, and the warp of each."""
+        if len(positions) == 1:
+            own = self._touched[int(positions[0])]
             touched = (base[:, None] + own).ravel()
             return touched, np.repeat(np.arange(len(base)), len(own))
         starts = np.zeros(self._line, np.int64)
-        lengths = self._table[1, present]
-        starts[present] = np.cumsum(lengths) - lengths
-        pool = np.concatenate([self._touched[int(place)] for place in present])
+        lengths = self._table[1, positions]
+        starts[positions] = np.cumsum(lengths) - lengths
+        pool = np.concatenate([self._touched[int(position)] for position in positions])
         warp = np.repeat(np.arange(len(base)), sectors)
-        within = np.arange(len(warp)) - np.repeat(np.cumsum(sectors) - sectors, sectors)
-        return base[warp] + pool[starts[phase][warp] + within], warp
+        rank = np.arange(len(warp)) - np.repeat(np.cumsum(sectors) - sectors, sectors)
+        return base[warp] + pool[starts[phase][warp] + rank], warp
 
 
-def _common(relative: NDArray[np.int64]) -> int | None:
-    """The distance of neighbouring lanes, where it is the same everywhere."""
+def _common_stride(relative: NDArray[np.int64]) -> int | None:
+    """Return the distance between neighbouring lanes if it is the same everywhere."""
     if relative.shape[1] < 2 or not len(relative):
         return 0
     step = int(relative[0, 1])
@@ -110,8 +120,11 @@ def _common(relative: NDArray[np.int64]) -> int | None:
     return step if bool((relative == even).all()) else None
 
 
-def rows_of(address: Value, lanes: Lanes, width: int) -> NDArray[np.int64]:
-    """Addresses by warp, shape (warps, width). Lanes that are not active have an active one's address."""
+def addresses_by_warp(address: Value, lanes: Lanes, width: int) -> NDArray[np.int64]:
+    """Return addresses by warp: shape (warps, width).
+
+    Inactive lanes get the address of an active one.
+    """
     if type(address) is not np.ndarray:
         return np.full((len(lanes.warp_begins), 1), address, np.int64)
     if lanes.has_whole_warps:
@@ -126,7 +139,7 @@ def rows_of(address: Value, lanes: Lanes, width: int) -> NDArray[np.int64]:
     return rows
 
 
-def _of_rows(
+def _count_rows(
     rows: NDArray[np.int64],
     access_bytes: int,
     machine: Machine,
@@ -134,18 +147,22 @@ def _of_rows(
     *,
     writes: bool,
 ) -> Transactions:
-    sectors, first = _distinct(rows, access_bytes, machine.sector_bytes)
-    counts = first.sum(axis=1)
-    touched = sectors[first]
+    sectors, is_first = _distinct_units(rows, access_bytes, machine.sector_bytes)
+    counts = is_first.sum(axis=1)
+    touched = sectors[is_first]
     warp = np.repeat(np.arange(len(rows)), counts)
     lines = sectors // (machine.line_bytes // machine.sector_bytes)
-    new_line = np.ones(lines.shape, np.bool_)
-    new_line[:, 1:] = lines[:, 1:] != lines[:, :-1]
-    partial = _partial(rows, access_bytes, machine) if writes else np.zeros(len(rows), np.int64)
+    is_new_line = np.ones(lines.shape, np.bool_)
+    is_new_line[:, 1:] = lines[:, 1:] != lines[:, :-1]
+    partial = (
+        _count_partial_sectors(rows, access_bytes, machine)
+        if writes
+        else np.zeros(len(rows), np.int64)
+    )
     return Transactions(
         sectors=counts,
-        lines=new_line.sum(axis=1),
-        bank_cycles=bank_cycles(rows, access_bytes, machine),
+        lines=is_new_line.sum(axis=1),
+        bank_cycles=count_bank_cycles(rows, access_bytes, machine),
         partial_sectors=partial,
         touched=touched,
         touched_warp=warp,
@@ -153,23 +170,27 @@ def _of_rows(
     )
 
 
-def _distinct(rows: NDArray[np.int64], size: int, unit: int) -> tuple[NDArray[np.int64], Array]:
-    """Units of memory by row, in order, and which of them are the first of their number."""
+def _distinct_units(
+    rows: NDArray[np.int64], size: int, unit: int
+) -> tuple[NDArray[np.int64], Array]:
+    """Return the memory units per row in order, and a mask of the first of each number."""
     begin = rows // unit
-    most = int(((rows + size - 1) // unit - begin).max(initial=0)) + 1
-    if most > 1:
+    max_units = int(((rows + size - 1) // unit - begin).max(initial=0)) + 1
+    if max_units > 1:
         end = (rows + size - 1) // unit
-        begin = np.concatenate([np.minimum(begin + part, end) for part in range(most)], axis=1)
-    ordered = np.sort(begin, axis=1)
-    first = np.ones(ordered.shape, np.bool_)
-    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    return ordered, first
+        begin = np.concatenate(
+            [np.minimum(begin + offset, end) for offset in range(max_units)], axis=1
+        )
+    units = np.sort(begin, axis=1)
+    is_first = np.ones(units.shape, np.bool_)
+    is_first[:, 1:] = units[:, 1:] != units[:, :-1]
+    return units, is_first
 
 
-def _partial(rows: NDArray[np.int64], size: int, machine: Machine) -> Counts:
-    """Sectors of which a request writes some bytes and not all."""
+def _count_partial_sectors(rows: NDArray[np.int64], size: int, machine: Machine) -> Counts:
+    """Count the sectors of which a request writes some bytes but not all."""
     unit = min(size, machine.sector_bytes) if (machine.sector_bytes % max(size, 1)) == 0 else 1
-    pieces, first = _distinct(rows, size, unit)
+    pieces, first = _distinct_units(rows, size, unit)
     per_sector = machine.sector_bytes // unit
     sector = pieces // per_sector
     number = (
@@ -186,10 +207,10 @@ def _partial(rows: NDArray[np.int64], size: int, machine: Machine) -> Counts:
     return np.bincount(row, weights=filled < per_sector, minlength=len(rows)).astype(np.int64)
 
 
-def bank_cycles(rows: NDArray[np.int64], access_bytes: int, machine: Machine) -> Counts:
-    """The rounds that banks need for each row: lanes at the same word share one.
+def count_bank_cycles(rows: NDArray[np.int64], access_bytes: int, machine: Machine) -> Counts:
+    """Return the cycles that the banks need for each row; lanes that access the same word share one.
 
-    Wide accesses go in several passes, in which a half or a quarter of the lanes take part.
+    Wide accesses take several passes, each for a half or a quarter of the lanes.
     """
     if machine.banks <= 1 or not rows.size:
         return np.ones(len(rows), np.int64)
@@ -198,16 +219,16 @@ def bank_cycles(rows: NDArray[np.int64], access_bytes: int, machine: Machine) ->
     while passes < words and rows.shape[1] % (passes * 2) == 0:
         passes *= 2
     parts = rows.reshape(len(rows) * passes, -1)
-    ordered, first = _distinct(parts, access_bytes, machine.bank_bytes)
+    ordered, first = _distinct_units(parts, access_bytes, machine.bank_bytes)
     number = np.arange(len(parts))[:, None] * machine.banks + ordered % machine.banks
     load = np.bincount(number[first], minlength=len(parts) * machine.banks)
-    most = load.reshape(len(parts), machine.banks).max(axis=1)
-    cycles: Counts = most.reshape(len(rows), passes).sum(axis=1)
+    max_load = load.reshape(len(parts), machine.banks).max(axis=1)
+    cycles: Counts = max_load.reshape(len(rows), passes).sum(axis=1)
     return cycles
 
 
-def contention(rows: NDArray[np.int64], active: Counts) -> NDArray[np.float64]:
-    """How many active lanes of each warp meet at an address, at most one counted for the filling."""
-    _, first = _distinct(rows, 1, 1)
-    found: NDArray[np.float64] = active / np.maximum(first.sum(axis=1), 1)
-    return found
+def lanes_per_address(rows: NDArray[np.int64], active: Counts) -> NDArray[np.float64]:
+    """Return the mean number of active lanes per distinct address, for each warp."""
+    _, first = _distinct_units(rows, 1, 1)
+    lanes: NDArray[np.float64] = active / np.maximum(first.sum(axis=1), 1)
+    return lanes

@@ -1,4 +1,4 @@
-"""Counts of workloads: what `cltrace.kernels` needs, from what a suite describes."""
+"""Counts of workloads: conversion of a suite's workloads to launches."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,11 +19,11 @@ from cltrace.kernels import (
 from cltrace.kernels.compiler import Compiler
 from cltrace.profile import DeviceFacts
 
-_USUAL_CACHE_BYTES: Final = 32 << 20
+_DEFAULT_CACHE_BYTES: Final = 32 << 20
 
 
 class WorkloadCounts:
-    """Counts workloads. Programs that were read are kept, as sets use them again and again."""
+    """Counts of workloads. Parsed programs are cached, as suites reuse them."""
 
     def __init__(self, device: DeviceFacts) -> None:
         self._machine = machine_of(device)
@@ -31,7 +31,7 @@ class WorkloadCounts:
         self._programs: dict[tuple[str, str], Program] = {}
 
     def count(self, work: Workload) -> KernelCounts:
-        """What `work` has to do. Raises: `KernelError` for what cannot be counted."""
+        """Count the work of a workload. Raises: `KernelError` for what cannot be counted."""
         return count(
             self._program(work),
             work.kernel,
@@ -43,28 +43,28 @@ class WorkloadCounts:
 
     def _program(self, work: Workload) -> Program:
         key = (work.source, work.options)
-        known = self._programs.get(key)
-        if known is None:
-            known = parse(work.source, work.options, compiler=self._compiler)
-            self._programs[key] = known
-        return known
+        program = self._programs.get(key)
+        if program is None:
+            program = parse(work.source, work.options, compiler=self._compiler)
+            self._programs[key] = program
+        return program
 
 
 def machine_of(device: DeviceFacts) -> Machine:
-    """The shape of a device as far as counts depend on it."""
+    """Return the machine of a device."""
     if device.kind == "cpu":
-        held = device.cache_bytes or _USUAL_CACHE_BYTES
-        return Machine.of_cpu(device.compute_units, shared_cache_bytes=held)
+        cache_bytes = device.cache_bytes or _DEFAULT_CACHE_BYTES
+        return Machine.of_cpu(device.compute_units, shared_cache_bytes=cache_bytes)
     return Machine(compute_units=device.compute_units)
 
 
 def _arguments(work: Workload) -> Iterator[Argument]:
-    for one in work.inputs:
-        match one:
+    for argument in work.inputs:
+        match argument:
             case BufferInput(size_bytes, contents):
-                known = None if contents is None else np.ascontiguousarray(contents())
-                yield BufferArgument(size_bytes, known)
+                array = None if contents is None else np.ascontiguousarray(contents())
+                yield BufferArgument(size_bytes, array)
             case LocalInput(size_bytes):
                 yield LocalArgument(size_bytes)
             case _:
-                yield one
+                yield argument

@@ -1,4 +1,4 @@
-"""What a launch asks of a device's parts, from its counts: models of time and energy work with it."""
+"""Demand of a launch on the parts of a device, derived from its counts, for models of time and energy."""
 
 from cltrace.kernels.demand.launch import Demand, Reads, Traffic, Wait, Work, demand_of
 from cltrace.kernels.demand.operations import Pipe, cost_names, pipe_of

@@ -1,4 +1,4 @@
-"""How far sectors come: what caches of a device keep, and what is asked of the next one."""
+"""Cache hits: the share of a footprint that a cache keeps, and the sectors that miss it."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,30 @@ from cltrace.kernels.ir.instructions import Access
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """A cache as measurements show it: half of something as large as it stays in it.
+    """Effective size of a cache as measured: a footprint of that size stays in it by half.
 
-    `sharpness` is how fast that changes with the size.
+    `sharpness` is how fast that share falls with the footprint.
     """
 
     size_bytes: float
     sharpness: float
 
-    def kept(self, footprint_bytes: float) -> float:
-        """The share of a footprint that it keeps."""
+    def kept_share(self, footprint_bytes: float) -> float:
+        """Return the share of a footprint that stays in the cache, from 0 to 1."""
         ratio = footprint_bytes / self.size_bytes
         return 1.0 / (1.0 + ratio**self.sharpness) if ratio > 0 else 1.0
 
 
-def shared_sectors(one: Traffic, demand: Demand, near: CacheSize) -> float:
-    """The sectors that a site asks of the shared cache: writes pass the near one, reads may hit it."""
-    if one.access is not Access.READ:
-        return one.sectors
-    asked = one.group_sectors
-    kept = one.launch_sectors * demand.units
-    if kept < asked:
-        hit = near.kept(one.launch_sectors * demand.sector_bytes)
-        asked = hit * kept + (1.0 - hit) * asked
-    return asked
+def shared_sectors(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
+    """Return the sectors that a region requests from the shared cache.
+
+    Writes go through the near cache; reads may hit it.
+    """
+    if traffic.access is not Access.READ:
+        return traffic.sectors
+    requested = traffic.group_sectors
+    compulsory = traffic.launch_sectors * demand.units
+    if compulsory < requested:
+        hit = near.kept_share(traffic.launch_sectors * demand.sector_bytes)
+        requested = hit * compulsory + (1.0 - hit) * requested
+    return requested

@@ -1,8 +1,8 @@
 """The cost types of Pöppl 2014 (section 6.1), derived from counts instead of from the syntax tree.
 
-Operations and private accesses are those of the code as it is written. Accesses are those that are left
-when equal ones are done once, classed by the addresses that lanes really have: where the thesis had to
-tell from the index expression (5.5.2) what its values would be, they are known here.
+Operations and private accesses are those of the code as written. Accesses to other memory are those
+that are left when repeated ones are done once. Their class follows from the addresses that lanes access;
+the thesis estimates these addresses from the index expression (5.5.2).
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from cltrace.kernels.ir.instructions import Access
 
 
 class CostType(StrEnum):
-    """A cost type of the thesis."""
+    """Cost type of the thesis."""
 
     INT_PLUS = "int +"
     INT_MINUS = "int -"
@@ -38,16 +38,16 @@ class CostType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeCount:
-    """How often a work-item does something of a cost type, in the mean."""
+    """Mean number of times that a work-item does something of a cost type."""
 
     type: CostType
     per_item: float
 
 
 CACHE_BYTES: Final = 16_384
-"""Reads of an argument that touch no more than this are of the class cached."""
+"""Reads of an argument are of the class cached if they touch no more bytes than this."""
 _CONTINUOUS: Final = 1.5
-"""Reads that touch at most so many times the sectors that their bytes fill are continuous."""
+"""Reads are continuous if they touch at most this many times the sectors that their bytes fill."""
 _OPERATORS: Final[Mapping[str, CostType]] = {
     "add": CostType.INT_PLUS,
     "sub": CostType.INT_MINUS,
@@ -61,27 +61,27 @@ _OPERATORS: Final[Mapping[str, CostType]] = {
 
 
 def cost_types(counts: KernelCounts) -> tuple[TypeCount, ...]:
-    """How often a work-item does something of each cost type; types that do not occur are left out."""
-    found = dict.fromkeys(CostType, 0.0)
-    found[CostType.BASE] = 1.0
+    """Return the counts of all cost types that occur in a launch, per work-item."""
+    totals = dict.fromkeys(CostType, 0.0)
+    totals[CostType.BASE] = 1.0
     for operator, number in counts.written_operators:
-        for kind in _types_of(operator):
-            found[kind] += number
-    found[CostType.PRIVATE] = counts.private_accesses
+        for cost_type in _types_of_operator(operator):
+            totals[cost_type] += number
+    totals[CostType.PRIVATE] = counts.private_accesses
     for site in counts.sites:
-        class_of_site = _type_of(site)
-        if class_of_site is not None:
-            found[class_of_site] += site.accesses.value / counts.work_items
-    return tuple(TypeCount(kind, number) for kind, number in found.items() if number)
+        site_type = _type_of_site(site)
+        if site_type is not None:
+            totals[site_type] += site.accesses.value / counts.work_items
+    return tuple(TypeCount(cost_type, number) for cost_type, number in totals.items() if number)
 
 
-def _types_of(operator: str) -> Iterable[CostType]:
+def _types_of_operator(operator: str) -> Iterable[CostType]:
     if operator == "fmuladd":
         return (CostType.FLOAT_TIMES, CostType.FLOAT_PLUS)
     return (_OPERATORS[operator],) if operator in _OPERATORS else ()
 
 
-def _type_of(site: AccessSite) -> CostType | None:
+def _type_of_site(site: AccessSite) -> CostType | None:
     if site.space == "local":
         return CostType.LOCAL
     if site.space == "private":
@@ -92,7 +92,7 @@ def _type_of(site: AccessSite) -> CostType | None:
 
 
 def read_class(site: AccessSite) -> CostType:
-    """The class of a read of global memory."""
+    """Return the class of a read of global memory."""
     touched = site.footprint.launch_sectors
     sector = site.access_bytes * site.accesses.value / max(site.sectors.value, 1.0)
     if touched <= 1.0 or (touched <= 2.0 and site.pattern is Pattern.UNIFORM):

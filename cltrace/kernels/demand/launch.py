@@ -1,50 +1,55 @@
-"""What a launch asks of a device's parts, worked out once from its counts."""
+"""Demand of a launch on the parts of a device, computed once from its counts."""
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.events.cost_names import CostName
 from cltrace.kernels import CostClass, KernelCounts, Machine
-from cltrace.kernels.counts.records import AccessSite, Pattern, Region
-from cltrace.kernels.demand.operations import Pipe, cost_names, pipe_of
+from cltrace.kernels.costs.operation import is_private_type
+from cltrace.kernels.counts.records import AccessSite, FoldedCount, MemoryRegion, Pattern
+from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
 from cltrace.kernels.ir.instructions import Access
 
-_MANY: Final = 0.5
+_MOSTLY_PARTIAL: Final = 0.5
+"""Share of partly written sectors from which a region's writes count as partial."""
 _OFF_UNIT: Final = frozenset({"global", "constant"})
+_ACCESSES: Final = frozenset({CostClass.LOAD, CostClass.STORE, CostClass.ATOMIC, CostClass.IMAGE})
 _READ_BYTES: Final = 64
-"""What memory moves at least for a read, however little of it is wanted."""
+"""Smallest transfer of memory for a read."""
 _FAR_BYTES: Final = 1024
-"""Lanes so far from each other are as good as at random places."""
+"""Distance of neighbouring lanes from which accesses cost as much as at random places."""
 _FILLED_BYTES: Final = 128
-"""What it moves at least for a write of a part of a sector, which has to be filled first."""
+"""Smallest transfer of memory for a partly written sector, which has to be read first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An operation that costs something: its name, its pipe, and how often a warp does it."""
+    """Operations of one cost: the name of the cost, the pipe, and the number done by all warps."""
 
-    name: str
+    name: CostName
     pipe: Pipe
     warp_total: float
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Something that a warp waits for, by the name of what it costs: how often, in the mean."""
+    """Waits of a warp for results of an operation, by the name of its cost: the mean number."""
 
-    name: str
+    name: CostName
     per_warp: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What a region of memory moves: sectors between compute units and the shared cache.
+    """Sectors that a region of memory moves between compute units and the shared cache.
 
-    `lines` are those that each request touches, the first of each included.
-    `group_sectors` are those that differ within a work-group, over all groups; `launch_sectors` those
-    that differ at all, `window_sectors` those that the shared cache fetches, `granule_bytes` what memory
-    moves for them; `scattered_sectors` are those of them that lie at random. `new_share` is the share
-    of what a wave of work-groups touches that none before it did.
+    `lines` are the lines that requests touch, the first of each request included.
+    `group_sectors` are the different sectors of each work-group, added up over groups; `launch_sectors`
+    the different sectors of the launch; `window_sectors` those that the shared cache fetches.
+    `granule_bytes` are the bytes that memory moves for the launch's different sectors,
+    `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
+    no earlier wave touched.
     """
 
     memory: str
@@ -64,9 +69,9 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Reads that a warp waits for together: how often in the mean, and of which traffic, by position.
+    """Reads that a warp waits for together: the mean number of waits, and positions of their traffic.
 
-    `has_local` says that local memory is among it.
+    `has_local` is True if reads of local memory are among them.
     """
 
     per_warp: float
@@ -74,13 +79,14 @@ class Reads:
     has_local: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What a launch asks for.
+    """Demand of a launch on the parts of a device.
 
-    `units` are the compute units that have a work-group, `wave_groups` the work-groups that all of them
-    hold at once. `requests`, `bank_cycles`, `lines` are of accesses to caches and beyond: rounds of
-    banks and lines are those after a request's first. `local_cycles` are rounds of local memory's banks.
+    `units` are the compute units that run a work-group, `wave_groups` the work-groups that are resident
+    on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to caches and
+    memory; bank cycles and lines exclude the first of each request. `local_cycles` are bank cycles of
+    local memory.
     """
 
     groups: int
@@ -103,37 +109,37 @@ class Demand:
 
     @property
     def group_warps(self) -> float:
-        """How many warps a work-group has."""
+        """Warps of a work-group."""
         return self.warps / max(self.groups, 1)
 
     @property
     def waves(self) -> float:
-        """How often all compute units are filled, at least once."""
+        """Waves of work-groups that fill all compute units, at least 1."""
         return max(self.groups / self.wave_groups, 1.0)
 
     @property
-    def turns(self) -> float:
-        """How many warps a compute unit runs one after the other where it holds each once."""
+    def serial_warps(self) -> float:
+        """Warps that a compute unit runs one after another, where all resident ones count once."""
         return self.waves * (max(self.group_warps, 1.0) if self.has_item_loops else 1.0)
 
     @property
     def operations(self) -> float:
-        """How many operations a warp does, accesses among them, in the mean."""
-        return sum(one.warp_total for one in self.work) / self.warps
+        """Mean number of operations of a warp, accesses included."""
+        return sum(work.warp_total for work in self.work) / self.warps
 
     @property
     def accesses(self) -> float:
-        """How many requests a warp makes, in the mean."""
+        """Mean number of requests of a warp."""
         return (self.requests + self.local_requests) / self.warps
 
     @property
     def rounds(self) -> float:
-        """How often a warp waits for reads, in the mean."""
-        return sum(one.per_warp for one in self.reads)
+        """Mean number of times that a warp waits for reads."""
+        return sum(reads.per_warp for reads in self.reads)
 
 
-def demand_of(counts: KernelCounts, known: Container[str]) -> Demand:
-    """What a launch asks for. `known` are the operations whose costs are measured."""
+def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
+    """Return the demand of a launch. `measured` are the names of operations that have a cost."""
     machine = counts.machine
     group_items = max(counts.work_items // max(counts.groups, 1), 1)
     wave_groups = machine.wave_groups(group_items, counts.local_bytes)
@@ -148,8 +154,8 @@ def demand_of(counts: KernelCounts, known: Container[str]) -> Demand:
         units=min(machine.compute_units, max(counts.groups, 1)),
         wave_groups=wave_groups,
         barriers=counts.barriers * warps,
-        work=tuple(_work(counts, known)),
-        waits=tuple(_waits(counts, known, warps)),
+        work=tuple(_work(counts, measured)),
+        waits=tuple(_waits(counts, measured, warps)),
         requests=sum(_requests(site, machine) for site in far),
         bank_cycles=sum(max(site.bank_cycles.value - site.requests.value, 0.0) for site in far),
         lines=sum(max(site.lines.value - _requests(site, machine), 0.0) for site in far),
@@ -164,31 +170,35 @@ def demand_of(counts: KernelCounts, known: Container[str]) -> Demand:
     )
 
 
-def _work(counts: KernelCounts, known: Container[str]) -> Iterator[Work]:
-    totals: dict[str, float] = {}
+def _work(counts: KernelCounts, measured: Container[CostName]) -> Iterator[Work]:
+    totals: dict[CostName, float] = {}
     for row in counts.folded:
-        if row.type.startswith("private "):
+        if is_private_type(row.type):
             continue
-        if row.cost in {CostClass.LOAD, CostClass.STORE, CostClass.ATOMIC, CostClass.IMAGE}:
-            totals["access"] = totals.get("access", 0.0) + row.warp_total
-            continue
-        for name in cost_names(row, known):
+        for name in _work_names(row, measured):
             totals[name] = totals.get(name, 0.0) + row.warp_total
     for name, total in totals.items():
         yield Work(name, pipe_of(name), total)
 
 
-def _waits(counts: KernelCounts, known: Container[str], warps: float) -> Iterator[Wait]:
-    totals: dict[str, float] = {}
+def _work_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostName, ...]:
+    return (ACCESS,) if row.cost in _ACCESSES else cost_names(row, measured)
+
+
+def _waits(counts: KernelCounts, measured: Container[CostName], warps: float) -> Iterator[Wait]:
+    totals: dict[CostName, float] = {}
     for row in counts.folded:
-        for name in cost_names(row, known) if row.waits else ():
+        for name in cost_names(row, measured) if row.waits else ():
             totals[name] = totals.get(name, 0.0) + row.waits / warps
     for name, total in totals.items():
         yield Wait(name, total)
 
 
 def _requests(site: AccessSite, machine: Machine) -> float:
-    """Accesses of warps. Where vectors are warps, those of lanes where they do not lie side by side."""
+    """Return the requests of a site.
+
+    Where vectors are warps, lanes that do not access neighbouring addresses each make their own request.
+    """
     if not machine.has_item_loops or site.pattern in {Pattern.UNIFORM, Pattern.CONTIGUOUS}:
         return site.requests.value
     return site.accesses.value
@@ -196,23 +206,23 @@ def _requests(site: AccessSite, machine: Machine) -> float:
 
 def _reads(counts: KernelCounts, warps: float) -> Iterator[Reads]:
     by_site = {site: at for at, region in enumerate(counts.regions) for site in region.sites}
-    for one in counts.rounds:
-        traffic = tuple(sorted({by_site[site] for site in one.sites if site in by_site}))
-        local = any(counts.sites[site].space == "local" for site in one.sites)
-        if traffic or local:
-            yield Reads(one.waits / warps, traffic, local)
+    for read_round in counts.rounds:
+        traffic = tuple(sorted({by_site[site] for site in read_round.sites if site in by_site}))
+        has_local = any(counts.sites[site].space == "local" for site in read_round.sites)
+        if traffic or has_local:
+            yield Reads(read_round.waits / warps, traffic, has_local)
 
 
 def _spilled(counts: KernelCounts) -> float:
-    """How often warps access private variables that are no registers."""
-    return sum(row.warp_total for row in counts.folded if row.type.startswith("private "))
+    """Return the accesses of all warps to private variables that are not in registers."""
+    return sum(row.warp_total for row in counts.folded if is_private_type(row.type))
 
 
-def _traffic(region: Region, counts: KernelCounts, waves: float) -> Traffic:
+def _traffic(region: MemoryRegion, counts: KernelCounts, waves: float) -> Traffic:
     sites = [counts.sites[position] for position in region.sites]
     footprint = region.footprint
     sectors, partial = region.sectors, sum(site.partial_sectors for site in sites)
-    share = partial / sectors if sectors else 0.0
+    partial_share = partial / sectors if sectors else 0.0
     different = min(footprint.group_sectors * counts.groups, sectors)
     if region.access is Access.WRITE and _fill_together(region, sites, different, counts):
         sectors, partial = different, 0.0
@@ -224,7 +234,7 @@ def _traffic(region: Region, counts: KernelCounts, waves: float) -> Traffic:
         group_sectors=different,
         window_sectors=region.window_sectors,
         launch_sectors=footprint.launch_sectors,
-        granule_bytes=_moved_bytes(region, sites, counts.machine.sector_bytes, share),
+        granule_bytes=_moved_bytes(region, sites, counts.machine.sector_bytes, partial_share),
         scattered_sectors=_scattered(region, sites),
         partial_sectors=partial,
         contention=max((site.contention for site in sites), default=1.0),
@@ -234,17 +244,17 @@ def _traffic(region: Region, counts: KernelCounts, waves: float) -> Traffic:
 
 
 def _fill_together(
-    region: Region, sites: Sequence[AccessSite], different: float, counts: KernelCounts
+    region: MemoryRegion, sites: Sequence[AccessSite], different: float, counts: KernelCounts
 ) -> bool:
-    """Whether the stores of each warp fill sectors together that none of them fills alone."""
+    """Return True if several stores of a warp together fill sectors that none of them fills alone."""
     written = sum(site.accesses.value * site.access_bytes for site in sites)
     whole = different * counts.machine.sector_bytes
-    once = region.sectors <= 1.05 * len(sites) * different
-    return len(sites) > 1 and once and written >= 0.95 * whole
+    is_written_once = region.sectors <= 1.05 * len(sites) * different
+    return len(sites) > 1 and is_written_once and written >= 0.95 * whole
 
 
-def _scattered(region: Region, sites: Sequence[AccessSite]) -> float:
-    """How many of a region's different sectors lie at random, or far from each other."""
+def _scattered(region: MemoryRegion, sites: Sequence[AccessSite]) -> float:
+    """Return the different sectors of a region that lie at random places, or far from each other."""
     at_random = sum(site.sectors.value for site in sites if _is_scattered(site))
     return region.footprint.launch_sectors * min(at_random / max(region.sectors, 1e-9), 1.0)
 
@@ -255,40 +265,41 @@ def _is_scattered(site: AccessSite) -> bool:
 
 
 def _moved_bytes(
-    region: Region, sites: Sequence[AccessSite], sector_bytes: int, partial: float
+    region: MemoryRegion, sites: Sequence[AccessSite], sector_bytes: int, partial_share: float
 ) -> float:
-    """What memory moves for a region's different sectors, in bytes; `partial` is the share of parts.
+    """Return the bytes that memory moves for a region's different sectors.
 
-    A sector that is wanted alone costs a whole granule; where sectors lie at random, by how full it is.
+    A sector without neighbours costs a whole granule. Where sectors lie at random places, the number of
+    granules follows from the share of the memory that they fill.
     """
-    granule = _FILLED_BYTES if partial > _MANY else _READ_BYTES
+    granule = _FILLED_BYTES if partial_share > _MOSTLY_PARTIAL else _READ_BYTES
     return _granules(region, sites, sector_bytes, granule) * max(granule, sector_bytes)
 
 
 def _granules(
-    region: Region, sites: Sequence[AccessSite], sector_bytes: int, granule_bytes: int
+    region: MemoryRegion, sites: Sequence[AccessSite], sector_bytes: int, granule_bytes: int
 ) -> float:
     per_granule = max(granule_bytes // sector_bytes, 1)
     sectors = region.footprint.launch_sectors
-    together = sum(site.sectors.value for site in sites) / max(
+    line_sectors = sum(site.sectors.value for site in sites) / max(
         sum(site.lines.value for site in sites), 1e-9
     )
-    if together >= per_granule or per_granule == 1:
+    if line_sectors >= per_granule or per_granule == 1:
         return sectors / per_granule
-    there = max(region.memory_sectors, sectors, 1.0)
+    memory_sectors = max(region.memory_sectors, sectors, 1.0)
     strides = [site.stride_bytes for site in sites]
     if all(stride is not None and abs(stride) >= granule_bytes for stride in strides):
-        return min(sectors, there / per_granule)
-    filled = min(sectors / there, 1.0)
-    return there / per_granule * (1.0 - (1.0 - filled) ** per_granule)
+        return min(sectors, memory_sectors / per_granule)
+    filled = min(sectors / memory_sectors, 1.0)
+    return memory_sectors / per_granule * (1.0 - (1.0 - filled) ** per_granule)
 
 
-def _footprint_bytes(traffic: tuple[Traffic, ...]) -> float:
-    """What all regions touch: of the same memory what is read, or what is written if that is more."""
+def _footprint_bytes(traffic: Sequence[Traffic]) -> float:
+    """Return the bytes that all regions touch: per memory, the larger of what is read and written."""
     by_memory: dict[tuple[str, Access], float] = {}
-    for one in traffic:
-        key = (one.memory, one.access)
-        by_memory[key] = by_memory.get(key, 0.0) + one.granule_bytes
+    for region in traffic:
+        key = (region.memory, region.access)
+        by_memory[key] = by_memory.get(key, 0.0) + region.granule_bytes
     largest: dict[str, float] = {}
     for (memory, _), size in by_memory.items():
         largest[memory] = max(largest.get(memory, 0.0), size)

@@ -1,42 +1,49 @@
-"""What operations cost by: the name of a measured series, and the pipe that does it."""
+"""Operations by what they cost: the name of a measured series, and the pipe that executes them."""
 
 from collections.abc import Container, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from cltrace.events.cost_names import CostName
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import SUM
 from cltrace.kernels.counts.records import FoldedCount
 
 
 class Pipe(StrEnum):
-    """A part of a compute unit that works beside the others."""
+    """Execution pipe of a compute unit. Pipes work at the same time."""
 
     ISSUE = "issue"
-    """Everything takes a slot of it; what is a sequence of simple instructions takes nothing else."""
+    """Every instruction takes an issue slot; sequences of simple instructions take nothing else."""
     MULTIPLY = "integer multiply"
     DOUBLE = "double"
     SPECIAL = "special functions"
 
 
-_ARITHMETIC: Final[Mapping[CostClass, str]] = {
-    CostClass.INT_ADD: "int add",
-    CostClass.INT_LOGIC: "int add",
-    CostClass.INT_COMPARE: "int add",
-    CostClass.SELECT: "int add",
-    CostClass.ADDRESS: "int add",
-    CostClass.WORK_ITEM: "int add",
-    CostClass.BRANCH: "int add",
-    CostClass.INT_MULTIPLY: "int multiply",
-    CostClass.INT_DIVIDE: "int divide",
-    CostClass.FLOAT_ADD: "float add",
-    CostClass.FLOAT_MULTIPLY: "float multiply",
-    CostClass.FLOAT_MULTIPLY_ADD: "float multiply-add",
-    CostClass.FLOAT_DIVIDE: "float divide",
-    CostClass.FLOAT_COMPARE: "float compare and select",
-    CostClass.CONVERT: "int to float and back",
+ACCESS: Final = CostName("memory", "access")
+"""Name of a memory access, which takes an issue slot. No series measures it, no profile stores it."""
+_INT_ADD: Final = CostName("int", "add")
+_INT_MULTIPLY: Final = CostName("int", "multiply")
+_CONVERSION: Final = CostName("int", "to float and back")
+_ARITHMETIC: Final[Mapping[CostClass, CostName]] = {
+    CostClass.INT_ADD: _INT_ADD,
+    CostClass.INT_LOGIC: _INT_ADD,
+    CostClass.INT_COMPARE: _INT_ADD,
+    CostClass.SELECT: _INT_ADD,
+    CostClass.ADDRESS: _INT_ADD,
+    CostClass.WORK_ITEM: _INT_ADD,
+    CostClass.BRANCH: _INT_ADD,
+    CostClass.INT_MULTIPLY: _INT_MULTIPLY,
+    CostClass.INT_DIVIDE: CostName("int", "divide"),
+    CostClass.FLOAT_ADD: CostName("float", "add"),
+    CostClass.FLOAT_MULTIPLY: CostName("float", "multiply"),
+    CostClass.FLOAT_MULTIPLY_ADD: CostName("float", "multiply-add"),
+    CostClass.FLOAT_DIVIDE: CostName("float", "divide"),
+    CostClass.FLOAT_COMPARE: CostName("float", "compare and select"),
+    CostClass.CONVERT: _CONVERSION,
 }
-"""By class: the name of what it costs. Others cost what memory makes of them."""
+"""Name of the cost of each class. Classes that are missing here cost what memory takes for them."""
 _FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "sincos": ("sin", "cos"),
     "powr": ("pow",), "pown": ("pow",), "rootn": ("pow",),
@@ -59,56 +66,61 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "native_sqrt": ("native_rsqrt",), "native_recip": ("native_rsqrt",),
     "native_divide": ("native_rsqrt",), "native_powr": ("native_exp", "native_exp"),
 }  # fmt: skip
-"""Functions that are not measured, by those that they are made of or cost like."""
-_ONE_BY_ONE: Final = frozenset(
+"""Functions that are not measured, by those that they are made of, or that cost as much."""
+_SPECIAL_PIPE: Final = frozenset(
     {"sqrt", "rsqrt", "exp", "exp2", "divide", "native_sin", "native_exp", "native_rsqrt"}
 )
 """Functions of float that are little more than one instruction of the special functions' pipe."""
-_WIDE: Final[Mapping[str, str]] = {"long": "int", "double": "float"}
+_NARROWER: Final[Mapping[str, str]] = {"long": "int", "double": "float"}
 
 
-def cost_names(row: FoldedCount, known: Container[str]) -> tuple[str, ...]:
-    """The names of what an operation costs; none if it costs nothing by itself.
+def cost_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostName, ...]:
+    """Return the names of what an operation costs; none if it costs nothing by itself.
 
-    `known` are the names that are measured: `long` is `int` where it is not, `double` `float`.
+    `measured` are the names that have a cost. Where a name of `long` or `double` has none, the name of
+    `int` or `float` stands for it.
     """
-    found = []
-    for name in _wanted(row):
-        kind, _, rest = name.partition(" ")
-        narrow = f"{_WIDE.get(kind, kind)} {rest}"
-        found.append(next((one for one in (name, narrow) if one in known), ""))
-    return tuple(name for name in found if name)
+    return tuple(
+        candidate for name in _own_names(row) for candidate in _first_measured(name, measured)
+    )
 
 
-def _wanted(row: FoldedCount) -> tuple[str, ...]:
+def _first_measured(name: CostName, measured: Container[CostName]) -> tuple[CostName, ...]:
+    narrower = replace(name, type=_NARROWER.get(name.type, name.type))
+    return tuple(candidate for candidate in (name, narrower) if candidate in measured)[:1]
+
+
+def _own_names(row: FoldedCount) -> tuple[CostName, ...]:
+    """Return the names of an operation's cost, measured or not."""
     if row.cost is CostClass.SPECIAL:
         kind = "double" if row.type == "double" else "float"
-        base = row.function.removeprefix("half_")
-        plain = base.removeprefix("llvm.")
-        return tuple(f"{kind} {one}" for one in _FUNCTIONS.get(plain, (plain,)))
+        function = row.function.removeprefix("half_").removeprefix("llvm.")
+        return tuple(CostName(kind, part) for part in _FUNCTIONS.get(function, (function,)))
     is_sum = row.cost is CostClass.FLOAT_MULTIPLY_ADD and row.function == SUM
-    series = _ARITHMETIC.get(CostClass.FLOAT_ADD if is_sum else row.cost)
-    if series is None:
+    name = _ARITHMETIC.get(CostClass.FLOAT_ADD if is_sum else row.cost)
+    if name is None:
         return ()
-    kind, _, rest = series.partition(" ")
+    return (CostName(_own_type(row, name), _own_operation(row, name)),)
+
+
+def _own_type(row: FoldedCount, name: CostName) -> str:
+    if name.type == "int" and row.type == "long" and row.cost is not CostClass.CONVERT:
+        return "long"
+    return "double" if name.type == "float" and row.type == "double" else name.type
+
+
+def _own_operation(row: FoldedCount, name: CostName) -> str:
     if row.cost is CostClass.INT_LOGIC and row.function == "shift":
-        rest = "shift"
+        return "shift"
     if row.cost is CostClass.INT_DIVIDE and row.function:
-        rest = row.function
-    if kind == "int" and row.type == "long":
-        kind = "long" if row.cost is not CostClass.CONVERT else "int"
-    if kind == "float" and row.type == "double":
-        kind = "double"
-    return (f"{kind} {rest}",)
+        return row.function
+    return name.operation
 
 
-def pipe_of(name: str) -> Pipe:
-    """Which pipe an operation keeps busy, by the name of what it costs."""
-    kind, _, rest = name.partition(" ")
-    if kind == "double":
+def pipe_of(name: CostName) -> Pipe:
+    """Return the pipe that executes an operation."""
+    if name.type == "double":
         return Pipe.DOUBLE
-    if kind == "float" and rest in _ONE_BY_ONE:
+    if name == _CONVERSION or (name.type == "float" and name.operation in _SPECIAL_PIPE):
         return Pipe.SPECIAL
-    if name == "int to float and back":
-        return Pipe.SPECIAL
-    return Pipe.MULTIPLY if name == "int multiply" else Pipe.ISSUE
+    return Pipe.MULTIPLY if name == _INT_MULTIPLY else Pipe.ISSUE

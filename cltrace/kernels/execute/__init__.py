@@ -1,1 +1,1 @@
-"""Lock-step execution of a kernel's work-groups on numpy, one lane a work-item."""
+"""Lock-step execution of work-groups on numpy, one lane per work-item."""

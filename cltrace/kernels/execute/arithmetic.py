@@ -1,4 +1,4 @@
-"""What LLVM's operators compute, on values of lanes."""
+"""LLVM's arithmetic, comparison and conversion operators on values of lanes."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -8,31 +8,31 @@ import numpy as np
 from cltrace.kernels.ir.types import FloatType, IntegerType, Type, VectorType, element_of
 from cltrace.kernels.values import (
     Value,
+    as_unsigned,
     dtype_of,
     is_native,
     is_wide,
-    reinterpreted,
-    unsigned,
-    wrapped,
+    reinterpret,
+    wrap,
 )
 
 Operation = Callable[[Value, Value], Value]
 
 
-def _as_unsigned(operation: Operation) -> Operation:
-    """An operation on integers read without sign, whose result is kept with one."""
+def _on_unsigned(operation: Operation) -> Operation:
+    """Apply an operation to integers read as unsigned; store the result as signed."""
 
     def run(left: Value, right: Value) -> Value:
-        return operation(unsigned(left), unsigned(right)).view(left.dtype)
+        return operation(as_unsigned(left), as_unsigned(right)).view(left.dtype)
 
     return run
 
 
 def _signed_quotient(left: Value, right: Value) -> Value:
-    """Rounded towards zero, where numpy rounds down."""
-    down = np.floor_divide(left, right)
-    inexact = (down * right != left) & ((left < 0) != (right < 0))
-    return (down + inexact).astype(left.dtype)
+    """Divide, rounding towards zero; numpy rounds down."""
+    floored = np.floor_divide(left, right)
+    inexact = (floored * right != left) & ((left < 0) != (right < 0))
+    return (floored + inexact).astype(left.dtype)
 
 
 def _shift_left(left: Value, right: Value) -> Value:
@@ -52,9 +52,9 @@ _BINARY: Final[Mapping[str, Operation]] = {
     "xor": np.bitwise_xor,
     "shl": _shift_left,
     "ashr": _shift_right,
-    "lshr": _as_unsigned(_shift_right),
-    "udiv": _as_unsigned(np.floor_divide),
-    "urem": _as_unsigned(np.remainder),
+    "lshr": _on_unsigned(_shift_right),
+    "udiv": _on_unsigned(np.floor_divide),
+    "urem": _on_unsigned(np.remainder),
     "sdiv": _signed_quotient,
     "srem": np.fmod,
     "fadd": np.add,
@@ -63,7 +63,7 @@ _BINARY: Final[Mapping[str, Operation]] = {
     "fdiv": np.divide,
     "frem": np.fmod,
 }
-_TRUTH: Final[Mapping[str, Operation]] = {
+_BOOL_OPERATIONS: Final[Mapping[str, Operation]] = {
     "add": np.not_equal,
     "sub": np.not_equal,
     "mul": np.logical_and,
@@ -71,23 +71,23 @@ _TRUTH: Final[Mapping[str, Operation]] = {
     "or": np.logical_or,
     "xor": np.not_equal,
 }
-"""Arithmetic of one bit."""
+"""Operations of 1-bit integers."""
 
 
-def binary(operator: str, kind: Type) -> Operation:
-    """What a binary operator does with values of a type."""
+def binary_operation(operator: str, kind: Type) -> Operation:
+    """Return the operation of a binary operator on values of a type."""
     element = element_of(kind)
     if element == IntegerType(1):
-        run = _TRUTH.get(operator, lambda left, _: left)
+        run = _BOOL_OPERATIONS.get(operator, lambda left, _: left)
     elif isinstance(element, IntegerType) and not is_native(element):
-        run = _of_width(operator, element.bits)
+        run = _odd_width_operation(operator, element.bits)
     else:
         run = _BINARY[operator]
     return elementwise(run) if isinstance(kind, VectorType) else run
 
 
 def elementwise(run: Operation) -> Operation:
-    """An operation on vectors that does the same with each element."""
+    """Return an operation that applies `run` to each element of vectors."""
 
     def vector(left: Value, right: Value) -> Value:
         return tuple(map(run, left, right))
@@ -95,8 +95,8 @@ def elementwise(run: Operation) -> Operation:
     return vector
 
 
-def _positive(value: Value, bits: int) -> Value:
-    """An integer of an odd width, read without sign."""
+def _mask_to_unsigned(value: Value, bits: int) -> Value:
+    """Read an integer of a width that numpy lacks as unsigned."""
     return value & ((1 << bits) - 1) if bits > 64 else value & np.int64((1 << bits) - 1)
 
 
@@ -111,12 +111,12 @@ _UNSIGNED: Final[Mapping[str, Operation]] = {
 }
 
 
-def _of_width(operator: str, bits: int) -> Operation:
-    """Arithmetic of integers of a width that numpy does not have."""
+def _odd_width_operation(operator: str, bits: int) -> Operation:
+    """Return the operation on integers of a width that numpy lacks."""
     if operator in {"udiv", "urem", "lshr"}:
         plain = _UNSIGNED[operator]
-        return lambda left, right: wrapped(
-            plain(_positive(left, bits), _positive(right, bits)), bits
+        return lambda left, right: wrap(
+            plain(_mask_to_unsigned(left, bits), _mask_to_unsigned(right, bits)), bits
         )
     if bits > 64:
         wide: Mapping[str, Operation] = {
@@ -124,8 +124,8 @@ def _of_width(operator: str, bits: int) -> Operation:
             "ashr": lambda left, right: left >> right,
         }
         run = wide.get(operator, _BINARY[operator])
-        return lambda left, right: wrapped(run(left, right), bits)
-    return lambda left, right: wrapped(_BINARY[operator](left, right), bits)
+        return lambda left, right: wrap(run(left, right), bits)
+    return lambda left, right: wrap(_BINARY[operator](left, right), bits)
 
 
 def _not(operation: Operation) -> Operation:
@@ -169,7 +169,7 @@ _COMPARISONS: Final[Mapping[str, Operation]] = {
 
 
 def comparison(predicate: str, kind: Type) -> Operation:
-    """What a comparison does with operands of a type."""
+    """Return the operation of a comparison of operands of a type."""
     element = element_of(kind)
     if isinstance(element, FloatType):
         run = _FLOAT_COMPARISONS[predicate]
@@ -190,14 +190,16 @@ def _integer_comparison(predicate: str, element: Type) -> Operation:
         return plain
     if isinstance(element, IntegerType) and not is_native(element):
         bits = element.bits
-        return lambda left, right: plain(_positive(left, bits), _positive(right, bits))
-    return lambda left, right: plain(unsigned(left), unsigned(right))
+        return lambda left, right: plain(
+            _mask_to_unsigned(left, bits), _mask_to_unsigned(right, bits)
+        )
+    return lambda left, right: plain(as_unsigned(left), as_unsigned(right))
 
 
 def conversion(operator: str, source: Type, kind: Type) -> Callable[[Value], Value]:
-    """What a conversion does with a value."""
+    """Return the operation of a conversion."""
     if operator == "bitcast":
-        return lambda value: reinterpreted(value, source, kind)
+        return lambda value: reinterpret(value, source, kind)
     run = _number_conversion(operator, element_of(source), element_of(kind))
     if isinstance(kind, VectorType):
         return lambda value: tuple(map(run, value))
@@ -210,44 +212,47 @@ def _number_conversion(operator: str, source: Type, kind: Type) -> Callable[[Val
         case "trunc" if kind == IntegerType(1):
             return lambda value: (value & 1) != 0
         case "trunc":
-            return _narrowed(kind)
+            return _narrowing(kind)
         case "zext" | "uitofp":
-            return lambda value: _zero_extended(value, source).astype(dtype)
+            return lambda value: _zero_extend(value, source).astype(dtype)
         case "sext" if source == IntegerType(1):
             return lambda value: -value.astype(dtype)
         case "sitofp" if source == IntegerType(1):
             return lambda value: -value.astype(dtype)
         case "fptosi" | "fptoui":
-            return _to_integer(operator, kind)
+            return _float_to_integer(operator, kind)
         case "addrspacecast":
             return lambda value: value
         case _:
             return lambda value: value.astype(dtype)
 
 
-def _narrowed(kind: Type) -> Callable[[Value], Value]:
+def _narrowing(kind: Type) -> Callable[[Value], Value]:
     dtype = dtype_of(kind)
     bits = kind.bits if isinstance(kind, IntegerType) else 64
 
     def run(value: Value) -> Value:
         if is_wide(value):
-            return np.asarray(wrapped(value, bits)).astype(dtype)[()]
-        return value.astype(dtype) if native else wrapped(value.astype(dtype), bits)
+            return np.asarray(wrap(value, bits)).astype(dtype)[()]
+        return value.astype(dtype) if native else wrap(value.astype(dtype), bits)
 
     native = is_native(kind)
     return run
 
 
-def _zero_extended(value: Value, source: Type) -> Value:
+def _zero_extend(value: Value, source: Type) -> Value:
     if source == IntegerType(1):
         return value
     if isinstance(source, IntegerType) and not is_native(source):
-        return _positive(value, source.bits)
-    return unsigned(value)
+        return _mask_to_unsigned(value, source.bits)
+    return as_unsigned(value)
 
 
-def _to_integer(operator: str, kind: Type) -> Callable[[Value], Value]:
-    """Towards zero. Numbers out of range have any value; these are what most devices give."""
+def _float_to_integer(operator: str, kind: Type) -> Callable[[Value], Value]:
+    """Return a conversion that rounds towards zero.
+
+    The result for a number out of range is undefined; this conversion gives what most devices give.
+    """
     dtype = dtype_of(kind)
     if operator == "fptoui" and dtype == np.int64:
         top = np.float64(2**63)

@@ -1,4 +1,4 @@
-"""Calls of OpenCL's image functions (OpenCL C 3.0, section 6.15.15)."""
+"""Lowering of OpenCL's image functions (OpenCL C 3.0, section 6.15.15)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,14 +8,14 @@ import numpy as np
 
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.builtins.mangling import Signature
-from cltrace.kernels.execute.images import Image, offsets, read_texels, samplings, write_texels
+from cltrace.kernels.execute.images import Image, locate_texels, offsets, read_texels, write_texels
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory import SHIFT
 from cltrace.kernels.execute.sites import SiteTable
-from cltrace.kernels.execute.state import Accessed, Frame, State, Step
+from cltrace.kernels.execute.state import ExecutionState, Frame, RecordAccess, Step
 from cltrace.kernels.ir.instructions import Access, Call
 from cltrace.kernels.ir.types import GLOBAL, IntegerType, VectorType, element_of
-from cltrace.kernels.values import Value, dtype_of, spread
+from cltrace.kernels.values import Value, broadcast, dtype_of
 
 _READ: Final = re.compile(r"read_image(f|i|ui|h)")
 _WRITE: Final = re.compile(r"write_image(f|i|ui|h)")
@@ -31,22 +31,24 @@ _QUERIES: Final[Mapping[str, Callable[[Image], Value]]] = {
 
 
 def lower_image(
-    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
+    call: Call, signature: Signature, block: int, sites: SiteTable, record_access: RecordAccess
 ) -> Step | None:
-    """An image function as a step, or None for one of another kind."""
+    """Lower an image function to a step; None for another kind of function."""
     if _READ.fullmatch(signature.name):
-        return _read(call, signature, block, sites, accessed)
+        return _lower_read(call, signature, block, sites, record_access)
     if _WRITE.fullmatch(signature.name):
-        return _write(call, signature, block, sites, accessed)
+        return _lower_write(call, signature, block, sites, record_access)
     if signature.name in _QUERIES:
-        return _query(call, signature.name)
+        return _lower_query(call, signature.name)
     return None
 
 
-def _image(state: State, handle: Value, call: Call) -> Image:
+def _find_image(state: ExecutionState, handle: Value, call: Call) -> Image:
     number = int(np.asarray(handle).flat[0]) >> SHIFT
     if number not in state.images:
-        raise KernelExecutionError(f"{call.place}: the launch has no image for an argument")
+        raise KernelExecutionError(
+            f"{call.place}: the launch passes no image for an image argument"
+        )
     return state.images[number]
 
 
@@ -54,24 +56,24 @@ def _is_layered(signature: Signature) -> bool:
     return "array" in signature.parameters[0].code
 
 
-def _axes(signature: Signature) -> int:
-    """How many coordinates say where: of an image of two dimensions in layers, three."""
+def _coordinate_count(signature: Signature) -> int:
+    """Return the number of coordinates: three for an array of two-dimensional images."""
     name = signature.parameters[0].code
     dimensions = 3 if "3d" in name else 2 if "2d" in name else 1
     return dimensions + ("array" in name)
 
 
 def _coordinates(value: Value, signature: Signature) -> tuple[Value, ...]:
-    """Coordinates by axis, the layer of one-dimensional images put where depth is."""
-    found = value if type(value) is tuple else (value,)
-    found = found[: _axes(signature)]
-    if len(found) == 2 and "1d" in signature.parameters[0].code:
-        return (found[0], np.zeros_like(found[0]), found[1])
-    return found
+    """Return coordinates by axis; the layer of a one-dimensional array becomes the depth."""
+    coordinates = value if type(value) is tuple else (value,)
+    coordinates = coordinates[: _coordinate_count(signature)]
+    if len(coordinates) == 2 and "1d" in signature.parameters[0].code:
+        return (coordinates[0], np.zeros_like(coordinates[0]), coordinates[1])
+    return coordinates
 
 
-def _read(
-    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
+def _lower_read(
+    call: Call, signature: Signature, block: int, sites: SiteTable, record_access: RecordAccess
 ) -> Step:
     handle = call.arguments[0]
     has_sampler = len(call.arguments) > 2 or "sampler" in signature.parameters[1].code
@@ -80,63 +82,65 @@ def _read(
     kind, result = call.type, call.result
     dtype = dtype_of(element_of(kind))
     site = sites.add(call, block, Access.READ, GLOBAL, kind, handle, position)
-    layered = _is_layered(signature)
+    is_layered = _is_layered(signature)
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        image = _image(state, frame[handle], call)
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        image = _find_image(state, frame[handle], call)
         sampler = int(np.asarray(frame[sampler_slot]).flat[0]) if has_sampler else 0
-        where = _coordinates(frame[position], signature)
-        looked = samplings(image, where, sampler, layered)
-        first = spread(np.int64(0), lanes.count) + offsets(image, looked[0].positions)
-        accessed(site, frame[handle] + first, lanes, state)
-        channels = read_texels(image, looked)
+        coordinates = _coordinates(frame[position], signature)
+        taps = locate_texels(image, coordinates, sampler, is_layered)
+        first = broadcast(np.int64(0), lanes.count) + offsets(image, taps[0].positions)
+        record_access(site, frame[handle] + first, lanes, state)
+        channels = read_texels(image, taps)
         if channels is None:
-            found: tuple[Value, ...] = (dtype.type(1),) * 4
+            result_channels: tuple[Value, ...] = (dtype.type(1),) * 4
         else:
-            found = tuple(_fitted(channel, lanes.count).astype(dtype) for channel in channels)
-        frame[result] = found if isinstance(kind, VectorType) else found[0]
+            result_channels = tuple(
+                _fit_to_lanes(channel, lanes.count).astype(dtype) for channel in channels
+            )
+        frame[result] = result_channels if isinstance(kind, VectorType) else result_channels[0]
 
     return step
 
 
-def _fitted(channel: Value, count: int) -> Value:
+def _fit_to_lanes(channel: Value, count: int) -> Value:
     return np.broadcast_to(channel, count) if len(channel) != count else channel
 
 
-def _write(
-    call: Call, signature: Signature, block: int, sites: SiteTable, accessed: Accessed
+def _lower_write(
+    call: Call, signature: Signature, block: int, sites: SiteTable, record_access: RecordAccess
 ) -> Step:
     handle, position, colour = call.arguments[0], call.arguments[1], call.arguments[-1]
     site = sites.add(call, block, Access.WRITE, GLOBAL, call.argument_types[-1], handle, position)
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        image = _image(state, frame[handle], call)
-        where = tuple(
-            np.atleast_1d(np.asarray(c)).astype(np.int64)
-            for c in _coordinates(frame[position], signature)
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        image = _find_image(state, frame[handle], call)
+        coordinates = tuple(
+            np.atleast_1d(np.asarray(coordinate)).astype(np.int64)
+            for coordinate in _coordinates(frame[position], signature)
         )
-        address = frame[handle] + offsets(image, where)
-        accessed(site, spread(np.int64(0), lanes.count) + address, lanes, state)
+        address = frame[handle] + offsets(image, coordinates)
+        record_access(site, broadcast(np.int64(0), lanes.count) + address, lanes, state)
         value = frame[colour]
-        whole = tuple(np.broadcast_to(c, lanes.count) for c in where)
-        write_texels(image, whole, value if type(value) is tuple else (value,))
+        positions = tuple(np.broadcast_to(coordinate, lanes.count) for coordinate in coordinates)
+        write_texels(image, positions, value if type(value) is tuple else (value,))
 
     return step
 
 
-def _query(call: Call, name: str) -> Step:
+def _lower_query(call: Call, name: str) -> Step:
     handle, result = call.arguments[0], call.result
-    ask = _QUERIES[name]
+    query = _QUERIES[name]
     is_long = call.type == IntegerType(64)
-    three = isinstance(call.type, VectorType) and call.type.count == 4
+    returns_all_sizes = isinstance(call.type, VectorType) and call.type.count == 4
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        image = _image(state, frame[handle], call)
-        if three:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        image = _find_image(state, frame[handle], call)
+        if returns_all_sizes:
             sizes = (image.width, image.height, image.depth, 0)
             frame[result] = tuple(np.int32(size) for size in sizes)
             return
-        value = ask(image)
+        value = query(image)
         frame[result] = np.int64(value) if is_long else value
 
     return step

@@ -1,6 +1,6 @@
 """Images and samplers (OpenCL C 3.0, section 6.15.15).
 
-Texels are laid out by rows; how a device tiles them is its own affair and not known here.
+Texels are assumed to be stored row by row; the tiling of a device is unknown here.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,13 @@ _REPEAT, _MIRRORED, _CLAMP, _EDGE = 6, 8, 4, 2
 _LINEAR: Final = 0x20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """An image of `width` × `height` × `depth` texels, or of so many layers.
+    """An image of `width` × `height` × `depth` texels.
 
-    `texels` has shape (depth, height, width, 4), as a read returns them: floats or integers. None is an
-    image whose contents are not known. `channel_dtype` is that of a channel in memory.
+    The depth of an image array is its number of layers. `texels` has shape (depth, height, width, 4)
+    and holds floats or integers as a read returns them; None if the contents are unknown.
+    `channel_dtype` is the type of a channel in memory.
     """
 
     width: int
@@ -36,18 +37,18 @@ class Image:
 
     @property
     def texel_bytes(self) -> int:
-        """What a texel takes in memory."""
+        """The size of a texel in memory."""
         return self.channels * np.dtype(self.channel_dtype).itemsize
 
     @property
     def size_bytes(self) -> int:
-        """What the image takes, laid out by rows."""
+        """The size of the image, stored row by row."""
         return self.width * self.height * self.depth * self.texel_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
-    """Where a read looks: positions of texels by axis, x first, and how much each counts."""
+class TexelTap:
+    """Texels that lanes read: positions by axis, x first, and the interpolation weight."""
 
     positions: tuple[NDArray[np.int64], ...]
     inside: Array
@@ -55,38 +56,38 @@ class Sampling:
 
 
 def offsets(image: Image, positions: tuple[Value, ...]) -> Value:
-    """Where texels are in memory, in bytes."""
-    x, y, z = _three(positions, np.int64(0))
+    """Return the offsets of texels in memory, in bytes."""
+    x, y, z = _pad_to_three(positions, np.int64(0))
     return ((z * image.height + y) * image.width + x) * image.texel_bytes
 
 
-def _three(positions: tuple[Value, ...], missing: Value) -> tuple[Value, Value, Value]:
-    """Positions by three axes, those that an image does not have filled in."""
-    found = [*positions, missing, missing]
-    return found[0], found[1], found[2]
+def _pad_to_three(positions: tuple[Value, ...], missing: Value) -> tuple[Value, Value, Value]:
+    """Return positions by three axes; `missing` stands for absent axes."""
+    padded = [*positions, missing, missing]
+    return padded[0], padded[1], padded[2]
 
 
-def samplings(
+def locate_texels(
     image: Image,
     coordinates: tuple[Value, ...],
     sampler: int,
     layered: bool,  # noqa: FBT001
-) -> list[Sampling]:
-    """The texels that a read at `coordinates` looks at; with a `layered` image the last is a layer."""
+) -> list[TexelTap]:
+    """Return the texels that a read at `coordinates` uses. If `layered`, the last is a layer."""
     sizes = (image.width, image.height, image.depth)[: len(coordinates)]
     mode = sampler & 0xE
     axes = len(coordinates) - layered
-    real = [np.atleast_1d(np.asarray(c)) for c in coordinates]
-    if real[0].dtype.kind != "f" or not sampler & _LINEAR:
-        whole = [
-            _texel(c, size, sampler, mode) if axis < axes else _layer(c, size)
-            for axis, (c, size) in enumerate(zip(real, sizes, strict=True))
+    axis_coordinates = [np.atleast_1d(np.asarray(c)) for c in coordinates]
+    if axis_coordinates[0].dtype.kind != "f" or not sampler & _LINEAR:
+        positions = [
+            _texel_index(c, size, sampler, mode) if axis < axes else _layer_index(c, size)
+            for axis, (c, size) in enumerate(zip(axis_coordinates, sizes, strict=True))
         ]
-        return [_addressed(whole, sizes, mode, axes, None)]
-    return _linear(real, sizes, sampler, mode, axes)
+        return [_apply_addressing(positions, sizes, mode, axes, None)]
+    return _linear_taps(axis_coordinates, sizes, sampler, mode, axes)
 
 
-def _scaled(coordinate: Array, size: int, sampler: int, mode: int) -> Array:
+def _scale(coordinate: Array, size: int, sampler: int, mode: int) -> Array:
     value = coordinate.astype(np.float64)
     if sampler & NORMALISED:
         if mode == _REPEAT:
@@ -97,59 +98,59 @@ def _scaled(coordinate: Array, size: int, sampler: int, mode: int) -> Array:
     return value
 
 
-def _texel(coordinate: Array, size: int, sampler: int, mode: int) -> NDArray[np.int64]:
+def _texel_index(coordinate: Array, size: int, sampler: int, mode: int) -> NDArray[np.int64]:
     if coordinate.dtype.kind != "f":
         return coordinate.astype(np.int64)
-    found: NDArray[np.int64] = np.floor(
-        np.nan_to_num(_scaled(coordinate, size, sampler, mode))
+    index: NDArray[np.int64] = np.floor(
+        np.nan_to_num(_scale(coordinate, size, sampler, mode))
     ).astype(np.int64)
-    return found
+    return index
 
 
-def _layer(coordinate: Array, size: int) -> NDArray[np.int64]:
+def _layer_index(coordinate: Array, size: int) -> NDArray[np.int64]:
     if coordinate.dtype.kind == "f":
         coordinate = np.rint(coordinate)
-    found: NDArray[np.int64] = np.clip(coordinate.astype(np.int64), 0, size - 1)
-    return found
+    index: NDArray[np.int64] = np.clip(coordinate.astype(np.int64), 0, size - 1)
+    return index
 
 
-def _linear(
-    real: list[Array], sizes: tuple[int, ...], sampler: int, mode: int, axes: int
-) -> list[Sampling]:
-    """The neighbours of positions, with the weights of linear interpolation."""
+def _linear_taps(
+    axis_coordinates: list[Array], sizes: tuple[int, ...], sampler: int, mode: int, axes: int
+) -> list[TexelTap]:
+    """Return the neighbours of positions with the weights of linear interpolation."""
     choices: list[list[tuple[NDArray[np.int64], Array]]] = []
-    for axis, (coordinate, size) in enumerate(zip(real, sizes, strict=True)):
+    for axis, (coordinate, size) in enumerate(zip(axis_coordinates, sizes, strict=True)):
         if axis >= axes:
-            choices.append([(_layer(coordinate, size), np.ones(1))])
+            choices.append([(_layer_index(coordinate, size), np.ones(1))])
             continue
-        moved = np.nan_to_num(_scaled(coordinate, size, sampler, mode)) - 0.5
-        low = np.floor(moved).astype(np.int64)
-        part = moved - low
-        choices.append([(low, 1.0 - part), (low + 1, part)])
-    found: list[Sampling] = []
+        centred = np.nan_to_num(_scale(coordinate, size, sampler, mode)) - 0.5
+        low = np.floor(centred).astype(np.int64)
+        fraction = centred - low
+        choices.append([(low, 1.0 - fraction), (low + 1, fraction)])
+    taps: list[TexelTap] = []
     combinations: list[tuple[list[NDArray[np.int64]], Array]] = [([], np.ones(1))]
     for options in choices:
         combinations = [
-            ([*whole, position], weight * share)
-            for whole, weight in combinations
+            ([*positions, position], weight * share)
+            for positions, weight in combinations
             for position, share in options
         ]
-    for whole, weight in combinations:
-        found.append(_addressed(whole, sizes, mode, axes, weight))
-    return found
+    for positions, weight in combinations:
+        taps.append(_apply_addressing(positions, sizes, mode, axes, weight))
+    return taps
 
 
-def _addressed(
-    whole: list[NDArray[np.int64]],
+def _apply_addressing(
+    positions: list[NDArray[np.int64]],
     sizes: tuple[int, ...],
     mode: int,
     axes: int,
     weight: Array | None,
-) -> Sampling:
-    """Positions brought into the image as the addressing mode says."""
+) -> TexelTap:
+    """Move positions into the image according to the addressing mode."""
     inside: Array = np.ones(1, np.bool_)
-    found = []
-    for axis, (position, size) in enumerate(zip(whole, sizes, strict=True)):
+    clipped = []
+    for axis, (position, size) in enumerate(zip(positions, sizes, strict=True)):
         if axis < axes and mode == _REPEAT:
             position = position % size
         elif axis < axes and mode == _MIRRORED:
@@ -157,28 +158,28 @@ def _addressed(
         within = (position >= 0) & (position < size)
         if mode not in {_EDGE, _REPEAT, _MIRRORED}:
             inside = inside & within
-        found.append(np.clip(position, 0, size - 1))
-    return Sampling(tuple(found), inside, weight)
+        clipped.append(np.clip(position, 0, size - 1))
+    return TexelTap(tuple(clipped), inside, weight)
 
 
-def read_texels(image: Image, looked: list[Sampling]) -> list[Array] | None:
-    """The four channels that a read returns, or None where the contents are not known."""
+def read_texels(image: Image, taps: list[TexelTap]) -> list[Array] | None:
+    """Return the four channels that a read returns, or None if the contents are unknown."""
     if image.texels is None:
         return None
     total: list[Array] = []
-    for look in looked:
-        x, y, z = _three(look.positions, np.zeros(1, np.int64))
+    for tap in taps:
+        x, y, z = _pad_to_three(tap.positions, np.zeros(1, np.int64))
         texel = image.texels[z, y, x]
-        texel = np.where(np.broadcast_to(look.inside, texel.shape[:1])[:, None], texel, 0)
-        if look.weight is not None:
-            texel = texel * np.broadcast_to(look.weight, texel.shape[:1])[:, None]
+        texel = np.where(np.broadcast_to(tap.inside, texel.shape[:1])[:, None], texel, 0)
+        if tap.weight is not None:
+            texel = texel * np.broadcast_to(tap.weight, texel.shape[:1])[:, None]
         channels = [texel[:, index] for index in range(4)]
         total = channels if not total else [a + b for a, b in zip(total, channels, strict=True)]
     return total
 
 
 def write_texels(image: Image, positions: tuple[Value, ...], channels: tuple[Value, ...]) -> None:
-    """Write texels that lie within the image; the rest are dropped."""
+    """Write the texels that lie within the image; drop the others."""
     if image.texels is None:
         return
     x, y, z = np.broadcast_arrays(*positions, *(np.zeros(1, np.int64),) * (3 - len(positions)))

@@ -1,7 +1,7 @@
-"""Lanes: the work-items of the work-groups that are executed, and sets of them.
+"""Lanes: the work-items of the executed work-groups, and sets of them.
 
-Lanes of a group follow each other in the order of their linear local ids, first dimension fastest, and
-groups of them are *warps*, which run in lock-step on a device.
+The lanes of a group are in the order of their linear local ids, first dimension fastest. Consecutive
+lanes form *warps*, which run in lock-step on a device.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from cltrace.kernels.values import Array, Value
 
 @dataclass(frozen=True, slots=True)
 class NDRange:
-    """A launch's index space. Sizes have as many dimensions as the launch."""
+    """A launch's index space. Sizes have as many entries as the launch has dimensions."""
 
     global_size: tuple[int, ...]
     local_size: tuple[int, ...]
@@ -24,59 +24,61 @@ class NDRange:
 
     @property
     def dimensions(self) -> int:
-        """How many dimensions it has."""
+        """The number of dimensions."""
         return len(self.global_size)
 
     @property
     def group_counts(self) -> tuple[int, ...]:
-        """How many work-groups there are in each dimension; the last ones may be smaller."""
+        """The number of work-groups per dimension, including partial ones at the end."""
         return tuple(
             -(-size // local) for size, local in zip(self.global_size, self.local_size, strict=True)
         )
 
     @property
     def groups(self) -> int:
-        """How many work-groups there are."""
+        """The number of work-groups."""
         return int(np.prod(self.group_counts, dtype=object))
 
     @property
     def work_items(self) -> int:
-        """How many work-items there are."""
+        """The number of work-items."""
         return int(np.prod(self.global_size, dtype=object))
 
     @property
     def group_items(self) -> int:
-        """How many work-items a whole work-group has."""
+        """The number of work-items in a full work-group."""
         return int(np.prod(self.local_size, dtype=object))
 
 
 class Grid:
     """The lanes of some work-groups of a launch.
 
-    `group_numbers` are linear. `group` is the position among them of each lane's group, `warp` a
-    number of each lane's warp, ascending.
+    `group_numbers` are linear. `group` is the position in `group_numbers` of each lane's group,
+    `warp` the number of each lane's warp, ascending.
     """
 
     def __init__(
-        self, space: NDRange, group_numbers: Sequence[int] | NDArray[np.int64], warp_width: int
+        self, ndrange: NDRange, group_numbers: Sequence[int] | NDArray[np.int64], warp_width: int
     ) -> None:
-        self.space = space
+        self.ndrange = ndrange
         self.group_numbers = np.asarray(group_numbers, np.int64)
         self.warp_width = warp_width
-        items = space.group_items
+        items = ndrange.group_items
         groups = len(self.group_numbers)
         linear = np.tile(np.arange(items, dtype=np.int64), groups)
         group = np.repeat(np.arange(groups, dtype=np.int64), items)
-        local = _unravelled(linear, space.local_size)
-        numbers = _unravelled(self.group_numbers, space.group_counts)
-        self._group_ids = numbers
+        local = _unravel(linear, ndrange.local_size)
+        group_ids = _unravel(self.group_numbers, ndrange.group_counts)
+        self._group_ids = group_ids
         ids = [
-            number[group] * size + here
-            for number, size, here in zip(numbers, space.local_size, local, strict=True)
+            group_id[group] * size + local_id
+            for group_id, size, local_id in zip(group_ids, ndrange.local_size, local, strict=True)
         ]
-        if any(size % part for size, part in zip(space.global_size, space.local_size, strict=True)):
+        if any(
+            size % part for size, part in zip(ndrange.global_size, ndrange.local_size, strict=True)
+        ):
             inside = np.ones(len(linear), np.bool_)
-            for position, size in zip(ids, space.global_size, strict=True):
+            for position, size in zip(ids, ndrange.global_size, strict=True):
                 inside &= position < size
             linear, group = linear[inside], group[inside]
             local = [axis[inside] for axis in local]
@@ -97,14 +99,14 @@ class Grid:
         self.begin = begin
 
     def group_id(self, dimension: int) -> NDArray[np.int64]:
-        """The group id of each lane."""
+        """Return the group id of each lane."""
         return self._group_ids[dimension][self.group]
 
     def group_sizes(self, dimension: int) -> NDArray[np.int64]:
-        """How many work-items each lane's group has in a dimension."""
-        space = self.space
-        begin = self.group_id(dimension) * space.local_size[dimension]
-        return np.minimum(space.local_size[dimension], space.global_size[dimension] - begin)
+        """Return the number of work-items of each lane's group in a dimension."""
+        ndrange = self.ndrange
+        begin = self.group_id(dimension) * ndrange.local_size[dimension]
+        return np.minimum(ndrange.local_size[dimension], ndrange.global_size[dimension] - begin)
 
     @cached_property
     def all(self) -> "Lanes":
@@ -112,46 +114,46 @@ class Grid:
         return Lanes(self, np.arange(self.count, dtype=np.int64))
 
 
-def _unravelled(linear: Array, sizes: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Positions by dimension of linear numbers, first dimension fastest."""
-    found = []
+def _unravel(linear: Array, sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Return the position per dimension of linear numbers, first dimension fastest."""
+    positions = []
     rest = linear
     for size in sizes:
-        found.append(rest % size)
+        positions.append(rest % size)
         rest = rest // size
-    return found
+    return positions
 
 
 class Lanes:
-    """A set of lanes, in ascending order. What is asked of it is worked out once."""
+    """A set of lanes in ascending order. Its properties are computed once."""
 
     def __init__(self, grid: Grid, index: NDArray[np.int64]) -> None:
         self.grid = grid
         self.index = index
         self.count = len(index)
         self.is_all = self.count == grid.count
-        self.values: dict[tuple[str, int], Value] = {}
-        """Work-item ids and such, by name and dimension, for these lanes."""
+        self.work_item_values: dict[tuple[str, int], Value] = {}
+        """Cached results of work-item functions for these lanes, by name and dimension."""
 
-    def of(self, by_lane: Array) -> Array:
-        """The entries of these lanes in an array of all lanes."""
+    def take(self, by_lane: Array) -> Array:
+        """Return the entries of these lanes in an array of all lanes."""
         return by_lane if self.is_all else by_lane[self.index]
 
     @cached_property
     def group(self) -> NDArray[np.int64]:
         """The position of each lane's group."""
-        found: NDArray[np.int64] = self.of(self.grid.group)
-        return found
+        group: NDArray[np.int64] = self.take(self.grid.group)
+        return group
 
     @cached_property
     def warp(self) -> NDArray[np.int64]:
         """The number of each lane's warp."""
-        found: NDArray[np.int64] = self.of(self.grid.warp)
-        return found
+        warp: NDArray[np.int64] = self.take(self.grid.warp)
+        return warp
 
     @cached_property
     def warp_begins(self) -> NDArray[np.int64]:
-        """Where among these lanes each warp's begin."""
+        """The position of each warp's first lane among these lanes."""
         if self.count == 0:
             return np.zeros(0, np.int64)
         return np.concatenate([[0], np.flatnonzero(np.diff(self.warp)) + 1]).astype(np.int64)
@@ -163,21 +165,21 @@ class Lanes:
 
     @cached_property
     def has_whole_warps(self) -> bool:
-        """Whether each warp that has lanes here has all of its width."""
+        """True if every warp that has lanes here has all of its lanes here."""
         return len(self.warp_begins) * self.grid.warp_width == self.count
 
     @cached_property
     def per_group(self) -> NDArray[np.int64]:
-        """How many of these lanes each group has."""
+        """The number of these lanes in each group."""
         if self.is_all:
             return self.grid.lanes_of_group
         return np.bincount(self.group, minlength=self.grid.groups)
 
     @cached_property
     def warps_per_group(self) -> NDArray[np.int64]:
-        """How many warps of each group have lanes here."""
+        """The number of warps of each group that have lanes here."""
         return np.bincount(self.warp_groups, minlength=self.grid.groups)
 
     def where(self, mask: NDArray[np.bool_]) -> "Lanes":
-        """Those of these lanes for which `mask` holds."""
+        """Return the lanes for which `mask` holds."""
         return Lanes(self.grid, self.index[mask])

@@ -1,4 +1,4 @@
-"""Instructions made ready to run: each becomes a function of a frame of values."""
+"""Lowering of instructions to steps: functions of a frame of values."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ from cltrace.kernels.execute import arithmetic, atomics
 from cltrace.kernels.execute.calls import lower_call
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.sites import SiteTable
-from cltrace.kernels.execute.state import Frame, State, Step
+from cltrace.kernels.execute.state import ExecutionState, Frame, Step
 from cltrace.kernels.ir.instructions import (
     Access,
     Allocate,
@@ -36,91 +36,91 @@ from cltrace.kernels.ir.instructions import (
     Unsupported,
 )
 from cltrace.kernels.ir.types import IntegerType, Type
-from cltrace.kernels.values import Value, chosen, is_native
+from cltrace.kernels.values import Value, is_native, select
 
 
 def lower(instruction: Instruction, block: int, sites: SiteTable) -> Step | None:
-    """The instruction as a step, or None for one that does nothing when it runs.
+    """Lower an instruction to a step; None for an instruction without effect.
 
-    Raises: `UnsupportedKernelError` with the source's line.
+    Raises: `UnsupportedKernelError` with the source line.
     """
     return _LOWERINGS[type(instruction)](instruction, block, sites)
 
 
-def _binary(instruction: Binary, _: int, __: SiteTable) -> Step:
-    run = arithmetic.binary(instruction.operator, instruction.type)
+def _lower_binary(instruction: Binary, _: int, __: SiteTable) -> Step:
+    run = arithmetic.binary_operation(instruction.operator, instruction.type)
     left, right, result = instruction.left, instruction.right, instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         frame[result] = run(frame[left], frame[right])
 
     return step
 
 
-def _compare(instruction: Compare, _: int, __: SiteTable) -> Step:
+def _lower_compare(instruction: Compare, _: int, __: SiteTable) -> Step:
     run = arithmetic.comparison(instruction.predicate, instruction.type)
     left, right, result = instruction.left, instruction.right, instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         frame[result] = run(frame[left], frame[right])
 
     return step
 
 
-def _of_one(run: Callable[[Value], Value], operand: int, result: int) -> Step:
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+def _unary_step(run: Callable[[Value], Value], operand: int, result: int) -> Step:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         frame[result] = run(frame[operand])
 
     return step
 
 
-def _negate(instruction: Negate, _: int, __: SiteTable) -> Step:
+def _lower_negate(instruction: Negate, _: int, __: SiteTable) -> Step:
     def run(value: Value) -> Value:
         return tuple(-element for element in value) if type(value) is tuple else -value
 
-    return _of_one(run, instruction.operand, instruction.result)
+    return _unary_step(run, instruction.operand, instruction.result)
 
 
-def _convert(instruction: Convert, _: int, __: SiteTable) -> Step:
+def _lower_convert(instruction: Convert, _: int, __: SiteTable) -> Step:
     run = arithmetic.conversion(instruction.operator, instruction.source, instruction.type)
-    return _of_one(run, instruction.operand, instruction.result)
+    return _unary_step(run, instruction.operand, instruction.result)
 
 
-def _select(instruction: Select, _: int, __: SiteTable) -> Step:
+def _lower_select(instruction: Select, _: int, __: SiteTable) -> Step:
     condition, left, right = instruction.condition, instruction.left, instruction.right
     result = instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        frame[result] = chosen(frame[condition], frame[left], frame[right])
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        frame[result] = select(frame[condition], frame[left], frame[right])
 
     return step
 
 
-def _copy(instruction: Copy, _: int, __: SiteTable) -> Step | None:
+def _lower_copy(instruction: Copy, _: int, __: SiteTable) -> Step | None:
     if instruction.result < 0:
         return None
     operand, result = instruction.operand, instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         frame[result] = frame[operand]
 
     return step
 
 
-def _load(instruction: Load, block: int, sites: SiteTable) -> Step:
+def _lower_load(instruction: Load, block: int, sites: SiteTable) -> Step:
     site = sites.add(
         instruction, block, Access.READ, instruction.space, instruction.type, instruction.pointer
     )
     pointer, result, kind = instruction.pointer, instruction.result, instruction.type
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        address = accessed(site, frame[pointer], lanes, state)
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        address = record_access(site, frame[pointer], lanes, state)
         frame[result] = state.memory.load(kind, address, lanes)
 
     return step
 
 
-def _store(instruction: Store, block: int, sites: SiteTable) -> Step:
+def _lower_store(instruction: Store, block: int, sites: SiteTable) -> Step:
     site = sites.add(
         instruction,
         block,
@@ -131,76 +131,80 @@ def _store(instruction: Store, block: int, sites: SiteTable) -> Step:
     )
     pointer, value, kind = instruction.pointer, instruction.value, instruction.type
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        address = accessed(site, frame[pointer], lanes, state)
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        address = record_access(site, frame[pointer], lanes, state)
         state.memory.store(frame[value], kind, address, lanes)
 
     return step
 
 
-def _touch(instruction: Touch, block: int, sites: SiteTable) -> Step:
+def _lower_touch(instruction: Touch, block: int, sites: SiteTable) -> Step:
     pointer, kind = instruction.pointer, instruction.type
     site = sites.add(instruction, block, instruction.access, instruction.space, kind, pointer)
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        address = accessed(site, frame[pointer], lanes, state)
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        address = record_access(site, frame[pointer], lanes, state)
         state.memory.touch(kind, address, lanes)
 
     return step
 
 
-def accessed(site: int, address: Value, lanes: Lanes, state: State) -> Value:
-    """The addresses that lanes access at a site, which its observer is told of."""
+def record_access(site: int, address: Value, lanes: Lanes, state: ExecutionState) -> Value:
+    """Report an access to the observer and return the addresses that lanes access."""
     if site in state.redirected_sites and state.redirection is not None:
-        address = state.redirection.address(site, address, lanes, state.memory)
-    state.observer.accesses(site, address, lanes, state.memory)
+        address = state.redirection.redirect_address(site, address, lanes, state.memory)
+    state.observer.on_access(site, address, lanes, state.memory)
     return address
 
 
-def _atomic_update(instruction: AtomicUpdate, block: int, sites: SiteTable) -> Step:
+def _lower_atomic_update(instruction: AtomicUpdate, block: int, sites: SiteTable) -> Step:
     pointer, value, result = instruction.pointer, instruction.value, instruction.result
     kind, operator = instruction.type, instruction.operator
     if operator not in {*atomics.OPERATIONS, "sub", "fsub", "nand"}:
-        raise UnsupportedKernelError(f"{instruction.place}: the atomic operation {operator!r}")
+        raise UnsupportedKernelError(
+            f"{instruction.place}: the atomic operation {operator!r} is not supported"
+        )
     site = sites.add(instruction, block, Access.ATOMIC, instruction.space, kind, pointer)
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        address = accessed(site, frame[pointer], lanes, state)
-        found = atomics.update(state.memory, operator, kind, address, frame[value], lanes)
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        address = record_access(site, frame[pointer], lanes, state)
+        old_value = atomics.update(state.memory, operator, kind, address, frame[value], lanes)
         if result >= 0:
-            frame[result] = found
+            frame[result] = old_value
 
     return step
 
 
-def _atomic_exchange(instruction: AtomicExchange, block: int, sites: SiteTable) -> Step:
+def _lower_atomic_exchange(instruction: AtomicExchange, block: int, sites: SiteTable) -> Step:
     pointer, value, result = instruction.pointer, instruction.value, instruction.result
     kind, expected = instruction.type, instruction.expected
     site = sites.add(instruction, block, Access.ATOMIC, instruction.space, kind, pointer)
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        address = accessed(site, frame[pointer], lanes, state)
-        wanted = frame[expected]
-        found = atomics.compare_exchange(state.memory, kind, address, wanted, frame[value], lanes)
-        frame[result] = (found, found == wanted)
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        address = record_access(site, frame[pointer], lanes, state)
+        expected_value = frame[expected]
+        old_value = atomics.compare_exchange(
+            state.memory, kind, address, expected_value, frame[value], lanes
+        )
+        frame[result] = (old_value, old_value == expected_value)
 
     return step
 
 
-def _allocate(instruction: Allocate, _: int, sites: SiteTable) -> Step | None:
+def _lower_allocate(instruction: Allocate, _: int, sites: SiteTable) -> Step | None:
     if instruction.count == 0:
         return None
     address = sites.allocate(instruction)
     result = instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         frame[result] = address
 
     return step
 
 
 def _index_reader(kind: Type) -> Callable[[Value], Value] | None:
-    """Indices are read with a sign, as 64-bit numbers."""
+    """Return a conversion of an index to a signed 64-bit number; None if it is one."""
     if isinstance(kind, IntegerType) and kind.bits == 64:
         return None
     if is_native(kind):
@@ -208,7 +212,7 @@ def _index_reader(kind: Type) -> Callable[[Value], Value] | None:
     return lambda value: np.asarray(value).astype(np.int64)
 
 
-def _offset(instruction: Offset, _: int, __: SiteTable) -> Step:
+def _lower_offset(instruction: Offset, _: int, __: SiteTable) -> Step:
     pointer, result = instruction.pointer, instruction.result
     constant = np.int64(instruction.constant_bytes)
     terms = [
@@ -216,7 +220,7 @@ def _offset(instruction: Offset, _: int, __: SiteTable) -> Step:
         for (index, stride), kind in zip(instruction.terms, instruction.index_types, strict=True)
     ]
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         address = frame[pointer]
         if constant:
             address = address + constant
@@ -230,26 +234,26 @@ def _offset(instruction: Offset, _: int, __: SiteTable) -> Step:
     return step
 
 
-def _extract(instruction: ExtractElement, _: int, __: SiteTable) -> Step:
+def _lower_extract_element(instruction: ExtractElement, _: int, __: SiteTable) -> Step:
     vector, index, result = instruction.vector, instruction.index, instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         elements, position = frame[vector], frame[index]
         if type(position) is np.ndarray:
             rows = np.stack([np.broadcast_to(element, lanes.count) for element in elements])
-            within = np.clip(position, 0, len(elements) - 1)
-            frame[result] = rows[within, np.arange(lanes.count)]
+            clipped = np.clip(position, 0, len(elements) - 1)
+            frame[result] = rows[clipped, np.arange(lanes.count)]
         else:
             frame[result] = elements[min(max(int(position), 0), len(elements) - 1)]
 
     return step
 
 
-def _insert(instruction: InsertElement, _: int, __: SiteTable) -> Step:
+def _lower_insert_element(instruction: InsertElement, _: int, __: SiteTable) -> Step:
     vector, element, index = instruction.vector, instruction.element, instruction.index
     result = instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         elements, position, new = frame[vector], frame[index], frame[element]
         if type(position) is np.ndarray:
             frame[result] = tuple(
@@ -262,11 +266,11 @@ def _insert(instruction: InsertElement, _: int, __: SiteTable) -> Step:
     return step
 
 
-def _shuffle(instruction: Shuffle, _: int, __: SiteTable) -> Step:
+def _lower_shuffle(instruction: Shuffle, _: int, __: SiteTable) -> Step:
     left, right, count = instruction.left, instruction.right, instruction.left_count
     result, positions = instruction.result, instruction.positions
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         first, second = frame[left], frame[right]
         frame[result] = tuple(
             [
@@ -278,10 +282,10 @@ def _shuffle(instruction: Shuffle, _: int, __: SiteTable) -> Step:
     return step
 
 
-def _extract_value(instruction: ExtractValue, _: int, __: SiteTable) -> Step:
+def _lower_extract_value(instruction: ExtractValue, _: int, __: SiteTable) -> Step:
     aggregate, path, result = instruction.aggregate, instruction.path, instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         value = frame[aggregate]
         for index in path:
             value = value[index]
@@ -290,50 +294,50 @@ def _extract_value(instruction: ExtractValue, _: int, __: SiteTable) -> Step:
     return step
 
 
-def _replaced(value: Value, path: tuple[int, ...], new: Value) -> Value:
+def _replace_member(value: Value, path: tuple[int, ...], new: Value) -> Value:
     if not path:
         return new
     at = path[0]
-    return (*value[:at], _replaced(value[at], path[1:], new), *value[at + 1 :])
+    return (*value[:at], _replace_member(value[at], path[1:], new), *value[at + 1 :])
 
 
-def _insert_value(instruction: InsertValue, _: int, __: SiteTable) -> Step:
+def _lower_insert_value(instruction: InsertValue, _: int, __: SiteTable) -> Step:
     aggregate, path, element = instruction.aggregate, instruction.path, instruction.element
     result = instruction.result
 
-    def step(frame: Frame, lanes: Lanes, state: State, /) -> None:
-        frame[result] = _replaced(frame[aggregate], path, frame[element])
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        frame[result] = _replace_member(frame[aggregate], path, frame[element])
 
     return step
 
 
-def _call(instruction: Call, block: int, sites: SiteTable) -> Step | None:
-    return lower_call(instruction, block, sites, accessed)
+def _lower_call(instruction: Call, block: int, sites: SiteTable) -> Step | None:
+    return lower_call(instruction, block, sites, record_access)
 
 
-def _unsupported(instruction: Unsupported, _: int, __: SiteTable) -> Step:
-    raise UnsupportedKernelError(f"{instruction.place}: {instruction.what} is not supported")
+def _lower_unsupported(instruction: Unsupported, _: int, __: SiteTable) -> Step:
+    raise UnsupportedKernelError(f"{instruction.place}: {instruction.feature} is not supported")
 
 
 _LOWERINGS: Final[Mapping[type, Callable[[Any, int, SiteTable], Step | None]]] = {
-    Binary: _binary,
-    Negate: _negate,
-    Compare: _compare,
-    Convert: _convert,
-    Select: _select,
-    Copy: _copy,
-    Load: _load,
-    Store: _store,
-    Touch: _touch,
-    Allocate: _allocate,
-    Offset: _offset,
-    ExtractElement: _extract,
-    InsertElement: _insert,
-    Shuffle: _shuffle,
-    ExtractValue: _extract_value,
-    InsertValue: _insert_value,
-    Call: _call,
-    AtomicUpdate: _atomic_update,
-    AtomicExchange: _atomic_exchange,
-    Unsupported: _unsupported,
+    Binary: _lower_binary,
+    Negate: _lower_negate,
+    Compare: _lower_compare,
+    Convert: _lower_convert,
+    Select: _lower_select,
+    Copy: _lower_copy,
+    Load: _lower_load,
+    Store: _lower_store,
+    Touch: _lower_touch,
+    Allocate: _lower_allocate,
+    Offset: _lower_offset,
+    ExtractElement: _lower_extract_element,
+    InsertElement: _lower_insert_element,
+    Shuffle: _lower_shuffle,
+    ExtractValue: _lower_extract_value,
+    InsertValue: _lower_insert_value,
+    Call: _lower_call,
+    AtomicUpdate: _lower_atomic_update,
+    AtomicExchange: _lower_atomic_exchange,
+    Unsupported: _lower_unsupported,
 }

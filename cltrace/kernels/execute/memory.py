@@ -1,9 +1,9 @@
-"""Memory as lanes see it: buffers, local and private variables, and addresses of them.
+"""Memory of an execution: buffers, local and private variables, and their addresses.
 
-An address is the number of an object, shifted, plus an offset in bytes, so that arithmetic and
-comparisons of addresses are those of integers. An object's bytes are one array: of a local variable
-one stretch for each work-group, of a private one a stretch for each lane. Accesses outside of an object
-are counted, read zeros and write nothing.
+An address is the number of an object, shifted, plus an offset in bytes, so arithmetic and comparisons
+of addresses are those of integers. An object's bytes are one array. A local variable has one stretch
+of it per work-group, a private variable one per lane. Accesses out of bounds are counted, read zeros
+and write nothing.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,23 @@ from cltrace.kernels.ir.types import (
     VectorType,
     stored_bytes,
 )
-from cltrace.kernels.values import Array, Value, dtype_of, from_bytes, spread, taken, to_bytes
+from cltrace.kernels.values import (
+    Array,
+    Value,
+    broadcast,
+    dtype_of,
+    from_bytes,
+    select_lanes,
+    to_bytes,
+)
 
 SHIFT: Final = 40
-"""Where an address has its object's number: offsets are below 2**40 bytes."""
+"""The lowest bit of the object number in an address; offsets are below 2**40 bytes."""
 _MASK: Final = np.int64((1 << SHIFT) - 1)
 
 
 class Sharing(Enum):
-    """Who sees an object's bytes."""
+    """The set of lanes that share an object's bytes."""
 
     ALL = auto()
     GROUP = auto()
@@ -39,9 +47,9 @@ class Sharing(Enum):
 
 
 class MemoryObject:
-    """A buffer or a variable of `size_bytes`. `name` is the source's.
+    """A buffer or a variable of `size_bytes`. `name` is its name in the source.
 
-    `contents` None is memory whose contents are not known: it reads as ones and keeps nothing.
+    If `contents` is None, the contents are unknown: reads return ones and writes are dropped.
     """
 
     def __init__(
@@ -59,71 +67,71 @@ class MemoryObject:
         self._bytes = contents
         self._views: dict[np.dtype[Any], Array] = {}
         self._stride = _stride(size_bytes)
-        self.outside = 0
-        """How many accesses of lanes were outside of it."""
+        self.out_of_bounds = 0
+        """The number of lane accesses out of bounds."""
 
     @property
     def contents(self) -> NDArray[np.uint8] | None:
-        """The bytes, or None."""
+        """The bytes, or None if they are unknown."""
         return self._bytes
 
     @classmethod
     def for_lanes(
         cls, name: str, space: int, size_bytes: int, sharing: Sharing, copies: int
     ) -> "MemoryObject":
-        """A variable of which there is one for each group or lane, `copies` in all. Holds zeros."""
+        """Return a zeroed variable with `copies` instances, one per group or lane."""
         contents = np.zeros(_stride(size_bytes) * copies, np.uint8)
         return cls(name, space, size_bytes, sharing, contents)
 
     def load(self, kind: Type, offset: Value, lanes: Lanes) -> Value:
-        """What is at an offset, which is a scalar or has one entry a lane."""
-        inside = self._inside(kind, offset, lanes)
+        """Return the values at an offset, which is a scalar or has one entry per lane."""
+        in_bounds = self._in_bounds(kind, offset, lanes)
         if self._bytes is None:
-            return _ones(kind)
-        if inside is not None:
-            offset = np.where(inside, offset, 0)
+            return _unknown_value(kind)
+        if in_bounds is not None:
+            offset = np.where(in_bounds, offset, 0)
             if self.size_bytes < stored_bytes(kind):
                 return from_bytes(np.zeros((1, stored_bytes(kind)), np.uint8), kind)
-        where = self.position(offset, lanes)
+        positions = self.position(offset, lanes)
         if isinstance(kind, VectorType) and isinstance(kind.element, IntegerType | FloatType):
-            parts = self._elements(kind, where)
+            parts = self._elements(kind, positions)
             if parts is not None:
                 return parts
         dtype = dtype_of(kind)
-        if _is_plain(kind) and not (where & (dtype.itemsize - 1)).any():
-            found = self._view(dtype)[where >> (dtype.itemsize.bit_length() - 1)]
-            return found if inside is None else np.where(inside, found, dtype.type(0))
-        raw = self._bytes[np.atleast_1d(where)[:, None] + np.arange(stored_bytes(kind))]
+        if _is_stored_natively(kind) and not (positions & (dtype.itemsize - 1)).any():
+            loaded = self._view(dtype)[positions >> (dtype.itemsize.bit_length() - 1)]
+            return loaded if in_bounds is None else np.where(in_bounds, loaded, dtype.type(0))
+        raw = self._bytes[np.atleast_1d(positions)[:, None] + np.arange(stored_bytes(kind))]
         return from_bytes(raw, kind)
 
     def touch(self, kind: Type, offset: Value, lanes: Lanes) -> None:
-        """Count the lanes that are outside."""
-        self._inside(kind, offset, lanes)
+        """Count the lanes that are out of bounds."""
+        self._in_bounds(kind, offset, lanes)
 
     def store(self, value: Value, kind: Type, offset: Value, lanes: Lanes) -> None:
-        """Write what lanes write, in their order."""
-        inside = self._inside(kind, offset, lanes)
+        """Write the values of lanes, in lane order."""
+        in_bounds = self._in_bounds(kind, offset, lanes)
         if self._bytes is None:
             return
-        offset = spread(offset, lanes.count)
-        where = self.position(offset, lanes)
-        if inside is not None:
-            kept = np.broadcast_to(inside, lanes.count)
-            where, value = where[kept], taken(value, kept)
+        offset = broadcast(offset, lanes.count)
+        positions = self.position(offset, lanes)
+        if in_bounds is not None:
+            is_stored = np.broadcast_to(in_bounds, lanes.count)
+            positions, value = positions[is_stored], select_lanes(value, is_stored)
         dtype = dtype_of(kind)
-        if _is_plain(kind) and not (where & (dtype.itemsize - 1)).any():
-            self._view(dtype)[where >> (dtype.itemsize.bit_length() - 1)] = value
+        if _is_stored_natively(kind) and not (positions & (dtype.itemsize - 1)).any():
+            self._view(dtype)[positions >> (dtype.itemsize.bit_length() - 1)] = value
             return
         raw = to_bytes(value, kind)
-        self._bytes[where[:, None] + np.arange(raw.shape[1])] = raw
+        self._bytes[positions[:, None] + np.arange(raw.shape[1])] = raw
 
-    def _elements(self, kind: VectorType, where: Value) -> Value | None:
-        """A vector's elements, when they lie as numbers of their own."""
+    def _elements(self, kind: VectorType, positions: Value) -> Value | None:
+        """Return a vector's elements if they are stored as native, aligned numbers."""
         element = kind.element
         dtype = dtype_of(element)
-        if not _is_plain(element) or (where & (dtype.itemsize - 1)).any():
+        if not _is_stored_natively(element) or (positions & (dtype.itemsize - 1)).any():
             return None
-        first = where >> (dtype.itemsize.bit_length() - 1)
+        first = positions >> (dtype.itemsize.bit_length() - 1)
         view = self._view(dtype)
         return tuple([view[first + index] for index in range(kind.count)])
 
@@ -132,12 +140,12 @@ class MemoryObject:
         if view is None:
             if self._bytes is None:
                 raise KernelExecutionError(f"the contents of {self.name} are not known")
-            whole = len(self._bytes) // dtype.itemsize * dtype.itemsize
-            view = self._views[dtype] = self._bytes[:whole].view(dtype)
+            usable_bytes = len(self._bytes) // dtype.itemsize * dtype.itemsize
+            view = self._views[dtype] = self._bytes[:usable_bytes].view(dtype)
         return view
 
     def position(self, offset: Value, lanes: Lanes) -> Value:
-        """Where an offset is in the bytes of all groups or lanes."""
+        """Return the position of an offset in the bytes of all groups or lanes."""
         match self.sharing:
             case Sharing.ALL:
                 return offset
@@ -148,23 +156,23 @@ class MemoryObject:
             case Sharing.LANE:
                 return lanes.index * self._stride + offset
 
-    def _inside(self, kind: Type, offset: Value, lanes: Lanes) -> Value | None:
-        """Which lanes are within the object, or None for all."""
+    def _in_bounds(self, kind: Type, offset: Value, lanes: Lanes) -> Value | None:
+        """Return a mask of the lanes within the object; None if all are."""
         last = self.size_bytes - stored_bytes(kind)
         if type(offset) is np.ndarray:
             if offset.size == 0 or (int(offset.min()) >= 0 and int(offset.max()) <= last):
                 return None
-            inside = (offset >= 0) & (offset <= last)
-            self.outside += int(lanes.count - np.count_nonzero(inside))
-            return inside
+            in_bounds = (offset >= 0) & (offset <= last)
+            self.out_of_bounds += int(lanes.count - np.count_nonzero(in_bounds))
+            return in_bounds
         if 0 <= offset <= last:
             return None
-        self.outside += lanes.count
+        self.out_of_bounds += lanes.count
         return np.zeros(lanes.count, np.bool_)
 
 
-def _is_plain(kind: Type) -> bool:
-    """Whether a value in memory is as numpy has it."""
+def _is_stored_natively(kind: Type) -> bool:
+    """Return True if a value has the same bytes in memory as numpy's."""
     match kind:
         case IntegerType(bits):
             return bits in {8, 16, 32, 64}
@@ -174,10 +182,10 @@ def _is_plain(kind: Type) -> bool:
             return False
 
 
-def _ones(kind: Type) -> Value:
-    """What is read of memory that is not known: ones, which divide and index well."""
+def _unknown_value(kind: Type) -> Value:
+    """Return the value read from unknown memory: ones, safe as divisors and indices."""
     if isinstance(kind, VectorType):
-        return tuple(_ones(kind.element) for _ in range(kind.count))
+        return tuple(_unknown_value(kind.element) for _ in range(kind.count))
     if isinstance(kind, IntegerType | FloatType):
         return dtype_of(kind).type(1)
     return from_bytes(np.zeros((1, stored_bytes(kind)), np.uint8), kind)
@@ -188,36 +196,36 @@ def _stride(size_bytes: int) -> int:
 
 
 class Memory:
-    """All objects of an execution, by number. Number 0 is none: the null pointer's."""
+    """All memory objects of an execution, by number. Number 0 is the null pointer's."""
 
     def __init__(self) -> None:
         self.objects: list[MemoryObject] = [MemoryObject("null", 0, 0, Sharing.ALL, None)]
 
     def add(self, added: MemoryObject) -> np.int64:
-        """Add an object. Returns its address."""
+        """Add an object and return its address."""
         self.objects.append(added)
         return np.int64((len(self.objects) - 1) << SHIFT)
 
-    def parts(
+    def split_by_object(
         self, address: Value, lanes: Lanes
     ) -> Iterator[tuple[MemoryObject, Value, Lanes, Array | None]]:
-        """The objects that addresses are in, each with the offsets and lanes and their mask.
+        """Yield each object that addresses point into, with the offsets, the lanes and their mask.
 
-        The mask is None when all lanes are in the same object, which is nearly always.
+        The mask is None if all lanes are in the same object, which is nearly always so.
         """
-        number = address >> SHIFT
-        if type(number) is not np.ndarray:
-            yield self._object(int(number)), address & _MASK, lanes, None
+        numbers = address >> SHIFT
+        if type(numbers) is not np.ndarray:
+            yield self._object(int(numbers)), address & _MASK, lanes, None
             return
-        if number.size == 0:
+        if numbers.size == 0:
             return
-        first = int(number[0])
-        if (number == first).all():
+        first = int(numbers[0])
+        if (numbers == first).all():
             yield self._object(first), address & _MASK, lanes, None
             return
-        for found in np.unique(number):
-            mask = number == found
-            yield self._object(int(found)), address[mask] & _MASK, lanes.where(mask), mask
+        for object_number in np.unique(numbers):
+            mask = numbers == object_number
+            yield self._object(int(object_number)), address[mask] & _MASK, lanes.where(mask), mask
 
     def _object(self, number: int) -> MemoryObject:
         if 0 <= number < len(self.objects):
@@ -225,52 +233,52 @@ class Memory:
         return self.objects[0]
 
     def spaces(self, address: Value) -> Array:
-        """The address space that each address is in."""
-        known = np.asarray([item.space for item in self.objects])
-        number = np.asarray(address >> SHIFT)
-        inside = (number > 0) & (number < len(known))
-        return np.where(inside, known[np.where(inside, number, 0)], -1)
+        """Return the address space of each address."""
+        spaces = np.asarray([item.space for item in self.objects])
+        numbers = np.asarray(address >> SHIFT)
+        is_valid = (numbers > 0) & (numbers < len(spaces))
+        return np.where(is_valid, spaces[np.where(is_valid, numbers, 0)], -1)
 
-    def identity(self, address: Value, lanes: Lanes) -> Array:
-        """A number for each lane's piece of memory: the same for lanes that share it."""
-        found = np.empty(lanes.count, np.int64)
-        for part, offset, some, mask in self.parts(address, lanes):
+    def location_keys(self, address: Value, lanes: Lanes) -> Array:
+        """Return a key per lane, which is equal for lanes that access the same location."""
+        keys = np.empty(lanes.count, np.int64)
+        for part, offset, subset, mask in self.split_by_object(address, lanes):
             high = np.int64(self.objects.index(part) << SHIFT)
-            found[slice(None) if mask is None else mask] = high + part.position(offset, some)
-        return found
+            keys[slice(None) if mask is None else mask] = high + part.position(offset, subset)
+        return keys
 
     def touch(self, kind: Type, address: Value, lanes: Lanes) -> None:
-        """See whether lanes access what is there."""
-        for part, offset, some, _ in self.parts(address, lanes):
-            part.touch(kind, offset, some)
+        """Count the lanes that are out of bounds."""
+        for part, offset, subset, _ in self.split_by_object(address, lanes):
+            part.touch(kind, offset, subset)
 
     def load(self, kind: Type, address: Value, lanes: Lanes) -> Value:
-        """What lanes read at their addresses."""
-        found: list[tuple[Value, Array]] = []
-        for part, offset, some, mask in self.parts(address, lanes):
-            value = part.load(kind, offset, some)
+        """Return the values at the addresses of lanes."""
+        loaded: list[tuple[Value, Array]] = []
+        for part, offset, subset, mask in self.split_by_object(address, lanes):
+            value = part.load(kind, offset, subset)
             if mask is None:
                 return value
-            found.append((value, mask))
-        return _assembled(found, lanes.count)
+            loaded.append((value, mask))
+        return _merge_parts(loaded, lanes.count)
 
     def store(self, value: Value, kind: Type, address: Value, lanes: Lanes) -> None:
-        """Write what lanes write at their addresses."""
-        for part, offset, some, mask in self.parts(address, lanes):
-            part.store(value if mask is None else taken(value, mask), kind, offset, some)
+        """Write the values of lanes at their addresses."""
+        for part, offset, subset, mask in self.split_by_object(address, lanes):
+            part.store(value if mask is None else select_lanes(value, mask), kind, offset, subset)
 
 
-def _assembled(found: list[tuple[Value, Array]], count: int) -> Value:
-    """One value of parts, each for the lanes of its mask."""
-    if not found:
-        raise KernelExecutionError("a read by no work-item")
-    first = found[0][0]
+def _merge_parts(parts: list[tuple[Value, Array]], count: int) -> Value:
+    """Merge values, each with the mask of its lanes, into one value."""
+    if not parts:
+        raise KernelExecutionError("no work-item takes part in a read")
+    first = parts[0][0]
     if type(first) is tuple:
         return tuple(
-            _assembled([(value[index], mask) for value, mask in found], count)
+            _merge_parts([(value[index], mask) for value, mask in parts], count)
             for index in range(len(first))
         )
-    whole = np.empty(count, getattr(first, "dtype", object))
-    for value, mask in found:
-        whole[mask] = value
-    return whole
+    merged = np.empty(count, getattr(first, "dtype", object))
+    for value, mask in parts:
+        merged[mask] = value
+    return merged

@@ -1,4 +1,4 @@
-"""Lanes grouped by a key, and what is computed along each group in lane order."""
+"""Grouping of lanes by a key, and scans within each group in lane order."""
 
 from collections.abc import Callable
 
@@ -9,50 +9,54 @@ from cltrace.kernels.values import Array, Value
 
 
 class Segments:
-    """Entries grouped by `keys`. Within a group they keep their order."""
+    """Entries sorted by their `keys` into segments of equal keys.
+
+    Within a segment entries keep their order. "Sorted" arrays have their entries in the order of the
+    segments.
+    """
 
     def __init__(self, keys: Array) -> None:
         self.order: NDArray[np.int64] = np.argsort(keys, kind="stable")
-        ordered = keys[self.order]
+        sorted_keys = keys[self.order]
         first = np.ones(len(keys), np.bool_)
-        first[1:] = ordered[1:] != ordered[:-1]
+        first[1:] = sorted_keys[1:] != sorted_keys[:-1]
         self.begins: NDArray[np.int64] = np.flatnonzero(first)
         self.number: NDArray[np.int64] = np.cumsum(first) - 1
-        """The group of each ordered entry."""
+        """The segment of each sorted entry."""
         self.rank: NDArray[np.int64] = np.arange(len(keys)) - self.begins[self.number]
-        """How many entries of its group are before each ordered entry."""
+        """The position of each sorted entry in its segment, from 0."""
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """The last ordered entry of each group."""
+        """The position of the last sorted entry of each segment."""
         return np.append(self.begins[1:], len(self.order)) - 1
 
-    def ordered(self, value: Value) -> Array:
-        """A value's entries in the order of the groups."""
+    def sort(self, value: Value) -> Array:
+        """Return the entries of a value in sorted order."""
         if type(value) is np.ndarray:
             return value[self.order]
         return np.full(len(self.order), value)
 
-    def restored(self, ordered: Array) -> Array:
-        """Entries in the order of the groups, back in lane order."""
-        found = np.empty_like(ordered)
-        found[self.order] = ordered
-        return found
+    def unsort(self, sorted_entries: Array) -> Array:
+        """Return sorted entries in lane order."""
+        entries = np.empty_like(sorted_entries)
+        entries[self.order] = sorted_entries
+        return entries
 
-    def scanned(self, operation: Callable[[Value, Value], Value], ordered: Array) -> Array:
-        """Each entry with all those before it in its group (an inclusive scan), by doubling."""
-        found = ordered.copy()
-        most = int(self.rank.max(initial=0))
+    def scan(self, operation: Callable[[Value, Value], Value], sorted_entries: Array) -> Array:
+        """Return the inclusive scan of each segment, computed by doubling the distance."""
+        scanned = sorted_entries.copy()
+        max_rank = int(self.rank.max(initial=0))
         distance = 1
-        while distance <= most:
+        while distance <= max_rank:
             later = np.flatnonzero(self.rank >= distance)
-            found[later] = operation(found[later - distance], found[later])
+            scanned[later] = operation(scanned[later - distance], scanned[later])
             distance *= 2
-        return found
+        return scanned
 
-    def shifted(self, scanned: Array, first: Value) -> Array:
-        """An inclusive scan made exclusive: each group begins with `first`."""
-        found = np.empty_like(scanned)
-        found[1:] = scanned[:-1]
-        found[self.begins] = first
-        return found
+    def shift(self, scanned: Array, first: Value) -> Array:
+        """Turn an inclusive scan into an exclusive one, in which each segment begins with `first`."""
+        exclusive = np.empty_like(scanned)
+        exclusive[1:] = scanned[:-1]
+        exclusive[self.begins] = first
+        return exclusive

@@ -1,4 +1,4 @@
-"""The places of a kernel at which memory is accessed, and its private variables."""
+"""Access sites and private variables of a kernel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,19 +17,19 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Touch,
 )
-from cltrace.kernels.ir.types import GENERIC, PointerType, Type, name_of, size_bytes, stored_bytes
+from cltrace.kernels.ir.types import GENERIC, PointerType, Type, size_bytes, stored_bytes, type_name
 
 
 class SiteTable:
-    """Numbers access sites and private variables as they are met.
+    """Numbers of access sites and private variables, in the order of their addition.
 
-    Objects of memory are numbered from 1 on: variables of the program, parameters, private variables.
+    Memory objects are numbered from 1: variables of the program, parameters, private variables.
     """
 
-    def __init__(self, objects_before: int, constants: Mapping[int, int]) -> None:
-        """`constants` are the slots of integer constants with their values."""
+    def __init__(self, preceding_objects: int, constants: Mapping[int, int]) -> None:
+        """Start an empty table. `constants` maps the slots of integer constants to their values."""
         self._constants = constants
-        self._next_object = objects_before + 1
+        self._next_object = preceding_objects + 1
         self._sites: list[Site] = []
         self._private: list[Allocate] = []
 
@@ -53,7 +53,7 @@ class SiteTable:
         pointer: int,
         *indices: int,
     ) -> int:
-        """A new site, and its number. `indices` are slots that its addresses depend on besides."""
+        """Add a site and return its number. `indices` are further slots that its address depends on."""
         number = len(self._sites)
         self._sites.append(
             Site(
@@ -63,7 +63,7 @@ class SiteTable:
                 access=access,
                 space=space,
                 access_bytes=stored_bytes(kind),
-                element=name_of(kind),
+                element=type_name(kind),
                 pointer=pointer,
                 indices=indices,
             )
@@ -71,7 +71,7 @@ class SiteTable:
         return number
 
     def widen(self, numbers: Sequence[int], length: int) -> None:
-        """Sites that access as many bytes at once as the constant in the slot `length` says."""
+        """Set the access size of sites to the bytes given by the constant in slot `length`."""
         size = self._constants.get(length)
         if size is not None:
             for number in numbers:
@@ -81,7 +81,7 @@ class SiteTable:
                 )
 
     def allocate(self, instruction: Allocate) -> np.int64:
-        """The address of a private variable."""
+        """Add a private variable and return its address."""
         address = np.int64(self._next_object << SHIFT)
         self._next_object += 1
         self._private.append(instruction)
@@ -89,11 +89,11 @@ class SiteTable:
 
 
 def space_of(call: Call, argument: int) -> int:
-    """The address space that an argument of a call points into."""
+    """Return the address space of a call's pointer argument."""
     kind = call.argument_types[argument]
     return kind.space if isinstance(kind, PointerType) else GENERIC
 
 
 def private_bytes(instruction: Allocate) -> int:
-    """How much a private variable takes for one work-item."""
+    """Return the size of a private variable per work-item."""
     return size_bytes(instruction.type) * instruction.count

@@ -1,4 +1,4 @@
-"""What an execution is at: memory, lanes, and who looks on."""
+"""State of an execution: memory, lanes, and the observer of their actions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,51 +12,62 @@ from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.values import Array, Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A place in a kernel that accesses memory: what one lane touches there at a time."""
+    """A place in a kernel that accesses memory. Sizes and types are those of one lane's access."""
 
     number: int
     place: Place
     block: int
     access: Access
     space: int
-    """The address space that the program names; generic pointers may point into any."""
+    """The address space of the pointer's type; a generic pointer may point into any space."""
     access_bytes: int
     element: str
-    """The type of what is accessed, such as `float4`."""
+    """The accessed type, such as `float4`."""
     pointer: int
     """The slot of the address."""
     indices: tuple[int, ...]
-    """Slots that addresses depend on besides: a vector's number, coordinates."""
+    """Further slots that the address depends on: the index of a vector load, image coordinates."""
 
 
 class Observer(Protocol):
-    """Is told what lanes do, as they do it."""
+    """A watcher of the execution, which is called for each action of a set of lanes."""
 
-    def runs(self, block: int, lanes: Lanes) -> None:
-        """Lanes run a block."""
+    def on_block(self, block: int, lanes: Lanes) -> None:
+        """Handle the run of a block."""
 
-    def accesses(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
-        """Lanes access memory at addresses, a scalar or one entry a lane."""
+    def on_access(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
+        """Handle a memory access. `address` is a scalar or has one entry per lane."""
 
-    def branches(self, block: int, taken: Array, lanes: Lanes) -> None:
-        """Lanes go different ways at the end of a block: `taken` numbers the way of each."""
+    def on_branch(self, block: int, taken: Array, lanes: Lanes) -> None:
+        """Handle a divergent branch at the end of a block.
+
+        `taken` has the condition of a `Branch` or the target of a `Switch` per lane.
+        """
 
 
 class Redirection(Protocol):
-    """Decides what depends on contents that are not known."""
+    """A supplier of values that depend on unknown contents."""
 
-    def address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
-        """The addresses that lanes access at a site instead of `address`."""
+    def redirect_address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
+        """Return the addresses that lanes access at a site, in place of `address`."""
 
-    def way(self, block: int, lanes: Lanes) -> Value:
-        """Which way lanes go at the end of a block."""
+    def redirect_branch(self, block: int, lanes: Lanes) -> Value:
+        """Return each lane's branch at the end of a block.
+
+        The result is the condition of a `Branch`, or the number of the case of a `Switch`, 0 for its
+        default.
+        """
 
 
-@dataclass(slots=True)
-class State:
-    """An execution. `redirected_sites` and `redirected_blocks` are those that `redirection` decides."""
+@dataclass(slots=True, kw_only=True)
+class ExecutionState:
+    """State of an execution.
+
+    `redirection` decides at the sites `redirected_sites` and at the ends of the blocks
+    `redirected_blocks`.
+    """
 
     grid: Grid
     memory: Memory
@@ -66,20 +77,20 @@ class State:
     redirected_sites: frozenset[int] = frozenset()
     redirected_blocks: frozenset[int] = frozenset()
     notes: set[str] = field(default_factory=set)
-    """What went wrong in the program, in words."""
+    """Messages about faults of the program."""
 
 
-class Unobserved:
-    """An observer that does not look."""
+class NullObserver:
+    """An observer that ignores all actions."""
 
-    def runs(self, block: int, lanes: Lanes) -> None:
-        """Nothing."""
+    def on_block(self, block: int, lanes: Lanes) -> None:
+        """Ignore the action."""
 
-    def accesses(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
-        """Nothing."""
+    def on_access(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
+        """Ignore the action."""
 
-    def branches(self, block: int, taken: Array, lanes: Lanes) -> None:
-        """Nothing."""
+    def on_branch(self, block: int, taken: Array, lanes: Lanes) -> None:
+        """Ignore the action."""
 
 
 Frame: TypeAlias = list[Value]
@@ -87,14 +98,14 @@ Frame: TypeAlias = list[Value]
 
 
 class Step(Protocol):
-    """One instruction, ready to run: it reads and writes the frame of a set of lanes."""
+    """An instruction, ready to run, which reads and writes the frame of a set of lanes."""
 
-    def __call__(self, frame: Frame, lanes: Lanes, state: State, /) -> None:
-        """Do it."""
+    def __call__(self, frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        """Run the instruction."""
 
 
-class Accessed(Protocol):
-    """Tells the observer of an access; returns the addresses that are accessed."""
+class RecordAccess(Protocol):
+    """A function that reports an access to the observer."""
 
-    def __call__(self, site: int, address: Value, lanes: Lanes, state: State, /) -> Value:
-        """Do it."""
+    def __call__(self, site: int, address: Value, lanes: Lanes, state: ExecutionState, /) -> Value:
+        """Report the access and return the addresses that are accessed."""

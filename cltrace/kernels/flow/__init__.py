@@ -1,1 +1,1 @@
-"""A kernel's control flow: everything inlined, variables made values, blocks in order, loops."""
+"""Control-flow and data-flow analysis of a kernel: inlining, promotion, loops, slices, taint."""

@@ -1,8 +1,8 @@
-"""What decides where control goes and which memory is accessed.
+"""Data dependencies of a kernel, and program slices over them.
 
-A question answered backwards on the values of a kernel without running it: which parameters and which
-contents of memory reach a branch or an address? Those make a configuration; a changing time-step does
-not.
+The backward slice of all branches and memory addresses, computed without running the kernel, gives the
+parameters and the memory contents that they depend on. Those inputs make a configuration of the kernel;
+a parameter outside of the slice, such as a changing time step, does not.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cltrace.kernels.builtins.function_kinds import is_work_item_function
-from cltrace.kernels.builtins.mangling import base_name, demangled
+from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.flow.loops import Graph
 from cltrace.kernels.ir.instructions import (
@@ -30,20 +30,21 @@ from cltrace.kernels.ir.types import PointerType
 from cltrace.kernels.ir.uses import operands_of, result_of
 
 Root = int | str
-"""What an address is based on: the number of a parameter, `@name`, or `%slot` of a private variable."""
-ANYWHERE: Root = "?"
+"""The object that an address points into: the index of a parameter, `@name`, or `%slot` of a private
+variable."""
+UNKNOWN_ROOT: Root = "?"
 """The root of an address that was read from memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reaching:
-    """What decides control and addresses: numbers of parameters, and roots whose contents do."""
+class SliceInputs:
+    """Inputs of the slice of all branches and addresses: parameters by index, contents by root."""
 
     parameters: frozenset[int]
     contents: frozenset[Root]
 
 
-class Dependencies:
+class DataDependencies:
     """The dependencies among the values of a kernel."""
 
     def __init__(self, function: Function, graph: Graph) -> None:
@@ -58,74 +59,76 @@ class Dependencies:
 
     @cached_property
     def roots(self) -> Mapping[int, frozenset[Root]]:
-        """What each slot that may be an address is based on."""
-        found: dict[int, frozenset[Root]] = {}
+        """The possible roots of each slot that may be an address."""
+        roots: dict[int, frozenset[Root]] = {}
         for slot, index in self._parameters.items():
-            found[slot] = frozenset({index})
+            roots[slot] = frozenset({index})
         for constant in self.function.constants:
             if isinstance(constant.value, SymbolAddress):
-                found[constant.slot] = frozenset({f"@{constant.value.symbol}"})
+                roots[constant.slot] = frozenset({f"@{constant.value.symbol}"})
         changed = True
         while changed:
             changed = False
-            for slot, new in self._root_rules(found):
-                old = found.get(slot, frozenset())
+            for slot, new in self._propagate_roots(roots):
+                old = roots.get(slot, frozenset())
                 if not new <= old:
-                    found[slot] = old | new
+                    roots[slot] = old | new
                     changed = True
-        return found
+        return roots
 
-    def _root_rules(
-        self, found: Mapping[int, frozenset[Root]]
+    def _propagate_roots(
+        self, roots: Mapping[int, frozenset[Root]]
     ) -> Iterable[tuple[int, frozenset[Root]]]:
+        """Yield each defined slot with the roots that it gets from its operands."""
         none: frozenset[Root] = frozenset()
         for number in self.graph.order:
             for phi in self.function.blocks[number].phis:
-                parts = [found.get(value, none) for _, value in phi.incoming]
+                parts = [roots.get(value, none) for _, value in phi.incoming]
                 yield phi.result, none.union(*parts)
         for _, instruction in self.instructions:
             result = result_of(instruction)
             if result >= 0:
-                yield result, _based_on(instruction, found)
+                yield result, _result_roots(instruction, roots)
 
     def reads(self, instruction: Instruction) -> frozenset[Root]:
-        """The roots whose contents an instruction may return."""
+        """Return the roots whose contents an instruction may return."""
         match instruction:
             case Load() | AtomicUpdate() | AtomicExchange():
-                return self.roots.get(instruction.pointer, frozenset({ANYWHERE}))
+                return self.roots.get(instruction.pointer, frozenset({UNKNOWN_ROOT}))
             case Call():
-                return self._pointed(instruction)
+                return self._argument_roots(instruction)
             case _:
                 return frozenset()
 
     def writes(self, instruction: Instruction) -> frozenset[Root]:
-        """The roots whose contents an instruction may change; `ANYWHERE` stands for all."""
+        """Return the roots whose contents an instruction may change; `UNKNOWN_ROOT` stands for all."""
         match instruction:
             case Store() | AtomicUpdate() | AtomicExchange():
-                return self.roots.get(instruction.pointer, frozenset({ANYWHERE}))
+                return self.roots.get(instruction.pointer, frozenset({UNKNOWN_ROOT}))
             case Call():
-                return self._pointed(instruction)
+                return self._argument_roots(instruction)
             case _:
                 return frozenset()
 
-    def _pointed(self, call: Call) -> frozenset[Root]:
+    def _argument_roots(self, call: Call) -> frozenset[Root]:
+        """Return the roots that a call's pointer arguments may point into."""
         parts = [
             self.roots.get(slot, frozenset())
             for slot, kind in zip(call.arguments, call.argument_types, strict=True)
             if not hasattr(kind, "bits")
         ]
-        found: frozenset[Root] = frozenset()
-        return found.union(*parts)
+        none: frozenset[Root] = frozenset()
+        return none.union(*parts)
 
-    def _sources(self) -> tuple[set[int], set[int]]:
-        """The slots that are addresses, and those that branches depend on."""
+    def _criterion(self) -> tuple[set[int], set[int]]:
+        """Return the slicing criterion: the slots of all addresses, and of all branch conditions."""
         addresses: set[int] = set()
         for _, instruction in self.instructions:
             match instruction:
                 case Load() | Store() | AtomicUpdate() | AtomicExchange():
                     addresses.add(instruction.pointer)
                 case Call():
-                    if self._pointed(instruction) or not is_pure(instruction):
+                    if self._argument_roots(instruction) or not is_pure(instruction):
                         addresses.update(instruction.arguments)
                 case _:
                     pass
@@ -137,47 +140,48 @@ class Dependencies:
         return addresses, branches
 
     @cached_property
-    def deciding(self) -> tuple[frozenset[int], frozenset[Root]]:
-        """The slots, and the roots whose contents, that decide control and addresses."""
-        addresses, branches = self._sources()
-        return self.slice(addresses | branches)
+    def control_slice(self) -> tuple[frozenset[int], frozenset[Root]]:
+        """The backward slice of all branches and addresses: slots, and roots whose contents matter."""
+        addresses, branches = self._criterion()
+        return self.backward_slice(addresses | branches)
 
-    def reaching(self) -> Reaching:
-        """What decides control and addresses."""
-        slots, contents = self.deciding
-        return Reaching(
+    def slice_inputs(self) -> SliceInputs:
+        """Return the inputs of the control slice."""
+        slots, contents = self.control_slice
+        return SliceInputs(
             frozenset(self._parameters[slot] for slot in slots if slot in self._parameters),
             contents,
         )
 
-    def forward(
-        self, begins: Callable[[Instruction], bool], seeds: Iterable[int] = ()
+    def forward_slice(
+        self, is_source: Callable[[Instruction], bool], seeds: Iterable[int] = ()
     ) -> frozenset[int]:
-        """The slots that are computed from `seeds`, or from results of instructions that begin it."""
-        found = {
+        """Return the slots that depend on `seeds` or on a result of an instruction that `is_source`."""
+        slots = {
             result_of(item)
             for _, item in self.instructions
-            if result_of(item) >= 0 and begins(item)
+            if result_of(item) >= 0 and is_source(item)
         }
-        found.update(seeds)
+        slots.update(seeds)
         size = -1
-        while size != len(found):
-            size = len(found)
+        while size != len(slots):
+            size = len(slots)
             for slot, values in self._incoming.items():
-                if not found.isdisjoint(values):
-                    found.add(slot)
-            for slot, item in self._defined.items():
-                if slot not in found and not found.isdisjoint(operands_of(item)):
-                    found.add(slot)
-        return frozenset(found)
+                if not slots.isdisjoint(values):
+                    slots.add(slot)
+            for slot, item in self._definitions.items():
+                if slot not in slots and not slots.isdisjoint(operands_of(item)):
+                    slots.add(slot)
+        return frozenset(slots)
 
     @cached_property
-    def _defined(self) -> Mapping[int, Instruction]:
+    def _definitions(self) -> Mapping[int, Instruction]:
+        """The instruction that defines each slot."""
         return {result_of(item): item for _, item in self.instructions if result_of(item) >= 0}
 
     @cached_property
     def _incoming(self) -> Mapping[int, Sequence[int]]:
-        """The values that each phi may have."""
+        """The slots of the values that each phi may have."""
         return {
             phi.result: [value for _, value in phi.incoming]
             for number in self.graph.order
@@ -185,55 +189,57 @@ class Dependencies:
         }
 
     @cached_property
-    def _writing(self) -> Sequence[tuple[frozenset[Root], tuple[int, ...]]]:
-        """What each instruction that writes may change, and what it writes and where."""
-        found = [(self.writes(item), operands_of(item)) for _, item in self.instructions]
-        return [(written, operands) for written, operands in found if written]
+    def _memory_writes(self) -> Sequence[tuple[frozenset[Root], tuple[int, ...]]]:
+        """Per instruction that writes memory: the roots that it may change, and its operands."""
+        writes = [(self.writes(item), operands_of(item)) for _, item in self.instructions]
+        return [(written, operands) for written, operands in writes if written]
 
-    def slice(self, wanted: Iterable[int]) -> tuple[frozenset[int], frozenset[Root]]:
-        """The slots and the contents of memory that some slots are computed from."""
+    def backward_slice(self, criterion: Iterable[int]) -> tuple[frozenset[int], frozenset[Root]]:
+        """Return the slots, and the roots whose contents, that the slots of `criterion` depend on."""
         slots: set[int] = set()
         contents: set[Root] = set()
-        waiting = list(wanted)
+        waiting = list(criterion)
         while waiting:
             slot = waiting.pop()
             if slot in slots:
                 continue
             slots.add(slot)
             waiting.extend(self._incoming.get(slot, ()))
-            instruction = self._defined.get(slot)
+            instruction = self._definitions.get(slot)
             if instruction is None:
                 continue
             waiting.extend(operands_of(instruction))
             for root in self.reads(instruction) - contents:
                 contents.add(root)
-                waiting.extend(self._stored(root))
+                waiting.extend(self._stored_slots(root))
         return frozenset(slots), frozenset(contents)
 
-    def _stored(self, root: Root) -> Iterable[int]:
-        """The slots of what may be written to a root."""
-        for written, operands in self._writing:
-            if root in written or ANYWHERE in written or root == ANYWHERE:
+    def _stored_slots(self, root: Root) -> Iterable[int]:
+        """Yield the operands of every instruction that may write to a root."""
+        for written, operands in self._memory_writes:
+            if root in written or UNKNOWN_ROOT in written or root == UNKNOWN_ROOT:
                 yield from operands
 
 
-def _based_on(instruction: Instruction, found: Mapping[int, frozenset[Root]]) -> frozenset[Root]:
-    """What the result of an instruction is based on, if it is an address."""
+def _result_roots(
+    instruction: Instruction, roots: Mapping[int, frozenset[Root]]
+) -> frozenset[Root]:
+    """Return the roots of an instruction's result, if that is an address."""
     none: frozenset[Root] = frozenset()
     match instruction:
         case Allocate(slot):
             return frozenset({f"%{slot}"})
         case Load():
-            return frozenset({ANYWHERE}) if isinstance(instruction.type, PointerType) else none
+            return frozenset({UNKNOWN_ROOT}) if isinstance(instruction.type, PointerType) else none
         case Offset():
-            return found.get(instruction.pointer, none)
+            return roots.get(instruction.pointer, none)
         case AtomicUpdate() | AtomicExchange():
             return none
         case _:
-            return none.union(*[found.get(slot, none) for slot in operands_of(instruction)])
+            return none.union(*[roots.get(slot, none) for slot in operands_of(instruction)])
 
 
 def is_pure(call: Call) -> bool:
-    """Whether a call only computes a value from values, by each lane for itself."""
-    name = base_name(demangled(call.callee))
+    """Return whether a call only computes a value from values, per lane, without memory."""
+    name = base_name(demangle(call.callee))
     return find_builtin(name) is not None or is_work_item_function(name)

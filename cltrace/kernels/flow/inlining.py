@@ -1,7 +1,7 @@
-"""One function of a kernel: what it calls of the program put in its place.
+"""Inlining of all functions that a kernel calls.
 
-OpenCL C has no recursion, so this ends. Blocks are also split before each call at which work-items
-wait for others, so that such a call begins its block.
+OpenCL C has no recursion, so inlining terminates. Blocks are also split before each call at which
+work-items wait for each other, so that such a call begins its block.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,11 +10,11 @@ from functools import cache
 from typing import Final
 
 from cltrace.errors import UnsupportedKernelError
-from cltrace.kernels.builtins.mangling import demangled
+from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.ir.instructions import (
     Allocate,
     Call,
-    Fall,
+    FallThrough,
     Instruction,
     Phi,
     Return,
@@ -23,11 +23,11 @@ from cltrace.kernels.ir.instructions import (
 from cltrace.kernels.ir.module import Block, Constant, Function, Module, Parameter
 from cltrace.kernels.ir.source_places import NOWHERE, Place
 from cltrace.kernels.ir.types import VOID, IntegerType, PointerType, Type, size_bytes
-from cltrace.kernels.ir.uses import renamed, retargeted
+from cltrace.kernels.ir.uses import rename_slots, retarget
 
-MOST_INSTRUCTIONS: Final = 100_000
-"""The most that a kernel may grow to."""
-_GATHERING: Final = (
+MAX_INSTRUCTIONS: Final = 100_000
+"""The size at which a kernel is refused after inlining."""
+_SYNCHRONISING_PREFIXES: Final = (
     "barrier",
     "work_group_",
     "sub_group_",
@@ -40,109 +40,118 @@ _COPY: Final = "llvm.memcpy.p0.p0.i64"
 
 
 @cache
-def gathers(callee: str) -> bool:
-    """Whether work-items that call a function wait there for others."""
-    return demangled(callee).name.startswith(_GATHERING)
+def is_synchronising(callee: str) -> bool:
+    """Return whether work-items that call a function wait for each other, as at a barrier."""
+    return demangle(callee).name.startswith(_SYNCHRONISING_PREFIXES)
 
 
-def inlined(module: Module, name: str) -> Function:
-    """The function `name` of a program, with no call of the program's own functions left.
+def inline_calls(module: Module, name: str) -> Function:
+    """Return the function `name` of a program with all calls of the program's own functions inlined.
 
     Raises: `UnsupportedKernelError` for recursion, or a function that grows too large.
     """
-    return _Inliner(module).flat(name, ())
+    return _Inliner(module).inlined_function(name, ())
 
 
-@dataclass(slots=True)
+@dataclass(kw_only=True, slots=True)
 class _Draft:
-    """A function being put together. Blocks are lists until it is done."""
+    """A function under construction. Blocks are lists until it is finished."""
 
     slots: int
     types: list[Type | None]
     size: int
-    """How many instructions there are."""
+    """The number of instructions."""
     phis: list[list[Phi]] = field(default_factory=list)
     instructions: list[list[Instruction]] = field(default_factory=list)
     terminators: list[Terminator | None] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
 
-    def block(self) -> int:
-        """A new block, and its number."""
+    def add_block(self) -> int:
+        """Add an empty block and return its number."""
         self.phis.append([])
         self.instructions.append([])
         self.terminators.append(None)
         return len(self.phis) - 1
 
-    def slot(self, kind: Type) -> int:
-        """A new slot."""
+    def add_slot(self, kind: Type) -> int:
+        """Add a slot of type `kind` and return its number."""
         self.types.append(kind)
         self.slots += 1
         return self.slots - 1
 
 
 class _Inliner:
+    """Inlines functions of a module, each once."""
+
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._flat: dict[str, Function] = {}
+        self._cache: dict[str, Function] = {}
 
-    def flat(self, name: str, callers: tuple[str, ...]) -> Function:
+    def inlined_function(self, name: str, callers: tuple[str, ...]) -> Function:
+        """Return the function `name` with all calls inlined. `callers` are those that lead to it."""
         if name in callers:
             raise UnsupportedKernelError(f"{name} calls itself, which OpenCL C does not allow")
-        known = self._flat.get(name)
-        if known is None:
-            known = self._flat[name] = self._flattened(self._module.functions[name], callers)
-        return known
+        cached = self._cache.get(name)
+        if cached is None:
+            cached = self._cache[name] = self._inline_into(self._module.functions[name], callers)
+        return cached
 
-    def _flattened(self, function: Function, callers: tuple[str, ...]) -> Function:
-        own = sum(len(block.instructions) for block in function.blocks)
-        draft = _Draft(function.slots, list(function.types), own)
+    def _inline_into(self, function: Function, callers: tuple[str, ...]) -> Function:
+        """Return `function` with its calls replaced by what they call."""
+        own_size = sum(len(block.instructions) for block in function.blocks)
+        draft = _Draft(slots=function.slots, types=list(function.types), size=own_size)
         draft.constants.extend(function.constants)
-        first = {number: draft.block() for number in range(len(function.blocks))}
+        first = {number: draft.add_block() for number in range(len(function.blocks))}
         last = dict(first)
         for number, block in enumerate(function.blocks):
-            at = first[number]
-            draft.phis[at].extend(block.phis)
+            current = first[number]
+            draft.phis[current].extend(block.phis)
             for instruction in block.instructions:
-                at = self._place(draft, at, instruction, (*callers, function.name))
-            draft.terminators[at] = block.terminator
-            last[number] = at
-        for phis in (draft.phis[at] for at in first.values()):
-            phis[:] = [_from_blocks(phi, last) for phi in phis]
+                current = self._append(draft, current, instruction, (*callers, function.name))
+            draft.terminators[current] = block.terminator
+            last[number] = current
+        for phis in (draft.phis[block] for block in first.values()):
+            phis[:] = [_with_sources(phi, last) for phi in phis]
         return replace(
             function,
-            blocks=_finished(draft),
+            blocks=_finish_blocks(draft),
             slots=draft.slots,
             types=tuple(draft.types),
             constants=tuple(draft.constants),
         )
 
-    def _place(
-        self, draft: _Draft, at: int, instruction: Instruction, callers: tuple[str, ...]
+    def _append(
+        self, draft: _Draft, current: int, instruction: Instruction, callers: tuple[str, ...]
     ) -> int:
-        """Add an instruction to block `at`, and say which block goes on."""
+        """Add an instruction to block `current`, and return the block that continues."""
         if isinstance(instruction, Call):
             if instruction.callee in self._module.functions:
-                callee = self.flat(instruction.callee, callers)
+                callee = self.inlined_function(instruction.callee, callers)
                 draft.size += sum(len(block.instructions) for block in callee.blocks)
                 _check_size(draft, callers[-1])
-                return _insert(draft, at, callee, instruction)
-            if gathers(instruction.callee) and draft.instructions[at]:
-                following = draft.block()
-                draft.terminators[at] = Fall(following, instruction.place)
-                at = following
-        draft.instructions[at].append(instruction)
-        return at
+                return _insert(draft, current, callee, instruction)
+            if is_synchronising(instruction.callee) and draft.instructions[current]:
+                following = draft.add_block()
+                draft.terminators[current] = FallThrough(following, instruction.place)
+                current = following
+        draft.instructions[current].append(instruction)
+        return current
 
 
-def _insert(draft: _Draft, at: int, callee: Function, call: Call) -> int:
-    """Put a flat function in the place of a call that ends block `at`. Returns the block after it."""
+def _insert(draft: _Draft, current: int, callee: Function, call: Call) -> int:
+    """Insert an inlined function in place of a call at the end of block `current`.
+
+    Returns: the block that follows the inserted ones.
+    """
     base = draft.slots
     draft.slots += callee.slots
     draft.types.extend(callee.types)
-    slots = {parameter.slot: value for parameter, value in _passed(draft, at, callee, call)}
-    blocks = [draft.block() for _ in callee.blocks]
-    following = draft.block()
-    place = _called_from(call.place)
+    slots = {
+        parameter.slot: value for parameter, value in _pass_arguments(draft, current, callee, call)
+    }
+    blocks = [draft.add_block() for _ in callee.blocks]
+    following = draft.add_block()
+    place = _places_called_from(call.place)
 
     def slot(number: int) -> int:
         return slots.get(number, base + number)
@@ -160,62 +169,63 @@ def _insert(draft: _Draft, at: int, callee: Function, call: Call) -> int:
             for phi in block.phis
         )
         draft.instructions[number].extend(
-            replace(renamed(instruction, slot), place=place(instruction.place))
+            replace(rename_slots(instruction, slot), place=place(instruction.place))
             for instruction in block.instructions
         )
-        terminator = retargeted(block.terminator, slot, blocks.__getitem__)
+        terminator = retarget(block.terminator, slot, blocks.__getitem__)
         if isinstance(terminator, Return):
             returned.append((number, terminator.value))
-            terminator = Fall(following, place(terminator.place))
+            terminator = FallThrough(following, place(terminator.place))
         draft.terminators[number] = terminator
-    draft.terminators[at] = Fall(blocks[0], call.place)
+    draft.terminators[current] = FallThrough(blocks[0], call.place)
     if call.result >= 0 and call.type != VOID:
         draft.phis[following].append(Phi(call.result, call.type, tuple(returned), call.place))
     return following
 
 
-def _passed(
-    draft: _Draft, at: int, callee: Function, call: Call
+def _pass_arguments(
+    draft: _Draft, current: int, callee: Function, call: Call
 ) -> Iterator[tuple[Parameter, int]]:
-    """Pairs of a parameter and the slot of its value; what is passed by value is copied."""
+    """Yield each parameter with the slot of its value; structures passed by value are copied."""
     for parameter, argument in zip(callee.parameters, call.arguments, strict=False):
         if parameter.pointee is None:
             yield parameter, argument
             continue
-        copied = draft.slot(PointerType(0))
-        size = draft.slot(IntegerType(64))
-        volatile = draft.slot(IntegerType(1))
+        copied = draft.add_slot(PointerType(0))
+        size = draft.add_slot(IntegerType(64))
+        volatile = draft.add_slot(IntegerType(1))
         draft.constants.append(Constant(size, IntegerType(64), size_bytes(parameter.pointee)))
         draft.constants.append(Constant(volatile, IntegerType(1), 0))
-        draft.instructions[at].append(Allocate(copied, parameter.pointee, 1, call.place))
+        draft.instructions[current].append(Allocate(copied, parameter.pointee, 1, call.place))
         types = (PointerType(0), PointerType(0), IntegerType(64), IntegerType(1))
-        words = (copied, argument, size, volatile)
-        draft.instructions[at].append(Call(-1, VOID, _COPY, words, types, call.place))
+        arguments = (copied, argument, size, volatile)
+        draft.instructions[current].append(Call(-1, VOID, _COPY, arguments, types, call.place))
         yield parameter, copied
 
 
-def _called_from(caller: Place) -> Callable[[Place], Place]:
-    """Places of a function as they are where `caller` calls it."""
-    known: dict[Place, Place] = {}
+def _places_called_from(caller: Place) -> Callable[[Place], Place]:
+    """Return the mapping of a function's places to the same places called from `caller`."""
+    mapped: dict[Place, Place] = {}
 
     def place(inner: Place) -> Place:
         if inner is NOWHERE:
             return caller
-        found = known.get(inner)
-        if found is None:
+        outer = mapped.get(inner)
+        if outer is None:
             above = place(inner.called_from) if inner.called_from is not None else caller
-            found = known[inner] = replace(inner, called_from=above)
-        return found
+            outer = mapped[inner] = replace(inner, called_from=above)
+        return outer
 
     return place
 
 
-def _from_blocks(phi: Phi, last: Mapping[int, int]) -> Phi:
+def _with_sources(phi: Phi, last: Mapping[int, int]) -> Phi:
+    """Return a phi whose values come from the last block that each source block was split into."""
     incoming = tuple((last.get(source, source), value) for source, value in phi.incoming)
     return replace(phi, incoming=incoming)
 
 
-def _finished(draft: _Draft) -> tuple[Block, ...]:
+def _finish_blocks(draft: _Draft) -> tuple[Block, ...]:
     return tuple(
         Block(tuple(phis), tuple(instructions), terminator)
         for phis, instructions, terminator in zip(
@@ -226,7 +236,7 @@ def _finished(draft: _Draft) -> tuple[Block, ...]:
 
 
 def _check_size(draft: _Draft, name: str) -> None:
-    if draft.size > MOST_INSTRUCTIONS:
+    if draft.size > MAX_INSTRUCTIONS:
         raise UnsupportedKernelError(
-            f"{name} has more than {MOST_INSTRUCTIONS:,} instructions with all that it calls"
+            f"{name} has more than {MAX_INSTRUCTIONS:,} instructions, its callees included"
         )

@@ -1,4 +1,4 @@
-"""Which values a block needs from those before it."""
+"""Live-in sets: the values that a block needs from those before it."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,49 +7,50 @@ from cltrace.kernels.ir.module import Function
 from cltrace.kernels.ir.uses import operands_of, result_of
 
 
-def needed_at(function: Function, graph: Graph) -> Mapping[int, tuple[int, ...]]:
-    """The slots that each block needs when it begins, its phis' results among them, constants not.
+def find_live_in(function: Function, graph: Graph) -> Mapping[int, tuple[int, ...]]:
+    """Return the slots that are live where each block begins, its phis' results included.
 
-    Sets of slots are the bits of integers.
+    Constants are not among them. Sets of slots are held as the bits of integers.
     """
     constants = 0
     for constant in function.constants:
         constants |= 1 << constant.slot
-    sets = {number: _block_sets(function, number) for number in graph.order}
+    sets = {number: _uses_and_definitions(function, number) for number in graph.order}
     phis = {
-        number: _bits(phi.result for phi in function.blocks[number].phis) for number in graph.order
+        number: _to_bits(phi.result for phi in function.blocks[number].phis)
+        for number in graph.order
     }
-    from_edges = _from_edges(function, graph)
-    begin = dict.fromkeys(graph.order, 0)
+    used_by_phis = _uses_by_phis(function, graph)
+    live_in = dict.fromkeys(graph.order, 0)
     changed = True
     while changed:
         changed = False
         for number in reversed(graph.order):
-            end = from_edges[number]
+            live_out = used_by_phis[number]
             for target in graph.successors[number]:
-                end |= begin[target] & ~phis[target]
+                live_out |= live_in[target] & ~phis[target]
             used, defined = sets[number]
-            new = (used | (end & ~defined)) & ~constants
-            new |= phis[number] & (used | end)
-            if new != begin[number]:
-                begin[number] = new
+            new = (used | (live_out & ~defined)) & ~constants
+            new |= phis[number] & (used | live_out)
+            if new != live_in[number]:
+                live_in[number] = new
                 changed = True
-    return {number: _slots(begin[number]) for number in graph.order}
+    return {number: _to_slots(live_in[number]) for number in graph.order}
 
 
-def _from_edges(function: Function, graph: Graph) -> dict[int, int]:
-    """By block: what the phis of those after it take from it."""
-    found = dict.fromkeys(graph.order, 0)
+def _uses_by_phis(function: Function, graph: Graph) -> dict[int, int]:
+    """Return by block the slots that the phis of its successors take from it."""
+    uses = dict.fromkeys(graph.order, 0)
     for number in graph.order:
         for phi in function.blocks[number].phis:
             for source, value in phi.incoming:
-                if source in found:
-                    found[source] |= 1 << value
-    return found
+                if source in uses:
+                    uses[source] |= 1 << value
+    return uses
 
 
-def _block_sets(function: Function, number: int) -> tuple[int, int]:
-    """What a block uses before it defines it, and what it defines."""
+def _uses_and_definitions(function: Function, number: int) -> tuple[int, int]:
+    """Return the slots that a block uses before it defines them, and those that it defines."""
     block = function.blocks[number]
     used = defined = 0
     for instruction in block.instructions:
@@ -65,17 +66,17 @@ def _block_sets(function: Function, number: int) -> tuple[int, int]:
     return used, defined
 
 
-def _bits(slots: Iterable[int]) -> int:
-    found = 0
+def _to_bits(slots: Iterable[int]) -> int:
+    bits = 0
     for slot in slots:
-        found |= 1 << slot
-    return found
+        bits |= 1 << slot
+    return bits
 
 
-def _slots(bits: int) -> tuple[int, ...]:
-    found = []
+def _to_slots(bits: int) -> tuple[int, ...]:
+    slots = []
     while bits:
-        low = bits & -bits
-        found.append(low.bit_length() - 1)
-        bits ^= low
-    return tuple(found)
+        lowest = bits & -bits
+        slots.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return tuple(slots)

@@ -1,9 +1,9 @@
-"""The order in which blocks run, and the loops they form.
+"""Control-flow graph: the order in which blocks run, and their loops.
 
-Lanes that wait in several blocks run the earliest first. For them to come together again after a
-branch, each block has to come after all that lead to it; for them to leave a loop together, what
-follows a loop has to come after all of its blocks. So strongly connected parts are ordered as one,
-and then within, without the edges back to their header.
+Where lanes wait in several blocks, the earliest block in this order runs first. For lanes to reconverge
+after a branch, each block has to come after all that lead to it. For lanes to leave a loop together, the
+blocks that follow the loop have to come after all of its blocks. So strongly connected components are
+ordered first, and then the blocks within each, without the edges back to its header.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ from cltrace.kernels.ir.module import Function
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop: its header, its blocks, and the loop around it by number, or -1.
+    """A loop: its header, its blocks, and the number of the loop around it, or -1.
 
-    A loop that is entered at several blocks has the first of them as its header.
+    The header of a loop that is entered at several blocks is the first of them.
     """
 
     header: int
@@ -27,10 +27,14 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The blocks of a function that can be reached.
+    """Control-flow graph of a function's reachable blocks.
 
-    `order` has them in the order in which they run; `loops` with those around before those within;
-    `loop_of` the innermost loop of each block, or -1.
+    Attributes:
+        order: the blocks in the order in which they run.
+        successors: by block, the blocks that control may go to.
+        predecessors: by block, the blocks that control may come from.
+        loops: the loops, outer ones before inner ones.
+        loop_of: by block, the number of its innermost loop, or -1.
     """
 
     order: tuple[int, ...]
@@ -40,7 +44,7 @@ class Graph:
     loop_of: Mapping[int, int]
 
     def depth(self, loop: int) -> int:
-        """How many loops are around a loop's inside, itself included."""
+        """Return the nesting depth of a loop: 1 for an outermost loop, 0 for -1."""
         depth = 0
         while loop >= 0:
             depth += 1
@@ -48,9 +52,9 @@ class Graph:
         return depth
 
 
-def graph_of(function: Function) -> Graph:
-    """The control flow of a function."""
-    following = _reachable(function)
+def build_graph(function: Function) -> Graph:
+    """Build the control-flow graph of a function."""
+    following = _reachable_successors(function)
     preceding: dict[int, list[int]] = {block: [] for block in following}
     for block, targets in following.items():
         for target in targets:
@@ -64,17 +68,18 @@ def graph_of(function: Function) -> Graph:
         if len(nodes) == 1 and header == nodes[0]:
             order.append(header)
             continue
-        parts = _ordered_parts(nodes, following, header)
+        components = _order_components(nodes, following, header)
         pending: list[tuple[list[int], int, int]] = []
-        for part in parts:
-            if len(part) == 1 and (part[0] == header or part[0] not in following[part[0]]):
-                pending.append((part, part[0], loop))
+        for component in components:
+            first = component[0]
+            if len(component) == 1 and (first == header or first not in following[first]):
+                pending.append((component, first, loop))
                 continue
-            inner = _header(part, preceding)
-            loops.append(Loop(inner, frozenset(part), loop))
-            for block in part:
+            inner = _find_header(component, preceding)
+            loops.append(Loop(inner, frozenset(component), loop))
+            for block in component:
                 loop_of[block] = len(loops) - 1
-            pending.append((part, inner, len(loops) - 1))
+            pending.append((component, inner, len(loops) - 1))
         work.extend(reversed(pending))
     return Graph(
         order=tuple(order),
@@ -85,7 +90,8 @@ def graph_of(function: Function) -> Graph:
     )
 
 
-def _reachable(function: Function) -> dict[int, tuple[int, ...]]:
+def _reachable_successors(function: Function) -> dict[int, tuple[int, ...]]:
+    """Return the successors of each block that can be reached."""
     following: dict[int, tuple[int, ...]] = {}
     waiting = [0]
     while waiting:
@@ -96,39 +102,39 @@ def _reachable(function: Function) -> dict[int, tuple[int, ...]]:
     return following
 
 
-def _header(part: Sequence[int], preceding: Mapping[int, Iterable[int]]) -> int:
-    """The block at which a part is entered; the function's first block is entered from nowhere."""
-    inside = set(part)
-    for block in part:
+def _find_header(component: Sequence[int], preceding: Mapping[int, Iterable[int]]) -> int:
+    """Return the block at which a component is entered: block 0, or one with a predecessor outside."""
+    inside = set(component)
+    for block in component:
         if block == 0 or any(source not in inside for source in preceding[block]):
             return block
-    return part[0]
+    return component[0]
 
 
-def _ordered_parts(
+def _order_components(
     nodes: Sequence[int], following: Mapping[int, tuple[int, ...]], header: int
 ) -> list[list[int]]:
-    """The strongly connected parts of `nodes`, each after those that lead to it (Tarjan 1972).
+    """Return the strongly connected components of `nodes`, each after those that lead to it.
 
-    Edges to `header` do not count: they are the loop's own. A header that is all of its part comes
-    first.
+    The algorithm is Tarjan's (1972). Edges to `header` are left out: they are the loop's own. A header
+    that is a component of its own comes first.
     """
-    search = _Search(set(nodes), following, header)
+    search = _ComponentSearch(set(nodes), following, header)
     for root in (max(header, 0), *nodes):
         if root in search.inside and root not in search.index:
             search.run(root)
-    return search.parts[::-1]
+    return search.components[::-1]
 
 
-class _Search:
-    """Tarjan's walk. `parts` come out in the opposite order."""
+class _ComponentSearch:
+    """Tarjan's search for strongly connected components. They come out in reverse order."""
 
     def __init__(
         self, inside: set[int], following: Mapping[int, tuple[int, ...]], header: int
     ) -> None:
         self.inside = inside
         self.index: dict[int, int] = {}
-        self.parts: list[list[int]] = []
+        self.components: list[list[int]] = []
         self._following = following
         self._header = header
         self._low: dict[int, int] = {}
@@ -136,7 +142,7 @@ class _Search:
         self._walk: list[tuple[int, Iterator[int]]] = []
 
     def run(self, root: int) -> None:
-        """Walk from a block that was not met yet."""
+        """Search from a block that was not visited yet."""
         self._enter(root)
         while self._walk:
             block, targets = self._walk[-1]
@@ -155,14 +161,14 @@ class _Search:
         self._walk.append((block, iter(targets)))
 
     def _leave(self, block: int) -> None:
-        """Go back. A block that reaches none before it ends a part, whose blocks are done."""
+        """Go back. A block that reaches none before it completes a component."""
         self._walk.pop()
         if self._walk:
             above = self._walk[-1][0]
             self._low[above] = min(self._low[above], self._low[block])
         if self._low[block] == self.index[block]:
-            part: list[int] = []
-            while not part or part[-1] != block:
-                part.append(self._stack.pop())
-                del self._low[part[-1]]
-            self.parts.append(part[::-1])
+            component: list[int] = []
+            while not component or component[-1] != block:
+                component.append(self._stack.pop())
+                del self._low[component[-1]]
+            self.components.append(component[::-1])

@@ -1,45 +1,54 @@
-"""Private variables made values, where nothing but reads and writes of the whole uses their address.
+"""Promotion of private variables to SSA values.
 
-What a compiler that does not optimise writes to memory and reads again becomes copies, which are still
-counted as reads and writes of private variables. After Braun et al., Simple and Efficient
-Construction of Static Single Assignment Form (2013).
+A variable is promoted if its address is used only to read and write the whole variable. Loads and stores
+of unoptimised code become copies, which are still counted as reads and writes of private variables.
+After Braun et al., Simple and Efficient Construction of Static Single Assignment Form (2013).
 """
 
 from dataclasses import replace
 
-from cltrace.kernels.flow.loops import Graph, graph_of
+from cltrace.kernels.flow.loops import Graph, build_graph
 from cltrace.kernels.ir.constant_reader import zero_of
-from cltrace.kernels.ir.instructions import Allocate, Copy, CopyOf, Instruction, Load, Phi, Store
+from cltrace.kernels.ir.instructions import (
+    Allocate,
+    Copy,
+    CopyOrigin,
+    Instruction,
+    Load,
+    Phi,
+    Store,
+)
 from cltrace.kernels.ir.module import Block, Constant, Function
 from cltrace.kernels.ir.types import ArrayType, StructType, Type
-from cltrace.kernels.ir.uses import operands_of, renamed, retargeted
+from cltrace.kernels.ir.uses import operands_of, rename_slots, retarget
 
 
-def promoted(function: Function) -> Function:
-    """The same function with its private variables as values."""
-    variables = _variables(function)
+def promote_variables(function: Function) -> Function:
+    """Return the function with its private variables promoted to values."""
+    variables = _find_promotable(function)
     if not variables:
         return function
-    return _Construction(function, graph_of(function), variables).result()
+    return _SsaConstruction(function, build_graph(function), variables).build()
 
 
-def _variables(function: Function) -> dict[int, Type]:
-    """The slots of addresses that are only read and written through, with the type of what is there."""
-    found: dict[int, Type] = {}
+def _find_promotable(function: Function) -> dict[int, Type]:
+    """Return the types of the variables that can be promoted, by the slot of their address."""
+    variables: dict[int, Type] = {}
     for block in function.blocks:
-        found.update(_allocated(block))
+        variables.update(_scalar_variables(block))
     for block in function.blocks:
         for phi in block.phis:
             for _, value in phi.incoming:
-                found.pop(value, None)
+                variables.pop(value, None)
         for instruction in block.instructions:
-            _drop_escaping(found, instruction)
+            _drop_escaping(variables, instruction)
         for slot in operands_of(block.terminator):
-            found.pop(slot, None)
-    return found
+            variables.pop(slot, None)
+    return variables
 
 
-def _allocated(block: Block) -> dict[int, Type]:
+def _scalar_variables(block: Block) -> dict[int, Type]:
+    """Return the variables of a block that are neither arrays nor structures."""
     return {
         item.result: item.type
         for item in block.instructions
@@ -49,22 +58,23 @@ def _allocated(block: Block) -> dict[int, Type]:
     }
 
 
-def _drop_escaping(found: dict[int, Type], instruction: Instruction) -> None:
+def _drop_escaping(variables: dict[int, Type], instruction: Instruction) -> None:
+    """Remove the variables whose address an instruction uses for more than whole reads and writes."""
     match instruction:
         case Load(_, kind, pointer):
-            if found.get(pointer, kind) != kind:
-                del found[pointer]
+            if variables.get(pointer, kind) != kind:
+                del variables[pointer]
         case Store(value, kind, pointer):
-            if found.get(pointer, kind) != kind:
-                del found[pointer]
-            found.pop(value, None)
+            if variables.get(pointer, kind) != kind:
+                del variables[pointer]
+            variables.pop(value, None)
         case _:
             for slot in operands_of(instruction):
-                found.pop(slot, None)
+                variables.pop(slot, None)
 
 
-class _Construction:
-    """The values of variables at each point, found by looking back along control flow."""
+class _SsaConstruction:
+    """SSA construction: looks up the value of a variable at each point backwards along control flow."""
 
     def __init__(self, function: Function, graph: Graph, variables: dict[int, Type]) -> None:
         self._function = function
@@ -79,19 +89,19 @@ class _Construction:
         """By block: the slot of the phi of each variable."""
         self._inputs: dict[int, tuple[tuple[int, int], ...]] = {}
 
-    def result(self) -> Function:
-        """The function in its new form."""
-        lists: dict[int, list[Instruction]] = {}
+    def build(self) -> Function:
+        """Return the function in SSA form."""
+        rewritten: dict[int, list[Instruction]] = {}
         for number in self._graph.order:
-            lists[number] = self._rewritten(number)
-        self._fill()
-        same = self._redundant()
+            rewritten[number] = self._rewrite(number)
+        self._fill_phis()
+        same = self._find_redundant_phis()
 
         def slot(number: int) -> int:
             return same.get(number, number)
 
         blocks = list(self._function.blocks)
-        for number, lines in lists.items():
+        for number, instructions in rewritten.items():
             block = blocks[number]
             new = [
                 Phi(phi, self._variables[variable], self._inputs[phi], block.terminator.place)
@@ -106,8 +116,8 @@ class _Construction:
             ]
             blocks[number] = Block(
                 tuple(phis),
-                tuple([renamed(line, slot) for line in lines]),
-                retargeted(block.terminator, slot, lambda target: target),
+                tuple([rename_slots(instruction, slot) for instruction in instructions]),
+                retarget(block.terminator, slot, lambda target: target),
             )
         return replace(
             self._function,
@@ -117,11 +127,11 @@ class _Construction:
             constants=tuple(self._constants),
         )
 
-    def _redundant(self) -> dict[int, int]:
-        """Phis that always have the same value, each with the slot of that value."""
+    def _find_redundant_phis(self) -> dict[int, int]:
+        """Return the phis that always have the same value, each with the slot of that value."""
         same: dict[int, int] = {}
 
-        def resolved(slot: int) -> int:
+        def resolve(slot: int) -> int:
             while slot in same:
                 slot = same[slot]
             return slot
@@ -132,63 +142,66 @@ class _Construction:
             for phi, inputs in self._inputs.items():
                 if phi in same:
                     continue
-                values = {resolved(value) for _, value in inputs} - {phi}
+                values = {resolve(value) for _, value in inputs} - {phi}
                 if len(values) == 1:
                     same[phi] = values.pop()
                     changed = True
-        return {phi: resolved(phi) for phi in same}
+        return {phi: resolve(phi) for phi in same}
 
-    def _rewritten(self, number: int) -> list[Instruction]:
+    def _rewrite(self, number: int) -> list[Instruction]:
+        """Return a block's instructions with reads and writes of variables as copies."""
         current: dict[int, int] = {}
-        lines: list[Instruction] = []
+        instructions: list[Instruction] = []
         for instruction in self._function.blocks[number].instructions:
             match instruction:
                 case Load(result, kind, pointer, _, place) if pointer in self._variables:
                     if pointer not in current:
                         current[pointer] = self._at_begin(number, pointer)
-                    lines.append(Copy(result, kind, current[pointer], CopyOf.READ, place))
+                    instructions.append(
+                        Copy(result, kind, current[pointer], CopyOrigin.READ, place)
+                    )
                 case Store(value, kind, pointer, _, place) if pointer in self._variables:
                     current[pointer] = value
-                    lines.append(Copy(-1, kind, value, CopyOf.WRITE, place))
+                    instructions.append(Copy(-1, kind, value, CopyOrigin.WRITE, place))
                 case Allocate(slot) if slot in self._variables:
-                    lines.append(replace(instruction, count=0))
+                    instructions.append(replace(instruction, count=0))
                 case _:
-                    lines.append(instruction)
+                    instructions.append(instruction)
         for variable, slot in current.items():
             self._at_end[number, variable] = slot
-        return lines
+        return instructions
 
     def _at_begin(self, block: int, variable: int) -> int:
-        """The value of a variable where a block begins: a phi, whose inputs are looked up later.
+        """Return the value of a variable where a block begins: a phi, whose inputs are looked up later.
 
-        In straight code, the one block before is asked, which has been rewritten.
+        A block with a single predecessor takes its value; that block has been rewritten.
         """
         path: list[int] = []
         while True:
-            value = self._own(block, variable)
+            value = self._entry_value(block, variable)
             if value is None:
                 block = self._graph.predecessors[block][0]
                 path.append(block)
                 value = self._at_end.get((block, variable))
             if value is not None:
-                for passed in path:
-                    self._at_end.setdefault((passed, variable), value)
+                for predecessor in path:
+                    self._at_end.setdefault((predecessor, variable), value)
                 return value
 
-    def _own(self, block: int, variable: int) -> int | None:
-        """The value that a variable gets where a block begins, or None: that of the one before."""
+    def _entry_value(self, block: int, variable: int) -> int | None:
+        """Return a variable's phi or initial zero in a block, or None to take its predecessor's value."""
         phis = self._phis.setdefault(block, {})
         sources = self._graph.predecessors[block]
         if variable not in phis and len(sources) == 1:
             return None
         if not sources:
-            return self._zero(self._variables[variable])
+            return self._zero_slot(self._variables[variable])
         if variable not in phis:
-            phis[variable] = self._slot(self._variables[variable])
+            phis[variable] = self._new_slot(self._variables[variable])
         return phis[variable]
 
-    def _fill(self) -> None:
-        """Look up the inputs of phis, which may need more phis."""
+    def _fill_phis(self) -> None:
+        """Look up the inputs of phis, which may add more phis."""
         done: set[int] = set()
         while True:
             waiting = [
@@ -210,14 +223,14 @@ class _Construction:
                     inputs.append((source, value))
                 self._inputs[slot] = tuple(inputs)
 
-    def _slot(self, kind: Type) -> int:
+    def _new_slot(self, kind: Type) -> int:
         self._types.append(kind)
         self._slots += 1
         return self._slots - 1
 
-    def _zero(self, kind: Type) -> int:
-        known = self._zeros.get(kind)
-        if known is None:
-            known = self._zeros[kind] = self._slot(kind)
-            self._constants.append(Constant(known, kind, zero_of(kind)))
-        return known
+    def _zero_slot(self, kind: Type) -> int:
+        slot = self._zeros.get(kind)
+        if slot is None:
+            slot = self._zeros[kind] = self._new_slot(kind)
+            self._constants.append(Constant(slot, kind, zero_of(kind)))
+        return slot

@@ -1,13 +1,13 @@
-"""A kernel without what only computes results: what is left decides control and accesses.
+"""Reduction of a kernel to the slice that decides control flow and memory accesses.
 
-Counting needs no values of data. What computes them is taken out before execution; reads and writes of
-which the value does not matter become touches of memory.
+Counting needs no values of data. Instructions that only compute data are removed before execution.
+Reads and writes whose value does not matter become `Touch` instructions.
 """
 
 from dataclasses import replace
 
-from cltrace.kernels.flow.dependencies import ANYWHERE, Dependencies, Root
-from cltrace.kernels.flow.inlining import gathers
+from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root
+from cltrace.kernels.flow.inlining import is_synchronising
 from cltrace.kernels.ir.instructions import (
     Access,
     Allocate,
@@ -26,15 +26,17 @@ from cltrace.kernels.ir.uses import result_of
 _Memory = Load | Store | AtomicUpdate | AtomicExchange
 
 
-def reduced(function: Function, dependencies: Dependencies) -> Function:
-    """The same function, without what decides neither control nor which memory is accessed."""
-    slots, contents = dependencies.deciding
+def reduce_to_slice(function: Function, dependencies: DataDependencies) -> Function:
+    """Return the function without instructions that affect neither branches nor addresses."""
+    slots, contents = dependencies.control_slice
     reduction = _Reduction(dependencies, slots, contents)
     blocks = tuple(
         Block(
             tuple(phi for phi in block.phis if phi.result in reduction.slots),
             tuple(
-                kept for item in block.instructions if (kept := reduction.kept(item)) is not None
+                remainder
+                for item in block.instructions
+                if (remainder := reduction.reduce(item)) is not None
             ),
             block.terminator,
         )
@@ -44,38 +46,40 @@ def reduced(function: Function, dependencies: Dependencies) -> Function:
 
 
 class _Reduction:
+    """Reduction of instructions to a slice: slots, and roots whose contents matter."""
+
     def __init__(
-        self, dependencies: Dependencies, slots: frozenset[int], contents: frozenset[Root]
+        self, dependencies: DataDependencies, slots: frozenset[int], contents: frozenset[Root]
     ) -> None:
         self.slots = slots
         self._contents = contents
         self._dependencies = dependencies
 
-    def kept(self, item: Instruction) -> Instruction | None:
-        """What is left of an instruction."""
+    def reduce(self, item: Instruction) -> Instruction | None:
+        """Return what the slice keeps of an instruction: the same, a `Touch`, or None."""
         match item:
             case Load() | Store() | AtomicUpdate() | AtomicExchange():
-                return self._memory(item)
+                return self._reduce_access(item)
             case Call():
-                return item if self._matters(item) else None
+                return item if self._is_needed(item) else None
             case Allocate() | Unsupported():
                 return item
             case _:
                 return item if result_of(item) in self.slots else None
 
-    def _matters(self, call: Call) -> bool:
-        """Calls that touch memory, or at which lanes wait, stay whatever becomes of their result."""
-        if call.result in self.slots or gathers(call.callee) or call.result < 0:
+    def _is_needed(self, call: Call) -> bool:
+        """Return whether a call stays: its result is needed, it accesses memory, or lanes wait at it."""
+        if call.result in self.slots or is_synchronising(call.callee) or call.result < 0:
             return True
         return any(
             not hasattr(kind, "bits") and not _is_vector(kind) for kind in call.argument_types
         )
 
-    def _memory(self, item: _Memory) -> Instruction:
+    def _reduce_access(self, item: _Memory) -> Instruction:
         written = self._dependencies.writes(item)
         if result_of(item) in self.slots or not self._contents.isdisjoint(written):
             return item
-        if self._contents and ANYWHERE in written | self._contents and written:
+        if self._contents and UNKNOWN_ROOT in written | self._contents and written:
             return item
         match item:
             case Load():

@@ -1,11 +1,11 @@
-"""What a device's own compiler makes of a kernel: what is left to do, and what waits for what.
+"""The code that a device's own compiler leaves of a kernel: its operations, and chains of waits.
 
-Kernels are counted as clang optimises them, without unrolling. A driver's compiler goes on from there:
-it unrolls innermost loops, moves addresses on by adding, and joins operations. What that leaves decides
-the time of loops more than anything else.
+Kernels are counted as clang optimises them, without unrolling. The driver's compiler continues: it
+unrolls innermost loops, advances addresses by additions, and fuses operations. These steps determine the
+time of loops more than any other.
 """
 
 from cltrace.kernels.costs.operation import Operation
-from cltrace.kernels.fold.blocks import FoldedBlock, folded_blocks
+from cltrace.kernels.fold.blocks import FoldedBlock, fold_blocks
 
-__all__ = ["FoldedBlock", "Operation", "folded_blocks"]
+__all__ = ["FoldedBlock", "Operation", "fold_blocks"]

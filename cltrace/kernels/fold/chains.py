@@ -1,18 +1,18 @@
-"""What waits for what: the longest way through a block, by how long results take to come.
+"""Chains of waits: the longest dependent chain through a block, by the latency of results.
 
-The lengths only choose the way; what it takes is the profile's to say.
+The latencies here only select the chain. Its time follows from the costs of the profile.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cltrace.kernels.builtins.mangling import base_name, demangled
+from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import SUM, Operation
-from cltrace.kernels.execute.prepared_kernel import Prepared
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.instruction_costs import named_operations
-from cltrace.kernels.fold.movement import LoopMovement
+from cltrace.kernels.fold.movement import LoopEvolution
 from cltrace.kernels.ir.instructions import (
     Access,
     AtomicExchange,
@@ -25,7 +25,7 @@ from cltrace.kernels.ir.instructions import (
 from cltrace.kernels.ir.types import LOCAL, PRIVATE
 from cltrace.kernels.ir.uses import operands_of, result_of
 
-_LENGTHS: Final[Mapping[CostClass, float]] = {
+_LATENCIES: Final[Mapping[CostClass, float]] = {
     CostClass.INT_DIVIDE: 60.0,
     CostClass.FLOAT_DIVIDE: 40.0,
     CostClass.SPECIAL: 30.0,
@@ -37,77 +37,78 @@ _LENGTHS: Final[Mapping[CostClass, float]] = {
     CostClass.STORE: 0.0,
     CostClass.BRANCH: 8.0,
 }
-"""In cycles, about, of a GPU; `_USUAL` of what is not here."""
-_USUAL: Final = 4.0
+"""Approximate latencies on a GPU in cycles; `_DEFAULT_LATENCY` for other classes."""
+_DEFAULT_LATENCY: Final = 4.0
 _MULTIPLY_ADDS: Final = frozenset({"fma", "mad", "fmuladd"})
 _LOCAL_READ: Final = 25.0
 _GLOBAL_READ: Final = 250.0
 
 
-IsJoined = Callable[[Instruction | Terminator], bool]
+IsFused = Callable[[Instruction | Terminator], bool]
+"""True for an instruction that is a part of another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What waits for what: how often each operation of the longest way, and each round of reads.
+    """A dependent chain: the number of each operation, and of each round of reads.
 
-    A round is the numbers of access sites whose reads depend on as many others, one after the other:
-    they are under way together. `length` is that of the longest way in cycles, about.
+    A round is the set of access sites whose reads depend on the same number of earlier reads: they are in
+    flight together. `length` is the approximate latency of the chain in cycles.
     """
 
     length: float
     operations: Mapping[Operation, float]
     rounds: Mapping[frozenset[int], float]
 
-    def side_by_side(self, times: int, *, with_operations: bool) -> "Chain":
-        """What is left of it for each of so many that stand side by side.
+    def side_by_side(self, copies: int, *, with_operations: bool) -> "Chain":
+        """Return the share of the chain for each of several copies that stand side by side.
 
-        Their accesses are under way together. Compilers put operations of different trips beside each
-        other only where they know all trips.
+        Their reads are in flight together. Their operations overlap only `with_operations`: compilers
+        interleave operations of different trips only if all trips are unrolled.
         """
-        many = times if with_operations else 1
-        operations = {key: number / many for key, number in self.operations.items()}
+        overlapping = copies if with_operations else 1
+        operations = {key: number / overlapping for key, number in self.operations.items()}
         return Chain(
-            self.length / (times if self.rounds else many),
+            self.length / (copies if self.rounds else overlapping),
             operations,
-            {key: number / times for key, number in self.rounds.items()},
+            {key: number / copies for key, number in self.rounds.items()},
         )
 
 
-NOTHING: Final = Chain(0.0, {}, {})
+EMPTY_CHAIN: Final = Chain(0.0, {}, {})
 
 
-def longest_chain(whole: Prepared, number: int, is_joined: IsJoined) -> Chain:
-    """The longest way through a block. What is joined with another instruction takes nothing."""
-    ways = _Ways(whole, number, is_joined)
-    return ways.ending_at(ways.last())
+def find_longest_chain(whole: PreparedKernel, number: int, is_fused: IsFused) -> Chain:
+    """Return the longest chain through a block. Fused instructions take no time."""
+    search = _ChainSearch(whole, number, is_fused)
+    return search.chain_to(search.last())
 
 
-def carried_chain(
-    whole: Prepared, movement: LoopMovement, number: int, is_joined: IsJoined
+def find_carried_chain(
+    whole: PreparedKernel, evolution: LoopEvolution, number: int, is_fused: IsFused
 ) -> Chain:
-    """The longest way from a value that a loop carries to its next value, within one block."""
+    """Return the longest chain from a value that a loop carries to its next value, within a block."""
     latch = [
         (phi.result, slot)
-        for phi in whole.function.blocks[movement.loop.header].phis
+        for phi in whole.function.blocks[evolution.loop.header].phis
         for block, slot in phi.incoming
-        if block == number and phi.result in movement.loop.kept
+        if block == number and phi.result in evolution.loop.non_affine
     ]
-    best = NOTHING
+    longest = EMPTY_CHAIN
     for phi, following in latch:
-        ways = _Ways(whole, number, is_joined, from_slot=phi)
-        best = max(best, ways.ending_at(following), key=lambda chain: chain.length)
-    return best
+        search = _ChainSearch(whole, number, is_fused, from_slot=phi)
+        longest = max(longest, search.chain_to(following), key=lambda chain: chain.length)
+    return longest
 
 
-class _Ways:
-    """The longest ways to each value of a block; from one value on where `from_slot` is given."""
+class _ChainSearch:
+    """The longest chains to each value of a block; only those from a value, if `from_slot` is given."""
 
     def __init__(
-        self, whole: Prepared, number: int, is_joined: IsJoined, from_slot: int | None = None
+        self, whole: PreparedKernel, number: int, is_fused: IsFused, from_slot: int | None = None
     ) -> None:
-        self._is_joined = is_joined
-        self._sites = _sites_of(whole, number)
+        self._is_fused = is_fused
+        self._sites = _waiting_sites(whole, number)
         self._constants = frozenset(item.slot for item in whole.function.constants)
         self._from = from_slot
         self._length: dict[int, float] = {} if from_slot is None else {from_slot: 0.0}
@@ -124,77 +125,84 @@ class _Ways:
     def _add(self, item: Instruction | Terminator, slot: int) -> None:
         if slot == -1:
             return
-        known = [one for one in operands_of(item) if one in self._length]
-        if not known and self._from is not None:
+        operands = [operand for operand in operands_of(item) if operand in self._length]
+        if not operands and self._from is not None:
             return
-        longest = max(known, key=self._length.__getitem__, default=None)
+        longest = max(operands, key=self._length.__getitem__, default=None)
         before = 0.0 if longest is None else self._length[longest]
         if longest is not None:
             self._before[slot] = longest
         self._item[slot] = item
-        self._length[slot] = before + self._own(item)
-        depth = max((self._depth.get(one, 0) for one in known), default=0)
+        self._length[slot] = before + self._latency(item)
+        depth = max((self._depth.get(operand, 0) for operand in operands), default=0)
         site = self._sites.get(id(item))
         if site is not None and site[1]:
             self._rounds.setdefault(depth, set()).add(site[0])
             depth += 1
         self._depth[slot] = depth
 
-    def _own(self, item: Instruction | Terminator) -> float:
+    def _latency(self, item: Instruction | Terminator) -> float:
         site = self._sites.get(id(item))
         if site is not None:
             return site[1]
-        if self._is_joined(item):
+        if self._is_fused(item):
             return 0.0
-        return max((_LENGTHS.get(one.cost, _USUAL) for one, _ in named_operations(item)), default=0)
+        return max(
+            (
+                _LATENCIES.get(operation.cost, _DEFAULT_LATENCY)
+                for operation, _ in named_operations(item)
+            ),
+            default=0,
+        )
 
     def last(self) -> int:
-        """The value to which the way is longest."""
+        """Return the value at the end of the longest chain."""
         return max(self._length, key=self._length.__getitem__, default=self._end)
 
-    def ending_at(self, slot: int) -> Chain:
-        """The way to a value."""
+    def chain_to(self, slot: int) -> Chain:
+        """Return the chain to a value."""
         if slot not in self._length:
-            return NOTHING
+            return EMPTY_CHAIN
         operations: dict[Operation, float] = {}
         length, at = self._length[slot], slot
         while at in self._item:
             item = self._item[at]
-            if id(item) not in self._sites and not self._is_joined(item):
+            if id(item) not in self._sites and not self._is_fused(item):
                 for operation, _ in list(named_operations(item, self._constants))[:1]:
-                    waited = _sum_alone(item, operation, self._before.get(at))
+                    waited = _waited_operation(item, operation, self._before.get(at))
                     operations[waited] = operations.get(waited, 0.0) + 1.0
             if at not in self._before:
                 break
             at = self._before[at]
-        return Chain(length, operations, {frozenset(one): 1.0 for one in self._rounds.values()})
+        rounds = {frozenset(sites): 1.0 for sites in self._rounds.values()}
+        return Chain(length, operations, rounds)
 
 
-def _sum_alone(
+def _waited_operation(
     item: Instruction | Terminator, operation: Operation, before: int | None
 ) -> Operation:
-    """What is waited for in a multiply-add whose summand comes last: the sum, the product is there."""
+    """Return the operation that is waited for: in a multiply-add whose summand is last, only the sum."""
     if operation.cost is not CostClass.FLOAT_MULTIPLY_ADD or not isinstance(item, Call):
         return operation
-    is_one = base_name(demangled(item.callee)).removeprefix("llvm.") in _MULTIPLY_ADDS
-    if is_one and before == item.arguments[2] and before not in item.arguments[:2]:
+    is_multiply_add = base_name(demangle(item.callee)).removeprefix("llvm.") in _MULTIPLY_ADDS
+    if is_multiply_add and before == item.arguments[2] and before not in item.arguments[:2]:
         return replace(operation, function=SUM)
     return operation
 
 
-def _sites_of(whole: Prepared, number: int) -> Mapping[int, tuple[int, float]]:
-    """By the identity of an instruction that waits for memory: its site's number, and how long."""
+def _waiting_sites(whole: PreparedKernel, number: int) -> Mapping[int, tuple[int, float]]:
+    """Return, by identity of an instruction that waits for memory, its site's number and its latency."""
     waiting: dict[int, list[tuple[int, float]]] = {}
     for site in whole.sites:
         if site.block == number and site.access is not Access.WRITE:
-            length = {PRIVATE: 0.0, LOCAL: _LOCAL_READ}.get(site.space, _GLOBAL_READ)
-            waiting.setdefault(site.pointer, []).append((site.number, length))
-    found: dict[int, tuple[int, float]] = {}
+            latency = {PRIVATE: 0.0, LOCAL: _LOCAL_READ}.get(site.space, _GLOBAL_READ)
+            waiting.setdefault(site.pointer, []).append((site.number, latency))
+    sites: dict[int, tuple[int, float]] = {}
     for item in whole.function.blocks[number].instructions:
         for pointer in _pointers(item):
             if waiting.get(pointer):
-                found[id(item)] = waiting[pointer].pop(0)
-    return found
+                sites[id(item)] = waiting[pointer].pop(0)
+    return sites
 
 
 def _pointers(item: Instruction) -> Iterable[int]:

@@ -1,13 +1,13 @@
-"""In which class an instruction counts, and how often."""
+"""Cost classes of instructions, and the number of operations of each."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from cltrace.kernels.builtins.function_kinds import is_barrier, is_collective, is_work_item_function
-from cltrace.kernels.builtins.mangling import base_name, demangled
+from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import Operation
+from cltrace.kernels.costs.operation import Operation, private_type
 from cltrace.kernels.ir.instructions import (
     Allocate,
     AtomicExchange,
@@ -18,7 +18,7 @@ from cltrace.kernels.ir.instructions import (
     Compare,
     Convert,
     Copy,
-    CopyOf,
+    CopyOrigin,
     ExtractElement,
     ExtractValue,
     InsertElement,
@@ -41,11 +41,11 @@ from cltrace.kernels.ir.types import (
     VectorType,
     VoidType,
     element_of,
-    name_of,
+    type_name,
 )
 
 TypedCount = tuple[str, CostClass, int]
-"""A type, a class, and how many: elements of a vector count each."""
+"""A type, a class, and a number of operations. The elements of a vector count separately."""
 
 _BINARY: Final[Mapping[str, CostClass]] = {
     **dict.fromkeys(("add", "sub"), CostClass.INT_ADD),
@@ -56,73 +56,69 @@ _BINARY: Final[Mapping[str, CostClass]] = {
     "fmul": CostClass.FLOAT_MULTIPLY,
     **dict.fromkeys(("fdiv", "frem"), CostClass.FLOAT_DIVIDE),
 }
-_MOVED: Final = frozenset({"bitcast", "addrspacecast", "ptrtoint", "inttoptr", "ptrtoaddr"})
+_REINTERPRETATIONS: Final = frozenset(
+    {"bitcast", "addrspacecast", "ptrtoint", "inttoptr", "ptrtoaddr"}
+)
 
 
-def _of(kind: Type, cost: CostClass) -> list[TypedCount]:
+def _per_element(kind: Type, cost: CostClass) -> list[TypedCount]:
     count = kind.count if isinstance(kind, VectorType) else 1
-    return [(name_of(element_of(kind)), cost, count)]
+    return [(type_name(element_of(kind)), cost, count)]
 
 
 def _convert(item: Convert) -> list[TypedCount]:
-    if item.operator in _MOVED:
-        return _of(item.type, CostClass.MOVE)
-    return _of(item.type, CostClass.CONVERT)
+    if item.operator in _REINTERPRETATIONS:
+        return _per_element(item.type, CostClass.MOVE)
+    return _per_element(item.type, CostClass.CONVERT)
 
 
 def _compare(item: Compare) -> list[TypedCount]:
     is_float = isinstance(element_of(item.type), FloatType)
-    return _of(item.type, CostClass.FLOAT_COMPARE if is_float else CostClass.INT_COMPARE)
+    return _per_element(item.type, CostClass.FLOAT_COMPARE if is_float else CostClass.INT_COMPARE)
 
 
 def _copy(item: Copy) -> list[TypedCount]:
-    cost = {
-        CopyOf.READ: CostClass.LOAD,
-        CopyOf.WRITE: CostClass.STORE,
-        CopyOf.FREEZE: CostClass.MOVE,
-    }
-    return (
-        [(f"private {name_of(item.type)}", cost[item.stands_for], 1)]
-        if (item.stands_for is not CopyOf.FREEZE)
-        else _of(item.type, CostClass.MOVE)
-    )
+    if item.origin is CopyOrigin.FREEZE:
+        return _per_element(item.type, CostClass.MOVE)
+    cost = CostClass.LOAD if item.origin is CopyOrigin.READ else CostClass.STORE
+    return [(private_type(type_name(item.type)), cost, 1)]
 
 
 def _memory(cost: CostClass) -> Callable[[Any], list[TypedCount]]:
     def run(item: Load | Store) -> list[TypedCount]:
-        prefix = "private " if item.space == PRIVATE else ""
-        return [(prefix + name_of(item.type), cost, 1)]
+        name = type_name(item.type)
+        return [(private_type(name) if item.space == PRIVATE else name, cost, 1)]
 
     return run
 
 
-def _moved(item: Any) -> list[TypedCount]:
-    return [(name_of(element_of(item.type)), CostClass.MOVE, 1)]
+def _move(item: Any) -> list[TypedCount]:
+    return [(type_name(element_of(item.type)), CostClass.MOVE, 1)]
 
 
 _RULES: Final[Mapping[type, Callable[[Any], list[TypedCount]]]] = {
-    Binary: lambda item: _of(item.type, _BINARY[item.operator]),
-    Negate: lambda item: _of(item.type, CostClass.FLOAT_ADD),
+    Binary: lambda item: _per_element(item.type, _BINARY[item.operator]),
+    Negate: lambda item: _per_element(item.type, CostClass.FLOAT_ADD),
     Compare: _compare,
     Convert: _convert,
-    Select: lambda item: _of(item.type, CostClass.SELECT),
+    Select: lambda item: _per_element(item.type, CostClass.SELECT),
     Copy: _copy,
     Load: _memory(CostClass.LOAD),
     Store: _memory(CostClass.STORE),
     Allocate: lambda _: [],
     Offset: lambda item: [("pointer", CostClass.ADDRESS, max(len(item.terms), 1))],
-    ExtractElement: _moved,
-    InsertElement: _moved,
-    Shuffle: _moved,
-    ExtractValue: _moved,
-    InsertValue: _moved,
-    AtomicUpdate: lambda item: _of(item.type, CostClass.ATOMIC),
-    AtomicExchange: lambda item: _of(item.type, CostClass.ATOMIC),
+    ExtractElement: _move,
+    InsertElement: _move,
+    Shuffle: _move,
+    ExtractValue: _move,
+    InsertValue: _move,
+    AtomicUpdate: lambda item: _per_element(item.type, CostClass.ATOMIC),
+    AtomicExchange: lambda item: _per_element(item.type, CostClass.ATOMIC),
 }
 
 
 def operations_of(instruction: Instruction | Terminator) -> Iterable[TypedCount]:
-    """The operations that an instruction is."""
+    """Return the operations of an instruction."""
     if isinstance(instruction, Call):
         return _call(instruction)
     if isinstance(instruction, Branch | Switch):
@@ -148,21 +144,22 @@ _SPECIAL: Final = frozenset({"sincos", "fract", "modf", "frexp", "remquo", "lgam
 
 
 def _call(call: Call) -> list[TypedCount]:
-    name = base_name(demangled(call.callee))
+    name = base_name(demangle(call.callee))
     kind: Type = call.type
     if isinstance(kind, VoidType) or name in _ELEMENTS_OF_ARGUMENT:
         kind = call.argument_types[0] if call.argument_types else kind
     builtin = find_builtin(name)
     if builtin is not None:
-        return _of(kind, builtin.cost)
+        return _per_element(kind, builtin.cost)
     if name in _SPECIAL:
-        return _of(kind, CostClass.SPECIAL)
+        return _per_element(kind, CostClass.SPECIAL)
     cost = _call_cost(name)
     if cost in {CostClass.LOAD, CostClass.STORE}:
         pointer = call.argument_types[-1]
-        private = isinstance(pointer, PointerType) and pointer.space == PRIVATE
-        return [(("private " if private else "") + name_of(kind), cost, 1)]
-    return [(name_of(element_of(kind)), cost, 1)]
+        is_private = isinstance(pointer, PointerType) and pointer.space == PRIVATE
+        element = type_name(kind)
+        return [(private_type(element) if is_private else element, cost, 1)]
+    return [(type_name(element_of(kind)), cost, 1)]
 
 
 def _call_cost(name: str) -> CostClass:
@@ -185,15 +182,18 @@ def _call_cost(name: str) -> CostClass:
 def named_operations(
     item: Instruction | Terminator, constants: Collection[int] = ()
 ) -> Iterator[tuple[Operation, int]]:
-    """The operations that an instruction is. `constants` are slots that the compiler knows."""
-    for kind, cost, many in operations_of(item):
-        yield Operation(kind, cost, _function(item, cost, constants)), many
+    """Yield the operations of an instruction, each with its number.
+
+    `constants` are the slots of compile-time constants.
+    """
+    for kind, cost, count in operations_of(item):
+        yield Operation(kind, cost, _function(item, cost, constants)), count
 
 
 def _function(item: Instruction | Terminator, cost: CostClass, constants: Collection[int]) -> str:
     match item:
         case Call() if cost in {CostClass.SPECIAL, CostClass.OTHER}:
-            return base_name(demangled(item.callee))
+            return base_name(demangle(item.callee))
         case Binary(_, "shl" | "lshr" | "ashr", _, _, _):
             return "shift"
         case Binary(_, _, _, _, right) if cost is CostClass.INT_DIVIDE and right in constants:

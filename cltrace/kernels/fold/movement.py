@@ -1,4 +1,4 @@
-"""How values move from trip to trip of a loop that a compiler unrolls."""
+"""Evolution of values from trip to trip of a loop that a compiler unrolls."""
 
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from cltrace.kernels.builtins.function_kinds import is_work_item_function
-from cltrace.kernels.builtins.mangling import base_name, demangled
+from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop
 from cltrace.kernels.flow.loops import Graph
@@ -29,95 +29,109 @@ from cltrace.kernels.ir.module import Function
 from cltrace.kernels.ir.uses import operands_of, result_of
 
 _PURE = (
-    Binary, Negate, Compare, Convert, Copy, Select, Offset, ExtractElement, InsertElement, Shuffle,
-)  # fmt: skip
-
-
-_MOST_TRIPS: Final = 256
+    Binary,
+    Negate,
+    Compare,
+    Convert,
+    Copy,
+    Select,
+    Offset,
+    ExtractElement,
+    InsertElement,
+    Shuffle,
+)
+_MAX_TRIPS: Final = 256
 _PREDICATES: Final[Mapping[str, Callable[[int, int], bool]]] = {
-    "eq": operator.eq, "ne": operator.ne,
-    "slt": operator.lt, "sle": operator.le, "sgt": operator.gt, "sge": operator.ge,
-    "ult": operator.lt, "ule": operator.le, "ugt": operator.gt, "uge": operator.ge,
-}  # fmt: skip
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "slt": operator.lt,
+    "sle": operator.le,
+    "sgt": operator.gt,
+    "sge": operator.ge,
+    "ult": operator.lt,
+    "ule": operator.le,
+    "ugt": operator.gt,
+    "uge": operator.ge,
+}
 
 
-class Moves(IntEnum):
-    """How a value moves; what is computed from several moves as the last of them."""
+class Evolution(IntEnum):
+    """Evolution of a value from trip to trip. Several operands evolve like the last of theirs here."""
 
     CONSTANT = 0
-    """Known to the compiler."""
-    STAYS = 1
-    """The same in each trip."""
-    STEPS = 2
-    """By a distance in each trip that the compiler knows."""
-    EVENLY = 3
-    """By the same distance in each trip, which is known at run time."""
-    FREELY = 4
+    """A compile-time constant."""
+    INVARIANT = 1
+    """The same value in each trip."""
+    CONSTANT_STRIDE = 2
+    """A compile-time constant distance per trip."""
+    INVARIANT_STRIDE = 3
+    """The same distance per trip, known at run time."""
+    IRREGULAR = 4
 
 
 def is_pure(item: Instruction) -> bool:
-    """Whether an instruction's result depends on its operands alone, and it does nothing else."""
+    """Return True if an instruction only computes a result from its operands."""
     if isinstance(item, Call):
-        signature = demangled(item.callee)
+        signature = demangle(item.callee)
         return (
             is_work_item_function(signature.name) or find_builtin(base_name(signature)) is not None
         )
     return isinstance(item, _PURE)
 
 
-def index_values(function: Function, graph: Graph) -> frozenset[int]:
-    """The values that are computed from ids, sizes, constants and narrow integers alone.
+def find_index_values(function: Function, graph: Graph) -> frozenset[int]:
+    """Return the values that are computed from ids, sizes, constants and narrow integers alone.
 
-    However wide the source makes them, a compiler that knows the ranges of ids computes them narrow.
+    A compiler that knows the ranges of ids computes them in narrow integers, whatever the source says.
     """
-    found = {item.slot for item in function.constants}
+    indices = {item.slot for item in function.constants}
     for number in graph.order:
         for item in function.blocks[number].instructions:
-            if _is_index(item, found):
-                found.add(result_of(item))
-    return frozenset(found)
+            if _is_index(item, indices):
+                indices.add(result_of(item))
+    return frozenset(indices)
 
 
-def counted_values(function: Function, graph: Graph) -> frozenset[int]:
-    """The values that move evenly from one work-item to the next: ids, and what is added to them.
+def find_counter_values(function: Function, graph: Graph) -> frozenset[int]:
+    """Return the values with the same distance between work-items: ids, and sums of them.
 
     Where work-items are trips of a loop, these are its counters, and cost nothing by themselves.
     """
-    found = {item.slot for item in function.constants}
-    found.update(parameter.slot for parameter in function.parameters)
+    counters = {item.slot for item in function.constants}
+    counters.update(parameter.slot for parameter in function.parameters)
     for number in graph.order:
         for item in function.blocks[number].instructions:
-            if _is_counted(item, found):
-                found.add(result_of(item))
-    return frozenset(found)
+            if _is_counter(item, counters):
+                counters.add(result_of(item))
+    return frozenset(counters)
 
 
-def _is_counted(item: Instruction, known: Collection[int]) -> bool:
+def _is_counter(item: Instruction, counters: Collection[int]) -> bool:
     match item:
         case Call():
-            return is_work_item_function(demangled(item.callee).name)
+            return is_work_item_function(demangle(item.callee).name)
         case Binary(_, "add" | "sub" | "mul" | "shl", _, _, _) | Offset():
-            return all(slot in known for slot in operands_of(item))
+            return all(slot in counters for slot in operands_of(item))
         case Convert(_, "sext" | "zext" | "trunc", _, _, operand):
-            return operand in known
+            return operand in counters
         case _:
             return False
 
 
-def _is_index(item: Instruction, known: Collection[int]) -> bool:
+def _is_index(item: Instruction, indices: Collection[int]) -> bool:
     match item:
         case Call():
-            return is_work_item_function(demangled(item.callee).name)
+            return is_work_item_function(demangle(item.callee).name)
         case Convert(_, "sext" | "zext", _, _, _):
             return True
         case Binary() | Convert() | Select() | Compare():
-            return all(slot in known for slot in operands_of(item))
+            return all(slot in indices for slot in operands_of(item))
         case _:
             return False
 
 
-class LoopMovement:
-    """How the values of a canonical loop move."""
+class LoopEvolution:
+    """Evolution of the values of a canonical loop."""
 
     def __init__(self, function: Function, graph: Graph, loop: CanonicalLoop) -> None:
         self.loop = loop
@@ -127,7 +141,7 @@ class LoopMovement:
             item.slot: item.value for item in function.constants if isinstance(item.value, int)
         }
         self._all_constants = {item.slot for item in function.constants}
-        self._known: dict[int, Moves] = {}
+        self._cache: dict[int, Evolution] = {}
 
     @cached_property
     def _inside(self) -> Mapping[int, Instruction]:
@@ -139,82 +153,85 @@ class LoopMovement:
         }
 
     @cached_property
-    def _phis(self) -> Mapping[int, Moves]:
-        """The phis of the loop's blocks, with how those move that the loop's comparison rests on."""
-        found = {
-            phi.result: Moves.FREELY
+    def _phis(self) -> Mapping[int, Evolution]:
+        """Evolution of the phis of the loop's blocks; those that are not affine are irregular."""
+        phis = {
+            phi.result: Evolution.IRREGULAR
             for number in self.blocks
             for phi in self._function.blocks[number].phis
         }
         for phi, following in self.loop.affine:
-            found[phi] = self._step(following, phi)
-        return found
+            phis[phi] = self._stride(following, phi)
+        return phis
 
-    def moves(self, slot: int) -> Moves:
-        """How a value moves."""
-        known = self._known.get(slot)
-        if known is None:
-            known = self._known[slot] = self._found(slot)
-        return known
+    def of(self, slot: int) -> Evolution:
+        """Return the evolution of a value."""
+        cached = self._cache.get(slot)
+        if cached is None:
+            cached = self._cache[slot] = self._compute(slot)
+        return cached
 
     def trips(self) -> int | None:
-        """How many trips the loop has each time, where the compiler can tell; None for many."""
+        """Return the trips of the loop per entry, None if they are not constant, or too many."""
         comparison = self.loop.comparison
         for moving, bound, is_left in (
-            (comparison.left, comparison.right, True), (comparison.right, comparison.left, False),
-        ):  # fmt: skip
+            (comparison.left, comparison.right, True),
+            (comparison.right, comparison.left, False),
+        ):
             limit = self._constants.get(bound)
             for phi, following in self.loop.affine if limit is not None else ():
                 step = self._constant_step(phi, following)
                 begin = self._begin(phi)
                 if moving in {phi, following} and step and begin is not None and limit is not None:
                     first = begin + step if moving == following else begin
-                    return self._counted(first, step, limit, is_left=is_left)
+                    return self._count_trips(first, step, limit, is_left=is_left)
         return None
 
-    def _counted(self, first: int, step: int, limit: int, *, is_left: bool) -> int | None:
-        """The trips of a loop whose comparison sees `first`, and a `step` more each time."""
+    def _count_trips(self, first: int, step: int, limit: int, *, is_left: bool) -> int | None:
+        """Return the trips of a loop whose comparison sees `first`, then `step` more per trip."""
         compare = _PREDICATES.get(self.loop.comparison.predicate)
         if compare is None:
             return None
-        for trips in range(1, _MOST_TRIPS + 1):
-            both = (first, limit) if is_left else (limit, first)
-            if compare(*both) != self.loop.continues:
+        for trips in range(1, _MAX_TRIPS + 1):
+            operands = (first, limit) if is_left else (limit, first)
+            if compare(*operands) != self.loop.continues_when:
                 return trips
             first += step
         return None
 
-    def _found(self, slot: int) -> Moves:
+    def _compute(self, slot: int) -> Evolution:
         if slot in self._all_constants:
-            return Moves.CONSTANT
+            return Evolution.CONSTANT
         if slot in self._phis:
             return self._phis[slot]
         item = self._inside.get(slot)
         if item is None:
-            return Moves.STAYS
+            return Evolution.INVARIANT
         if not is_pure(item):
-            return Moves.FREELY
-        operands = [self.moves(operand) for operand in operands_of(item)]
-        most = max(operands, default=Moves.STAYS)
-        if most <= Moves.STAYS:
-            return most
-        return _moved(item, operands, most)
+            return Evolution.IRREGULAR
+        operands = [self.of(operand) for operand in operands_of(item)]
+        last = max(operands, default=Evolution.INVARIANT)
+        if last <= Evolution.INVARIANT:
+            return last
+        return _evolution_of_result(item, operands, last)
 
-    def _step(self, slot: int, phi: int) -> Moves:
-        """How the distance moves by which a phi's next value is further than the phi."""
+    def _stride(self, slot: int, phi: int) -> Evolution:
+        """Return the evolution of a phi whose next value is `slot`."""
         item = self._inside.get(slot)
         if slot == phi or item is None:
-            return Moves.STEPS
-        fixed = [
-            slot in self._all_constants or self._reaches(slot, phi) for slot in operands_of(item)
+            return Evolution.CONSTANT_STRIDE
+        is_fixed = [
+            operand in self._all_constants or self._depends_on(operand, phi)
+            for operand in operands_of(item)
         ]
-        return Moves.STEPS if all(fixed) else Moves.EVENLY
+        return Evolution.CONSTANT_STRIDE if all(is_fixed) else Evolution.INVARIANT_STRIDE
 
-    def _reaches(self, slot: int, phi: int) -> bool:
-        """Whether a value is the phi, or is computed from it."""
+    def _depends_on(self, slot: int, phi: int) -> bool:
+        """Return True if a value is the phi, or is computed from it."""
         item = self._inside.get(slot)
         return slot == phi or (
-            item is not None and any(self._reaches(one, phi) for one in operands_of(item))
+            item is not None
+            and any(self._depends_on(operand, phi) for operand in operands_of(item))
         )
 
     def _constant_step(self, phi: int, following: int) -> int:
@@ -228,7 +245,7 @@ class LoopMovement:
                 return 0
 
     def _begin(self, slot: int) -> int | None:
-        """The constant with which a phi of the header begins."""
+        """Return the constant that a phi of the header begins with."""
         for phi in self._function.blocks[self.loop.header].phis:
             if phi.result == slot:
                 outside = [value for block, value in phi.incoming if block not in self.blocks]
@@ -237,13 +254,15 @@ class LoopMovement:
         return None
 
     def instructions(self) -> Iterator[Instruction]:
-        """The instructions of the loop's blocks."""
+        """Yield the instructions of the loop's blocks."""
         for number in self.blocks:
             yield from self._function.blocks[number].instructions
 
 
-def _moved(item: Instruction, operands: list[Moves], most: Moves) -> Moves:
-    """How the result of an instruction moves of which an operand does."""
+def _evolution_of_result(
+    item: Instruction, operands: list[Evolution], last: Evolution
+) -> Evolution:
+    """Return the evolution of a result of which an operand has a stride. `last` is the last of theirs."""
     match item:
         case (
             Binary(_, "add" | "sub", _, _, _)
@@ -251,19 +270,21 @@ def _moved(item: Instruction, operands: list[Moves], most: Moves) -> Moves:
             | Offset()
             | Convert(_, "sext" | "zext" | "trunc" | "ptrtoint" | "bitcast", _, _, _)
         ):
-            return most
+            return last
         case Binary(_, "mul", _, _, _):
-            return _scaled(min(operands), most)
-        case Binary(_, "shl", _, _, _) if operands[0] == most:
-            return _scaled(operands[1], most)
-        case Binary(_, "or", _, _, _) if min(operands) <= Moves.STAYS:
-            return most
+            return _scale(min(operands), last)
+        case Binary(_, "shl", _, _, _) if operands[0] == last:
+            return _scale(operands[1], last)
+        case Binary(_, "or", _, _, _) if min(operands) <= Evolution.INVARIANT:
+            return last
         case _:
-            return Moves.FREELY
+            return Evolution.IRREGULAR
 
 
-def _scaled(by: Moves, most: Moves) -> Moves:
-    """How a moving value moves that is multiplied."""
-    if by is Moves.CONSTANT:
-        return most
-    return max(most, Moves.EVENLY) if by is Moves.STAYS else Moves.FREELY
+def _scale(factor: Evolution, value: Evolution) -> Evolution:
+    """Return the evolution of a product of a factor and a value with a stride."""
+    if factor is Evolution.CONSTANT:
+        return value
+    if factor is Evolution.INVARIANT:
+        return max(value, Evolution.INVARIANT_STRIDE)
+    return Evolution.IRREGULAR

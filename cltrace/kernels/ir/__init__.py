@@ -1,1 +1,1 @@
-"""Our own typed form of a compiled program, read from the text of LLVM IR."""
+"""Intermediate representation: typed records of a compiled program, read from the text of LLVM IR."""

@@ -1,4 +1,4 @@
-"""Constants, from the text of LLVM IR: numbers, aggregates, addresses and what is folded of them."""
+"""Reader of constants in LLVM IR text: numbers, aggregates, addresses and constant expressions."""
 
 import re
 import struct
@@ -22,8 +22,8 @@ from cltrace.kernels.ir.types import (
 _CASTS: Final = frozenset(
     {"addrspacecast", "bitcast", "ptrtoint", "inttoptr", "trunc", "ptrtoaddr"}
 )
-MOST_CONSTANT_BYTES: Final = 1 << 20
-"""The largest constant that is read; what holds nothing but zeros may be larger."""
+MAX_CONSTANT_BYTES: Final = 1 << 20
+"""The size limit of constants that are read; `zeroinitializer` variables may be larger."""
 _FLAGS: Final = frozenset({"inbounds", "nuw", "nsw", "nusw", "inrange"})
 _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
     "add": lambda left, right: left + right,
@@ -35,8 +35,8 @@ _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
 }
 
 
-def read_constant(tokens: Tokens, kind: Type, named: Mapping[str, Type]) -> ConstantValue:
-    """The constant of type `kind` that comes next."""
+def read_constant(tokens: Tokens, kind: Type, structures: Mapping[str, Type]) -> ConstantValue:
+    """Read the next constant, which is of type `kind`."""
     word = tokens.take()
     if word[0] in "-0123456789f" and (word[0] != "f" or word[1:3] == "0x"):
         return _number(word, kind)
@@ -47,18 +47,21 @@ def read_constant(tokens: Tokens, kind: Type, named: Mapping[str, Type]) -> Cons
     if word.startswith("@"):
         return SymbolAddress(symbol_name(word))
     if word in "<[{":
-        return _aggregate(tokens, word, named)
+        return _aggregate(tokens, word, structures)
     if word == "splat":
-        return _splat(tokens, kind, named)
+        return _splat(tokens, kind, structures)
     if word == "c":
-        return tuple(_unescaped(tokens.take()))
-    return _expression(word, tokens, named)
+        return tuple(_read_bytes(tokens.take()))
+    return _expression(word, tokens, structures)
 
 
 def zero_of(kind: Type) -> ConstantValue:
-    """The zero of a type, also taken for what is undefined."""
-    if size_bytes(kind) > MOST_CONSTANT_BYTES:
-        raise UnreadableError(f"a constant of more than {MOST_CONSTANT_BYTES >> 20} MiB")
+    """Return the zero of a type, which also stands for undefined values.
+
+    Raises: `UnreadableError` for types larger than `MAX_CONSTANT_BYTES`.
+    """
+    if size_bytes(kind) > MAX_CONSTANT_BYTES:
+        raise UnreadableError(f"a constant of more than {MAX_CONSTANT_BYTES >> 20} MiB")
     match kind:
         case FloatType():
             return 0.0
@@ -73,135 +76,139 @@ def zero_of(kind: Type) -> ConstantValue:
 def _number(word: str, kind: Type) -> ConstantValue:
     if isinstance(kind, FloatType):
         if word.startswith("f0x"):
-            return _float_of_bits(int(word[3:], 16), kind.bits)
+            return _float_from_bits(int(word[3:], 16), kind.bits)
         if word.startswith("0xH"):
-            return _float_of_bits(int(word[3:], 16), 16)
+            return _float_from_bits(int(word[3:], 16), 16)
         if word.startswith("0x"):
-            return _float_of_bits(int(word, 16), 64)
+            return _float_from_bits(int(word, 16), 64)
         return float(word)
     return int(word, 0)
 
 
-def _float_of_bits(bits: int, width: int) -> float:
+def _float_from_bits(bits: int, width: int) -> float:
     code, size = {16: ("e", 2), 32: ("f", 4), 64: ("d", 8)}[width]
     value: float = struct.unpack(f"<{code}", bits.to_bytes(size, "little"))[0]
     return value
 
 
-def _aggregate(tokens: Tokens, opening: str, named: Mapping[str, Type]) -> ConstantValue:
+def _aggregate(tokens: Tokens, opening: str, structures: Mapping[str, Type]) -> ConstantValue:
     closing = {"<": ">", "[": "]", "{": "}"}[opening]
     if opening == "<" and tokens.skip("{"):
-        value = _aggregate(tokens, "{", named)
+        value = _aggregate(tokens, "{", structures)
         tokens.expect(">")
         return value
     elements = []
     while not tokens.skip(closing):
-        kind = read_type(tokens, named)
-        elements.append(read_constant(tokens, kind, named))
+        kind = read_type(tokens, structures)
+        elements.append(read_constant(tokens, kind, structures))
         tokens.skip(",")
     return tuple(elements)
 
 
-def _splat(tokens: Tokens, kind: Type, named: Mapping[str, Type]) -> ConstantValue:
+def _splat(tokens: Tokens, kind: Type, structures: Mapping[str, Type]) -> ConstantValue:
     tokens.expect("(")
-    element = read_constant(tokens, read_type(tokens, named), named)
+    element = read_constant(tokens, read_type(tokens, structures), structures)
     tokens.expect(")")
     if not isinstance(kind, VectorType):
-        raise UnreadableError(f"a splat that is no vector: {tokens.line.strip()}")
+        raise UnreadableError(f"splat of a type that is not a vector: {tokens.line.strip()}")
     return (element,) * kind.count
 
 
-def _unescaped(text: str) -> list[int]:
-    plain = re.sub(r"\\([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), text[1:-1])
+def _read_bytes(text: str) -> list[int]:
+    """Return the signed bytes of a quoted string."""
+    plain = re.sub(r"\\([0-9A-Fa-f]{2})", lambda match: chr(int(match[1], 16)), text[1:-1])
     return [code - 256 if code > 127 else code for code in map(ord, plain)]
 
 
-def _expression(word: str, tokens: Tokens, named: Mapping[str, Type]) -> ConstantValue:
-    """A constant expression: an address computed from others."""
+def _expression(word: str, tokens: Tokens, structures: Mapping[str, Type]) -> ConstantValue:
+    """Read the rest of a constant expression whose operator is `word`."""
     if word == "getelementptr":
-        return _element_address(tokens, named)
+        return _element_address(tokens, structures)
     if word in _CASTS:
         tokens.expect("(")
-        value = read_constant(tokens, read_type(tokens, named), named)
+        value = read_constant(tokens, read_type(tokens, structures), structures)
         tokens.expect("to")
-        read_type(tokens, named)
+        read_type(tokens, structures)
         tokens.expect(")")
         return value
     if word in _ARITHMETIC:
-        return _arithmetic(word, tokens, named)
-    raise UnreadableError(f"the constant {word!r} is not known: {tokens.line.strip()}")
+        return _arithmetic(word, tokens, structures)
+    raise UnreadableError(f"unknown constant {word!r}: {tokens.line.strip()}")
 
 
-def _arithmetic(word: str, tokens: Tokens, named: Mapping[str, Type]) -> ConstantValue:
+def _arithmetic(word: str, tokens: Tokens, structures: Mapping[str, Type]) -> ConstantValue:
     tokens.skip_words(_FLAGS)
     tokens.expect("(")
-    left = read_constant(tokens, read_type(tokens, named), named)
+    left = read_constant(tokens, read_type(tokens, structures), structures)
     tokens.expect(",")
-    right = read_constant(tokens, read_type(tokens, named), named)
+    right = read_constant(tokens, read_type(tokens, structures), structures)
     tokens.expect(")")
     if isinstance(left, SymbolAddress) and isinstance(right, int) and word in {"add", "sub"}:
-        return moved(left, right if word == "add" else -right)
+        return offset_address(left, right if word == "add" else -right)
     if isinstance(left, SymbolAddress) and isinstance(right, SymbolAddress):
         if word == "sub" and left.symbol == right.symbol:
             return left.offset_bytes - right.offset_bytes
     elif isinstance(left, int) and isinstance(right, int):
         return _ARITHMETIC[word](left, right)
-    raise UnreadableError(f"a constant {word} of addresses: {tokens.line.strip()}")
+    raise UnreadableError(f"unsupported constant {word} of addresses: {tokens.line.strip()}")
 
 
-def moved(address: ConstantValue, offset_bytes: int) -> ConstantValue:
-    """An address that is `offset_bytes` further on."""
+def offset_address(address: ConstantValue, offset_bytes: int) -> ConstantValue:
+    """Return a constant address plus `offset_bytes`."""
     if isinstance(address, SymbolAddress):
         return SymbolAddress(address.symbol, address.offset_bytes + offset_bytes)
     if isinstance(address, int):
         return address + offset_bytes
-    raise UnreadableError("an offset from what is no address")
+    raise UnreadableError("an offset from a constant that is not an address")
 
 
-def _element_address(tokens: Tokens, named: Mapping[str, Type]) -> ConstantValue:
+def _element_address(tokens: Tokens, structures: Mapping[str, Type]) -> ConstantValue:
     tokens.skip_words(_FLAGS - {"inrange"})
     tokens.skip_any(frozenset({"inrange"}))
     tokens.expect("(")
-    base_type = read_type(tokens, named)
+    base_type = read_type(tokens, structures)
     tokens.expect(",")
-    base = read_constant(tokens, read_type(tokens, named), named)
+    base = read_constant(tokens, read_type(tokens, structures), structures)
     indices = []
     while tokens.skip(","):
         tokens.skip_any(_FLAGS)
-        index = read_constant(tokens, read_type(tokens, named), named)
+        index = read_constant(tokens, read_type(tokens, structures), structures)
         if not isinstance(index, int):
-            raise UnreadableError(f"an index that is no number: {tokens.line.strip()}")
+            raise UnreadableError(f"a constant index that is not an integer: {tokens.line.strip()}")
         indices.append(index)
     tokens.expect(")")
-    offset, _ = strides(base_type, list(indices))
-    return moved(base, offset)
+    offset, _ = split_indices(base_type, list(indices))
+    return offset_address(base, offset)
 
 
-def strides(base_type: Type, indices: list[int | None]) -> tuple[int, list[int]]:
-    """How indices move an address: the bytes of the constant ones, the strides of the others (None)."""
-    constant = 0
-    steps = []
+def split_indices(base_type: Type, indices: list[int | None]) -> tuple[int, list[int]]:
+    """Split the indices of a `getelementptr` into a constant offset and strides, both in bytes.
+
+    `indices` are the constant ones' values, and None for the others, each of which gets a stride.
+    """
+    constant_bytes = 0
+    strides = []
     kind = base_type
     for depth, index in enumerate(indices):
         if depth and isinstance(kind, StructType):
             if index is None:
-                raise UnreadableError("a member of a structure by a number that is not constant")
-            constant += member_offsets(kind)[index]
+                raise UnreadableError("a structure member at an index that is not constant")
+            constant_bytes += member_offsets(kind)[index]
             kind = kind.members[index]
             continue
         if depth:
             if not isinstance(kind, ArrayType | VectorType):
-                raise UnreadableError("an index into what has no elements")
+                raise UnreadableError("an index into a type without elements")
             kind = kind.element
         if index is None:
-            steps.append(size_bytes(kind))
+            strides.append(size_bytes(kind))
         else:
-            constant += index * size_bytes(kind)
-    return constant, steps
+            constant_bytes += index * size_bytes(kind)
+    return constant_bytes, strides
 
 
-def wrapped(value: int, kind: Type) -> int:
-    """An integer constant as the signed number of its width."""
+def wrap_integer(value: int, kind: Type) -> int:
+    """Return an integer constant as a signed number of its type's width."""
     if isinstance(kind, IntegerType) and kind.bits > 1:
         half = 1 << (kind.bits - 1)
         return (value + half) % (2 * half) - half

@@ -1,4 +1,4 @@
-"""A function, from its lines of LLVM IR."""
+"""Reader of functions in LLVM IR text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from cltrace.kernels.ir.instructions import (
     Unreachable,
 )
 from cltrace.kernels.ir.metadata import Metadata
-from cltrace.kernels.ir.module import Block, Function, Head, Parameter
+from cltrace.kernels.ir.module import Block, Declaration, Function, Parameter
 from cltrace.kernels.ir.operands import Operands
 from cltrace.kernels.ir.source_places import NOWHERE, Place
 from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
@@ -27,66 +27,79 @@ _PLACE: Final = re.compile(r"!dbg !(\d+)")
 _RESULT: Final = re.compile(r'^(%(?:"[^"]*"|[-\w.$]+)) = ')
 _BEFORE_TYPE: Final = frozenset(
     {
-        "define", "dso_local", "internal", "private", "linkonce_odr", "linkonce", "weak",
-        "weak_odr", "hidden", "protected", "spir_func", "spir_kernel", "fastcc",
-        "local_unnamed_addr", "unnamed_addr", "available_externally",
+        "define",
+        "dso_local",
+        "internal",
+        "private",
+        "linkonce_odr",
+        "linkonce",
+        "weak",
+        "weak_odr",
+        "hidden",
+        "protected",
+        "spir_func",
+        "spir_kernel",
+        "fastcc",
+        "local_unnamed_addr",
+        "unnamed_addr",
+        "available_externally",
     }
-)  # fmt: skip
+)
 
 
 class FunctionReader:
-    """Reads one function. Blocks and slots are numbered as they are met."""
+    """Reads one function. Blocks and slots are numbered in the order in which they appear."""
 
-    def __init__(self, named: Mapping[str, Type], metadata: Metadata) -> None:
+    def __init__(self, structures: Mapping[str, Type], metadata: Metadata) -> None:
         self._metadata = metadata
-        self._operands = Operands(named)
+        self._operands = Operands(structures)
         self._blocks: dict[str, int] = {}
         self._place = NOWHERE
 
-    def head(self, line: str) -> Head:
-        """What the line with which a function begins says."""
+    def read_declaration(self, line: str) -> Declaration:
+        """Read the declaration of a function from its `define` line."""
         tokens = Tokens(line)
         self._place = self._place_of(line)
         tokens.skip_any(_BEFORE_TYPE)
         read_attributes(tokens, self._operands)
-        self._operands.type(tokens)
+        self._operands.read_type(tokens)
         name = symbol_name(tokens.take())
-        parameters = self._parameters(tokens)
+        parameters = self._read_parameters(tokens)
         facts = self._metadata.kernel_facts(line) if " !kernel_arg_" in line else None
-        return Head(name, parameters, facts, self._place)
+        return Declaration(name, parameters, facts, self._place)
 
-    def read(self, lines: Sequence[str]) -> Function:
-        """The function whose lines these are, from `define` to the closing brace."""
-        head = self.head(lines[0])
+    def read_function(self, lines: Sequence[str]) -> Function:
+        """Read a function from its lines, from `define` to the closing brace."""
+        declaration = self.read_declaration(lines[0])
         blocks = self._read_blocks(lines[1:-1])
         return Function(
-            name=head.name,
-            parameters=head.parameters,
+            name=declaration.name,
+            parameters=declaration.parameters,
             blocks=tuple(blocks),
             constants=self._operands.constants,
             slots=self._operands.count,
-            kernel=head.kernel,
-            place=head.place,
+            kernel=declaration.kernel,
+            place=declaration.place,
             types=tuple(self._operands.types),
         )
 
-    def _parameters(self, tokens: Tokens) -> tuple[Parameter, ...]:
+    def _read_parameters(self, tokens: Tokens) -> tuple[Parameter, ...]:
         tokens.expect("(")
-        found: list[Parameter] = []
+        parameters: list[Parameter] = []
         while not tokens.skip(")"):
             if tokens.skip("..."):
                 continue
-            kind = self._operands.type(tokens)
+            kind = self._operands.read_type(tokens)
             pointee = read_attributes(tokens, self._operands)
-            name = tokens.take() if tokens.peek().startswith("%") else f"%{len(found)}"
-            slot = self._operands.slot(name)
+            name = tokens.take() if tokens.peek().startswith("%") else f"%{len(parameters)}"
+            slot = self._operands.slot_of(name)
             self._operands.types[slot] = kind
-            found.append(Parameter(slot, kind, pointee))
+            parameters.append(Parameter(slot, kind, pointee))
             tokens.skip(",")
-        return tuple(found)
+        return tuple(parameters)
 
     def _read_blocks(self, lines: Sequence[str]) -> list[Block]:
-        """The blocks in their order in the text. Targets are numbered by this order."""
+        """Read the blocks in the order of the text, by which branch targets are numbered."""
         groups: list[list[str]] = []
         for line in lines:
             label = _LABEL.match(line)
@@ -99,17 +112,17 @@ class FunctionReader:
                     groups.append([])
                 groups[-1].append(line.strip())
         self._name_entry(groups)
-        return [self._block(_joined(group)) for group in groups]
+        return [self._read_block(_join_switches(group)) for group in groups]
 
     def _name_entry(self, groups: list[list[str]]) -> None:
-        """The first block may have no label: it then has the first number that is free."""
+        """Name a first block without a label: LLVM gives it the next free number."""
         if "" in self._blocks:
-            taken = self._operands.count
-            self._blocks[str(taken)] = self._blocks.pop("")
+            free_number = self._operands.count
+            self._blocks[str(free_number)] = self._blocks.pop("")
         if not groups:
             raise UnreadableError("a function without blocks")
 
-    def _block(self, lines: Sequence[str]) -> Block:
+    def _read_block(self, lines: Sequence[str]) -> Block:
         phis: list[Phi] = []
         instructions: list[Instruction] = []
         for line in lines[:-1]:
@@ -118,84 +131,84 @@ class FunctionReader:
             body = line[name.end() :] if name is not None else line
             tokens = Tokens(_without_metadata(body))
             if tokens.peek() == "phi":
-                phis.append(self._phi(tokens, name[1] if name is not None else ""))
+                phis.append(self._read_phi(tokens, name[1] if name is not None else ""))
                 continue
             defined = name[1] if name is not None else None
             instruction = read_instruction(tokens, self._operands, defined, self._place)
             if instruction is not None:
                 instructions.append(instruction)
         self._place = self._place_of(lines[-1])
-        return Block(tuple(phis), tuple(instructions), self._terminator(lines[-1]))
+        return Block(tuple(phis), tuple(instructions), self._read_terminator(lines[-1]))
 
-    def _phi(self, tokens: Tokens, name: str) -> Phi:
+    def _read_phi(self, tokens: Tokens, name: str) -> Phi:
         tokens.take()
         tokens.skip_any(
             frozenset(["fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"])
         )
-        kind = self._operands.type(tokens)
-        slot = self._operands.slot(name)
+        kind = self._operands.read_type(tokens)
+        slot = self._operands.slot_of(name)
         self._operands.types[slot] = kind
         incoming = []
         while tokens.skip("["):
-            value = self._operands.value(tokens, kind)
+            value = self._operands.read_value(tokens, kind)
             tokens.expect(",")
-            incoming.append((self._label(tokens), value))
+            incoming.append((self._read_label(tokens), value))
             tokens.expect("]")
             tokens.skip(",")
         return Phi(slot, kind, tuple(incoming), self._place)
 
-    def _label(self, tokens: Tokens) -> int:
+    def _read_label(self, tokens: Tokens) -> int:
         word = tokens.take()[1:].strip('"')
         if word not in self._blocks:
-            raise UnreadableError(f"there is no block {word!r}")
+            raise UnreadableError(f"unknown block {word!r}")
         return self._blocks[word]
 
-    def _target(self, tokens: Tokens) -> int:
+    def _read_target(self, tokens: Tokens) -> int:
         tokens.expect("label")
-        return self._label(tokens)
+        return self._read_label(tokens)
 
-    def _terminator(self, line: str) -> Terminator:
+    def _read_terminator(self, line: str) -> Terminator:
         tokens = Tokens(_without_metadata(line))
         match tokens.take():
             case "ret":
-                kind = self._operands.type(tokens)
-                value = -1 if kind == VOID else self._operands.value(tokens, kind)
+                kind = self._operands.read_type(tokens)
+                value = -1 if kind == VOID else self._operands.read_value(tokens, kind)
                 return Return(value, self._place)
             case "br" if tokens.peek() == "label":
-                return Jump(self._target(tokens), self._place)
+                return Jump(self._read_target(tokens), self._place)
             case "br":
-                _, condition = self._operands.typed(tokens)
+                _, condition = self._operands.read_typed_value(tokens)
                 tokens.expect(",")
-                then = self._target(tokens)
+                then = self._read_target(tokens)
                 tokens.expect(",")
-                return Branch(condition, then, self._target(tokens), self._place)
+                return Branch(condition, then, self._read_target(tokens), self._place)
             case "switch":
-                return self._switch(tokens)
+                return self._read_switch(tokens)
             case "unreachable":
                 return Unreachable(self._place)
             case word:
-                raise UnreadableError(f"a block ends with {word!r}")
+                raise UnreadableError(f"unknown terminator {word!r}")
 
-    def _switch(self, tokens: Tokens) -> Switch:
-        kind, value = self._operands.typed(tokens)
+    def _read_switch(self, tokens: Tokens) -> Switch:
+        kind, value = self._operands.read_typed_value(tokens)
         tokens.expect(",")
-        default = self._target(tokens)
+        default = self._read_target(tokens)
         tokens.expect("[")
         cases = []
         while not tokens.skip("]"):
             tokens.take()
             number = int(tokens.take())
             tokens.expect(",")
-            cases.append((number, self._target(tokens)))
+            cases.append((number, self._read_target(tokens)))
         return Switch(value, kind, default, tuple(cases), self._place)
 
     def _place_of(self, line: str) -> Place:
-        found = _PLACE.search(line)
-        return self._metadata.place(found[1]) if found is not None else NOWHERE
+        match = _PLACE.search(line)
+        return self._metadata.place(match[1]) if match is not None else NOWHERE
 
 
-def _joined(lines: Sequence[str]) -> list[str]:
-    """Lines, with the cases of a `switch` put on its line."""
+def _join_switches(lines: Sequence[str]) -> list[str]:
+    """Return the lines with the cases of each `switch` joined to its line."""
     joined: list[str] = []
     for line in lines:
         if joined and joined[-1].startswith("switch ") and "]" not in joined[-1]:
@@ -206,5 +219,5 @@ def _joined(lines: Sequence[str]) -> list[str]:
 
 
 def _without_metadata(line: str) -> str:
-    """A line without what is attached to it, but for strings within."""
+    """Return a line without the metadata attached to it; strings in it are left alone."""
     return line.split(", !", 1)[0] if '"' not in line else re.sub(r", ![a-z_.]+ !\d+", "", line)

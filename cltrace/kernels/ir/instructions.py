@@ -1,7 +1,7 @@
 """The instructions of a function: a closed union of frozen records.
 
 Operands are *slots*: numbers of values within a function. Parameters, results of instructions and
-constants all have one. `place` is where in the source it comes from.
+constants all have a slot. `place` is an instruction's location in the source.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Negate:
-    """`result = -operand` of floating-point numbers."""
+    """`result = -operand`, for floating-point numbers."""
 
     result: int
     type: Type
@@ -35,7 +35,7 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison: `predicate` is LLVM's, such as `slt` or `oeq`; `type` that of the operands."""
+    """A comparison. `predicate` is LLVM's, such as `slt` or `oeq`; `type` is that of the operands."""
 
     result: int
     predicate: str
@@ -69,24 +69,24 @@ class Select:
     place: Place
 
 
-class CopyOf(StrEnum):
-    """What a copy stands for."""
+class CopyOrigin(StrEnum):
+    """Operation that a copy replaces."""
 
     FREEZE = "freeze"
     READ = "read"
-    """Of a private variable."""
+    """A read of a private variable."""
     WRITE = "write"
-    """To a private variable."""
+    """A write of a private variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`result = operand`. A write to a private variable has no result (-1)."""
+    """`result = operand`. A copy for a write of a private variable has no result (-1)."""
 
     result: int
     type: Type
     operand: int
-    stands_for: CopyOf
+    origin: CopyOrigin
     place: Place
 
 
@@ -113,7 +113,7 @@ class Store:
 
 
 class Access(StrEnum):
-    """What an access does with memory."""
+    """Kind of a memory access."""
 
     READ = "read"
     WRITE = "write"
@@ -122,7 +122,7 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """An access whose value does not matter: what is left of it where only accesses are counted."""
+    """A memory access without a value: stands for a read, write or atomic whose value does not matter."""
 
     access: Access
     type: Type
@@ -177,9 +177,9 @@ class InsertElement:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shuffle:
-    """Elements of two vectors by constant position; -1 is any value."""
+    """Elements of two vectors at constant positions; -1 stands for any value."""
 
     result: int
     type: Type
@@ -192,7 +192,7 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class ExtractValue:
-    """A member of a structure or array that is a value."""
+    """A member of a structure or array value."""
 
     result: int
     type: Type
@@ -215,7 +215,7 @@ class InsertValue:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function, by its name as the IR has it. `result` is -1 where nothing is returned."""
+    """A call of a function by its symbol in the IR. `result` is -1 where nothing is returned."""
 
     result: int
     type: Type
@@ -225,7 +225,7 @@ class Call:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AtomicUpdate:
     """An atomic read-modify-write: LLVM's `atomicrmw`."""
 
@@ -238,9 +238,9 @@ class AtomicUpdate:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AtomicExchange:
-    """An atomic compare-and-exchange: LLVM's `cmpxchg`. The result is the old value and success."""
+    """An atomic compare-and-exchange: LLVM's `cmpxchg`. The result is the old value and a success bit."""
 
     result: int
     type: Type
@@ -253,7 +253,7 @@ class AtomicExchange:
 
 @dataclass(frozen=True, slots=True)
 class Phi:
-    """A value by the block that control comes from: pairs of a block and a slot."""
+    """A value selected by the block that control comes from: pairs of a block and a slot."""
 
     result: int
     type: Type
@@ -263,15 +263,15 @@ class Phi:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Control goes on at a block."""
+    """An unconditional jump to a block."""
 
     target: int
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class Fall:
-    """Control goes on at a block that was one with this before it was split. It costs nothing."""
+class FallThrough:
+    """A free transition to the next part of a block that was split."""
 
     target: int
     place: Place
@@ -279,7 +279,7 @@ class Fall:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Control goes on at one of two blocks."""
+    """A conditional branch to one of two blocks."""
 
     condition: int
     then: int
@@ -289,7 +289,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Control goes on at the block of the case that equals `value`, else at `default`."""
+    """A branch to the block of the case that equals `value`, else to `default`."""
 
     value: int
     type: Type
@@ -301,7 +301,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """The end of a function. `value` is a slot, or -1."""
+    """The return from a function. `value` is a slot, or -1."""
 
     value: int
     place: Place
@@ -309,16 +309,17 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Where control never comes."""
+    """A point that control never reaches."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """What is not supported, in words. It is an error only in a function that a kernel uses."""
+    """An instruction that is not supported. It is an error only in a function that a kernel uses."""
 
-    what: str
+    feature: str
+    """The unsupported feature, in words."""
     place: Place
 
 
@@ -344,13 +345,13 @@ Instruction = (
     | AtomicExchange
     | Unsupported
 )
-Terminator = Jump | Fall | Branch | Switch | Return | Unreachable
+Terminator = Jump | FallThrough | Branch | Switch | Return | Unreachable
 
 
 def successors(terminator: Terminator) -> tuple[int, ...]:
-    """The blocks at which control may go on, each once."""
+    """Return the blocks that control may go to, each once."""
     match terminator:
-        case Jump(target) | Fall(target):
+        case Jump(target) | FallThrough(target):
             return (target,)
         case Branch(_, then, otherwise):
             return (then, otherwise) if then != otherwise else (then,)

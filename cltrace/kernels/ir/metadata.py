@@ -1,4 +1,4 @@
-"""What the metadata of a module says: places in the source, and facts about kernels."""
+"""Metadata of a module: source locations, and facts about kernels."""
 
 import re
 from collections.abc import Callable
@@ -14,27 +14,28 @@ _ATTACHED: Final = re.compile(r"!(\w+) !(\d+)")
 
 
 class Metadata:
-    """The numbered nodes of a module, read when they are asked for."""
+    """The numbered metadata nodes of a module, read on demand."""
 
     def __init__(self, text: str, file_name: Callable[[str], str]) -> None:
-        """`text` is the module's. `file_name` makes names that the compiler knows those of users."""
+        """`text` is the module's. `file_name` maps the compiler's file names to the user's."""
         self._nodes = dict(_NODE.findall(text))
         self._file_name = file_name
         self._places: dict[str, Place] = {}
         self._files: dict[str, str] = {}
 
     def place(self, node: str) -> Place:
-        """The place that a `!dbg` node describes."""
-        return self._place(node, 0)
+        """Return the source location that a `!dbg` node describes."""
+        return self._nested_place(node, 0)
 
-    def _place(self, node: str, depth: int) -> Place:
-        known = self._places.get(node)
-        if known is not None:
-            return known
+    def _nested_place(self, node: str, depth: int) -> Place:
+        """Return the location of a node that is nested `depth` calls deep in inlined code."""
+        cached = self._places.get(node)
+        if cached is not None:
+            return cached
         fields = self._fields(node)
-        at = fields.get("inlinedAt")
-        caller = self._place(at, depth + 1) if at is not None and depth < 64 else None
-        file = self._file(fields["scope"]) if "scope" in fields else ""
+        call = fields.get("inlinedAt")
+        caller = self._nested_place(call, depth + 1) if call is not None and depth < 64 else None
+        file = self._file_of(fields["scope"]) if "scope" in fields else ""
         place = Place(file, int(fields.get("line", 0)), int(fields.get("column", 0)), caller)
         self._places[node] = place
         return place
@@ -42,25 +43,27 @@ class Metadata:
     def _fields(self, node: str) -> dict[str, str]:
         text = self._nodes.get(node, "")
         return {
-            key: quoted or other or number for key, quoted, other, number in _FIELD.findall(text)
+            key: quoted or reference or number
+            for key, quoted, reference, number in _FIELD.findall(text)
         }
 
-    def _file(self, scope: str) -> str:
-        known = self._files.get(scope)
-        if known is None:
+    def _file_of(self, scope: str) -> str:
+        """Return the file that a scope node belongs to."""
+        name = self._files.get(scope)
+        if name is None:
             fields = self._fields(scope)
             if "filename" in fields:
-                known = self._file_name(_unescaped(fields["filename"]))
+                name = self._file_name(_unescape(fields["filename"]))
             else:
                 parent = fields.get("file", fields.get("scope"))
-                known = self._file(parent) if parent is not None and parent != scope else ""
-            self._files[scope] = known
-        return known
+                name = self._file_of(parent) if parent is not None and parent != scope else ""
+            self._files[scope] = name
+        return name
 
     def kernel_facts(self, attached: str) -> KernelFacts:
-        """What the source says of a kernel. `attached` is the metadata on its line."""
+        """Return the facts about a kernel. `attached` is the metadata of its `define` line."""
         nodes = dict(_ATTACHED.findall(attached))
-        sizes = self._numbers_of(nodes.get("reqd_work_group_size", ""))
+        sizes = self._integers(nodes.get("reqd_work_group_size", ""))
         return KernelFacts(
             names=self._strings(nodes.get("kernel_arg_name", "")),
             types=self._strings(nodes.get("kernel_arg_type", "")),
@@ -70,11 +73,11 @@ class Metadata:
         )
 
     def _strings(self, node: str) -> tuple[str, ...]:
-        return tuple(_unescaped(text) for text in _STRING.findall(self._nodes.get(node, "")))
+        return tuple(_unescape(text) for text in _STRING.findall(self._nodes.get(node, "")))
 
-    def _numbers_of(self, node: str) -> tuple[int, ...]:
+    def _integers(self, node: str) -> tuple[int, ...]:
         return tuple(int(number) for number in re.findall(r"i32 (\d+)", self._nodes.get(node, "")))
 
 
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), text)
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([0-9A-Fa-f]{2})", lambda match: chr(int(match[1], 16)), text)

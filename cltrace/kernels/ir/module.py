@@ -10,20 +10,20 @@ from cltrace.kernels.ir.types import Type
 
 @dataclass(frozen=True, slots=True)
 class SymbolAddress:
-    """The address of a variable or function, and an offset from it."""
+    """The address of a variable or function, plus an offset."""
 
     symbol: str
     offset_bytes: int = 0
 
 
 ConstantValue = int | float | SymbolAddress | tuple["ConstantValue", ...]
-"""A constant: a number, an address, or the elements of a vector, array or structure. What is
-undefined is zero."""
+"""A constant: a number, an address, or the elements of a vector, array or structure. Undefined values
+are zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant that a function uses, and its slot."""
+    """A constant that a function uses, with its slot."""
 
     slot: int
     type: Type
@@ -32,7 +32,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a function. `pointee` is what a `byval` pointer points to: it is passed as that."""
+    """A parameter of a function. `pointee` is the type that a `byval` pointer passes by value."""
 
     slot: int
     type: Type
@@ -41,7 +41,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Straight code. `phis` take their values on the way in, all at once."""
+    """A basic block. `phis` take their values on entry, all at the same time."""
 
     phis: tuple[Phi, ...]
     instructions: tuple[Instruction, ...]
@@ -50,7 +50,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What the source declares of a kernel, one entry an argument, and its attributes."""
+    """Facts that the source declares of a kernel: one entry per argument, and its attributes."""
 
     names: tuple[str, ...]
     types: tuple[str, ...]
@@ -60,8 +60,8 @@ class KernelFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What a function is called and takes. `kernel` is None where it is no kernel."""
+class Declaration:
+    """Declaration of a function: its name and parameters. `kernel` is None if it is not a kernel."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -69,25 +69,25 @@ class Head:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A function. Control begins at its first block. `kernel` is None where it is no kernel."""
+    """A function. Control begins at its first block. `kernel` is None if it is not a kernel."""
 
     name: str
     parameters: tuple[Parameter, ...]
     blocks: tuple[Block, ...]
     constants: tuple[Constant, ...]
     slots: int
-    """How many slots there are: parameters, results and constants are numbered below it."""
+    """The number of slots: parameters, results and constants are numbered below it."""
     kernel: KernelFacts | None
     place: Place
     types: tuple[Type | None, ...] = ()
-    """The type of each slot; None of slots that nothing defines."""
+    """The type of each slot; None for slots that nothing defines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the program's scope, or a local variable of a kernel. `value` is None for none."""
+    """A program-scope variable, or a kernel's local variable. `value` is None without an initialiser."""
 
     name: str
     type: Type
@@ -98,8 +98,8 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A compiled program. `functions` and `heads` are read when they are asked for."""
+    """A compiled program. `declarations` and `functions` are read on demand."""
 
-    heads: Mapping[str, Head]
+    declarations: Mapping[str, Declaration]
     functions: Mapping[str, Function]
     variables: Mapping[str, Variable]

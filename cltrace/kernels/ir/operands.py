@@ -1,8 +1,8 @@
-"""Operands of a function's instructions: names and constants become slots."""
+"""Operands of a function's instructions: slots for names and constants."""
 
 from collections.abc import Mapping
 
-from cltrace.kernels.ir.constant_reader import read_constant, wrapped
+from cltrace.kernels.ir.constant_reader import read_constant, wrap_integer
 from cltrace.kernels.ir.module import Constant, ConstantValue
 from cltrace.kernels.ir.tokens import Tokens
 from cltrace.kernels.ir.type_reader import read_type
@@ -10,65 +10,64 @@ from cltrace.kernels.ir.types import Type
 
 
 class Operands:
-    """The slots of one function, numbered as names and constants are met."""
+    """The slots of one function, numbered in the order in which names and constants appear."""
 
-    def __init__(self, named: Mapping[str, Type]) -> None:
-        self.named = named
+    def __init__(self, structures: Mapping[str, Type]) -> None:
+        self.structures = structures
         self.types: list[Type | None] = []
         self._names: dict[str, int] = {}
         self._constants: dict[tuple[Type, str], Constant] = {}
 
     @property
     def count(self) -> int:
-        """How many slots there are so far."""
+        """The number of slots so far."""
         return len(self.types)
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """The constants that were met."""
+        """The constants that were read so far."""
         return tuple(self._constants.values())
 
-    def slot(self, name: str) -> int:
-        """The slot of a name."""
-        found = self._names.get(name)
-        if found is None:
-            found = self._names[name] = self.fresh()
-        return found
+    def slot_of(self, name: str) -> int:
+        """Return the slot of a name, a new one for a new name."""
+        slot = self._names.get(name)
+        if slot is None:
+            slot = self._names[name] = self._new_slot()
+        return slot
 
-    def fresh(self) -> int:
-        """A new slot."""
+    def _new_slot(self) -> int:
         self.types.append(None)
         return len(self.types) - 1
 
-    def constant(self, kind: Type, value: ConstantValue) -> int:
-        """The slot of a constant."""
+    def constant_slot(self, kind: Type, value: ConstantValue) -> int:
+        """Return the slot of a constant, a new one for a new constant."""
         if isinstance(value, int):
-            value = wrapped(value, kind)
+            value = wrap_integer(value, kind)
         key = (kind, repr(value))
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = Constant(self.fresh(), kind, value)
-            self.types[found.slot] = kind
-        return found.slot
+        constant = self._constants.get(key)
+        if constant is None:
+            constant = self._constants[key] = Constant(self._new_slot(), kind, value)
+            self.types[constant.slot] = kind
+        return constant.slot
 
     def constant_value(self, slot: int) -> ConstantValue | None:
-        """The value of a slot that is a constant, else None."""
+        """Return the value of a slot that is a constant, else None."""
         for constant in self._constants.values():
             if constant.slot == slot:
                 return constant.value
         return None
 
-    def type(self, tokens: Tokens) -> Type:
-        """The type that comes next."""
-        return read_type(tokens, self.named)
+    def read_type(self, tokens: Tokens) -> Type:
+        """Read the next type."""
+        return read_type(tokens, self.structures)
 
-    def value(self, tokens: Tokens, kind: Type) -> int:
-        """The slot of the operand that comes next, which is of type `kind`."""
+    def read_value(self, tokens: Tokens, kind: Type) -> int:
+        """Read the next operand, which is of type `kind`, and return its slot."""
         if tokens.peek().startswith("%"):
-            return self.slot(tokens.take())
-        return self.constant(kind, read_constant(tokens, kind, self.named))
+            return self.slot_of(tokens.take())
+        return self.constant_slot(kind, read_constant(tokens, kind, self.structures))
 
-    def typed(self, tokens: Tokens) -> tuple[Type, int]:
-        """The type and the slot of the operand that comes next."""
-        kind = self.type(tokens)
-        return kind, self.value(tokens, kind)
+    def read_typed_value(self, tokens: Tokens) -> tuple[Type, int]:
+        """Read the next operand with its type, and return its type and slot."""
+        kind = self.read_type(tokens)
+        return kind, self.read_value(tokens, kind)

@@ -1,4 +1,4 @@
-"""A module, from the text of LLVM IR."""
+"""Reader of modules in LLVM IR text."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.ir.constant_reader import read_constant
 from cltrace.kernels.ir.function_reader import FunctionReader
 from cltrace.kernels.ir.metadata import Metadata
-from cltrace.kernels.ir.module import Function, Head, Module, Variable
+from cltrace.kernels.ir.module import Declaration, Function, Module, Variable
 from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.type_reader import read_type
 from cltrace.kernels.ir.types import Type, alignment_bytes
@@ -21,56 +21,67 @@ _DEFINITION: Final = re.compile(
 _VARIABLE: Final = re.compile(r"^(@[-\w.$]+|@\"[^\"]*\") = (.*)$", re.MULTILINE)
 _LINKAGE: Final = frozenset(
     {
-        "private", "internal", "external", "dso_local", "unnamed_addr",
-        "local_unnamed_addr", "linkonce", "linkonce_odr", "weak", "weak_odr", "common",
-        "available_externally", "hidden", "protected",
+        "private",
+        "internal",
+        "external",
+        "dso_local",
+        "unnamed_addr",
+        "local_unnamed_addr",
+        "linkonce",
+        "linkonce_odr",
+        "weak",
+        "weak_odr",
+        "common",
+        "available_externally",
+        "hidden",
+        "protected",
     }
-)  # fmt: skip
+)
 
 
 def read_module(text: str, file_name: Callable[[str], str] = str) -> Module:
-    """The module that `text` is, LLVM IR as clang writes it for `spir64`.
+    """Read a module from LLVM IR as clang writes it for `spir64`.
 
-    `file_name` turns names of files as the compiler knows them into those users know.
-    Raises: `UnsupportedKernelError` when something in it cannot be read.
+    `file_name` maps the compiler's file names to the user's.
+    Raises: `UnsupportedKernelError` for IR that cannot be read.
     """
     metadata = Metadata(text, file_name)
     try:
-        named = _structures(text)
-        variables = {variable.name: variable for variable in _variables(text, named)}
+        structures = _read_structures(text)
+        variables = {variable.name: variable for variable in _read_variables(text, structures)}
     except UnreadableError as error:
         raise _unsupported(error) from error
-    texts = {symbol_name(f"@{found[1]}"): found[0] for found in _DEFINITION.finditer(text)}
+    texts = {symbol_name(f"@{match[1]}"): match[0] for match in _DEFINITION.finditer(text)}
 
-    def head(name: str) -> Head:
-        return FunctionReader(named, metadata).head(texts[name].split("\n", 1)[0])
+    def declaration(name: str) -> Declaration:
+        return FunctionReader(structures, metadata).read_declaration(texts[name].split("\n", 1)[0])
 
     def function(name: str) -> Function:
-        return FunctionReader(named, metadata).read(texts[name].split("\n"))
+        return FunctionReader(structures, metadata).read_function(texts[name].split("\n"))
 
-    return Module(_WhenAsked(texts, head), _WhenAsked(texts, function), variables)
-
-
-_Read = TypeVar("_Read")
+    return Module(_LazyMapping(texts, declaration), _LazyMapping(texts, function), variables)
 
 
-class _WhenAsked(Mapping[str, _Read]):
-    """Something of each function of a module, by name, read when it is first asked for."""
+_Item = TypeVar("_Item")
 
-    def __init__(self, names: Iterable[str], read: Callable[[str], _Read]) -> None:
+
+class _LazyMapping(Mapping[str, _Item]):
+    """An item per function of a module, by name, read on first access."""
+
+    def __init__(self, names: Iterable[str], read: Callable[[str], _Item]) -> None:
         self._names = dict.fromkeys(names)
         self._read = read
-        self._known: dict[str, _Read] = {}
+        self._items: dict[str, _Item] = {}
 
-    def __getitem__(self, name: str) -> _Read:
-        if name not in self._known:
+    def __getitem__(self, name: str) -> _Item:
+        if name not in self._items:
             if name not in self._names:
                 raise KeyError(name)
             try:
-                self._known[name] = self._read(name)
+                self._items[name] = self._read(name)
             except UnreadableError as error:
                 raise _unsupported(error) from error
-        return self._known[name]
+        return self._items[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -80,12 +91,12 @@ class _WhenAsked(Mapping[str, _Read]):
 
 
 def _unsupported(error: UnreadableError) -> UnsupportedKernelError:
-    return UnsupportedKernelError(f"the compiled program cannot be read: {error}")
+    return UnsupportedKernelError(f"cannot read the compiled program: {error}")
 
 
-def _structures(text: str) -> dict[str, Type]:
-    """The structures with names. One may hold others that come later."""
-    named: dict[str, Type] = {}
+def _read_structures(text: str) -> dict[str, Type]:
+    """Read the named structure types. A structure may contain others that are defined after it."""
+    structures: dict[str, Type] = {}
     waiting = {name: body for name, body in _STRUCT.findall(text) if body != "opaque"}
     while waiting:
         ready = [
@@ -94,13 +105,13 @@ def _structures(text: str) -> dict[str, Type]:
             if not any(other in waiting for other in re.findall(r"%[-\w.$\"]+", body))
         ]
         if not ready:
-            raise UnreadableError("structures hold each other")
+            raise UnreadableError("structures contain each other")
         for name in ready:
-            named[name] = read_type(Tokens(waiting.pop(name)), named)
-    return named
+            structures[name] = read_type(Tokens(waiting.pop(name)), structures)
+    return structures
 
 
-def _variables(text: str, named: dict[str, Type]) -> Iterator[Variable]:
+def _read_variables(text: str, structures: dict[str, Type]) -> Iterator[Variable]:
     for name, rest in _VARIABLE.findall(text):
         tokens = Tokens(rest.split(", !dbg", 1)[0])
         external = False
@@ -114,7 +125,7 @@ def _variables(text: str, named: dict[str, Type]) -> Iterator[Variable]:
         tokens.skip("externally_initialized")
         if tokens.take() not in {"global", "constant"}:
             continue
-        kind = read_type(tokens, named)
+        kind = read_type(tokens, structures)
         has_value = not external and tokens.peek() not in {
             "",
             ",",
@@ -122,7 +133,7 @@ def _variables(text: str, named: dict[str, Type]) -> Iterator[Variable]:
             "poison",
             "zeroinitializer",
         }
-        value = read_constant(tokens, kind, named) if has_value else None
+        value = read_constant(tokens, kind, structures) if has_value else None
         yield Variable(symbol_name(name), kind, space, value, _alignment(tokens, kind))
 
 

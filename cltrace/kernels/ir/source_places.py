@@ -1,11 +1,11 @@
-"""Places in the source of a program."""
+"""Locations in the source of a program."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in the source: file, line and column from 1; `called_from` is set in inlined code."""
+    """A location in the source: file, line and column from 1. `called_from` is set in inlined code."""
 
     file: str
     line: int
@@ -17,4 +17,4 @@ class Place:
 
 
 NOWHERE = Place("", 0, 0)
-"""Where code comes from that no line of the source stands for."""
+"""The place of code that no source line corresponds to."""

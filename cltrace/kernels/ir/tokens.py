@@ -1,4 +1,4 @@
-"""The words of a line of LLVM IR."""
+"""Tokens of a line of LLVM IR."""
 
 import re
 from typing import Final
@@ -15,20 +15,20 @@ _TOKEN: Final = re.compile(
 
 
 class UnreadableError(Exception):
-    """A line of IR that is not understood. Readers turn it into an error that names the source."""
+    """A line of IR that cannot be read. Readers turn it into an error that names the source."""
 
 
 def symbol_name(word: str) -> str:
-    """The name of a symbol: without its sign and quotes, bytes that are escaped in them decoded."""
+    """Return the name of a symbol without its sigil and quotes, with escaped bytes decoded."""
     name = word[1:].strip('"')
     if "\\" not in name:
         return name
-    raw = re.sub(rb"\\([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), name.encode())
+    raw = re.sub(rb"\\([0-9A-Fa-f]{2})", lambda match: bytes([int(match[1], 16)]), name.encode())
     return raw.decode("utf-8", "surrogateescape")
 
 
 class Tokens:
-    """A line's words, read one after the other."""
+    """The tokens of a line, read one after the other."""
 
     __slots__ = ("line", "position", "words")
 
@@ -38,12 +38,12 @@ class Tokens:
         self.position = 0
 
     def peek(self, ahead: int = 0) -> str:
-        """The next word, or an empty one at the end."""
+        """Return the token `ahead` of the next one without consuming it; "" beyond the end."""
         position = self.position + ahead
         return self.words[position] if position < len(self.words) else ""
 
     def take(self) -> str:
-        """The next word, and go past it."""
+        """Consume and return the next token."""
         if self.position >= len(self.words):
             raise UnreadableError(f"the line ends early: {self.line.strip()}")
         word = self.words[self.position]
@@ -51,31 +51,31 @@ class Tokens:
         return word
 
     def skip(self, word: str) -> bool:
-        """Go past `word` if it comes next, and say whether it did."""
+        """Consume `word` if it is next, and return whether it was."""
         if self.peek() == word:
             self.position += 1
             return True
         return False
 
     def expect(self, word: str) -> None:
-        """Go past `word`, which has to come next."""
+        """Consume `word`, which has to be next."""
         if not self.skip(word):
             raise UnreadableError(f"expected {word!r} before {self.peek()!r}: {self.line.strip()}")
 
     def skip_words(self, words: frozenset[str]) -> None:
-        """Go past all of `words` that come next."""
+        """Consume all of `words` that come next."""
         while self.peek() in words:
             self.position += 1
 
     def skip_any(self, words: frozenset[str]) -> None:
-        """Go past all of `words` that come next, with what they have in parentheses."""
+        """Consume all of `words` that come next, with any group in parentheses after each."""
         while self.peek() in words:
             self.position += 1
             if self.peek() == "(":
                 self.skip_group()
 
     def skip_group(self) -> None:
-        """Go past a group in parentheses."""
+        """Consume a group in parentheses."""
         depth = 0
         while True:
             word = self.take()

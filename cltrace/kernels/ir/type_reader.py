@@ -1,4 +1,4 @@
-"""Types, from the text of LLVM IR."""
+"""Reader of types in LLVM IR text."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -28,42 +28,42 @@ _SIMPLE: Final[Mapping[str, Type]] = {
 }
 
 
-def read_type(tokens: Tokens, named: Mapping[str, Type]) -> Type:
-    """The type that comes next. `named` are the structures that have names."""
+def read_type(tokens: Tokens, structures: Mapping[str, Type]) -> Type:
+    """Read the next type. `structures` are the named structure types, by name."""
     word = tokens.take()
-    known = _SIMPLE.get(word)
-    if known is not None:
-        return known
+    simple = _SIMPLE.get(word)
+    if simple is not None:
+        return simple
     if word == "ptr":
-        return PointerType(_space(tokens))
+        return PointerType(_read_address_space(tokens))
     if word == "<":
         if tokens.peek() == "{":
             tokens.take()
-            kind = _members(tokens, named, packed=True)
+            kind = _read_structure(tokens, structures, packed=True)
             tokens.expect(">")
             return kind
-        return VectorType(*_counted(tokens, named, ">"))
+        return VectorType(*_read_element(tokens, structures, ">"))
     if word == "[":
-        return ArrayType(*_counted(tokens, named, "]"))
+        return ArrayType(*_read_element(tokens, structures, "]"))
     if word == "{":
-        return _members(tokens, named, packed=False)
+        return _read_structure(tokens, structures, packed=False)
     if word == "target":
-        return _target(tokens, named)
-    return _other(word, tokens, named)
+        return _read_target_type(tokens, structures)
+    return _named_type(word, tokens, structures)
 
 
-def _other(word: str, tokens: Tokens, named: Mapping[str, Type]) -> Type:
+def _named_type(word: str, tokens: Tokens, structures: Mapping[str, Type]) -> Type:
     if word.startswith("%"):
-        kind = named.get(word)
+        kind = structures.get(word)
         if kind is None:
             return OpaqueType(word[1:])
         return kind
     if word.startswith("i") and word[1:].isdigit():
         return IntegerType(int(word[1:]))
-    raise UnreadableError(f"the type {word!r} is not known: {tokens.line.strip()}")
+    raise UnreadableError(f"unknown type {word!r}: {tokens.line.strip()}")
 
 
-def _space(tokens: Tokens) -> int:
+def _read_address_space(tokens: Tokens) -> int:
     if not tokens.skip("addrspace"):
         return 0
     tokens.expect("(")
@@ -72,23 +72,24 @@ def _space(tokens: Tokens) -> int:
     return number
 
 
-def _counted(tokens: Tokens, named: Mapping[str, Type], end: str) -> tuple[int, Type]:
+def _read_element(tokens: Tokens, structures: Mapping[str, Type], end: str) -> tuple[int, Type]:
+    """Read `count x element` up to the bracket `end`, and return both."""
     count = int(tokens.take())
     tokens.expect("x")
-    element = read_type(tokens, named)
+    element = read_type(tokens, structures)
     tokens.expect(end)
     return count, element
 
 
-def _members(tokens: Tokens, named: Mapping[str, Type], *, packed: bool) -> StructType:
+def _read_structure(tokens: Tokens, structures: Mapping[str, Type], *, packed: bool) -> StructType:
     members = []
     while not tokens.skip("}"):
-        members.append(read_type(tokens, named))
+        members.append(read_type(tokens, structures))
         tokens.skip(",")
     return StructType(tuple(members), packed)
 
 
-def _target(tokens: Tokens, named: Mapping[str, Type]) -> OpaqueType:
+def _read_target_type(tokens: Tokens, structures: Mapping[str, Type]) -> OpaqueType:
     tokens.expect("(")
     name = tokens.take().strip('"')
     numbers = []
@@ -97,5 +98,5 @@ def _target(tokens: Tokens, named: Mapping[str, Type]) -> OpaqueType:
         if tokens.peek().isdigit():
             numbers.append(int(tokens.take()))
         else:
-            read_type(tokens, named)
+            read_type(tokens, structures)
     return OpaqueType(name, tuple(numbers))

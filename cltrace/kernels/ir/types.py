@@ -7,17 +7,17 @@ PRIVATE, GLOBAL, CONSTANT, LOCAL, GENERIC = range(5)
 """Address spaces by their number on `spir64`."""
 
 SPACE_NAMES = ("private", "global", "constant", "local", "generic")
-"""What the address spaces are called, by number."""
+"""Names of the address spaces, by number."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoidType:
-    """The type of what returns nothing."""
+    """The type of a call without a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerType:
-    """An integer without sign: operations say how they read it. One bit is a truth value."""
+    """An integer without a sign: operations define how they read it. One bit is a truth value."""
 
     bits: int
 
@@ -54,7 +54,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """A structure; `packed` ones have no padding."""
+    """A structure; a `packed` one has no padding."""
 
     members: tuple["Type", ...]
     packed: bool = False
@@ -62,7 +62,7 @@ class StructType:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueType:
-    """A handle: an image, a sampler, an event. `parameters` are the image's, as SPIR-V numbers them."""
+    """A handle: an image, a sampler, an event. `parameters` are an image's, in SPIR-V's numbering."""
 
     name: str
     parameters: tuple[int, ...] = ()
@@ -85,7 +85,7 @@ BOOL = IntegerType(1)
 
 @cache
 def size_bytes(kind: Type) -> int:
-    """How many bytes a value takes in memory, padding after it included (`sizeof`)."""
+    """Return the size of a value in memory in bytes, trailing padding included (`sizeof`)."""
     match kind:
         case VoidType():
             return 0
@@ -95,14 +95,14 @@ def size_bytes(kind: Type) -> int:
             end = 0
             for offset, member in zip(member_offsets(kind), members, strict=True):
                 end = offset + size_bytes(member)
-            return end if packed else _up(end, alignment_bytes(kind))
+            return end if packed else _round_up(end, alignment_bytes(kind))
         case _:
-            return _up(stored_bytes(kind), alignment_bytes(kind))
+            return _round_up(stored_bytes(kind), alignment_bytes(kind))
 
 
 @cache
 def stored_bytes(kind: Type) -> int:
-    """How many bytes a load or a store of a value touches: a vector of three has no fourth."""
+    """Return the bytes that a load or store of a value touches: those of 3 elements for a vector of 3."""
     match kind:
         case IntegerType(bits):
             return (bits + 7) // 8
@@ -120,7 +120,7 @@ def stored_bytes(kind: Type) -> int:
 
 @cache
 def alignment_bytes(kind: Type) -> int:
-    """What addresses of such values are multiples of, unless something says otherwise."""
+    """Return the natural alignment of a type in bytes; a variable may declare another one."""
     match kind:
         case ArrayType(_, element):
             return alignment_bytes(element)
@@ -136,23 +136,23 @@ def alignment_bytes(kind: Type) -> int:
 
 @cache
 def member_offsets(kind: StructType) -> tuple[int, ...]:
-    """Where the members of a structure begin, in bytes."""
+    """Return the offsets of a structure's members in bytes."""
     offsets = []
     end = 0
     for member in kind.members:
-        begin = end if kind.packed else _up(end, alignment_bytes(member))
+        begin = end if kind.packed else _round_up(end, alignment_bytes(member))
         offsets.append(begin)
         end = begin + size_bytes(member)
     return tuple(offsets)
 
 
 def is_float(kind: Type) -> bool:
-    """Whether a type is a floating-point number, or a vector of such."""
+    """Return whether a type is a floating-point number or a vector of them."""
     return isinstance(element_of(kind), FloatType)
 
 
 def element_of(kind: Type) -> Type:
-    """The element of a vector, or the type itself."""
+    """Return the element type of a vector, or any other type itself."""
     return kind.element if isinstance(kind, VectorType) else kind
 
 
@@ -160,13 +160,13 @@ _INTEGERS = {1: "bool", 8: "char", 16: "short", 32: "int", 64: "long"}
 _FLOATS = {16: "half", 32: "float", 64: "double"}
 
 
-def name_of(kind: Type) -> str:
-    """What OpenCL C calls a type of number: `int`, `float4`. Integers are named as signed ones."""
+def type_name(kind: Type) -> str:
+    """Return the OpenCL C name of a type, such as `int` or `float4`. Integers get their signed names."""
     match kind:
         case VectorType(count, element):
-            return f"{name_of(element)}{count}"
+            return f"{type_name(element)}{count}"
         case ArrayType(count, element):
-            return f"{name_of(element)}[{count}]"
+            return f"{type_name(element)}[{count}]"
         case IntegerType(bits):
             return _INTEGERS.get(bits, f"int{bits}")
         case FloatType(bits):
@@ -177,5 +177,5 @@ def name_of(kind: Type) -> str:
             return {PointerType: "pointer", StructType: "struct", VoidType: "void"}[type(kind)]
 
 
-def _up(size: int, alignment: int) -> int:
+def _round_up(size: int, alignment: int) -> int:
     return -(-size // alignment) * alignment

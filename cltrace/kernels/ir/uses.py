@@ -1,4 +1,4 @@
-"""What an instruction reads, and the same instruction on other slots."""
+"""Operands and results of instructions, and their renaming to other slots and blocks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from cltrace.kernels.ir.instructions import (
     Copy,
     ExtractElement,
     ExtractValue,
-    Fall,
+    FallThrough,
     InsertElement,
     InsertValue,
     Instruction,
@@ -55,16 +55,16 @@ _FIELDS: Final[Mapping[type, tuple[str, ...]]] = {
     AtomicExchange: ("pointer", "expected", "value"),
     Unsupported: (),
     Jump: (),
-    Fall: (),
+    FallThrough: (),
     Branch: ("condition",),
     Switch: ("value",),
     Unreachable: (),
 }
-"""The fields that are slots which an instruction reads."""
+"""Per instruction: the fields that hold the slots which it reads."""
 
 
 def operands_of(instruction: Instruction | Terminator) -> tuple[int, ...]:
-    """The slots that an instruction reads, in its order."""
+    """Return the slots that an instruction reads, in the order of its operands."""
     match instruction:
         case Offset():
             return (instruction.pointer, *(index for index, _ in instruction.terms))
@@ -77,12 +77,12 @@ def operands_of(instruction: Instruction | Terminator) -> tuple[int, ...]:
 
 
 def result_of(instruction: Instruction | Terminator) -> int:
-    """The slot that an instruction defines, or -1."""
+    """Return the slot that an instruction defines, or -1."""
     return getattr(instruction, "result", -1)
 
 
-def renamed(instruction: Instruction, slot: Callable[[int], int]) -> Instruction:
-    """The instruction with each slot replaced by what `slot` says."""
+def rename_slots(instruction: Instruction, slot: Callable[[int], int]) -> Instruction:
+    """Return the instruction with each slot replaced by `slot` of it."""
     changes: dict[str, Any] = {}
     match instruction:
         case Offset():
@@ -99,15 +99,15 @@ def renamed(instruction: Instruction, slot: Callable[[int], int]) -> Instruction
     return replace(instruction, **changes) if changes else instruction
 
 
-def retargeted(
+def retarget(
     terminator: Terminator, slot: Callable[[int], int], block: Callable[[int], int]
 ) -> Terminator:
-    """The terminator with slots and blocks replaced."""
+    """Return the terminator with each slot and block replaced by `slot` and `block` of it."""
     match terminator:
         case Jump(target, place):
             return Jump(block(target), place)
-        case Fall(target, place):
-            return Fall(block(target), place)
+        case FallThrough(target, place):
+            return FallThrough(block(target), place)
         case Branch(condition, then, otherwise, place):
             return Branch(slot(condition), block(then), block(otherwise), place)
         case Switch(value, kind, default, cases, place):

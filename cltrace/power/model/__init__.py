@@ -1,12 +1,12 @@
-"""Energy of work from what it has to do: a table of energies by class, and what is drawn meanwhile.
+"""Energy model: predicted energy of a launch, from its counts and a table of energies by class.
 
 The form is that of Piispanen, Timing and energy of accelerated processing (2014), section 6.1: counts of
-instruction classes times their energies, above the power of the state that the device is in; compute
-units that are active add to it (equations 6.3 to 6.9). `E_total = E_CPU + E_GPU + E_transfer` (6.1).
+instruction classes times their energies, above the power of the device's state; active compute units add
+to it (equations 6.3 to 6.9). `E_total = E_CPU + E_GPU + E_transfer` (6.1).
 """
 
 from cltrace.power.model.classes import Caches, Operations, Work, work_of
-from cltrace.power.model.fitting import EnergyModel, Example, fitted, model_of
+from cltrace.power.model.fitting import EnergyModel, Example, fit_energies, model_of
 from cltrace.power.model.rows import GROUPS, group_of
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "Example",
     "Operations",
     "Work",
-    "fitted",
+    "fit_energies",
     "group_of",
     "model_of",
     "work_of",

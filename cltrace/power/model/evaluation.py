@@ -1,4 +1,4 @@
-"""How good an energy model is: on kernels that it has not seen, in total and above rest."""
+"""Evaluation of an energy model on kernels that it was not fitted to, in total and above idle."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,21 @@ from cltrace.errors import KernelError, ProfileError
 from cltrace.events.workloads import Workload
 from cltrace.kernels.counts.workloads import WorkloadCounts
 from cltrace.power.model.classes import Caches, work_of
-from cltrace.power.model.fitting import EnergyModel, Example, byte_name, fitted
+from cltrace.power.model.fitting import (
+    EnergyModel,
+    Example,
+    fit_energies,
+    transfer_parameter_name,
+)
 from cltrace.power.points import PowerPoint, PowerPoints
-from cltrace.power.workloads import PowerSet, probes_of
+from cltrace.power.workloads import PowerSet, set_probes
 from cltrace.profile import DeviceProfile
 from cltrace.suite.energy import TRANSFER_BYTES, Group
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """An example with what was predicted of it. `parts_j` are by the rows of the table."""
+class EvaluatedExample:
+    """Example with the prediction of a model. `parts_j` are by rows of the table."""
 
     example: Example
     predicted_w: float
@@ -30,79 +35,80 @@ class Judged:
 
     @property
     def dynamic_error(self) -> float:
-        """Of the part above rest."""
-        above = self.example.power_w - self.idle_w
-        return (self.predicted_w - self.idle_w) / above - 1 if above > 0 else float("nan")
+        """Relative error of the power above idle."""
+        dynamic_w = self.example.power_w - self.idle_w
+        return (self.predicted_w - self.idle_w) / dynamic_w - 1 if dynamic_w > 0 else float("nan")
 
 
-def examples_of(
-    points: PowerPoints, wanted: PowerSet, profile: DeviceProfile
+def count_examples(
+    points: PowerPoints, power_set: PowerSet, profile: DeviceProfile
 ) -> tuple[list[Example], list[str]]:
-    """The works of measured points with what they do, and which could not be counted and why.
+    """Return the measured points with their work, and messages about those that cannot be counted.
 
-    Transfers and operands of zeros are no examples. Raises: `ProfileError` for
+    Transfers and operands of zeros are left out. Raises: `ProfileError` for
     points of another device than the profile's.
     """
     if points.device.name != profile.device.name:
         raise ProfileError(f"the points are of {points.device.name}, not of {profile.device.name}")
-    caches, counting = Caches.of(profile), WorkloadCounts(profile.device)
-    probes = {one.name: one for one in probes_of(wanted, points.device)}
-    found, refused = [], []
+    caches, counter = Caches.of(profile), WorkloadCounts(profile.device)
+    probes = {probe.name: probe for probe in set_probes(power_set, points.device)}
+    examples, refused = [], []
     for point in points.points:
         probe = probes.get(point.name)
-        work = probe.make(point.trips) if probe is not None else None
-        if not isinstance(work, Workload) or point.group == Group.OPERANDS:
+        workload = probe.make(point.trips) if probe is not None else None
+        if not isinstance(workload, Workload) or point.group == Group.OPERANDS:
             continue
         try:
-            counts = counting.count(work)
+            counts = counter.count(workload)
         except KernelError as error:
             refused.append(f"{point.name}: {error}")
             continue
-        is_real = wanted is not PowerSet.CALIBRATION
-        found.append(
+        examples.append(
             Example(
                 name=point.name,
                 program=point.name.partition(":")[0],
                 work=work_of(counts, caches),
                 run_s=point.run_s,
                 power_w=point.power_w,
-                is_real=is_real,
+                is_real=power_set is not PowerSet.CALIBRATION,
             )
         )
-    return found, refused
+    return examples, refused
 
 
-def transfers_of(points: PowerPoints) -> dict[str, float]:
-    """What transfers add to rest, in J a byte, by host memory and direction."""
-    found = {}
-    for point in points.points:
-        if point.group == Group.TRANSFERS:
-            found[byte_name(point.name)] = _per_byte(point, points.idle_w)
-    return found
+def transfer_energies(points: PowerPoints) -> dict[str, float]:
+    """Return the energy of transfers above idle in J per byte, by host memory and direction."""
+    return {
+        transfer_parameter_name(point.name): _joules_per_byte(point, points.idle_w)
+        for point in points.points
+        if point.group == Group.TRANSFERS
+    }
 
 
-def judged(model: EnergyModel, examples: Sequence[Example]) -> list[Judged]:
-    """What a model says of examples."""
+def evaluate(model: EnergyModel, examples: Sequence[Example]) -> list[EvaluatedExample]:
+    """Return the predictions of a model for examples."""
     return [
-        Judged(
-            one,
-            model.energy_j(one.work, one.run_s) / one.run_s,
+        EvaluatedExample(
+            example,
+            model.energy_j(example.work, example.run_s) / example.run_s,
             model.idle_w,
-            model.parts_j(one.work, one.run_s),
+            model.parts_j(example.work, example.run_s),
         )
-        for one in examples
+        for example in examples
     ]
 
 
-def left_out(probes: Sequence[Example], real: Sequence[Example], idle_w: float) -> list[Judged]:
-    """Each real program by a model that was fitted to the probes and to all other programs."""
-    found = []
-    for program in dict.fromkeys(one.program for one in real):
-        others = [one for one in real if one.program != program]
-        model = fitted([*probes, *others], idle_w)
-        found += judged(model, [one for one in real if one.program == program])
-    return found
+def cross_validate(
+    probes: Sequence[Example], real: Sequence[Example], idle_w: float
+) -> list[EvaluatedExample]:
+    """Return the predictions for each real program of a model fitted without this program."""
+    evaluated = []
+    for program in dict.fromkeys(example.program for example in real):
+        others = [example for example in real if example.program != program]
+        model = fit_energies([*probes, *others], idle_w)
+        evaluated += evaluate(model, [example for example in real if example.program == program])
+    return evaluated
 
 
-def _per_byte(point: PowerPoint, idle_w: float) -> float:
+def _joules_per_byte(point: PowerPoint, idle_w: float) -> float:
     return max(point.power_w - idle_w, 0.0) * point.run_s / TRANSFER_BYTES

@@ -1,34 +1,36 @@
-"""Fitting energies to measured powers: least squares of relative errors, without negative energies."""
+"""Fit of an energy model to measured powers: least squares of relative errors, no negative energies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Final
 
 import numpy as np
 
-from cltrace.errors import ProfileError
+from cltrace.errors import MissingExtraError, ProfileError
 from cltrace.power.mean_power import Floats
 from cltrace.power.model.classes import Work
-from cltrace.power.model.rows import UNIT, group_of
-from cltrace.power.solving import non_negative, solved
+from cltrace.power.model.energy_classes import EnergyClass, Resource, parse_class
+from cltrace.power.model.rows import group_of
+from cltrace.power.solving import solve
 from cltrace.profile import DeviceProfile, Parameter
 
 MODEL: Final = "energy"
-"""The name under which a profile keeps the energies."""
+"""Name of the energies in a profile."""
 IDLE: Final = "idle"
-WITHOUT: Final = "idle without a context"
+IDLE_WITHOUT_CONTEXT: Final = "idle without a context"
 LANE_EXPONENT: Final = "lane exponent"
-_UNKNOWN_EXPONENT: Final = 0.5
-"""Where only full warps were measured: half way between lanes that do not matter and nothing else."""
+_DEFAULT_EXPONENT: Final = 0.5
+"""Lane exponent where only full warps were measured: the middle of its range."""
 _EXPONENTS: Final = np.linspace(0.0, 1.0, 11)
 _EXPONENT_STEP: Final = 0.01
 _REAL_WEIGHT: Final = 3.0
-"""So many probes count as much as one real kernel, which has more than one class in it."""
+"""Weight of a real kernel, which contains several classes, relative to a probe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Work whose power is known. `is_real` says that it is a real kernel's, `program` which one's."""
+    """Work with a measured power. `is_real` is true for a kernel of a real program, named `program`."""
 
     name: str
     program: str
@@ -40,112 +42,143 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class EnergyModel:
-    """Energies by class in J, the power of an active unit in W, and that of rest with a context.
+    """Energies by class in J, the power of an active unit in W, and the idle power with a context.
 
-    `errors_j` are the standard errors of the energies. `lane_exponent` says what a warp costs of which
-    some lanes work (`Operations.amount`).
+    `errors_j` are the standard errors of the energies. `lane_exponent` determines the energy of a warp in
+    which some lanes are inactive (`Operations.amount`).
     """
 
     idle_w: float
     lane_exponent: float
-    energies_j: Mapping[str, float]
-    errors_j: Mapping[str, float]
+    energies_j: Mapping[EnergyClass, float]
+    errors_j: Mapping[EnergyClass, float]
 
     def dynamic_j(self, work: Work, run_s: float) -> float:
-        """What a run adds to rest."""
+        """Return the energy of a run above idle."""
         return sum(self.parts_j(work, run_s).values())
 
     def energy_j(self, work: Work, run_s: float) -> float:
-        """What is drawn in a run that takes so long."""
+        """Return the total energy of a run that takes `run_s`."""
         return self.idle_w * run_s + self.dynamic_j(work, run_s)
 
     def parts_j(self, work: Work, run_s: float) -> Mapping[str, float]:
-        """What a run adds to rest, by the rows of the table."""
-        found: dict[str, float] = {}
+        """Return the energy of a run above idle, by rows of the table."""
+        parts: dict[str, float] = {}
         amounts = work.amounts(self.lane_exponent)
-        for name, amount in (*amounts.items(), (UNIT, work.units * run_s)):
+        for name, amount in (*amounts.items(), (Resource.ACTIVE_UNIT, work.units * run_s)):
             energy = self.energies_j.get(name, 0.0) * amount
             if energy:
                 group = group_of(name)
-                found[group] = found.get(group, 0.0) + energy
-        return found
+                parts[group] = parts.get(group, 0.0) + energy
+        return parts
 
     def parameters(self) -> dict[str, Parameter]:
-        """As a profile keeps them."""
-        found = {
+        """Return the model as parameters of a profile."""
+        parameters = {
             IDLE: Parameter(self.idle_w, "W", 0.0, "rest"),
             LANE_EXPONENT: Parameter(self.lane_exponent, "1", 0.0, "lanes"),
         }
         for name, energy in self.energies_j.items():
-            unit = "W" if name == UNIT else "J"
-            found[name] = Parameter(energy, unit, self.errors_j.get(name, 0.0), group_of(name))
-        return found
+            unit = "W" if name is Resource.ACTIVE_UNIT else "J"
+            error = self.errors_j.get(name, 0.0)
+            parameters[str(name)] = Parameter(energy, unit, error, group_of(name))
+        return parameters
 
 
-def byte_name(route: str) -> str:
-    """The name of what a transfer adds to rest, in J a byte: by host memory and direction."""
+def transfer_parameter_name(route: str) -> str:
+    """Return the name of a transfer's energy in J per byte. A route is host memory and a direction."""
     return f"byte {route}"
 
 
-def fitted(examples: Sequence[Example], idle_w: float) -> EnergyModel:
-    """The energies and the exponent that explain the powers of the examples best, relatively.
+def require_scipy() -> None:
+    """Raises: `MissingExtraError` where no model can be fitted."""
+    try:
+        import_module("scipy.optimize")
+    except ImportError as error:
+        raise MissingExtraError("fitting an energy model", "predict", error) from error
 
-    Raises: `ValueError` without examples.
+
+def fit_energies(examples: Sequence[Example], idle_w: float) -> EnergyModel:
+    """Return the energies and the lane exponent with the least relative errors of the powers.
+
+    Raises: `ValueError` without examples, `MissingExtraError` without scipy.
     """
     if not examples:
         raise ValueError("there is nothing to fit to")
-    names = sorted({UNIT}.union(*(one.work.names for one in examples)))
-    wanted = np.array([one.power_w - idle_w for one in examples])
-    weight = np.array([(_REAL_WEIGHT if one.is_real else 1.0) / one.power_w**2 for one in examples])
-    exponent = _exponent(examples, names, wanted, weight)
-    matrix = _matrix(examples, names, exponent)
+    require_scipy()
+    used = (example.work.names for example in examples)
+    names = sorted(frozenset[EnergyClass]({Resource.ACTIVE_UNIT}).union(*used), key=str)
+    target = np.array([example.power_w - idle_w for example in examples])
+    weight = np.array(
+        [(_REAL_WEIGHT if example.is_real else 1.0) / example.power_w**2 for example in examples]
+    )
+    exponent = _fit_exponent(examples, names, target, weight)
+    matrix = _rates(examples, names, exponent)
     scale = np.maximum(np.abs(matrix).max(axis=0), 1e-300)
-    found = solved(matrix / scale, wanted, weight, 1)
-    energies = dict(zip(names, (found.value / scale).tolist(), strict=True))
-    errors = dict(zip(names, (found.standard_error / scale).tolist(), strict=True))
+    solution = solve(matrix / scale, target, weight, 1, _nnls)
+    energies = dict(zip(names, (solution.coefficients / scale).tolist(), strict=True))
+    errors = dict(zip(names, (solution.standard_error / scale).tolist(), strict=True))
     return EnergyModel(idle_w, exponent, energies, errors)
 
 
-def _exponent(
-    examples: Sequence[Example], names: Sequence[str], wanted: Floats, weight: Floats
+def _nnls(matrix: Floats, target: Floats) -> Floats:
+    """Solve with columns of norm 1, because the tolerance of scipy is the same for all columns."""
+    from scipy.optimize import nnls  # noqa: PLC0415 - optional, and slow to load
+
+    scale = np.sqrt((matrix**2).sum(axis=0))
+    scale[scale == 0] = 1.0
+    coefficients: Floats = nnls(matrix / scale, target)[0] / scale
+    return coefficients
+
+
+def _fit_exponent(
+    examples: Sequence[Example], names: Sequence[EnergyClass], target: Floats, weight: Floats
 ) -> float:
-    """What fits best: by steps of 0.1, and around the best one finer."""
-    if not any(one.work.is_partial for one in examples):
-        return _UNKNOWN_EXPONENT
+    """Return the best lane exponent: in steps of 0.1, then in finer steps around the best."""
+    if not any(example.work.is_partial for example in examples):
+        return _DEFAULT_EXPONENT
     root = np.sqrt(weight)
 
-    def cost(exponent: float) -> float:
-        matrix = _matrix(examples, names, exponent) * root[:, None]
-        left = wanted * root - matrix @ non_negative(matrix, wanted * root)
-        return float(left @ left)
+    def squares(exponent: float) -> float:
+        matrix = _rates(examples, names, exponent) * root[:, None]
+        residual = target * root - matrix @ _nnls(matrix, target * root)
+        return float(residual @ residual)
 
-    rough = min(_EXPONENTS, key=cost)
+    rough = min(_EXPONENTS, key=squares)
     near = rough + _EXPONENT_STEP * np.arange(-9, 10)
-    return float(min(near[(near >= 0) & (near <= 1)], key=cost))
+    return float(min(near[(near >= 0) & (near <= 1)], key=squares))
 
 
 def model_of(profile: DeviceProfile) -> EnergyModel:
-    """The energies that a profile has. Raises: `ProfileError` for one without."""
-    known = profile.parameters.get(MODEL)
-    if not known or IDLE not in known:
+    """Return the energy model of a profile. Raises: `ProfileError` for a profile without energies."""
+    parameters = profile.parameters.get(MODEL)
+    if not parameters or IDLE not in parameters:
         raise ProfileError(
             f"the profile of {profile.device.name} has no energies: `cltrace power calibrate` adds them"
         )
-    rest = ("rest", "transfers", "lanes")
-    classes = {name: one for name, one in known.items() if one.family not in rest}
-    exponent = known.get(LANE_EXPONENT)
+    others = ("rest", "transfers", "lanes")
+    try:
+        energies = {
+            parse_class(name): parameter
+            for name, parameter in parameters.items()
+            if parameter.family not in others
+        }
+    except ValueError as error:
+        raise ProfileError(f"the energies of {profile.device.name} are damaged: {error}") from error
+    exponent = parameters.get(LANE_EXPONENT)
     return EnergyModel(
-        known[IDLE].value,
-        _UNKNOWN_EXPONENT if exponent is None else exponent.value,
-        {name: one.value for name, one in classes.items()},
-        {name: one.error for name, one in classes.items()},
+        parameters[IDLE].value,
+        _DEFAULT_EXPONENT if exponent is None else exponent.value,
+        {name: energy.value for name, energy in energies.items()},
+        {name: energy.error for name, energy in energies.items()},
     )
 
 
-def _matrix(examples: Sequence[Example], names: Sequence[str], exponent: float) -> Floats:
-    """The rate of each class in each example, in what it is counted by a second."""
+def _rates(examples: Sequence[Example], names: Sequence[EnergyClass], exponent: float) -> Floats:
+    """Return the amount of each class per second, a row per example."""
     rows = []
-    for one in examples:
-        amounts = {**one.work.amounts(exponent), UNIT: one.work.units * one.run_s}
-        rows.append([amounts.get(name, 0.0) / one.run_s for name in names])
+    for example in examples:
+        units = example.work.units * example.run_s
+        amounts = {**example.work.amounts(exponent), Resource.ACTIVE_UNIT: units}
+        rows.append([amounts.get(name, 0.0) / example.run_s for name in names])
     return np.array(rows)

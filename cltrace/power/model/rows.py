@@ -1,39 +1,58 @@
-"""The rows in which energy is told: those of the 2014 thesis's table 6.1, and where memory comes from."""
+"""Rows of an energy table: those of table 6.1 of the 2014 thesis, and the places of memory accesses."""
 
 from collections.abc import Mapping
 from typing import Final
 
-UNIT: Final = "active unit"
-"""The name of the energy of a compute unit that is active for a second."""
+from cltrace.power.model.energy_classes import EnergyClass, Resource
+
 GROUPS: Final = (
-    "integer", "integer division", "float", "float division", "special", "double",
-    "double division", "double special", "other", "local memory", "near cache", "shared cache",
-    "memory", "atomics", "launches", "active units",
-)  # fmt: skip
-"""The rows, in the order in which they are shown."""
-_PLACES: Final[Mapping[str, str]] = {
-    "local memory": "local memory", "barrier": "local memory", "near cache": "near cache",
-    "near cache banks": "near cache", "near cache lines": "near cache",
-    "near cache sectors": "near cache", "private memory": "near cache",
-    "shared cache": "shared cache", "memory": "memory", "atomic": "atomics",
-    "work-group": "launches", UNIT: "active units",
-}  # fmt: skip
+    "integer",
+    "integer division",
+    "float",
+    "float division",
+    "special",
+    "double",
+    "double division",
+    "double special",
+    "other",
+    "local memory",
+    "near cache",
+    "shared cache",
+    "memory",
+    "atomics",
+    "launches",
+    "active units",
+)
+"""Rows in the order of the table."""
+_RESOURCES: Final[Mapping[Resource, str]] = {
+    Resource.LOCAL_MEMORY: "local memory",
+    Resource.BARRIER: "local memory",
+    Resource.NEAR_CACHE: "near cache",
+    Resource.NEAR_CACHE_BANKS: "near cache",
+    Resource.NEAR_CACHE_LINES: "near cache",
+    Resource.NEAR_CACHE_SECTORS: "near cache",
+    Resource.PRIVATE_MEMORY: "near cache",
+    Resource.SHARED_CACHE: "shared cache",
+    Resource.MEMORY: "memory",
+    Resource.ATOMIC: "atomics",
+    Resource.WORK_GROUP: "launches",
+    Resource.ACTIVE_UNIT: "active units",
+}
 _DIVISIONS: Final = frozenset({"divide", "remainder", "divide by a literal"})
 _PLAIN: Final = frozenset(
     {"add", "multiply", "multiply-add", "logic", "shift", "compare and select"}
 )
 
 
-def group_of(name: str) -> str:
-    """The row that a class belongs to."""
-    if name in _PLACES:
-        return _PLACES[name]
-    kind, _, rest = name.partition(" ")
-    base = "integer" if kind in {"int", "long"} else kind
-    if rest in _DIVISIONS:
+def group_of(name: EnergyClass) -> str:
+    """Return the row of a class."""
+    if isinstance(name, Resource):
+        return _RESOURCES[name]
+    base = "integer" if name.type in {"int", "long"} else name.type
+    if name.operation in _DIVISIONS:
         return f"{base} division"
-    if rest in _PLAIN:
+    if name.operation in _PLAIN:
         return base
-    if kind in {"float", "double"}:
-        return "special" if kind == "float" else "double special"
+    if name.type in {"float", "double"}:
+        return "special" if name.type == "float" else "double special"
     return "other"

@@ -1,7 +1,7 @@
-"""The energy of a run by its terms: `E_total = E_CPU + E_GPU + E_transfer`, measured and predicted.
+"""Terms of a run's energy: `E_total = E_CPU + E_GPU + E_transfer`, measured and predicted.
 
-Equation 6.1 of Piispanen, Timing and energy of accelerated processing (2014). A term that has no sensor
-is not measured, one that has no model is not predicted: these are None, never 0.
+Equation 6.1 of Piispanen, Timing and energy of accelerated processing (2014). The measured value of a
+term without a sensor is `None`, and so is the predicted value of a term without a model: never 0.
 """
 
 import math
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from cltrace.events.workloads import DIRECTION_OF, HostMemory
-from cltrace.power.activity_shares import Response, within
-from cltrace.power.energy import Source, TraceEnergy
+from cltrace.power.activity_shares import SensorResponse, active_between
+from cltrace.power.energy import EnergySource, TraceEnergy
 from cltrace.power.load_classes import LoadKind, shared_seconds
-from cltrace.power.model.fitting import IDLE, MODEL, WITHOUT, byte_name
+from cltrace.power.model.fitting import IDLE, IDLE_WITHOUT_CONTEXT, MODEL, transfer_parameter_name
 from cltrace.profile import DeviceProfile, Parameter
 from cltrace.trace.reader import Trace
 
@@ -31,11 +31,11 @@ _BYTES: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a run's energy in J, over the time with readings. `why` says what is missing of it.
+    """Term of a run's energy in J, over the time with readings.
 
-    `within_j` is how far off `measured_j` may be, None where nothing tells.
-    Transfers have what their device draws meanwhile, its rest included; all else that it draws is the
-    device's own term.
+    `within_j` is the 95 % half-width of `measured_j`, `None` where it is unknown. `why` is the reason for
+    a missing value. The term of transfers is the energy of their device during transfers, its idle energy
+    included; the device's own term is all other energy of the device.
     """
 
     name: str
@@ -46,41 +46,41 @@ class Term:
 
     @property
     def quotient(self) -> float | None:
-        """Predicted by measured."""
+        """Predicted / measured energy."""
         if not self.measured_j or self.predicted_j is None:
             return None
         return self.predicted_j / self.measured_j
 
 
-def terms_of(
-    trace: Trace, found: TraceEnergy, profile: DeviceProfile, kernels_j: float | None
+def compute_terms(
+    trace: Trace, energy: TraceEnergy, profile: DeviceProfile, kernels_j: float | None
 ) -> tuple[Term, ...]:
-    """The terms of a trace, and their sum last.
+    """Return the terms of a trace, and their sum last.
 
-    `kernels_j` is what the kernels on the profile's device should add to rest in the time with readings,
-    None where that of one of them is not known.
+    `kernels_j` is the predicted energy above idle of the kernels on the profile's device in the time with
+    readings, `None` if it is unknown for some kernel.
     """
     own, other = (CPU, GPU) if "CPU" in profile.device.kind.upper() else (GPU, CPU)
-    mine = _Device.of(found, own, profile.device.name)
+    measured = _DeviceEnergy.of(energy, own, profile.device.name)
     energies = profile.parameters[MODEL]
-    transfers = _transfers(trace, mine, profile.device.name, energies)
     terms = {
-        own: _own(own, mine, energies, kernels_j),
-        other: _other(found, other),
-        TRANSFER: transfers,
+        own: _device_term(own, measured, energies, kernels_j),
+        other: _other_term(energy, other),
+        TRANSFER: _transfer_term(trace, measured, profile.device.name, energies),
     }
     ordered = [terms[name] for name in (CPU, GPU, TRANSFER)]
     return (*ordered, _total(ordered))
 
 
-@dataclass(frozen=True, slots=True)
-class _Device:
-    """What the sensors of a device tell: its energy, that of its transfers, and times in s.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DeviceEnergy:
+    """Measured energy of a device and of its transfers, and times in s.
 
-    `energy_j` is None without a sensor, `transfers_j` where not all transfers are told from other work;
-    `within_j` and `transfers_within_j` are how far off they may be. `transfer_s` is how long transfers
-    ran in the time with readings, `transfer_share` how much of all of them that is. `resident_s` and
-    `empty_s` are the times with readings in which the program had a context, and in which it had none.
+    `energy_j` is `None` without a sensor, and `transfers_j` where some transfers cannot be distinguished
+    from other work; `within_j` and `transfers_within_j` are their 95 % half-widths. `transfer_s` is the
+    time of transfers with readings, and `transfer_share` its share of the time of all transfers.
+    `resident_s` and `empty_s` are the times with readings in which the program had an OpenCL context, and
+    in which it had none.
     """
 
     energy_j: float | None = None
@@ -93,111 +93,134 @@ class _Device:
     empty_s: float = 0.0
 
     @classmethod
-    def of(cls, found: TraceEnergy, term: str, name: str) -> "_Device":
-        """Of the devices of a name, each by the sensors of its component."""
-        mine = [
-            one
-            for one in found.told
-            if one.component == _COMPONENTS[term] and any(d.name == name for d in one.devices)
+    def of(cls, energy: TraceEnergy, term: str, name: str) -> "_DeviceEnergy":
+        """Return the energy of the devices of a name, from the sensors of a term's component."""
+        sources = [
+            source
+            for source in energy.all_sources
+            if source.component == _COMPONENTS[term]
+            and any(device.name == name for device in source.devices)
         ]
-        if not any(one.covered_s for one in mine):
+        if not any(source.covered_s for source in sources):
             return cls()
-        # Sensors of one device are read at once: its time is that of the one that has most of it.
-        longest: dict[tuple[int, ...], Source] = {}
-        for one in sorted(mine, key=lambda source: source.covered_s):
-            longest[tuple(n for d in one.devices for n in d.ids)] = one
-        resident = [_resident(one, found.resident_s) for one in longest.values()]
-        told = [one.attribution for one in mine if one.attribution is not None]
-        moves = [line for one in told for line in one.lines if line.load.kind is LoadKind.TRANSFER]
-        transfer_s = [_transfer_seconds(one) for one in longest.values()]
-        seen_s = sum(covered for covered, _ in transfer_s)
+        # The sensors of a device are read at the same time: the longest time counts, once per device.
+        longest: dict[tuple[int, ...], EnergySource] = {}
+        for source in sorted(sources, key=lambda source: source.covered_s):
+            longest[tuple(number for device in source.devices for number in device.ids)] = source
+        resident_s = sum(_resident_s(source, energy.resident_s) for source in longest.values())
+        attributions = [source.attribution for source in sources if source.attribution is not None]
+        balances = [attribution.balance for attribution in attributions]
+        transfers = [
+            line
+            for attribution in attributions
+            for line in attribution.lines
+            if line.load.kind is LoadKind.TRANSFER
+        ]
+        transfer_s = [_transfer_seconds(source) for source in longest.values()]
+        covered_s = sum(covered for covered, _ in transfer_s)
         return cls(
-            energy_j=sum(one.energy_j for one in mine),
-            within_j=math.hypot(*(one.balance.measured_within_j for one in told)),
-            transfers_j=sum(one.balance.transfers_j for one in told)
-            if all(line.energy_j is not None for line in moves)
+            energy_j=sum(source.energy_j for source in sources),
+            within_j=math.hypot(*(balance.measured_within_j for balance in balances)),
+            transfers_j=sum(balance.transfers_j for balance in balances)
+            if all(line.energy_j is not None for line in transfers)
             else None,
-            transfers_within_j=math.hypot(*(one.balance.transfers_within_j for one in told)),
-            transfer_s=seen_s,
-            transfer_share=seen_s / max(sum(whole for _, whole in transfer_s), 1e-12),
-            resident_s=sum(resident),
-            empty_s=sum(one.covered_s for one in longest.values()) - sum(resident),
+            transfers_within_j=math.hypot(*(balance.transfers_within_j for balance in balances)),
+            transfer_s=covered_s,
+            transfer_share=covered_s / max(sum(whole for _, whole in transfer_s), 1e-12),
+            resident_s=resident_s,
+            empty_s=sum(source.covered_s for source in longest.values()) - resident_s,
         )
 
 
-def _resident(source: Source, resident_s: tuple[float, float] | None) -> float:
-    seen = source.seen
+def _resident_s(source: EnergySource, resident_s: tuple[float, float] | None) -> float:
+    """Return the time with readings in which the program had an OpenCL context."""
+    observations = source.observations
     if resident_s is None:
         return source.covered_s
-    share = within(*resident_s).mean(seen.begin_s, seen.end_s, Response())
-    return float((share * seen.span_s).sum())
+    share = active_between(*resident_s).mean(
+        observations.begin_s, observations.end_s, SensorResponse()
+    )
+    return float((share * observations.span_s).sum())
 
 
-def _transfer_seconds(source: Source) -> tuple[float, float]:
-    """How long transfers ran in the time with readings, and in all; what runs at once shares it."""
+def _transfer_seconds(source: EnergySource) -> tuple[float, float]:
+    """Return the shared time of transfers with readings, and of all transfers."""
     lines = source.attribution.lines if source.attribution else ()
-    shared = zip(lines, shared_seconds([line.load for line in lines]), strict=True)
-    mine = [(line, one) for line, one in shared if line.load.kind is LoadKind.TRANSFER]
-    return sum(one * line.coverage for line, one in mine), sum(one for _, one in mine)
+    shared_s = shared_seconds([line.load for line in lines])
+    transfers = [
+        (line, seconds)
+        for line, seconds in zip(lines, shared_s, strict=True)
+        if line.load.kind is LoadKind.TRANSFER
+    ]
+    covered_s = sum(seconds * line.coverage for line, seconds in transfers)
+    return covered_s, sum(seconds for _, seconds in transfers)
 
 
-def _own(
-    name: str, mine: _Device, energies: Mapping[str, Parameter], kernels_j: float | None
+def _device_term(
+    name: str,
+    measured: _DeviceEnergy,
+    energies: Mapping[str, Parameter],
+    kernels_j: float | None,
 ) -> Term:
-    if mine.energy_j is None:
+    """Return the term of the device that the model describes, without its transfers."""
+    if measured.energy_j is None:
         return Term(name, None, None, _NO_SENSOR)
-    measured = mine.energy_j - (mine.transfers_j or 0.0)
-    within = math.hypot(mine.within_j, mine.transfers_within_j)
-    if mine.transfers_j is None:
-        return Term(name, measured, None, f"{TRANSFER} is in it, not told apart", within)
+    own_j = measured.energy_j - (measured.transfers_j or 0.0)
+    within_j = math.hypot(measured.within_j, measured.transfers_within_j)
+    if measured.transfers_j is None:
+        why = f"includes {TRANSFER}, which is not distinguishable"
+        return Term(name, own_j, None, why, within_j)
     if kernels_j is None:
-        return Term(name, measured, None, "some of its kernels are not predicted", within)
+        return Term(name, own_j, None, "some of its kernels are not predicted", within_j)
     idle_w = energies[IDLE].value
-    empty_w = energies[WITHOUT].value if WITHOUT in energies else idle_w
-    rest = idle_w * (mine.resident_s - mine.transfer_s) + empty_w * mine.empty_s
-    return Term(name, measured, rest + kernels_j, within_j=within)
+    empty_w = energies[IDLE_WITHOUT_CONTEXT].value if IDLE_WITHOUT_CONTEXT in energies else idle_w
+    idle_s = measured.resident_s - measured.transfer_s
+    idle_j = idle_w * idle_s + empty_w * measured.empty_s
+    return Term(name, own_j, idle_j + kernels_j, within_j=within_j)
 
 
-def _other(found: TraceEnergy, name: str) -> Term:
-    """The component that the model is not of."""
-    mine = [one.energy_j for one in found.told if one.component == _COMPONENTS[name]]
-    if not any(mine):
+def _other_term(energy: TraceEnergy, name: str) -> Term:
+    """Return the term of the component that the model does not describe."""
+    component = _COMPONENTS[name]
+    energies_j = [source.energy_j for source in energy.all_sources if source.component == component]
+    if not any(energies_j):
         return Term(name, None, None, _NO_SENSOR)
-    return Term(name, sum(mine), None, "no model of it")
+    return Term(name, sum(energies_j), None, "no model of it")
 
 
-def _transfers(trace: Trace, mine: _Device, name: str, energies: Mapping[str, Parameter]) -> Term:
-    """By bytes and direction. Host memory is taken for pageable, as it mostly is."""
-    moved = trace.rows(_BYTES, {"name": name})
-    measured, within, why = mine.transfers_j, mine.transfers_within_j, ""
-    if mine.energy_j is None:
+def _transfer_term(
+    trace: Trace, measured: _DeviceEnergy, name: str, energies: Mapping[str, Parameter]
+) -> Term:
+    """Return the term of transfers, by bytes and direction. Host memory is assumed to be pageable."""
+    measured_j, within_j, why = measured.transfers_j, measured.transfers_within_j, ""
+    if measured.energy_j is None:
         why = _NO_SENSOR
-    elif measured is None:
-        why = "not told apart from other work"
-    above_j = 0.0
-    for kind, size_bytes in moved:
-        direction = DIRECTION_OF.get(str(kind))
-        known = energies.get(byte_name(f"{HostMemory.PAGEABLE} {direction}"))
-        if known is None:
+    elif measured_j is None:
+        why = "not distinguishable from other work"
+    dynamic_j = 0.0
+    for kind, size_bytes in trace.rows(_BYTES, {"name": name}):
+        route = f"{HostMemory.PAGEABLE} {DIRECTION_OF.get(str(kind))}"
+        per_byte = energies.get(transfer_parameter_name(route))
+        if per_byte is None:
             why = why or f"no model of commands of the kind {kind}"
-            return Term(TRANSFER, measured, None, why, within)
-        above_j += known.value * (size_bytes or 0) * mine.transfer_share
+            return Term(TRANSFER, measured_j, None, why, within_j)
+        dynamic_j += per_byte.value * (size_bytes or 0) * measured.transfer_share
     if why:
         return Term(TRANSFER, None, None, why)
-    rest_j = energies[IDLE].value * mine.transfer_s
-    return Term(TRANSFER, measured, above_j + rest_j, within_j=within)
+    idle_j = energies[IDLE].value * measured.transfer_s
+    return Term(TRANSFER, measured_j, dynamic_j + idle_j, within_j=within_j)
 
 
 def _total(terms: Sequence[Term]) -> Term:
-    """The sum of the terms that are known; of the same ones in both, or there is no prediction."""
-    measured = [one for one in terms if one.measured_j is not None]
-    both = [one for one in measured if one.predicted_j is not None]
-    within = [one.within_j for one in measured if one.within_j is not None]
-    without = ", ".join(one.name for one in terms if one not in measured)
+    """Return the sum of the measured terms. It has a prediction only if all of these have one."""
+    measured = [term for term in terms if term.measured_j is not None]
+    both = [term for term in measured if term.predicted_j is not None]
+    within = [term.within_j for term in measured if term.within_j is not None]
+    without = ", ".join(term.name for term in terms if term not in measured)
     return Term(
         TOTAL,
-        sum(one.measured_j or 0.0 for one in measured) if measured else None,
-        sum(one.predicted_j or 0.0 for one in both) if both and both == measured else None,
+        sum(term.measured_j or 0.0 for term in measured) if measured else None,
+        sum(term.predicted_j or 0.0 for term in both) if both and both == measured else None,
         f"without {without}" if without else "",
         math.hypot(*within) if measured and len(within) == len(measured) else None,
     )

@@ -1,4 +1,4 @@
-"""The energy model held against what was measured of a trace's kernels."""
+"""Comparison of an energy model with the measured energy of a trace's kernels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cltrace.power.energy import TraceEnergy
 from cltrace.power.load_classes import Load, LoadKind
 from cltrace.power.model.classes import Caches, work_of
 from cltrace.power.model.fitting import EnergyModel, model_of
-from cltrace.power.model.terms import Term, terms_of
+from cltrace.power.model.terms import Term, compute_terms
 from cltrace.power.results import EnergyLine
 from cltrace.profile import DeviceProfile
 from cltrace.trace.reader import Trace
@@ -19,10 +19,10 @@ from cltrace.trace.reader import Trace
 
 @dataclass(frozen=True, slots=True)
 class ModelledLine:
-    """A class of launches with what the model says of it, in J for all of its launches.
+    """Class of launches with the prediction of a model, in J for all of its launches.
 
-    `line` is what was measured, unresolved where nothing was. `parts_j` are by the rows of the model's
-    table. `why` says why there is no prediction, "" if there is one.
+    `line` is the measured energy, or unresolved. `parts_j` are by rows of the model's table. `why` is the
+    reason for a missing prediction, "" if there is one.
     """
 
     line: EnergyLine
@@ -33,68 +33,70 @@ class ModelledLine:
 
     @property
     def quotient(self) -> float | None:
-        """Predicted by measured energy."""
+        """Predicted / measured energy."""
         return _ratio(self.energy_j, self.line.energy_j)
 
     @property
     def dynamic_quotient(self) -> float | None:
-        """The same of what is above rest."""
+        """Predicted / measured energy above idle."""
         return _ratio(self.dynamic_j, self.line.dynamic_j)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelledTrace:
-    """A trace by an energy model: its classes of launches, and the terms of its energy, the sum last."""
+    """Prediction of a trace: its classes of launches, and the terms of its energy, the sum last."""
 
     model: EnergyModel
     lines: tuple[ModelledLine, ...]
     terms: tuple[Term, ...]
 
 
-def modelled(trace: Trace, found: TraceEnergy, profile: DeviceProfile) -> ModelledTrace:
-    """What the model of a profile says of a trace.
+def model_trace(trace: Trace, energy: TraceEnergy, profile: DeviceProfile) -> ModelledTrace:
+    """Return the predictions of a profile's model for the measured durations of a trace.
 
-    How long they took is as it was measured. Raises: `ProfileError` for a profile without energies.
+    Raises: `ProfileError` for a profile without energies.
     """
     model, caches = model_of(profile), Caches.of(profile)
-    counting = TracedCounts(machine_of(profile.device), Compiler())
+    counter = TracedCounts(machine_of(profile.device), Compiler())
     launches = list(traced_launches(trace))
     lines = []
-    for line in found.lines:
-        name = found.device_names.get(line.load.device, profile.device.name)
+    for line in energy.lines:
+        name = energy.device_names.get(line.load.device, profile.device.name)
         if line.load.kind is LoadKind.KERNEL and name == profile.device.name:
-            mine = [one for one in launches if _is_of(one, line.load)]
-            lines.append(_line(line, mine, counting, model, caches))
-    # Of what readings cover, as what is measured.
-    known = [one.dynamic_j * one.line.coverage for one in lines if one.dynamic_j is not None]
-    kernels_j = sum(known) if len(known) == len(lines) else None
-    return ModelledTrace(model, tuple(lines), terms_of(trace, found, profile, kernels_j))
+            of_load = [launch for launch in launches if _is_of(launch, line.load)]
+            lines.append(_model_line(line, of_load, counter, model, caches))
+    # The measured energy is of the time with readings, so the prediction is scaled to it.
+    covered_j = [
+        line.dynamic_j * line.line.coverage for line in lines if line.dynamic_j is not None
+    ]
+    kernels_j = sum(covered_j) if len(covered_j) == len(lines) else None
+    return ModelledTrace(model, tuple(lines), compute_terms(trace, energy, profile, kernels_j))
 
 
-def _line(
+def _model_line(
     line: EnergyLine,
     launches: Sequence[TracedLaunch],
-    counting: TracedCounts,
+    counter: TracedCounts,
     model: EnergyModel,
     caches: Caches,
 ) -> ModelledLine:
-    calls = sum(one.calls for one in launches)
+    calls = sum(launch.calls for launch in launches)
     if not calls:
         return ModelledLine(
             line, None, None, {}, "its arguments or its source are not in the trace"
         )
     run_s = line.load.seconds / max(len(line.load), 1)
-    parts: dict[str, float] = {}
+    parts_j: dict[str, float] = {}
     try:
         for launch in launches:
-            _, counts = counting.count(launch)
-            share = launch.calls / calls * len(line.load)
-            for name, energy in model.parts_j(work_of(counts, caches), run_s).items():
-                parts[name] = parts.get(name, 0.0) + share * energy
+            _, counts = counter.count(launch)
+            runs = launch.calls / calls * len(line.load)
+            for name, energy_j in model.parts_j(work_of(counts, caches), run_s).items():
+                parts_j[name] = parts_j.get(name, 0.0) + runs * energy_j
     except (KernelError, MemoryError) as error:
         return ModelledLine(line, None, None, {}, str(error))
-    dynamic = sum(parts.values())
-    return ModelledLine(line, dynamic + model.idle_w * line.load.seconds, dynamic, parts)
+    dynamic_j = sum(parts_j.values())
+    return ModelledLine(line, dynamic_j + model.idle_w * line.load.seconds, dynamic_j, parts_j)
 
 
 def _is_of(launch: TracedLaunch, load: Load) -> bool:

@@ -1,1 +1,1 @@
-"""The readers that come with cltrace, one file each; `cltrace.power.registry` finds them and others."""
+"""Readers of cltrace, one file each. `cltrace.power.registry` finds these and those of others."""

@@ -1,14 +1,15 @@
 """Logs of power supplies: Corsair Link's, and other tables of a time and values.
 
-Such logs are written once a second by a machine whose clock is another one's, in the form that its
-country writes numbers and dates. Delimiter, decimal mark and form of the date are found out from the
-file; what cannot be decided is asked for. Without a header the columns are those of the log of an AX760i
-in Piispanen, Timing and energy of accelerated processing (2014), section 6.1.3:
+Such logs have a line per second, the clock of another machine, and the number and date formats of some
+country. Delimiter, decimal mark and date format are detected from the file; the user is asked for what
+is ambiguous. Without a header the columns are those of the log of an AX760i in Piispanen, Timing and
+energy of accelerated processing (2014), section 6.1.3:
 
     15.7.2013 11:36:16,20,7W,89,8766315921014,151,9921875,136,605458408151
 
-Its line has, in this order, the graphics card's supplementary rail in W, the efficiency in per cent,
-power in and power out in W (136.6 W are 89.88 % of 152.0 W), with commas for both jobs.
+After the time, this line has the graphics card's supplementary rail in W, the efficiency in per cent,
+and power in and power out in W (136.6 W are 89.88 % of 152.0 W). The comma is both delimiter and decimal
+mark.
 """
 
 import csv
@@ -21,9 +22,9 @@ from typing import ClassVar, Final, Literal
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, SampleFlag, Scope
 from cltrace.power.protocol import API, Channel, Log, LogClock, LogRequest, Probe, Sample
-from cltrace.power.readers.log_times import DateOrder, Times, date_order, localised
+from cltrace.power.readers.log_times import DateOrder, LogTimes, detect_date_order, parse_times
 
-_MOST_BYTES: Final = 256 << 20
+_MAX_BYTES: Final = 256 << 20
 _MICRO: Final = 1e-6
 _HALF_S_NS: Final = 500_000_000
 _PERIOD_S: Final = 1.0
@@ -39,22 +40,22 @@ _NOT_POWER: Final = re.compile(
     r"efficien|volt|\bamp|current|temp|fan|rpm|speed|time|date|load", re.IGNORECASE
 )
 _UNITS: Final = {"": 0, "w": 0, "watt": 0, "watts": 0, "kw": 3, "mW": -3, "MW": 6, "uW": -6}
-"""Of power, by the power of ten; what is in another unit is no power."""
-_MOST_WRONG: Final = 0.2
-"""A file of which more lines cannot be read is another one than it seems."""
+"""Units of power with their power of ten. Values in other units are not powers."""
+_MAX_UNREADABLE: Final = 0.2
+"""Maximum share of unreadable lines. A file with more is not such a log."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """A log as text: names of columns, and rows of as many words. `wrong` lines could not be read."""
+class _LogTable:
+    """Log as text: names of columns, rows with a word per column, and the count of unreadable lines."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    wrong: int
+    unreadable_count: int
 
 
 class CorsairCsvReader:
-    """Logs of Corsair Link and their like. Its argument is `dmy` or `mdy` where dates are ambiguous."""
+    """Reader of logs of Corsair Link and similar. Its argument is `dmy` or `mdy` for ambiguous dates."""
 
     api: ClassVar[int] = API
     kind: ClassVar[Literal["log"]] = "log"
@@ -63,51 +64,54 @@ class CorsairCsvReader:
         self._order = argument
 
     def probe(self) -> Probe:
-        """It needs nothing."""
+        """Return ok: the reader needs no sensor."""
         return Probe(ProbeState.OK, "reads logs of power supplies: a time and watts on each line")
 
     def read_log(self, request: LogRequest) -> Log:
-        """The powers in a log, a sample a line. Raises: `PowerError`."""
+        """Return the powers in a log, a sample per line. Raises: `PowerError`."""
         if self._order not in {"", *DateOrder}:
-            raise PowerError(f"corsair-csv:{self._order}: dates are dmy or mdy")
-        table = _table(request)
+            raise PowerError(f"corsair-csv:{self._order}: write dmy or mdy for the order of dates")
+        table = _read_table(request)
         order = (
-            DateOrder(self._order) if self._order else date_order([one[0] for one in table.rows])
+            DateOrder(self._order)
+            if self._order
+            else detect_date_order([row[0] for row in table.rows])
         )
-        times = localised([row[0] for row in table.rows], order, request.time_zone)
-        wrong = table.wrong + times.wrong
-        if wrong > _MOST_WRONG * (len(table.rows) + table.wrong):
+        times = parse_times([row[0] for row in table.rows], order, request.time_zone)
+        unreadable_count = table.unreadable_count + times.unreadable_count
+        line_count = len(table.rows) + table.unreadable_count
+        if unreadable_count > _MAX_UNREADABLE * line_count:
             raise PowerError(
-                f"{request.path}: {wrong} of {len(table.rows) + table.wrong} lines cannot be read"
+                f"{request.path}: {unreadable_count} of {line_count} lines cannot be read"
             )
-        chosen = _chosen(table.names, request.columns)
-        channels = _channels(table.names, chosen)
-        _warn(request, wrong, times)
+        columns = _choose_columns(table.names, request.columns)
+        channels = _channels(table.names, columns)
+        _warn(request, unreadable_count, times)
         samples = [
             sample
-            for (place, _), channel in zip(chosen, channels, strict=True)
+            for (place, _), channel in zip(columns, channels, strict=True)
             for sample in _samples(table, times, place, channel.key)
         ]
         if not samples:
-            raise PowerError(f"{request.path}: no line of it has a time and a power")
+            raise PowerError(f"{request.path}: no line has a time and a power")
         return Log(channels, tuple(samples), LogClock.WALL)
 
 
-def _warn(request: LogRequest, wrong: int, times: Times) -> None:
-    if wrong:
-        request.warn(f"{request.path}: {wrong} lines cannot be read and are left out")
-    if times.impossible:
+def _warn(request: LogRequest, unreadable_count: int, times: LogTimes) -> None:
+    if unreadable_count:
+        request.warn(f"{request.path}: {unreadable_count} lines cannot be read and are left out")
+    if times.nonexistent_count:
         request.warn(
-            f"{request.path}: {times.impossible} times do not exist in {request.time_zone} (clocks are "
-            "put forward then): is that the right time zone?"
+            f"{request.path}: {times.nonexistent_count} times do not exist in {request.time_zone} "
+            "(clocks are put forward then): check --tz"
         )
 
 
-def _table(request: LogRequest) -> _Table:
-    """The rows of a log. Raises: `PowerError`."""
+def _read_table(request: LogRequest) -> _LogTable:
+    """Return the rows of a log. Raises: `PowerError`."""
     path = request.path
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise PowerError(f"{path} is too large for a log")
         text = path.read_bytes()
     except OSError as error:
@@ -120,17 +124,19 @@ def _table(request: LogRequest) -> _Table:
     cells = [tuple(map(str.strip, row)) for row in csv.reader(lines, delimiter=delimiter)]
     has_header = not re.search(r"\d", cells[0][0])
     names = cells[0] if has_header else ()
-    return _fitted(names, cells[int(has_header) :], delimiter)
+    return _fit_rows(names, cells[int(has_header) :], delimiter)
 
 
-def _fitted(names: tuple[str, ...], cells: Sequence[tuple[str, ...]], delimiter: str) -> _Table:
-    """Rows with as many words as there are columns: commas that are decimal marks are put back."""
+def _fit_rows(
+    names: tuple[str, ...], cells: Sequence[tuple[str, ...]], delimiter: str
+) -> _LogTable:
+    """Return rows with a word per column: numbers that were split at decimal commas are joined."""
     width = len(names)
     if not width:
         widths = [len(row) for row in cells]
-        most = max(set(widths), key=widths.count)
-        is_split = delimiter == "," and most % 2 == 1 and most >= 3
-        width = (most - 1) // 2 + 1 if is_split else most
+        usual = max(set(widths), key=widths.count)
+        is_split = delimiter == "," and usual % 2 == 1 and usual >= 3
+        width = (usual - 1) // 2 + 1 if is_split else usual
         names = (
             _AX760I
             if width == len(_AX760I)
@@ -145,50 +151,51 @@ def _fitted(names: tuple[str, ...], cells: Sequence[tuple[str, ...]], delimiter:
             rows.append((row[0], *(f"{whole},{part}" for whole, part in pairs)))
         elif len(row) == width + 1 and not row[-1]:
             rows.append(row[:-1])  # a delimiter at the end of each line
-    return _Table(tuple(names), tuple(rows), len(cells) - len(rows))
+    return _LogTable(tuple(names), tuple(rows), len(cells) - len(rows))
 
 
-def _chosen(names: Sequence[str], wanted: Sequence[tuple[str, str]]) -> list[tuple[int, Scope]]:
-    """The columns that are power, and what they measure. Raises: `PowerError`."""
-    if wanted:
-        return [_asked_for(names, column, scope) for column, scope in wanted]
-    found = []
+def _choose_columns(
+    names: Sequence[str], requested: Sequence[tuple[str, str]]
+) -> list[tuple[int, Scope]]:
+    """Return the columns of power with their scopes. Raises: `PowerError`."""
+    if requested:
+        return [_requested_column(names, column, scope) for column, scope in requested]
+    columns = []
     for place, name in enumerate(names):
         if place and not _NOT_POWER.search(name):
-            scope = next(
-                (one for words, one in _SCOPES if re.search(words, name, re.IGNORECASE)), None
-            )
+            scopes = (scope for words, scope in _SCOPES if re.search(words, name, re.IGNORECASE))
+            scope = next(scopes, None)
             if scope is not None:
-                found.append((place, scope))
-    if not found:
+                columns.append((place, scope))
+    if not columns:
         raise PowerError(
-            f"no column looks like power; there are: {', '.join(names)}. Say which is which: "
-            "--column NAME=psu"
+            f"no column looks like power; there are: {', '.join(names)}. "
+            "Name one, for example with --column NAME=psu"
         )
-    return found
+    return columns
 
 
-def _asked_for(names: Sequence[str], column: str, scope: str) -> tuple[int, Scope]:
+def _requested_column(names: Sequence[str], column: str, scope: str) -> tuple[int, Scope]:
     if scope not in set(Scope):
-        raise PowerError(f"--column {column}={scope}: it is one of {', '.join(Scope)}")
+        raise PowerError(f"--column {column}={scope}: the scope is one of {', '.join(Scope)}")
     if column not in names:
-        raise PowerError(f"--column {column}: the log has {', '.join(names)}")
+        raise PowerError(f"--column {column}: the log has the columns {', '.join(names)}")
     return names.index(column), Scope(scope)
 
 
-def _channels(names: Sequence[str], chosen: Sequence[tuple[int, Scope]]) -> tuple[Channel, ...]:
-    """Columns as channels: what the wall gives contains what the supply does, and that its rails."""
+def _channels(names: Sequence[str], columns: Sequence[tuple[int, Scope]]) -> tuple[Channel, ...]:
+    """Return columns as channels: the wall contains the supply, and the supply contains its rails."""
     keys: dict[int, str] = {}
-    for place, _ in chosen:
+    for place, _ in columns:
         key = re.sub(r"[^a-z0-9.+]+", "-", names[place].lower()).strip("-") or "power"
         keys[place] = f"{key}-{place}" if key in keys.values() else key
-    by_scope = {scope: keys[place] for place, scope in reversed(chosen)}
-    return tuple(_channel(names[place], keys[place], scope, by_scope) for place, scope in chosen)
+    by_scope = {scope: keys[place] for place, scope in reversed(columns)}
+    return tuple(_channel(names[place], keys[place], scope, by_scope) for place, scope in columns)
 
 
 def _channel(name: str, key: str, scope: Scope, by_scope: Mapping[Scope, str]) -> Channel:
     outer = {Scope.PSU: (Scope.WALL,), Scope.RAIL: (Scope.PSU, Scope.WALL)}.get(scope, ())
-    inside = next((by_scope[one] for one in outer if one in by_scope), "")
+    inside = next((by_scope[container] for container in outer if container in by_scope), "")
     return Channel(
         key=f"corsair-csv:{key}",
         label=name,
@@ -202,16 +209,18 @@ def _channel(name: str, key: str, scope: Scope, by_scope: Mapping[Scope, str]) -
     )
 
 
-def _samples(table: _Table, times: Times, place: int, key: str) -> Iterator[Sample]:
-    for row, time_ns, doubt in zip(table.rows, times.times_ns, times.doubtful, strict=True):
+def _samples(table: _LogTable, times: LogTimes, place: int, key: str) -> Iterator[Sample]:
+    for row, time_ns, is_doubtful in zip(
+        table.rows, times.times_ns, times.is_doubtful, strict=True
+    ):
         raw = _micro(row[place])
         if time_ns is not None and raw is not None:
-            flags = SampleFlag.DOUBTFUL if doubt else SampleFlag(0)
+            flags = SampleFlag.DOUBTFUL if is_doubtful else SampleFlag(0)
             yield Sample(key, time_ns, raw, _HALF_S_NS, flags)
 
 
 def _micro(text: str) -> int | None:
-    """A number with whatever decimal mark and unit, in millionths; None for what is none."""
+    """Return a power in µW from a number with any decimal mark and unit, `None` for no power."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None

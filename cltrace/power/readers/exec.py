@@ -1,7 +1,7 @@
-"""Any program as a meter: it prints readings (`lines`), and cltrace reads them while it runs.
+"""Program as a meter: it prints readings (`lines`), and cltrace reads its output while it runs.
 
-The program is started with `-i MS`, the period in ms; with `-c` it checks whether it can read at all
-and exits 0 if so. It is ended with SIGTERM.
+cltrace starts the program with `-i MS`, the period in ms, and ends it with SIGTERM. With `-c` the program
+checks that it can read, and exits 0 if so.
 """
 
 import os
@@ -20,20 +20,20 @@ from cltrace.events.power import ProbeState
 from cltrace.power.protocol import API, Channel, Probe, Sample
 from cltrace.power.readers.lines import LineReader
 
-_CHECK_S: Final = 10.0
-_END_S: Final = 1.0
-_LONGEST_S: Final = 1.0
-"""A pipe holds 64 kB: a meter that prints 1,000 lines a second has to be read so often."""
-_AT_ONCE: Final = 1 << 20
-_EARLIEST_NS: Final = 10_000_000_000
-"""A meter may have readings of so long before it was started."""
-_LATEST_NS: Final = 1_000_000_000
+_CHECK_TIMEOUT_S: Final = 10.0
+_END_TIMEOUT_S: Final = 1.0
+_MAX_INTERVAL_S: Final = 1.0
+"""Maximum time between reads: a pipe holds 64 kB, which a meter with 1,000 lines per second fills."""
+_MAX_READ_BYTES: Final = 1 << 20
+_MAX_AGE_NS: Final = 10_000_000_000
+"""Maximum age of a reading when the meter is started."""
+_MAX_AHEAD_NS: Final = 1_000_000_000
 _JITTER_NS: Final = 10_000_000
-"""Clocks that are held against each other at each read may differ by so much from one to the next."""
+"""Maximum change of the difference between the wall clock and the host's clock from read to read."""
 
 
 class ExecReader:
-    """A program that prints readings. Its argument is the command, as a shell splits it."""
+    """Reader of a program's output. Its argument is the command, split as by a shell."""
 
     api: ClassVar[int] = API
     kind: ClassVar[Literal["live"]] = "live"
@@ -43,12 +43,17 @@ class ExecReader:
         self._argument = argument
 
     def probe(self) -> Probe:
-        """Ask the program to check itself."""
+        """Run the program's own check."""
         words: list[str] = []
         try:
             words = self._words()
-            done = subprocess.run([*words, "-c"], stdin=subprocess.DEVNULL, capture_output=True,
-                                  timeout=_CHECK_S, check=False)  # fmt: skip
+            check = subprocess.run(
+                [*words, "-c"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_CHECK_TIMEOUT_S,
+                check=False,
+            )
         except PowerError as error:
             return Probe(ProbeState.ABSENT, str(error))
         except PermissionError as error:
@@ -61,11 +66,13 @@ class ExecReader:
         except OSError as error:
             return Probe(ProbeState.ABSENT, f"{self._argument}: {error.strerror}")
         except subprocess.TimeoutExpired:
-            return Probe(ProbeState.FROZEN, f"{words[0]} -c took more than {_CHECK_S:.0f} s")
-        if done.returncode:
-            said = _last_line(done.stderr) or f"it exited {done.returncode}"
-            return Probe(ProbeState.UNSUPPORTED, f"{words[0]} -c: {said}")
-        return Probe(ProbeState.OK, f"{words[0]} says that it can read")
+            return Probe(
+                ProbeState.FROZEN, f"{words[0]} -c took more than {_CHECK_TIMEOUT_S:.0f} s"
+            )
+        if check.returncode:
+            reason = _last_line(check.stderr) or f"it exited {check.returncode}"
+            return Probe(ProbeState.UNSUPPORTED, f"{words[0]} -c: {reason}")
+        return Probe(ProbeState.OK, f"{words[0]} reports that it can read")
 
     def open(self, period_s: float) -> "OpenExec":
         """Start the program. Raises: `OSError`, `PowerError`."""
@@ -84,40 +91,43 @@ class ExecReader:
 
 
 class OpenExec:
-    """The program, running. `channels` grows as its lines name them."""
+    """Running program. `channels` grows as its lines name further ones."""
 
-    longest_interval_s = _LONGEST_S
+    longest_interval_s = _MAX_INTERVAL_S
 
     def __init__(self, words: Sequence[str]) -> None:
         self._name = words[0]
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        # A session of its own: what a terminal sends to the traced program is not for it.
+        # In its own session, the program does not get the terminal's signals to the traced program.
         self._process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors,
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
             start_new_session=True,
-        )  # fmt: skip
+        )
         assert self._process.stdout is not None
         self._descriptor = self._process.stdout.fileno()
         os.set_blocking(self._descriptor, False)
         self._lines = LineReader(f"exec:{os.path.basename(self._name)}")  # noqa: PTH119 - a word
-        self._rest = b""
+        self._unfinished_line = b""
         self._begin_ns = time.perf_counter_ns()
         self._latest_ns: dict[str, int] = {}
 
     @property
     def channels(self) -> Sequence[Channel]:
-        """What its lines have named."""
+        """Channels that the lines have named so far."""
         return self._lines.channels
 
     def read(self) -> Iterator[Sample]:
-        """What it printed. Raises: `PowerError` when it ended, or printed what is no reading."""
-        text, is_over = self._drained()
-        *whole, self._rest = (self._rest + text).split(b"\n")
+        """Yield the printed readings. Raises: `PowerError` if it ended, or printed an invalid line."""
+        text, has_ended = self._read_output()
+        *lines, self._unfinished_line = (self._unfinished_line + text).split(b"\n")
         now_ns = time.perf_counter_ns()
         offset_ns = now_ns - time.time_ns()
-        for sample in self._lines.samples(line.decode("utf-8", "replace") for line in whole):
+        for sample in self._lines.samples(line.decode("utf-8", "replace") for line in lines):
             time_ns = sample.time_ns + offset_ns
-            if not self._begin_ns - _EARLIEST_NS < time_ns < now_ns + _LATEST_NS:
+            if not self._begin_ns - _MAX_AGE_NS < time_ns < now_ns + _MAX_AHEAD_NS:
                 away_s = (time_ns - now_ns) * 1e-9
                 raise PowerError(
                     f"{self._name}: a reading is {away_s:+.1f} s from now: times are µs since 1970"
@@ -126,18 +136,19 @@ class OpenExec:
                 raise PowerError(f"{self._name}: times of readings go back")
             self._latest_ns[sample.key] = time_ns
             yield sample._replace(time_ns=time_ns)
-        if is_over:
+        if has_ended:
             self._errors.seek(0)
-            said = _last_line(self._errors.read(_AT_ONCE))
+            message = _last_line(self._errors.read(_MAX_READ_BYTES))
             status = self._process.wait()
-            raise PowerError(f"{self._name} ended with {status}" + (f": {said}" if said else ""))
+            reason = f": {message}" if message else ""
+            raise PowerError(f"{self._name} ended with {status}{reason}")
 
     def close(self) -> None:
         """End the program."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGTERM)
         try:
-            self._process.wait(_END_S)
+            self._process.wait(_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -146,11 +157,12 @@ class OpenExec:
             self._process.stdout.close()
         self._errors.close()
 
-    def _drained(self) -> tuple[bytes, bool]:
+    def _read_output(self) -> tuple[bytes, bool]:
+        """Return the available output, and true at its end."""
         parts: list[bytes] = []
         while True:
             try:
-                part = os.read(self._descriptor, _AT_ONCE)
+                part = os.read(self._descriptor, _MAX_READ_BYTES)
             except BlockingIOError:
                 return b"".join(parts), False
             if not part:

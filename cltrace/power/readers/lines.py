@@ -1,11 +1,11 @@
-"""The line protocol of meters: what a program prints, or a file holds, in whatever language.
+"""Line protocol of meters: the output of a program in any language, or the content of a file.
 
     # channel psu quantity=power unit=W scope=psu period_s=0.1
     1795270024734618 129.5 psu
 
-A line is a time in µs since 1970 (UTC), a decimal value and the name of a channel, which may be left
-out where there is one. Channels that nothing declares are power in W. Blank lines and other comments
-mean nothing.
+A line is a time in µs since 1970 (UTC), a decimal value and the name of a channel. The name may be
+omitted for a single channel. Undeclared channels are power in W. Blank lines and other comments are
+ignored.
 """
 
 import shlex
@@ -18,24 +18,28 @@ from cltrace.events.power import Quantity, Scope
 from cltrace.power.protocol import Channel, Sample
 
 _MICRO: Final = 1e-6
-_STEPS: Final = 6
-"""Values are kept to so many decimals of W or J."""
+_DECIMALS: Final = 6
+"""Number of decimals of W or J in stored values."""
 _UNITS: Final = {
-    "W": (Quantity.POWER, 0), "mW": (Quantity.POWER, -3), "uW": (Quantity.POWER, -6),
-    "J": (Quantity.ENERGY, 0), "mJ": (Quantity.ENERGY, -3), "uJ": (Quantity.ENERGY, -6),
-}  # fmt: skip
+    "W": (Quantity.POWER, 0),
+    "mW": (Quantity.POWER, -3),
+    "uW": (Quantity.POWER, -6),
+    "J": (Quantity.ENERGY, 0),
+    "mJ": (Quantity.ENERGY, -3),
+    "uJ": (Quantity.ENERGY, -6),
+}
 _NUMBERS: Final = frozenset(
     {"quantum", "period_s", "window_s", "delay_s", "lag_s", "gain_error", "modulus"}
 )
 _WORDS: Final = frozenset({"unit", "scope", "inside", "device", "label", "note"})
-_LONGEST: Final = 1000
-_MOST_VALUE: Final = Decimal(10) ** 12
+_MAX_LINE: Final = 1000
+_MAX_VALUE: Final = Decimal(10) ** 12
 _US: Final = 1000
-_DEFAULT: Final = "power"
+_DEFAULT_NAME: Final = "power"
 
 
 class LineReader:
-    """Makes channels and samples of lines. Keys begin with `prefix`; times stay on the wall clock."""
+    """Parser of lines to channels and samples. Keys begin with `prefix`; times are on the wall clock."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -44,13 +48,13 @@ class LineReader:
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        """The channels that lines have named so far."""
+        """Channels that the lines have named so far."""
         return tuple(self._channels.values())
 
     def samples(self, lines: Iterable[str]) -> Iterator[Sample]:
-        """The samples in lines, with times in ns since 1970. Raises: `PowerError` for a wrong line."""
+        """Yield the samples of lines; times in ns since 1970. Raises: `PowerError` for a wrong line."""
         for line in lines:
-            text = line.strip()[:_LONGEST]
+            text = line.strip()[:_MAX_LINE]
             if text.startswith("# channel "):
                 self._declare(text)
             elif text and not text.startswith("#"):
@@ -64,20 +68,22 @@ class LineReader:
         given = dict(word.partition("=")[::2] for word in words)
         unknown = given.keys() - _NUMBERS - _WORDS - {"quantity"}
         if unknown:
-            raise PowerError(f"{text!r}: {min(unknown)!r} is not known; see the docs of `power`")
+            raise PowerError(
+                f"{text!r}: there is no property {min(unknown)!r}; see the docs of `power`"
+            )
         unit = given.get("unit", "J" if given.get("quantity") == "energy" else "W")
         if unit not in _UNITS:
             raise PowerError(f"{text!r}: the unit is one of {', '.join(_UNITS)}")
-        before = self._channels.get(name), self._exponents.get(name)
-        made = self._make(name, given, *_UNITS[unit])
-        if before[0] is not None and before != (made, self._exponents[name]):
+        previous = self._channels.get(name), self._exponents.get(name)
+        channel = self._make(name, given, *_UNITS[unit])
+        if previous[0] is not None and previous != (channel, self._exponents[name]):
             raise PowerError(f"{text!r}: {name} was another channel before")
 
     def _make(
         self, name: str, given: Mapping[str, str], quantity: Quantity, exponent: int
     ) -> Channel:
         if given.get("quantity", quantity) != quantity:
-            raise PowerError(f"channel {name}: {given['quantity']} is not told in {given['unit']}")
+            raise PowerError(f"channel {name}: {given['unit']} is no unit of {given['quantity']}")
         scope = given.get("scope", Scope.OTHER)
         if scope not in set(Scope):
             raise PowerError(f"channel {name}: the scope is one of {', '.join(Scope)}")
@@ -92,7 +98,7 @@ class LineReader:
             unit_per_step=_MICRO,
             inside=f"{self._prefix}:{inside}" if inside else "",
             device=given.get("device", "").lower(),
-            modulus_steps=round(modulus * 10.0 ** (_STEPS + exponent)) if modulus else None,
+            modulus_steps=round(modulus * 10.0 ** (_DECIMALS + exponent)) if modulus else None,
             quantum=numbers.get("quantum"),
             period_s=numbers.get("period_s"),
             window_s=numbers.get("window_s"),
@@ -109,15 +115,15 @@ class LineReader:
         words = text.split()
         if len(words) not in {2, 3}:
             raise PowerError(f"{text[:60]!r} is no reading: it is `t_us value [channel]`")
-        name = words[2] if len(words) == 3 else next(iter(self._channels), _DEFAULT)
+        name = words[2] if len(words) == 3 else next(iter(self._channels), _DEFAULT_NAME)
         channel = self._channels.get(name) or self._make(name, {}, Quantity.POWER, 0)
         try:
             time_us, value = int(words[0]), Decimal(words[1])
         except (ValueError, InvalidOperation):
             raise PowerError(f"{text[:60]!r} is no reading: it is `t_us value [channel]`") from None
-        if not value.is_finite() or abs(value) > _MOST_VALUE or not 0 <= time_us < 1 << 53:
-            raise PowerError(f"{text[:60]!r} cannot be right")
-        raw = int(value.scaleb(_STEPS + self._exponents[name]).to_integral_value())
+        if not value.is_finite() or abs(value) > _MAX_VALUE or not 0 <= time_us < 1 << 53:
+            raise PowerError(f"{text[:60]!r}: the time or the value is out of range")
+        raw = int(value.scaleb(_DECIMALS + self._exponents[name]).to_integral_value())
         return Sample(channel.key, time_us * _US, raw)
 
 

@@ -1,4 +1,4 @@
-"""Times as logs of power supplies write them: local, to the second, in the order of some country."""
+"""Times in logs of power supplies: local, to the second, in the date order of some country."""
 
 import re
 from collections import Counter
@@ -15,76 +15,79 @@ _S_NS: Final = 1_000_000_000
 _US_NS: Final = 1000
 _EPOCH: Final = re.compile(r"\d{9,19}(\.\d+)?")
 _EPOCH_UNITS: Final = ((10, 9), (13, 6), (16, 3), (19, 0))
-"""Digits of a time since 1970 in s, ms, µs, ns, and what power of ten makes ns of it."""
+"""Maximum number of digits of a time since 1970 in s, ms, µs and ns, and the power of ten to ns."""
 _TIME: Final = re.compile(
     r"(?P<date>\d+[./-]\d+[./-]\d+)[ T,]+(?P<hour>\d+)[:.](?P<minute>\d+)[:.](?P<second>\d+)"
     r"(?P<part>[.,]\d+)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?\s*(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
-_BACK: Final = timedelta(minutes=30)
-"""A local time that goes back by more did so because clocks were put back."""
+_MIN_CLOCK_CHANGE: Final = timedelta(minutes=30)
+"""A larger step back of local time is the end of daylight saving time."""
 
 
 class DateOrder(StrEnum):
-    """What comes first in a date that does not begin with its year."""
+    """Order of a date that does not begin with its year."""
 
     DAY = "dmy"
     MONTH = "mdy"
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """Times of lines in ns since 1970, None for those that are none.
+class LogTimes:
+    """Times of a log's lines in ns since 1970, `None` for a line without a readable time.
 
-    Lines that name the same second are spread over it, in their order. `doubtful` are those that do not
-    ascend. `impossible` times do not exist in their zone.
+    Lines of the same second are spread over it, in their order. `is_doubtful` marks the times that do not
+    ascend. `unreadable_count` is the number of `None`. `nonexistent_count` is the number of local times
+    that do not exist in their zone, because clocks were put forward.
     """
 
     times_ns: tuple[int | None, ...]
-    doubtful: tuple[bool, ...]
-    wrong: int
-    impossible: int
+    is_doubtful: tuple[bool, ...]
+    unreadable_count: int
+    nonexistent_count: int
 
 
-def date_order(texts: Sequence[str]) -> DateOrder:
-    """How dates are written: dots mean the day first; else a number above 12 tells, somewhere.
+def detect_date_order(texts: Sequence[str]) -> DateOrder:
+    """Return the order of the dates: dots mean the day first; else a number above 12 decides.
 
-    Raises: `PowerError` where nothing tells.
+    Raises: `PowerError` if all dates are ambiguous.
     """
     dates = [match["date"] for text in texts if (match := _TIME.fullmatch(text.strip()))]
-    ambiguous = [re.split(r"[/-]", one) for one in dates if "." not in one]
+    ambiguous = [re.split(r"[/-]", date) for date in dates if "." not in date]
     ambiguous = [parts for parts in ambiguous if len(parts[0]) <= 2]
     if not ambiguous or any(int(parts[0]) > 12 for parts in ambiguous):
         return DateOrder.DAY
     if any(int(parts[1]) > 12 for parts in ambiguous):
         return DateOrder.MONTH
-    raise PowerError(
-        f"{dates[0]} can be two dates: say --reader corsair-csv:dmy or corsair-csv:mdy"
-    )
+    raise PowerError(f"{dates[0]} is ambiguous: choose --reader corsair-csv:dmy or corsair-csv:mdy")
 
 
-def localised(texts: Sequence[str], order: DateOrder, zone_name: str) -> Times:
-    """The times of lines, in the zone named where they tell none.
+def parse_times(texts: Sequence[str], order: DateOrder, zone_name: str) -> LogTimes:
+    """Return the times of lines. Times without a zone are in the named one.
 
-    An hour that clocks went through twice is told by times that go back. Raises: `PowerError` for a zone
-    that is not known.
+    A step back in local time marks the second pass through a repeated hour. Raises: `PowerError` for an
+    unknown zone.
     """
     zone = _zone(zone_name)
     times: list[int | None] = []
-    fold, impossible, latest = 0, 0, datetime(1, 1, 1)  # noqa: DTZ001 - local
+    fold, nonexistent_count, latest = 0, 0, datetime(1, 1, 1)  # noqa: DTZ001 - local
     for text in texts:
-        parsed = _parsed(text.strip(), order)
+        parsed = _parse(text.strip(), order)
         if isinstance(parsed, datetime) and parsed.tzinfo is None:
-            if latest - parsed > _BACK:
+            if latest - parsed > _MIN_CLOCK_CHANGE:
                 fold = 1
             latest = max(latest, parsed) if not fold else latest
             local = parsed.replace(tzinfo=zone, fold=fold)
-            impossible += local.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != parsed
+            exists = local.astimezone(UTC).astimezone(zone).replace(tzinfo=None) == parsed
+            nonexistent_count += not exists
             times.append(_ns(local))
         else:
             times.append(_ns(parsed) if isinstance(parsed, datetime) else parsed)
     spread = _spread(times)
-    return Times(
-        tuple(spread), tuple(_doubtful(spread)), sum(one is None for one in times), impossible
+    return LogTimes(
+        tuple(spread),
+        tuple(_mark_doubtful(spread)),
+        sum(time is None for time in times),
+        nonexistent_count,
     )
 
 
@@ -93,14 +96,14 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise PowerError(
-            f"--tz {name}: there is no such time zone, as in Europe/Helsinki"
+            f"--tz {name}: there is no such time zone; write it as in Europe/Helsinki"
         ) from None
 
 
-def _parsed(text: str, order: DateOrder) -> datetime | int | None:
-    """A moment: local without a zone; ns since 1970 for a plain number; None for none."""
+def _parse(text: str, order: DateOrder) -> datetime | int | None:
+    """Return a time, with a zone or local, ns since 1970 for a plain number, or `None` for no time."""
     if _EPOCH.fullmatch(text):
-        return _since_1970(text)
+        return _parse_epoch(text)
     match = _TIME.fullmatch(text)
     if match is None:
         return None
@@ -110,7 +113,7 @@ def _parsed(text: str, order: DateOrder) -> datetime | int | None:
     micros = int(float(f"0{(match['part'] or '.0').replace(',', '.')}") * 1e6)
     zone = (match["zone"] or "").replace("Z", "+00:00")
     try:
-        moment = datetime(  # noqa: DTZ001 - the zone is put to it by the caller
+        moment = datetime(  # noqa: DTZ001 - the caller adds the zone
             *_date(match["date"], order), hour, int(match["minute"]), int(match["second"]), micros
         )
         return datetime.fromisoformat(moment.isoformat() + zone) if zone else moment
@@ -118,8 +121,8 @@ def _parsed(text: str, order: DateOrder) -> datetime | int | None:
         return None
 
 
-def _since_1970(text: str) -> int | None:
-    """A plain number in ns; its unit is told by how many digits it has."""
+def _parse_epoch(text: str) -> int | None:
+    """Return a plain number in ns. Its number of digits determines its unit."""
     whole, _, part = text.partition(".")
     for digits, exponent in _EPOCH_UNITS:
         if len(whole) <= digits:
@@ -129,8 +132,8 @@ def _since_1970(text: str) -> int | None:
 
 
 def _date(text: str, order: DateOrder) -> tuple[int, int, int]:
-    """Year, month and day."""
-    first, second, third = (int(one) for one in re.split(r"[./-]", text))
+    """Return the year, month and day."""
+    first, second, third = (int(part) for part in re.split(r"[./-]", text))
     if first > 31:
         return first, second, third
     day, month = (second, first) if order is DateOrder.MONTH else (first, second)
@@ -143,25 +146,25 @@ def _ns(moment: datetime) -> int:
 
 
 def _spread(times: Sequence[int | None]) -> list[int | None]:
-    """Times with those that are the same whole second spread over it."""
+    """Return the times, with repeated whole seconds spread over their second."""
     counts = Counter(time for time in times if time is not None and time % _S_NS == 0)
-    met: Counter[int] = Counter()
+    previous: Counter[int] = Counter()
     spread: list[int | None] = []
     for time in times:
         if time is None or counts[time] < 2:
             spread.append(time)
         else:
-            spread.append(time + met[time] * _S_NS // counts[time])
-            met[time] += 1
+            spread.append(time + previous[time] * _S_NS // counts[time])
+            previous[time] += 1
     return spread
 
 
-def _doubtful(times: Sequence[int | None]) -> list[bool]:
-    """Which times lie before one that stands above them."""
-    found, latest = [], None
+def _mark_doubtful(times: Sequence[int | None]) -> list[bool]:
+    """Return a mark for each time that is not after all previous ones."""
+    marks, latest = [], None
     for time in times:
         is_back = time is not None and latest is not None and time <= latest
-        found.append(is_back)
+        marks.append(is_back)
         if time is not None and not is_back:
             latest = time
-    return found
+    return marks

@@ -1,8 +1,8 @@
 """RAPL: energy counters of CPU packages, their memory and the platform, through Linux's powercap.
 
-The tree is `Documentation/power/powercap/powercap.rst` of the kernel. Zones are numbered in
-hexadecimal, in no order that means anything: what a zone is, its file `name` tells. Counters are in
-microjoules and begin anew after `max_energy_range_uj`, each after its own.
+`Documentation/power/powercap/powercap.rst` of the kernel describes the tree. Zones have hexadecimal
+numbers in an arbitrary order, so the file `name` identifies a zone. Counters are in microjoules, and each
+wraps around at its own `max_energy_range_uj`.
 """
 
 import os
@@ -16,20 +16,26 @@ from typing import ClassVar, Final, Literal
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, Scope
 from cltrace.power.protocol import API, Channel, Probe, Sample
-from cltrace.power.readers.sysfs import NumberFile, Opener, number_in, number_now, words_in
+from cltrace.power.readers.sysfs import (
+    NumberFile,
+    Opener,
+    read_number,
+    read_optional_number,
+    read_words,
+)
 
 _ROOT: Final = Path("/sys/class/powercap")
 _TREES: Final = ("intel-rapl", "intel-rapl-mmio")
-"""Where domains are, the better one first: the second repeats domains of the first."""
+"""Trees of domains, the preferred one first: the second repeats domains of the first."""
 _ZONE: Final = r":(?P<zone>[0-9a-f]+)(?::(?P<part>[0-9a-f]+))?"
 _SCOPES: Final = {"core": Scope.CORES, "uncore": Scope.UNCORE, "dram": Scope.DRAM}
 _COUNTER: Final = "energy_uj"
 _MICRO: Final = 1e-6
 _UPDATE_S: Final = 1e-3
-_HIGHEST_W: Final = 2000.0
-"""No domain takes more: it tells how soon a counter can begin anew."""
-_STILL_S: Final = 0.1
-_LOOKS: Final = 3
+_MAX_W: Final = 2000.0
+"""Maximum power of a domain. It determines the shortest time in which a counter wraps around."""
+_RETRY_S: Final = 0.1
+_RETRIES: Final = 3
 _REMEDY: Final = (
     "sudo chmod a+r /sys/class/powercap/*/energy_uj (until the next start of the machine)"
 )
@@ -41,7 +47,7 @@ _SECURITY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A domain of RAPL: its directory, its name, and the zone that it is a part of, "" for none."""
+    """Domain of RAPL: its directory, its name, and the zone that contains it, "" for none."""
 
     path: Path
     zone: str
@@ -50,7 +56,7 @@ class Zone:
 
 
 class RaplReader:
-    """The counters of RAPL. Its argument is where powercap's tree is, for tests and for containers."""
+    """Reader of RAPL's counters. Its argument is the root of the tree, for tests and containers."""
 
     api: ClassVar[int] = API
     kind: ClassVar[Literal["live"]] = "live"
@@ -68,22 +74,24 @@ class RaplReader:
         self._sleep = sleep
 
     def probe(self) -> Probe:
-        """Look at every domain, twice within a tenth of a second."""
+        """Check that the counters of the domains can be read and move, within 0.3 s."""
         try:
-            return self._probed()
+            return self._probe_domains()
         except OSError as error:
             return Probe(ProbeState.UNSUPPORTED, f"{self._root}: {error.strerror}")
         except PowerError as error:
-            return Probe(ProbeState.UNSUPPORTED, str(error), "report it with what the file holds")
+            return Probe(
+                ProbeState.UNSUPPORTED, str(error), "report it with the content of the file"
+            )
 
-    def open(self, period_s: float) -> "OpenRapl":  # noqa: ARG002 - it is asked, and has no period
+    def open(self, period_s: float) -> "OpenRapl":  # noqa: ARG002 - counters have no period
         """Open every counter that can be read. Raises: `OSError`, `PowerError`."""
-        zones = [zone for zone in _zones(self._root) if isinstance(self._tried(zone), int)]
+        zones = [zone for zone in _zones(self._root) if isinstance(self._try_read(zone), int)]
         if not zones:
             raise PowerError(f"no energy_uj below {self._root} can be read")
         return OpenRapl(_channels(zones), [self._file(zone) for zone in zones])
 
-    def _probed(self) -> Probe:
+    def _probe_domains(self) -> Probe:
         if not self._root.is_dir():
             return Probe(
                 ProbeState.ABSENT,
@@ -92,19 +100,21 @@ class RaplReader:
             )
         zones = list(_zones(self._root))
         if not zones:
-            return self._none()
-        tried = [self._tried(zone) for zone in zones]
-        readable = [zone for zone, one in zip(zones, tried, strict=True) if isinstance(one, int)]
+            return self._absent_probe()
+        results = [self._try_read(zone) for zone in zones]
+        readable = [
+            zone for zone, result in zip(zones, results, strict=True) if isinstance(result, int)
+        ]
         if not readable:
-            return _unreadable(zones, tried)
-        return self._moving(readable)
+            return _unreadable_probe(zones, results)
+        return self._movement_probe(readable)
 
-    def _none(self) -> Probe:
-        dangling = [one for one in sorted(self._root.iterdir()) if not one.exists()]
+    def _absent_probe(self) -> Probe:
+        dangling = [entry for entry in sorted(self._root.iterdir()) if not entry.exists()]
         if dangling:
             return Probe(
                 ProbeState.MASKED,
-                f"{dangling[0]} leads nowhere: this container may not see powercap",
+                f"{dangling[0]} is a dangling link: this container may not see powercap",
                 f"start the container with -v {_ROOT}:{_ROOT}:ro and unmasked /sys/devices/virtual",
                 _SECURITY,
             )
@@ -114,13 +124,13 @@ class RaplReader:
             "machine has no such counters",
         )
 
-    def _moving(self, zones: Sequence[Zone]) -> Probe:
-        """Whether any counter moves: virtual machines may give ones that do not."""
+    def _movement_probe(self, zones: Sequence[Zone]) -> Probe:
+        """Return ok if any counter changes: those of virtual machines may not."""
         files = [self._file(zone) for zone in zones]
         try:
             before = [file.read() for file in files]
-            for _ in range(_LOOKS):
-                self._sleep(_STILL_S)
+            for _ in range(_RETRIES):
+                self._sleep(_RETRY_S)
                 if [file.read() for file in files] != before:
                     names = ", ".join(channel.label for channel in _channels(zones))
                     return Probe(
@@ -131,13 +141,13 @@ class RaplReader:
                 file.close()
         return Probe(
             ProbeState.FROZEN,
-            f"{zones[0].path / 'energy_uj'} stayed at {before[0]} for {_LOOKS * _STILL_S:.1f} s",
+            f"{zones[0].path / 'energy_uj'} stayed at {before[0]} for {_RETRIES * _RETRY_S:.1f} s",
             "in a virtual machine under QEMU: -accel kvm,rapl=true",
         )
 
-    def _tried(self, zone: Zone) -> int | OSError | PowerError:
+    def _try_read(self, zone: Zone) -> int | OSError | PowerError:
         try:
-            return number_now(zone.path / _COUNTER, self._opener)
+            return read_number(zone.path / _COUNTER, self._opener)
         except (OSError, PowerError) as error:
             return error
 
@@ -146,19 +156,23 @@ class RaplReader:
 
 
 class OpenRapl:
-    """The counters, open."""
+    """Open counters of RAPL."""
 
     def __init__(self, channels: Sequence[Channel], files: Sequence[NumberFile]) -> None:
         self.channels: Sequence[Channel] = channels
         self._files = files
         shortest_j = min(
-            (one.modulus_steps * one.unit_per_step for one in channels if one.modulus_steps),
-            default=_HIGHEST_W,
+            (
+                channel.modulus_steps * channel.unit_per_step
+                for channel in channels
+                if channel.modulus_steps
+            ),
+            default=_MAX_W,
         )
-        self.longest_interval_s = shortest_j / _HIGHEST_W / 4
+        self.longest_interval_s = shortest_j / _MAX_W / 4
 
     def read(self) -> Iterator[Sample]:
-        """Every counter once."""
+        """Yield a sample of every counter."""
         for channel, file in zip(self.channels, self._files, strict=True):
             yield Sample.taken(channel.key, file.read)
 
@@ -169,22 +183,22 @@ class OpenRapl:
 
 
 def _zones(root: Path) -> Iterator[Zone]:
-    """The domains of the better tree that there is, by number."""
+    """Yield the domains of the preferred tree, sorted by number."""
     for tree in _TREES:
-        found = {}
+        zones = {}
         for entry in sorted(root.iterdir()) if root.is_dir() else ():
             match = re.fullmatch(re.escape(tree) + _ZONE, entry.name)
             if match is not None and (entry / _COUNTER).exists():
                 key = (int(match["zone"], 16), int(match["part"] or "0", 16), match["part"] or "")
                 parent = match["zone"] if match["part"] else ""
-                found[key] = Zone(entry, match["zone"], words_in(entry / "name"), parent)
-        if found:
-            yield from (found[key] for key in sorted(found))
+                zones[key] = Zone(entry, match["zone"], read_words(entry / "name"), parent)
+        if zones:
+            yield from (zones[key] for key in sorted(zones))
             return
 
 
 def _channels(zones: Sequence[Zone]) -> tuple[Channel, ...]:
-    """What the domains measure. A package holds its parts but for memory; the platform holds all."""
+    """Return the channels of domains. A package contains its parts except memory; the platform all."""
     packages = {zone.zone: zone.name for zone in zones if not zone.parent}
     platform = next((zone.name for zone in zones if zone.name == "psys"), "")
     channels = []
@@ -201,17 +215,17 @@ def _channels(zones: Sequence[Zone]) -> tuple[Channel, ...]:
                 scope=scope,
                 unit_per_step=_MICRO,
                 inside=inside or (f"rapl:{platform}" if platform not in {"", zone.name} else ""),
-                modulus_steps=number_in(zone.path / "max_energy_range_uj"),
+                modulus_steps=read_optional_number(zone.path / "max_energy_range_uj"),
                 quantum=_MICRO,
                 period_s=_UPDATE_S,
-                note="updated about every ms, without a time: an edge may be 1 ms off",
+                note="updated about every ms, without a time stamp: an edge may be 1 ms off",
             )
         )
-    return tuple(_told_apart(channels, zones))
+    return tuple(_with_unique_keys(channels, zones))
 
 
-def _told_apart(channels: Sequence[Channel], zones: Sequence[Zone]) -> Iterator[Channel]:
-    """Channels of the same name get the number of their zone."""
+def _with_unique_keys(channels: Sequence[Channel], zones: Sequence[Zone]) -> Iterator[Channel]:
+    """Yield the channels. Those of the same name get the directory name of their zone."""
     keys = [channel.key for channel in channels]
     for channel, zone in zip(channels, zones, strict=True):
         if keys.count(channel.key) > 1:
@@ -228,10 +242,12 @@ def _scope(zone: Zone) -> Scope:
     return _SCOPES.get(zone.name, Scope.OTHER)
 
 
-def _unreadable(zones: Sequence[Zone], tried: Sequence[int | OSError | PowerError]) -> Probe:
+def _unreadable_probe(
+    zones: Sequence[Zone], results: Sequence[int | OSError | PowerError]
+) -> Probe:
     path = zones[0].path / _COUNTER
-    error = tried[0]
+    error = results[0]
     if isinstance(error, PermissionError):
         return Probe(ProbeState.DENIED, f"{path} can be read by root only", _REMEDY, _SECURITY)
-    why = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
-    return Probe(ProbeState.UNSUPPORTED, why, "report it with what the file holds")
+    evidence = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    return Probe(ProbeState.UNSUPPORTED, evidence, "report it with the content of the file")

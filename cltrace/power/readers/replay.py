@@ -1,4 +1,4 @@
-"""Readings that were recorded before: lines of a meter (`lines`), or the channels of another trace."""
+"""Replay of recorded readings: lines of a meter (`lines`), or the channels of another trace."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
@@ -7,18 +7,18 @@ import numpy as np
 
 from cltrace.errors import PowerError, TraceError
 from cltrace.events.power import PowerChannel, ProbeState, Quantity, SampleFlag, Scope
-from cltrace.power.channels import stored_channels
+from cltrace.power.channels import read_stored_channels
 from cltrace.power.protocol import API, Channel, Log, LogClock, LogRequest, Probe, Sample
 from cltrace.power.readers.lines import LineReader
 from cltrace.spool.layout import TRACE_SUFFIX
-from cltrace.timeline.hosts import wall_offsets
+from cltrace.timeline.hosts import read_wall_offsets
 from cltrace.trace.reader import Trace
 
-_MOST_BYTES: Final = 1 << 30
+_MAX_BYTES: Final = 1 << 30
 
 
 class ReplayReader:
-    """Readings from a file of lines, or from a trace."""
+    """Reader of files of lines, and of the power in traces."""
 
     api: ClassVar[int] = API
     kind: ClassVar[Literal["log"]] = "log"
@@ -27,32 +27,33 @@ class ReplayReader:
         self._argument = argument
 
     def probe(self) -> Probe:
-        """It needs nothing."""
+        """Return ok: the reader needs no sensor."""
         return Probe(ProbeState.OK, "reads lines `t_us value [channel]`, and the power of traces")
 
     def read_log(self, request: LogRequest) -> Log:
-        """The readings in a file. Raises: `PowerError`, `TraceError`."""
+        """Return the readings in a file. Raises: `PowerError`, `TraceError`."""
         if request.path.suffix == TRACE_SUFFIX:
-            return _of_trace(request)
+            return _replay_trace(request)
         try:
-            if request.path.stat().st_size > _MOST_BYTES:
+            if request.path.stat().st_size > _MAX_BYTES:
                 raise PowerError(f"{request.path} is too large for a log")
             text = request.path.read_text("utf-8", "replace")
         except OSError as error:
             raise PowerError(f"{request.path} cannot be read: {error.strerror}") from error
         reader = LineReader("replay")
-        samples = sorted(reader.samples(text.splitlines()), key=lambda one: one.time_ns)
+        samples = sorted(reader.samples(text.splitlines()), key=lambda sample: sample.time_ns)
         return Log(reader.channels, tuple(samples), LogClock.WALL)
 
 
-def _of_trace(request: LogRequest) -> Log:
+def _replay_trace(request: LogRequest) -> Log:
     with Trace(request.path) as other:
         hosts = other.rows("SELECT count(DISTINCT host) FROM v_process")[0][0]
         if hosts != 1:
             raise PowerError(
-                f"{request.path} is of {hosts} machines, whose clocks differ: replay the trace of one"
+                f"{request.path} is of {hosts} machines, whose clocks differ: "
+                "replay the trace of a single machine"
             )
-        channels = {one.id: _replayed(one) for one in stored_channels(other)}
+        channels = {channel.id: _replay_channel(channel) for channel in read_stored_channels(other)}
         if not channels:
             raise PowerError(f"{request.path} has no power: nothing can be replayed")
         samples = tuple(_samples(other, channels))
@@ -60,9 +61,9 @@ def _of_trace(request: LogRequest) -> Log:
 
 
 def _samples(other: Trace, channels: dict[int, Channel]) -> Iterator[Sample]:
-    offsets = wall_offsets(other)
+    offsets = read_wall_offsets(other)
     if not offsets:
-        raise TraceError(f"{other.path} does not tell how its clock stood to the wall clock")
+        raise TraceError(f"{other.path} does not relate its clock to the wall clock")
     offset_ns = int(np.median(list(offsets.values())))
     columns = other.columns(
         {name: name for name in ("channel_id", "host_ns", "within_ns", "raw", "flags")},
@@ -76,24 +77,24 @@ def _samples(other: Trace, channels: dict[int, Channel]) -> Iterator[Sample]:
             yield Sample(key, host_ns + offset_ns, raw, within_ns, SampleFlag(flags & 7))
 
 
-def _replayed(one: PowerChannel) -> Channel:
-    """A channel of a trace under a name of its own."""
+def _replay_channel(channel: PowerChannel) -> Channel:
+    """Return a channel of a trace under the name of its replay."""
     scopes = {scope.value: scope for scope in Scope}
     return Channel(
-        key=f"replay:{one.key}",
-        label=one.label,
-        quantity=Quantity.ENERGY if one.quantity == Quantity.ENERGY else Quantity.POWER,
-        scope=scopes.get(one.scope, Scope.OTHER),
-        unit_per_step=one.unit_per_step,
-        inside=f"replay:{one.inside}" if one.inside else "",
-        device=one.device,
-        modulus_steps=one.modulus_steps,
-        quantum=one.quantum,
-        period_s=one.period_s,
-        window_s=one.window_s,
-        delay_s=one.delay_s,
-        lag_s=one.lag_s,
-        gain_error=one.gain_error,
-        is_estimated=one.is_estimated,
-        note=one.note,
+        key=f"replay:{channel.key}",
+        label=channel.label,
+        quantity=Quantity.ENERGY if channel.quantity == Quantity.ENERGY else Quantity.POWER,
+        scope=scopes.get(channel.scope, Scope.OTHER),
+        unit_per_step=channel.unit_per_step,
+        inside=f"replay:{channel.inside}" if channel.inside else "",
+        device=channel.device,
+        modulus_steps=channel.modulus_steps,
+        quantum=channel.quantum,
+        period_s=channel.period_s,
+        window_s=channel.window_s,
+        delay_s=channel.delay_s,
+        lag_s=channel.lag_s,
+        gain_error=channel.gain_error,
+        is_estimated=channel.is_estimated,
+        note=channel.note,
     )

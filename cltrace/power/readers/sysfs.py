@@ -1,4 +1,4 @@
-"""Numbers in files of the kernel that are read again and again."""
+"""Files of the kernel that contain a number and are read repeatedly."""
 
 import os
 from collections.abc import Callable
@@ -8,21 +8,21 @@ from typing import Final
 from cltrace.errors import PowerError
 
 Opener = Callable[[str, int], int]
-"""As `os.open`: tests give one that denies."""
+"""Function like `os.open`. Tests pass one that denies access."""
 
-_LONGEST: Final = 64
+_MAX_BYTES: Final = 64
 
 
 class NumberFile:
-    """A file that holds one whole number, kept open. Raises: `OSError` when it cannot be opened."""
+    """Open file that contains a whole number. Raises: `OSError` if it cannot be opened."""
 
     def __init__(self, path: Path, opener: Opener = os.open) -> None:
         self.path: Final = path
         self._descriptor = opener(os.fspath(path), os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> int:
-        """The number. Raises: `OSError`, `PowerError` when it is none."""
-        text = os.pread(self._descriptor, _LONGEST, 0)
+        """Return the number. Raises: `OSError`, and `PowerError` if the file contains no number."""
+        text = os.pread(self._descriptor, _MAX_BYTES, 0)
         try:
             return int(text)
         except ValueError:
@@ -33,8 +33,8 @@ class NumberFile:
         os.close(self._descriptor)
 
 
-def number_now(path: Path, opener: Opener = os.open) -> int:
-    """The number in a file at this moment. Raises: `OSError`, `PowerError` when it is none."""
+def read_number(path: Path, opener: Opener = os.open) -> int:
+    """Open a file and return its number. Raises: `OSError`, and `PowerError` for no number."""
     file = NumberFile(path, opener)
     try:
         return file.read()
@@ -42,17 +42,17 @@ def number_now(path: Path, opener: Opener = os.open) -> int:
         file.close()
 
 
-def words_in(path: Path) -> str:
-    """The text of a small file without blanks around it, "" where it cannot be read."""
+def read_words(path: Path) -> str:
+    """Return the stripped text of a small file, "" if it cannot be read."""
     try:
         return path.read_text("utf-8", "replace").strip()
     except OSError:
         return ""
 
 
-def number_in(path: Path) -> int | None:
-    """The whole number in a file; None where there is none."""
+def read_optional_number(path: Path) -> int | None:
+    """Return the whole number in a file, `None` if there is none."""
     try:
-        return int(words_in(path))
+        return int(read_words(path))
     except ValueError:
         return None

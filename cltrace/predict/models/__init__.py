@@ -1,4 +1,4 @@
-"""The models: each predicts how long a launch takes, from its counts and a device's profile."""
+"""Models that predict the time of a launch from its counts and a device's profile."""
 
 from collections.abc import Mapping
 from typing import Final

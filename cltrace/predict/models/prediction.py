@@ -1,26 +1,27 @@
-"""What a model says of a launch, and what a model is."""
+"""The interface of models, and their predictions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
 from cltrace.profile import DeviceProfile, Parameter
 
 
 class Cache(StrEnum):
-    """What caches hold when a launch begins."""
+    """State of a device's caches when a launch begins."""
 
     WARM = "warm"
-    """What the same launch left there."""
+    """They hold what the same launch left there."""
     COLD = "cold"
-    """Nothing that it needs."""
+    """They hold nothing that the launch needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a launch's time, in ns, by the name of what takes it."""
+    """A named part of a launch's time, in ns."""
 
     name: str
     time_ns: float
@@ -28,9 +29,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """How long a launch takes, in ns, of which parts, and which of them limits it.
+    """Predicted time of a launch in ns, its parts, and the part that limits it.
 
-    `interval_ns` is what the model says it takes at least and at most, None if it does not.
+    `interval_ns` are the lower and upper bound that the model states, None if it states none.
     """
 
     duration_ns: float
@@ -43,17 +44,17 @@ class FittedModel(Protocol):
     """A model with the costs of a device."""
 
     def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:
-        """What a launch takes that has to do what `counts` says, for a state of the caches.
+        """Predict the time of a launch from its counts, for a state of the caches.
 
-        Models without caches say the same for all states.
+        Models without caches predict the same for all states.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a model makes of a calibration: its parameters by name, and what it says of the probes.
+    """Result of fitting a model to a calibration: its parameters by name, and the probes' fitted times.
 
-    `fitted_ns` has by family a value for each of its points, None for those that it does not fit.
+    `fitted_ns` holds, by family, a value for each of its points; None for points that are not fitted.
     """
 
     parameters: Mapping[str, Parameter]
@@ -61,14 +62,25 @@ class Fit:
 
 
 class Model(Protocol):
-    """A kind of model: what it makes of a calibration, and what it then predicts."""
+    """A kind of model, which is fitted to calibrations and read from profiles."""
 
     @property
     def name(self) -> str:
-        """What it is called in profiles and on the command line."""
+        """Name of the model in profiles and on the command line."""
 
     def fit(self, profile: DeviceProfile) -> Fit:
-        """What it makes of what was measured. Raises: `ProfileError` if a family is missing."""
+        """Fit the model to a calibration. Raises: `ProfileError` if a family is missing."""
 
-    def fitted(self, profile: DeviceProfile) -> FittedModel:
-        """The model of a profile that has its parameters. Raises: `ProfileError` if it has none."""
+    def for_device(self, profile: DeviceProfile) -> FittedModel:
+        """Return the model with the parameters that a profile stores.
+
+        Raises: `ProfileError` if it stores none, or damaged ones.
+        """
+
+
+def stored_parameters(profile: DeviceProfile, model: str) -> Mapping[str, Parameter]:
+    """Return the parameters of a model in a profile. Raises: `ProfileError` if there are none."""
+    parameters = profile.parameters.get(model)
+    if parameters is None:
+        raise ProfileError("the profile is not fitted: run `cltrace calibrate --from FILE`")
+    return parameters

@@ -1,68 +1,71 @@
 """The roofline of Williams, Waterman and Patterson (2009): the longer of arithmetic and memory.
 
-A launch takes what an empty one takes, and the longer of two times: all operations at the rate at which
-the device does them side by side, and all different bytes at the rate of a large copy. Where it is
-wrong: it knows no caches but a perfect one, no latency, no bad access, no small launch.
+A launch takes the launch overhead, and the longer of two times: all operations at the throughput of the
+device, and all different bytes at the rate of a large copy. The model has no latency, no access
+patterns and no small launches, and its cache is perfect: it is wrong where these matter.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.errors import ProfileError
+from cltrace.events.cost_names import CostName
 from cltrace.kernels import CostClass, KernelCounts
 from cltrace.kernels.counts.records import AccessSite
-from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction
+from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction, stored_parameters
 from cltrace.profile import DeviceProfile, Parameter
 
-_SMALL: Final = 1 << 14
-"""Empty launches of no more work-items take what any launch takes."""
-_SERIES: Final[Mapping[CostClass, str]] = {
-    CostClass.INT_ADD: "int add",
-    CostClass.INT_LOGIC: "int add",
-    CostClass.INT_COMPARE: "int add",
-    CostClass.INT_MULTIPLY: "int multiply",
-    CostClass.INT_DIVIDE: "int divide",
-    CostClass.FLOAT_ADD: "float add",
-    CostClass.FLOAT_MULTIPLY: "float multiply",
-    CostClass.FLOAT_MULTIPLY_ADD: "float multiply-add",
-    CostClass.FLOAT_DIVIDE: "float divide",
-    CostClass.FLOAT_COMPARE: "float compare and select",
-    CostClass.SPECIAL: "float exp",
-    CostClass.CONVERT: "int add",
+_SMALL_ITEMS: Final = 1 << 14
+"""Empty launches of no more work-items take the launch overhead."""
+_INT_ADD: Final = CostName("int", "add")
+_COSTS: Final[Mapping[CostClass, CostName]] = {
+    CostClass.INT_ADD: _INT_ADD,
+    CostClass.INT_LOGIC: _INT_ADD,
+    CostClass.INT_COMPARE: _INT_ADD,
+    CostClass.INT_MULTIPLY: CostName("int", "multiply"),
+    CostClass.INT_DIVIDE: CostName("int", "divide"),
+    CostClass.FLOAT_ADD: CostName("float", "add"),
+    CostClass.FLOAT_MULTIPLY: CostName("float", "multiply"),
+    CostClass.FLOAT_MULTIPLY_ADD: CostName("float", "multiply-add"),
+    CostClass.FLOAT_DIVIDE: CostName("float", "divide"),
+    CostClass.FLOAT_COMPARE: CostName("float", "compare and select"),
+    CostClass.SPECIAL: CostName("float", "exp"),
+    CostClass.CONVERT: _INT_ADD,
 }
-"""The series of the family `throughput` that a class of operations costs like."""
-_WIDE: Final[Mapping[str, str]] = {"double": "float", "long": "int"}
+"""Name of the cost of each class: a series of the family `throughput`."""
+_NARROWER: Final[Mapping[str, str]] = {"double": "float", "long": "int"}
 
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The fitted model. `operation_ns` is by series, of an operation of a work-item among many."""
+    """The roofline of a device. `operation_ns` are the times of one work-item among many."""
 
     launch_ns: float
     byte_ns: float
-    operation_ns: Mapping[str, float]
+    operation_ns: Mapping[CostName, float]
 
     def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:  # noqa: ARG002
-        """The longer of arithmetic and memory."""
+        """Predict the longer of arithmetic and memory, after the launch overhead."""
         arithmetic = sum(
             row.total.value * self._operation_ns(row.cost, row.type) for row in counts.operations
         )
         memory = self.byte_ns * sum(_bytes(site, counts) for site in counts.sites)
         parts = (
-            Part("launch", self.launch_ns), Part("arithmetic", arithmetic), Part("memory", memory)
-        )  # fmt: skip
+            Part("launch", self.launch_ns),
+            Part("arithmetic", arithmetic),
+            Part("memory", memory),
+        )
         limiter = max(parts, key=lambda part: part.time_ns).name
         return Prediction(self.launch_ns + max(arithmetic, memory), limiter, parts)
 
     def _operation_ns(self, cost: CostClass, kind: str) -> float:
-        series = _SERIES.get(cost)
-        if series is None:
+        name = _COSTS.get(cost)
+        if name is None:
             return 0.0
-        narrow = _WIDE.get(kind)
-        wide = series.replace(narrow, kind, 1) if narrow is not None else series
-        return self.operation_ns.get(wide, self.operation_ns.get(series, 0.0))
+        own = replace(name, type=kind) if _NARROWER.get(kind) == name.type else name
+        return self.operation_ns.get(own, self.operation_ns.get(name, 0.0))
 
 
 class RooflineModel:
@@ -71,48 +74,51 @@ class RooflineModel:
     name = "roofline"
 
     def fit(self, profile: DeviceProfile) -> Fit:
-        """Its three kinds of costs."""
-        small = [point.median_ns for point in profile.points("base") if point.x <= _SMALL]
+        """Fit the launch overhead, the time per byte, and the times of operations."""
+        small = [point.median_ns for point in profile.points("base") if point.x <= _SMALL_ITEMS]
         copies = profile.points("elementary", "float copy")
         if not small or not copies:
             raise ProfileError("the calibration has no empty launches or no copies")
         launch = min(small)
         largest = max(copies, key=lambda point: point.x)
         byte = (largest.median_ns - launch) / (8 * largest.x)
-        found = {
+        parameters = {
             "launch": Parameter(launch, "ns", 0.0, "base"),
             "byte": Parameter(byte, "ns a byte", 0.0, "elementary"),
         }
+        items = profile.device.compute_units * _unit_items(profile)
         for series in dict.fromkeys(point.series for point in profile.points("throughput")):
             ordered = sorted(profile.points("throughput", series), key=lambda point: point.x)
             if len(ordered) < 2:
                 continue
-            few, many = ordered[0], ordered[-1]
-            items = profile.device.compute_units * _items_a_unit(profile)
-            each = (many.median_ns - few.median_ns) / (many.x - few.x) / items
-            error = (
-                math.hypot(few.standard_error_ns, many.standard_error_ns) / (many.x - few.x) / items
-            )
-            found[series] = Parameter(max(each, 0.0), "ns", error, "throughput")
-        return Fit(found)
+            short, long = ordered[0], ordered[-1]
+            trips = long.x - short.x
+            time_ns = (long.median_ns - short.median_ns) / trips / items
+            spread = math.hypot(short.standard_error_ns, long.standard_error_ns)
+            error = spread / trips / items
+            parameters[series] = Parameter(max(time_ns, 0.0), "ns", error, "throughput")
+        return Fit(parameters)
 
-    def fitted(self, profile: DeviceProfile) -> Roofline:
-        """The roofline of a device."""
-        known = profile.parameters.get(self.name)
-        if known is None:
-            raise ProfileError("the profile is not fitted: cltrace calibrate --from FILE does that")
-        if not {"launch", "byte"} <= set(known):
+    def for_device(self, profile: DeviceProfile) -> Roofline:
+        """Return the roofline of a device. Raises: `ProfileError`."""
+        parameters = stored_parameters(profile, self.name)
+        if not {"launch", "byte"} <= set(parameters):
             raise ProfileError(f"the profile's costs of {self.name} are damaged")
-        rates = {
-            name: parameter.value
-            for name, parameter in known.items()
-            if parameter.family == "throughput"
-        }
-        return Roofline(known["launch"].value, known["byte"].value, rates)
+        try:
+            operation_ns = {
+                CostName.parse(key): parameter.value
+                for key, parameter in parameters.items()
+                if parameter.family == "throughput"
+            }
+        except ValueError as error:
+            raise ProfileError(
+                f"the profile's costs of {self.name} are damaged: {error}"
+            ) from error
+        return Roofline(parameters["launch"].value, parameters["byte"].value, operation_ns)
 
 
-def _items_a_unit(profile: DeviceProfile) -> int:
-    """The work-items on a compute unit of the family `throughput`."""
+def _unit_items(profile: DeviceProfile) -> int:
+    """Return the work-items per compute unit of the family `throughput`."""
     return 64 if profile.device.kind == "cpu" else 2048
 
 

@@ -1,9 +1,9 @@
 """The model of Pöppl, Run time prediction for OpenCL (2014), its equations fitted to a device.
 
-A launch takes the sum of what its cost types take, times a factor for the size of its work-groups
+A launch takes the sum of the times of its cost types, times a factor for the size of its work-groups
 (equations 6.5 and 6.6). Each type has a line over the number of work-items (5.4, 5.8, 5.10 to 5.12) and
-a factor for how often it stands in the kernel: operations are hidden behind memory up to a number of
-them (5.9), accesses cost less after the first (5.13).
+a factor for the number of times that it stands in the kernel: operations are hidden behind memory up to
+a number of them (5.9), accesses cost less after the first (5.13).
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,8 +13,8 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.demand.cost_types import CostType, TypeCount, cost_types
-from cltrace.predict.curves import Decay, Knee, Line, decay_through, knee_through, line_through
-from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction
+from cltrace.predict.curves import Decay, Knee, Line, fit_decay, fit_knee, fit_line
+from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction, stored_parameters
 from cltrace.profile import DeviceProfile, Parameter
 
 _ELEMENTS: Final[Mapping[CostType, tuple[str, str, str]]] = {
@@ -32,18 +32,24 @@ _ELEMENTS: Final[Mapping[CostType, tuple[str, str, str]]] = {
     CostType.READ_CONTINUOUS: ("classes", "continuous", "none"),
     CostType.READ_COMPLEX: ("classes", "complex", "none"),
 }
-"""By cost type: the family, the series that has it, and the one that lacks nothing else."""
+"""By cost type: the family, the series with it, and the same series without it."""
 _ARITHMETIC: Final = frozenset(
     {
-        CostType.INT_PLUS, CostType.INT_MINUS, CostType.INT_TIMES, CostType.INT_DIVIDE,
-        CostType.FLOAT_PLUS, CostType.FLOAT_MINUS, CostType.FLOAT_TIMES, CostType.FLOAT_DIVIDE,
+        CostType.INT_PLUS,
+        CostType.INT_MINUS,
+        CostType.INT_TIMES,
+        CostType.INT_DIVIDE,
+        CostType.FLOAT_PLUS,
+        CostType.FLOAT_MINUS,
+        CostType.FLOAT_TIMES,
+        CostType.FLOAT_DIVIDE,
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TypeTime:
-    """What a cost type takes of a launch: how often a work-item does it, and ns."""
+    """Time of a cost type in a launch, in ns, and the number of times that a work-item does it."""
 
     type: CostType
     per_item: float
@@ -61,11 +67,11 @@ class Thesis:
     accesses: float
 
     def group_factor(self, group_items: int) -> float:
-        """The factor for work-groups of a size; 1 for the largest."""
+        """Return the factor for work-groups of a size; 1 for the largest."""
         return self.group(group_items) / self.group(self.largest_group)
 
     def parts(self, counts: KernelCounts) -> tuple[TypeTime, ...]:
-        """What each cost type of a launch takes. Their sum is the launch's time."""
+        """Return the time of each cost type of a launch. Their sum is the launch's time."""
         factor = self.group_factor(counts.work_items // counts.groups)
         return tuple(
             TypeTime(row.type, row.per_item, factor * self._time_ns(row, counts.work_items))
@@ -73,7 +79,7 @@ class Thesis:
         )
 
     def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:  # noqa: ARG002
-        """The sum of what all cost types take."""
+        """Predict the sum of the times of all cost types."""
         parts = tuple(Part(str(part.type), part.time_ns) for part in self.parts(counts))
         limiter = max(parts, key=lambda part: part.time_ns).name
         return Prediction(sum(part.time_ns for part in parts), limiter, parts)
@@ -87,8 +93,8 @@ class Thesis:
     def _multiplier(self, row: TypeCount) -> float:
         number = max(row.per_item, 1.0)
         if row.type in _ARITHMETIC:
-            hidden = number <= self.saturation
-            return 1.0 / number if hidden else (number - self.saturation) / number
+            is_hidden = number <= self.saturation
+            return 1.0 / number if is_hidden else (number - self.saturation) / number
         if row.type is CostType.BASE:
             return 1.0
         return min(1.0 / number + self.accesses, 1.0)
@@ -100,42 +106,41 @@ class ThesisModel:
     name = "thesis"
 
     def fit(self, profile: DeviceProfile) -> Fit:
-        """Lines by cost type, and the factors."""
-        found = dict(_lines(profile))
+        """Fit the lines of cost types, and the factors."""
+        parameters = dict(_lines(profile))
         group = _group(profile)
         for name in ("b1", "t1", "b2", "t2", "y0"):
             unit = "work-items" if name.startswith("t") else "ns"
-            found[f"group {name}"] = Parameter(getattr(group, name), unit, 0.0, "group-size")
+            parameters[f"group {name}"] = Parameter(getattr(group, name), unit, 0.0, "group-size")
         knee = _knee(profile)
-        found["saturation"] = Parameter(knee.saturation, "operations", 0.0, "several-operations")
-        found["accesses"] = Parameter(_accesses(profile), "", 0.0, "several-accesses")
-        curves = Curves(replace(profile, parameters={self.name: found}))
+        parameters["saturation"] = Parameter(
+            knee.saturation, "operations", 0.0, "several-operations"
+        )
+        parameters["accesses"] = Parameter(_accesses(profile), "", 0.0, "several-accesses")
+        curves = FamilyCurves(replace(profile, parameters={self.name: parameters}))
         return Fit(
-            found,
+            parameters,
             {
-                family: tuple(curves.value_ns(family, one.series, one.x) for one in points)
+                family: tuple(curves.value_ns(family, point.series, point.x) for point in points)
                 for family, points in profile.families.items()
             },
         )
 
-    def fitted(self, profile: DeviceProfile) -> Thesis:
-        """The equations of a device."""
-        known = profile.parameters.get(self.name)
-        if known is None:
-            raise ProfileError("the profile is not fitted: cltrace calibrate --from FILE does that")
+    def for_device(self, profile: DeviceProfile) -> Thesis:
+        """Return the equations of a device. Raises: `ProfileError`."""
+        parameters = stored_parameters(profile, self.name)
+        values = {name: parameter.value for name, parameter in parameters.items()}
         try:
             lines = {
-                kind: Line(known[f"{kind} each"].value, known[f"{kind} constant"].value, 0.0, 0.0)
-                for kind in CostType
-                if f"{kind} each" in known
+                cost_type: Line(
+                    values[f"{cost_type} each"], values[f"{cost_type} constant"], 0.0, 0.0
+                )
+                for cost_type in CostType
+                if f"{cost_type} each" in values
             }
-            group = Decay(
-                *(known[f"group {name}"].value for name in ("b1", "t1", "b2", "t2", "y0"))
-            )
+            group = Decay(*(values[f"group {name}"] for name in ("b1", "t1", "b2", "t2", "y0")))
             sizes = [int(point.x) for point in profile.points("group-size")]
-            return Thesis(
-                lines, group, max(sizes), known["saturation"].value, known["accesses"].value
-            )
+            return Thesis(lines, group, max(sizes), values["saturation"], values["accesses"])
         except (KeyError, ValueError) as error:
             raise ProfileError(
                 f"the profile's costs of {self.name} are damaged: {error}"
@@ -146,36 +151,39 @@ THESIS: Final = ThesisModel()
 
 
 def _lines(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
-    for kind, (family, series, without) in _ELEMENTS.items():
-        yield from _named(kind, family, _difference(profile, family, series, without))
+    for cost_type, (family, series, without) in _ELEMENTS.items():
+        line = _difference(profile, family, series, without)
+        yield from _line_parameters(cost_type, family, line)
     base = profile.points("base")
-    line = line_through([point.x for point in base], [point.mean_ns for point in base])
-    yield from _named(CostType.BASE, "base", line)
-    yield from _named(CostType.WRITE, "classes", _written(profile, line))
+    line = fit_line([point.x for point in base], [point.mean_ns for point in base])
+    yield from _line_parameters(CostType.BASE, "base", line)
+    yield from _line_parameters(CostType.WRITE, "classes", _write_line(profile, line))
 
 
-def _named(kind: CostType, family: str, line: Line) -> Iterator[tuple[str, Parameter]]:
-    yield f"{kind} each", Parameter(line.slope, "ns a work-item", line.slope_error, family)
-    yield f"{kind} constant", Parameter(line.constant, "ns", line.constant_error, family)
+def _line_parameters(
+    cost_type: CostType, family: str, line: Line
+) -> Iterator[tuple[str, Parameter]]:
+    yield f"{cost_type} each", Parameter(line.slope, "ns a work-item", line.slope_error, family)
+    yield f"{cost_type} constant", Parameter(line.constant, "ns", line.constant_error, family)
 
 
 def _difference(profile: DeviceProfile, family: str, series: str, without: str) -> Line:
-    """What a series takes more than another. Where it takes no more it costs nothing."""
-    less = {point.x: point.mean_ns for point in profile.points(family, without)}
-    points = [point for point in profile.points(family, series) if point.x in less]
+    """Fit a line to the difference of two series. Where it is negative, the line is 0."""
+    base_ns = {point.x: point.mean_ns for point in profile.points(family, without)}
+    points = [point for point in profile.points(family, series) if point.x in base_ns]
     if not points:
         raise ProfileError(f"the calibration has no series {series!r} of {family}")
-    return line_through(
+    return fit_line(
         [point.x for point in points],
-        [point.mean_ns - less[point.x] for point in points],
+        [point.mean_ns - base_ns[point.x] for point in points],
         [point.mean_ns for point in points],
     )
 
 
-def _written(profile: DeviceProfile, base: Line) -> Line:
-    """A write: what a kernel that only writes takes more than an empty one."""
+def _write_line(profile: DeviceProfile, base: Line) -> Line:
+    """Fit a line to writes: the difference between a kernel that only writes and an empty one."""
     points = profile.points("classes", "none")
-    return line_through(
+    return fit_line(
         [point.x for point in points],
         [point.mean_ns - base(point.x) for point in points],
         [point.mean_ns for point in points],
@@ -184,32 +192,32 @@ def _written(profile: DeviceProfile, base: Line) -> Line:
 
 def _group(profile: DeviceProfile) -> Decay:
     points = profile.points("group-size")
-    return decay_through([point.x for point in points], [point.mean_ns for point in points])
+    return fit_decay([point.x for point in points], [point.mean_ns for point in points])
 
 
 def _knee(profile: DeviceProfile) -> Knee:
     points = profile.points("several-operations", "float *")
-    return knee_through([point.x for point in points], [point.mean_ns for point in points])
+    return fit_knee([point.x for point in points], [point.mean_ns for point in points])
 
 
 def _accesses(profile: DeviceProfile) -> float:
-    """The constant of the factor 1/n + constant for n accesses."""
+    """Return the constant of the factor 1/n + constant for n accesses."""
     points = profile.points("several-accesses")
-    line = line_through([point.x for point in points], [point.mean_ns for point in points])
+    line = fit_line([point.x for point in points], [point.mean_ns for point in points])
     first = line(1.0)
     return line.slope / first if first else 0.0
 
 
-class Curves:
-    """What the model says of probes: the fits of their families."""
+class FamilyCurves:
+    """Fitted times of a calibration's probes, for the families that the model fits."""
 
     def __init__(self, profile: DeviceProfile) -> None:
         self._profile = profile
-        self._model = THESIS.fitted(profile)
+        self._model = THESIS.for_device(profile)
         self._knee = _knee(profile)
 
     def value_ns(self, family: str, series: str, x: float) -> float | None:
-        """The fit of a series at x; None where there is none."""
+        """Return the fitted time of a series at x; None if the model does not fit the series."""
         match family:
             case "base":
                 return self._model.lines[CostType.BASE](x)
@@ -217,8 +225,9 @@ class Curves:
                 return self._model.group(x)
             case "several-operations" if series == "float *":
                 return self._knee(x)
-        for kind, (of_family, of_series, without) in _ELEMENTS.items():
+        for cost_type, (of_family, of_series, without) in _ELEMENTS.items():
             if (family, series) == (of_family, of_series):
-                less = {point.x: point.mean_ns for point in self._profile.points(family, without)}
-                return self._model.lines[kind](x) + less[x] if x in less else None
+                points = self._profile.points(family, without)
+                base_ns = {point.x: point.mean_ns for point in points}
+                return self._model.lines[cost_type](x) + base_ns[x] if x in base_ns else None
         return None

@@ -1,30 +1,30 @@
-"""The extension of Perfetto's slices that says which GPU work a call submitted and waited for.
+"""Perfetto's extension of slices that names the GPU work that a call submitted and waited for.
 
-Perfetto 55 and later know it; older ones learn it from a description in the trace. The description
-has the name of the file that defines it there, so that those who know it pass over ours.
+Perfetto 55 and later define it; older versions learn it from a description in the trace. The description
+has the file name of the official definition, so versions that define it ignore ours.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from cltrace.report.export.protobuf import numbers, tag, varint, within
+from cltrace.report.export.protobuf import bytes_field, repeated_varint_field, tag, varint
 
 _FILE: Final = "protos/perfetto/trace/gpu/gpu_track_event.proto"
 _EXTENDED: Final = ".perfetto.protos.TrackEvent"
 _CORRELATION, _API, _OPEN_CL = 3000, 3001, 3
 _SUBMITTED, _WAITED = 1, 2
 
-OF_OPENCL: Final = tag(_API) + varint(_OPEN_CL)
-"""The field that says: a call of OpenCL's."""
+OPENCL_API_FIELD: Final = tag(_API) + varint(_OPEN_CL)
+"""The field that marks a call as OpenCL's."""
 
 
-def correlation(submitted: Sequence[int], waited: Sequence[int]) -> bytes:
-    """The field that names commands, by their event ids; nothing if there are none."""
-    content = numbers(_SUBMITTED, submitted) + numbers(_WAITED, waited)
-    return within(_CORRELATION, content) if content else b""
+def correlation_field(submitted: Sequence[int], waited: Sequence[int]) -> bytes:
+    """Return the field that names commands by their event ids; empty if there are none."""
+    content = repeated_varint_field(_SUBMITTED, submitted) + repeated_varint_field(_WAITED, waited)
+    return bytes_field(_CORRELATION, content) if content else b""
 
 
-def describe(packet: Any) -> None:
+def describe_extension(packet: Any) -> None:
     """Describe the extension in a packet of its own."""
     from google.protobuf import descriptor_pb2  # noqa: PLC0415 - an extra
 

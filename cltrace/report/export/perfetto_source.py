@@ -1,4 +1,4 @@
-"""What Perfetto's packets refer to: texts and descriptions by number, processes, threads and counters."""
+"""Input of a Perfetto export, and the data that its packets refer to by number."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cltrace.report.tracks.launches import Launches
+from cltrace.report.tracks.launches import LaunchShapes
 from cltrace.report.tracks.power_levels import PowerLevel
 from cltrace.report.tracks.slices import (
     DeviceSlices,
@@ -15,7 +15,7 @@ from cltrace.report.tracks.slices import (
     api_name,
     command_name,
 )
-from cltrace.report.untrusted_text import plain
+from cltrace.report.untrusted_text import escape_controls
 from cltrace.timeline.activity import Activity
 from cltrace.trace.reader import Trace
 
@@ -24,45 +24,45 @@ STATE_CLEARED, NEEDS_STATE = 1, 2
 _FIRST_QUEUE_IID: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What packets are made of."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerfettoInput:
+    """Data of a trace from which the packets are made."""
 
     trace: Trace
     activity: Activity
-    launches: Launches
+    launches: LaunchShapes
     host: HostSlices
     device: DeviceSlices
     memory: list[MemoryLevel]
     power: list[PowerLevel]
     pids: dict[int, int]
     base_ns: int
-    """What to add to times of the axis: the first host's clock when the trace began."""
+    """Offset to add to times of the axis: the first host's clock when the trace began."""
 
 
-class Interned:
-    """Texts and descriptions that packets refer to by number, all told in the first packet."""
+class InternedData:
+    """Texts and descriptions that packets refer to by number; all are in the first packet."""
 
-    def __init__(self, pb: Any, source: Source) -> None:
+    def __init__(self, pb: Any, source: PerfettoInput) -> None:
         self._pb = pb
         self._source = source
         activity = source.activity
         self.apis = {
-            int(one): number for number, one in enumerate(set(source.host.api.tolist()), 1)
+            int(api): number for number, api in enumerate(set(source.host.api.tolist()), 1)
         }
         self.sites = {site: number for number, site in enumerate(activity.names.sites, 1)}
-        self.gpus = {device: at for at, device in enumerate(sorted(activity.names.devices))}
+        self.gpus = {device: number for number, device in enumerate(sorted(activity.names.devices))}
         self.stages: dict[tuple[str, bool], int] = {}
-        for command in _one_of_each(activity, source.device):
+        for command in _sample_commands(activity, source.device):
             kernel = int(activity.commands.kernel[command]) > 0
             key = (command_name(activity, command), kernel)
             self.stages.setdefault(key, len(self.stages) + 1)
         self.queues: dict[tuple[int, int], int] = {}
-        for lane in zip(source.device.queue.tolist(), source.device.lane.tolist(), strict=True):
-            self.queues.setdefault(lane, _FIRST_QUEUE_IID + len(self.queues))
+        for queue_row in zip(source.device.queue.tolist(), source.device.row.tolist(), strict=True):
+            self.queues.setdefault(queue_row, _FIRST_QUEUE_IID + len(self.queues))
 
     def packet(self) -> Any:
-        """The first packet."""
+        """Return the first packet."""
         packet = self._pb.TracePacket()
         packet.trusted_packet_sequence_id = SEQUENCE
         packet.sequence_flags = STATE_CLEARED | NEEDS_STATE
@@ -75,40 +75,40 @@ class Interned:
         for iid, name in enumerate(_ANNOTATIONS, 1):
             data.debug_annotation_names.add(iid=iid, name=name)
         for site, iid in self.sites.items():
-            text = plain(self._source.activity.names.sites[site])
+            text = escape_controls(self._source.activity.names.sites[site])
             data.debug_annotation_string_values.add(iid=iid, str=text.encode())
         self._add_gpu(data)
         return packet
 
     def _add_gpu(self, data: Any) -> None:
-        """Contexts, queues, stages and kernels."""
+        """Add contexts, queues, stages and kernels."""
         pb, names = self._pb, self._source.activity.names
         stage = pb.InternedGpuRenderStageSpecification
         for (name, is_kernel), iid in self.stages.items():
             category = stage.COMPUTE if is_kernel else stage.OTHER
-            data.gpu_specifications.add(iid=iid, name=plain(name), category=category)
-        for (queue, lane), iid in self.queues.items():
+            data.gpu_specifications.add(iid=iid, name=escape_controls(name), category=category)
+        for (queue, row), iid in self.queues.items():
             name = names.queues.get(queue, f"queue {queue}")
-            text = plain(name) + (f", lane {lane + 1}" if lane else "")
+            text = escape_controls(name) + (f", row {row + 1}" if row else "")
             data.gpu_specifications.add(iid=iid, name=text, category=stage.COMPUTE)
         for process, pid in self._source.pids.items():
             data.graphics_contexts.add(iid=process, pid=pid, api=pb.InternedGraphicsContext.OPEN_CL)
 
 
-def _one_of_each(activity: Activity, device: DeviceSlices) -> list[int]:
-    """One command of each kind and kernel."""
+def _sample_commands(activity: Activity, device: DeviceSlices) -> list[int]:
+    """Return one command of each kind and kernel."""
     kind, kernel = activity.commands.kind, activity.commands.kernel
-    both = kind[device.command] * (len(activity.names.kernels) + 1) + kernel[device.command]
-    _, first = np.unique(both, return_index=True)
-    found: list[int] = device.command[first].tolist()
-    return found
+    keys = kind[device.command] * (len(activity.names.kernels) + 1) + kernel[device.command]
+    _, first = np.unique(keys, return_index=True)
+    commands: list[int] = device.command[first].tolist()
+    return commands
 
 
 _ANNOTATIONS: Final = ("site", "size_bytes", "status", "command")
 
 
-def descriptors(pb: Any, source: Source) -> Iterator[Any]:
-    """Clocks, processes, threads, counters and devices."""
+def descriptor_packets(pb: Any, source: PerfettoInput) -> Iterator[Any]:
+    """Yield the descriptions of clocks, processes, threads, counters and devices."""
     names = source.activity.names
     anchors = source.trace.rows(
         "SELECT host_ns, realtime_ns FROM v_host_clock WHERE realtime_ns IS NOT NULL "
@@ -124,25 +124,31 @@ def descriptors(pb: Any, source: Source) -> Iterator[Any]:
         packet = new_packet(pb)
         packet.track_descriptor.uuid = process_uuid(process)
         packet.track_descriptor.process.pid = pid
-        packet.track_descriptor.process.process_name = plain(names.processes.get(process, ""))
+        packet.track_descriptor.process.process_name = escape_controls(
+            names.processes.get(process, "")
+        )
         yield packet
     host = source.host
-    seen = set(zip(host.process.tolist(), host.thread.tolist(), host.lane.tolist(), strict=True))
-    for process, thread, lane in sorted(seen):
+    thread_rows = set(
+        zip(host.process.tolist(), host.thread.tolist(), host.row.tolist(), strict=True)
+    )
+    for process, thread, row in sorted(thread_rows):
         packet = new_packet(pb)
         track = packet.track_descriptor
-        track.uuid, track.parent_uuid = thread_uuid(thread, lane), process_uuid(process)
-        track.name = plain(names.threads.get(thread, "thread")) + (f" ({lane + 1})" if lane else "")
+        track.uuid, track.parent_uuid = thread_uuid(thread, row), process_uuid(process)
+        track.name = escape_controls(names.threads.get(thread, "thread")) + (
+            f" ({row + 1})" if row else ""
+        )
         yield packet
     yield from _counters(pb, source)
     packet = new_packet(pb)
     for device, name in sorted(names.devices.items()):
-        packet.gpu_info.gpus.add(name=plain(name), model=f"device {device}")
+        packet.gpu_info.gpus.add(name=escape_controls(name), model=f"device {device}")
     yield packet
 
 
-def _counters(pb: Any, source: Source) -> Iterator[Any]:
-    """Memory of processes, and power of sensors."""
+def _counters(pb: Any, source: PerfettoInput) -> Iterator[Any]:
+    """Yield the descriptions of counters: memory of processes, and power of sensors."""
     for level in source.memory:
         packet = new_packet(pb)
         track = packet.track_descriptor
@@ -153,33 +159,33 @@ def _counters(pb: Any, source: Source) -> Iterator[Any]:
     for number, power in enumerate(source.power):
         packet = new_packet(pb)
         packet.track_descriptor.uuid = power_uuid(number)
-        packet.track_descriptor.name = plain(power.label)
+        packet.track_descriptor.name = escape_controls(power.label)
         packet.track_descriptor.counter.unit_name = "W"
         yield packet
 
 
 def new_packet(pb: Any) -> Any:
-    """An empty packet of the one sequence that a trace has."""
+    """Return an empty packet of the only sequence in a trace."""
     packet = pb.TracePacket()
     packet.trusted_packet_sequence_id = SEQUENCE
     return packet
 
 
 def process_uuid(process: int) -> int:
-    """The number of the track of a process."""
+    """Return the number of the track of a process."""
     return 1_000_000 + process
 
 
 def memory_uuid(process: int) -> int:
-    """The number of the track of the memory counter of a process."""
+    """Return the number of the track of the memory counter of a process."""
     return 2_000_000 + process
 
 
 def power_uuid(number: int) -> int:
-    """The number of the track of a power channel, by its place among them."""
+    """Return the number of the track of a power channel, by its place among them."""
     return 3_000_000 + number
 
 
-def thread_uuid(thread: int, lane: int) -> int:
-    """The number of the track of a lane of a thread."""
-    return 1_000_000_000 + 1000 * thread + lane
+def thread_uuid(thread: int, row: int) -> int:
+    """Return the number of the track of a row of a thread."""
+    return 1_000_000_000 + 1000 * thread + row

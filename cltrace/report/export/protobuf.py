@@ -1,18 +1,18 @@
-"""The few bytes of protobuf that are written once for each of millions of events.
+"""Protobuf encoding of the few bytes that are written once per event, millions of times.
 
-Everything else is made by the protobuf library: a message that is serialised once, and to whose bytes
-fields are appended here. Appending is how protobuf merges messages.
+The protobuf library makes everything else: it serialises a message once, and these functions append
+fields to its bytes. Protobuf merges messages by appending.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 _VARINT, _BYTES = 0, 2
-_SMALL: Final = [bytes([one]) for one in range(128)]
+_SMALL: Final = [bytes([value]) for value in range(128)]
 
 
 def varint(value: int) -> bytes:
-    """A whole number that is not negative, seven bits a byte."""
+    """Return a non-negative whole number in protobuf's variable length, seven bits per byte."""
     if value < 0:
         raise ValueError(f"{value} is negative")
     if value < 128:
@@ -26,16 +26,16 @@ def varint(value: int) -> bytes:
 
 
 def tag(field: int, *, is_bytes: bool = False) -> bytes:
-    """What stands before a field's value."""
+    """Return the tag of a field, which precedes its value."""
     return varint(field << 3 | (_BYTES if is_bytes else _VARINT))
 
 
-def within(field: int, content: bytes) -> bytes:
-    """A field that holds a message or text."""
+def bytes_field(field: int, content: bytes) -> bytes:
+    """Return a field that holds a message or text."""
     return tag(field, is_bytes=True) + varint(len(content)) + content
 
 
-def numbers(field: int, values: Iterable[int]) -> bytes:
-    """A repeated field of whole numbers."""
-    mark = tag(field)
-    return b"".join(mark + varint(one) for one in values)
+def repeated_varint_field(field: int, values: Iterable[int]) -> bytes:
+    """Return a repeated field of whole numbers."""
+    field_tag = tag(field)
+    return b"".join(field_tag + varint(value) for value in values)

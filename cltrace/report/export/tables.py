@@ -1,4 +1,4 @@
-"""The views of a trace as CSV files, or as a Parquet dataset for DuckDB, Dask and Spark."""
+"""Export of a trace's views to CSV files, or to a Parquet dataset for DuckDB, Dask and Spark."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -10,11 +10,11 @@ from cltrace.errors import MissingExtraError
 from cltrace.report.formats.text import csv_value
 from cltrace.trace.reader import Trace
 from cltrace.trace.views import VIEWS, View
-from cltrace.trace.views.kinds import ValueKind, kind_of
+from cltrace.trace.views.kinds import ValueKind, value_kind
 
-_ROWS_AT_ONCE: Final = 50_000
+_BATCH_ROWS: Final = 50_000
 _NO_RANK: Final = -1
-"""The rank of rows that belong to no process, or to one beside the ranks."""
+"""The rank of rows without a process, or of a process without a rank."""
 
 
 def write_csv(trace: Trace, target: Path) -> None:
@@ -26,12 +26,12 @@ def write_csv(trace: Trace, target: Path) -> None:
             writer.writerow([column.name for column in view.columns])
             for row in trace.iterate(f"SELECT * FROM {view.name}"):
                 writer.writerow(
-                    [csv_value(one.hex() if isinstance(one, bytes) else one) for one in row]
+                    [csv_value(value.hex() if isinstance(value, bytes) else value) for value in row]
                 )
 
 
 def write_parquet(trace: Trace, target: Path) -> None:
-    """Write each view to a directory of its own in `target`, divided by rank where it has a process.
+    """Write each view to a directory of its own in `target`, partitioned by rank if it has processes.
 
     Raises: `MissingExtraError`.
     """
@@ -39,11 +39,11 @@ def write_parquet(trace: Trace, target: Path) -> None:
         import pyarrow  # noqa: PLC0415, F401 - an extra
     except ImportError as error:
         raise MissingExtraError("--to parquet", "parquet", error) from error
-    found = trace.rows("SELECT process_id, rank FROM v_process")
-    has_ranks = any(rank is not None for _, rank in found)
+    processes = trace.rows("SELECT process_id, rank FROM v_process")
+    has_ranks = any(rank is not None for _, rank in processes)
     ranks = {
         int(number): (_NO_RANK if has_ranks else int(number) - 1) if rank is None else int(rank)
-        for number, rank in found
+        for number, rank in processes
     }
     target.mkdir(parents=True)
     for view in VIEWS:
@@ -52,17 +52,17 @@ def write_parquet(trace: Trace, target: Path) -> None:
 
 def _write_view(trace: Trace, view: View, directory: Path, ranks: dict[int, int]) -> None:
     names = [column.name for column in view.columns]
-    # A view that says the rank itself is not divided by it.
-    is_divided = "process_id" in names and "rank" not in names
-    process = names.index("process_id") if is_divided else None
+    # A view with a column for the rank is not partitioned by it.
+    is_partitioned = "process_id" in names and "rank" not in names
+    process = names.index("process_id") if is_partitioned else None
     writers: dict[Path, Any] = {}
     try:
         for rows in _batches(trace, view):
             for part, members in _by_rank(rows, process, ranks).items():
                 _append(writers, directory / part, view, members)
         if not writers:
-            # A view without rows is a dataset too: readers want to find its columns.
-            _append(writers, directory / (f"rank={_NO_RANK}" if is_divided else ""), view, [])
+            # A view without rows is a dataset too: readers need its columns.
+            _append(writers, directory / (f"rank={_NO_RANK}" if is_partitioned else ""), view, [])
     finally:
         for writer in writers.values():
             writer.close()
@@ -71,19 +71,19 @@ def _write_view(trace: Trace, view: View, directory: Path, ranks: dict[int, int]
 def _by_rank(
     rows: Sequence[tuple[Any, ...]], process: int | None, ranks: dict[int, int]
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """Rows by the directory that they belong in."""
+    """Return rows by the directory that they belong in."""
     if process is None:
         return {"": list(rows)}
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    directories: dict[str, list[tuple[Any, ...]]] = {}
     for row in rows:
-        found.setdefault(f"rank={ranks.get(row[process], _NO_RANK)}", []).append(row)
-    return found
+        directories.setdefault(f"rank={ranks.get(row[process], _NO_RANK)}", []).append(row)
+    return directories
 
 
 def _append(
     writers: dict[Path, Any], directory: Path, view: View, rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - an extra, which `write_parquet` has seen
+    import pyarrow as pa  # noqa: PLC0415 - an extra, checked by `write_parquet`
     from pyarrow import parquet  # noqa: PLC0415 - as above
 
     types = {
@@ -92,7 +92,7 @@ def _append(
         ValueKind.TEXT: pa.string(),
         ValueKind.BYTES: pa.binary(),
     }
-    kinds = [kind_of(view.name, column.name) for column in view.columns]
+    kinds = [value_kind(view.name, column.name) for column in view.columns]
     arrays = [
         _array(pa, column, kind, types[kind])
         for column, kind in zip(
@@ -107,15 +107,15 @@ def _append(
 
 
 def _array(pa: Any, column: Sequence[Any], kind: ValueKind, type_: Any) -> Any:
-    """A column as Arrow has it. Values are looked at one by one only where some do not fit."""
+    """Return a column as an Arrow array. Values are checked one by one only if some do not fit."""
     try:
         return pa.array(column, type_)
     except (pa.ArrowException, TypeError, OverflowError, UnicodeError):
-        return pa.array([_fitting(value, kind) for value in column], type_)
+        return pa.array([_fit_value(value, kind) for value in column], type_)
 
 
-def _fitting(value: Any, kind: ValueKind) -> Any:
-    """A value as its column takes it; what does not fit is null: the file may be a stranger's."""
+def _fit_value(value: Any, kind: ValueKind) -> Any:
+    """Return a value that fits its column; others become null, as the file may be anyone's."""
     match kind:
         case ValueKind.WHOLE:
             return value if isinstance(value, int) else None
@@ -129,5 +129,5 @@ def _fitting(value: Any, kind: ValueKind) -> Any:
 
 def _batches(trace: Trace, view: View) -> Iterator[Sequence[tuple[Any, ...]]]:
     rows = trace.iterate(f"SELECT * FROM {view.name}")
-    while batch := list(islice(rows, _ROWS_AT_ONCE)):
+    while batch := list(islice(rows, _BATCH_ROWS)):
         yield batch

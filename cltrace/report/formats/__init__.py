@@ -1,1 +1,1 @@
-"""Documents rendered: one file per format."""
+"""Rendering of documents: one file per format."""

@@ -1,4 +1,4 @@
-"""Documents as one page for the browser that runs nothing: text, tables and pictures."""
+"""Documents as one static page for the browser: text, tables and pictures, no scripts."""
 
 import base64
 import hashlib
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from cltrace.report.document import Document, Table, Value
-from cltrace.report.quantities import shown
-from cltrace.report.untrusted_text import plain
+from cltrace.report.quantities import value_text
+from cltrace.report.untrusted_text import escape_controls
 from cltrace.version import __version__
 
 _STYLE: Final = """
@@ -31,21 +31,21 @@ p.note, footer { color: var(--soft); } img { max-width: 100%; height: auto; back
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a page: what it shows in words, and an SVG."""
+    """Picture of a page: an SVG, and a title that describes it."""
 
     title: str
     svg: bytes
 
 
 def plain_page(title: str, documents: Sequence[Document], pictures: Sequence[Picture] = ()) -> str:
-    """The whole page. It asks for nothing, and its policy lets it run nothing."""
+    """Return the whole page. It fetches nothing, and its policy forbids all scripts."""
     digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    parts = [_picture(one) for one in pictures]
-    parts += [part for one in documents for part in _document(one)]
+    parts = [_picture(picture) for picture in pictures]
+    parts += [part for document in documents for part in _document(document)]
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -53,42 +53,45 @@ def plain_page(title: str, documents: Sequence[Document], pictures: Sequence[Pic
             '<head><meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_escaped(title)}</title>",
+            f"<title>{_escape(title)}</title>",
             f"<style>{_STYLE}</style></head>",
-            f"<body><h1>{_escaped(title)}</h1>",
+            f"<body><h1>{_escape(title)}</h1>",
             *parts,
             f"<footer><p>made by cltrace {__version__}</p></footer></body></html>\n",
         ]
     )
 
 
-def _picture(one: Picture) -> str:
-    data = base64.b64encode(one.svg).decode("ascii")
-    title = _escaped(one.title)
+def _picture(picture: Picture) -> str:
+    data = base64.b64encode(picture.svg).decode("ascii")
+    title = _escape(picture.title)
     return f'<h2>{title}</h2><img alt="{title}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _document(one: Document) -> Iterator[str]:
-    if one.title:
-        yield f"<h1>{_escaped(one.title)}</h1>"
-    if one.facts:
-        facts = (f"<dt>{_escaped(f.label)}</dt><dd>{_escaped(f.text)}</dd>" for f in one.facts)
+def _document(document: Document) -> Iterator[str]:
+    if document.title:
+        yield f"<h1>{_escape(document.title)}</h1>"
+    if document.facts:
+        facts = (
+            f"<dt>{_escape(fact.label)}</dt><dd>{_escape(fact.text)}</dd>"
+            for fact in document.facts
+        )
         yield f"<dl>{''.join(facts)}</dl>"
-    for table in one.tables:
+    for table in document.tables:
         if table.rows or table.why_empty:
             yield from _table(table)
-    for note in one.notes:
-        yield f'<p class="note">{_escaped(note)}</p>'
+    for note in document.notes:
+        yield f'<p class="note">{_escape(note)}</p>'
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f"<h2>{_escaped(table.title)}</h2>"
+    yield f"<h2>{_escape(table.title)}</h2>"
     if not table.rows:
-        yield f'<p class="note">{_escaped(table.why_empty)}</p>'
+        yield f'<p class="note">{_escape(table.why_empty)}</p>'
         return
     kinds = ["" if column.unit.is_text else ' class="n"' for column in table.columns]
     heads = (
-        f"<th{kind}>{_escaped(column.header)}</th>"
+        f"<th{kind}>{_escape(column.header)}</th>"
         for kind, column in zip(kinds, table.columns, strict=True)
     )
     yield f'<div class="wide"><table><thead><tr>{"".join(heads)}</tr></thead><tbody>'
@@ -96,13 +99,13 @@ def _table(table: Table) -> Iterator[str]:
         yield f"<tr>{''.join(_cells(table, kinds, row))}</tr>"
     yield "</tbody></table></div>"
     if table.note:
-        yield f'<p class="note">{_escaped(table.note)}</p>'
+        yield f'<p class="note">{_escape(table.note)}</p>'
 
 
 def _cells(table: Table, kinds: Sequence[str], row: Sequence[Value]) -> Iterator[str]:
     for kind, column, value in zip(kinds, table.columns, row, strict=True):
-        yield f"<td{kind}>{_escaped(shown(value, column.unit))}</td>"
+        yield f"<td{kind}>{_escape(value_text(value, column.unit))}</td>"
 
 
-def _escaped(text: str) -> str:
-    return html.escape(plain(text))
+def _escape(text: str) -> str:
+    return html.escape(escape_controls(text))

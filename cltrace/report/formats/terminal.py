@@ -1,4 +1,4 @@
-"""A document on a terminal: as wide as there is room, in colour where there is colour."""
+"""Documents on a terminal: as wide as the screen, in colour if it has colours."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,28 +8,28 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from cltrace.report.charts import drawn_chart
+from cltrace.report.charts import draw_chart
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.quantities import shown
-from cltrace.report.untrusted_text import plain, short_place
+from cltrace.report.quantities import value_text
+from cltrace.report.untrusted_text import escape_controls, shorten_place
 
-_SHORTEST_NAME: Final = 12
-_LESS_THAN_A_NAME: Final = 50
-"""Columns below this go before a name is shortened for them (`Column.keep`)."""
+_MIN_NAME_WIDTH: Final = 12
+_NAME_KEEP: Final = 50
+"""Columns with a lower `Column.keep` are left out before any name is shortened for them."""
 
 _PADDING: Final = 2
 _GAP: Final = _PADDING + 1
 
 
 def renderable(document: Document, *, width: int, is_ascii: bool) -> RenderableType:
-    """What rich prints for a document on a screen of `width` columns.
+    """Return a document as rich prints it on a screen of `width` columns.
 
-    Numbers are never cut: columns go, in the order that they are meant to (`Column.keep`). Names are
-    shortened in the middle.
+    Numbers are never cut: whole columns are left out, in the order of `Column.keep`. Names are shortened
+    in the middle.
     """
     parts: list[RenderableType] = []
     if document.title:
-        parts.append(Text(_fitted(document.title, is_ascii=is_ascii), style="bold"))
+        parts.append(Text(_screen_text(document.title, is_ascii=is_ascii), style="bold"))
     if document.facts:
         parts.append(_facts(document.facts, width, is_ascii=is_ascii))
     for block in _blocks(document, width, is_ascii=is_ascii):
@@ -42,18 +42,20 @@ def renderable(document: Document, *, width: int, is_ascii: bool) -> RenderableT
 def _blocks(
     document: Document, width: int, *, is_ascii: bool
 ) -> Iterator[Sequence[RenderableType]]:
-    """The charts, the tables and the notes, each as what is printed one below the other."""
+    """Yield the charts, the tables and the notes, each as a list of lines or grids."""
     for chart in document.charts:
-        yield drawn_chart(chart, width, is_ascii=is_ascii)
+        yield draw_chart(chart, width, is_ascii=is_ascii)
     for table in document.tables:
         if table.rows or table.why_empty:
             yield _table(table, width, document.home, is_ascii=is_ascii)
     if document.notes:
-        yield [Text(_fitted(note, is_ascii=is_ascii), style="yellow") for note in document.notes]
+        yield [
+            Text(_screen_text(note, is_ascii=is_ascii), style="yellow") for note in document.notes
+        ]
 
 
 def console_for(file: object, *, width: int | None = None, color: str = "auto") -> Console:
-    """A console that writes to `file` and interprets nothing in what it writes."""
+    """Return a console that writes to `file` and interprets nothing in what it writes."""
     return Console(
         file=file,  # type: ignore[arg-type]
         width=width,
@@ -67,16 +69,16 @@ def console_for(file: object, *, width: int | None = None, color: str = "auto") 
 
 
 def hidden_columns(table: Table, width: int, *, is_ascii: bool) -> list[str]:
-    """The headers of the columns for which a screen of `width` columns has no room."""
+    """Return the headers of the columns for which a screen of `width` columns has no room."""
     if not table.rows:
         return []
     cells = _cells(table, home="", is_ascii=is_ascii)
-    shown_there = _widths_that_fit(table.columns, cells, width)
-    return [one.header for at, one in enumerate(table.columns) if at not in shown_there]
+    shown = _widths_that_fit(table.columns, cells, width)
+    return [column.header for number, column in enumerate(table.columns) if number not in shown]
 
 
 def is_ascii_only(encoding: str | None) -> bool:
-    """Whether an encoding lacks what our tables are drawn with."""
+    """Return whether an encoding lacks the characters that tables are drawn with."""
     try:
         "─│µ–…".encode(encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
@@ -88,32 +90,32 @@ def _facts(facts: Sequence[Fact], width: int, *, is_ascii: bool) -> RenderableTy
     grid = RichTable.grid(padding=(0, _PADDING, 0, 0))
     label_width = max(len(fact.label) for fact in facts)
     grid.add_column(style="dim", width=label_width, no_wrap=True)
-    grid.add_column(width=max(width - label_width - 2 * _GAP, _SHORTEST_NAME), overflow="fold")
+    grid.add_column(width=max(width - label_width - 2 * _GAP, _MIN_NAME_WIDTH), overflow="fold")
     for fact in facts:
-        label = Text(_fitted(fact.label, is_ascii=is_ascii))
-        grid.add_row(label, Text(_fitted(fact.text, is_ascii=is_ascii)))
+        label = Text(_screen_text(fact.label, is_ascii=is_ascii))
+        grid.add_row(label, Text(_screen_text(fact.text, is_ascii=is_ascii)))
     return grid
 
 
 def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[RenderableType]:
-    title = Text(_fitted(table.title, is_ascii=is_ascii), style="bold")
+    title = Text(_screen_text(table.title, is_ascii=is_ascii), style="bold")
     if not table.rows:
-        return [title, Text(f"  {_fitted(table.why_empty, is_ascii=is_ascii)}", style="dim")]
+        return [title, Text(f"  {_screen_text(table.why_empty, is_ascii=is_ascii)}", style="dim")]
     cells = _cells(table, home, is_ascii=is_ascii)
-    drawn = _drawn(table, cells, _widths_that_fit(table.columns, cells, width), is_ascii=is_ascii)
+    drawn = _draw(table, cells, _widths_that_fit(table.columns, cells, width), is_ascii=is_ascii)
     parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
     if table.note:
-        parts.append(Text(_fitted(table.note, is_ascii=is_ascii), style="dim"))
-    hidden = hidden_columns(table, width, is_ascii=is_ascii) if table.says_hidden else []
+        parts.append(Text(_screen_text(table.note, is_ascii=is_ascii), style="dim"))
+    hidden = hidden_columns(table, width, is_ascii=is_ascii) if table.lists_hidden else []
     if hidden:
         parts.append(Text(f"no room for {'; '.join(hidden)}: --format md shows all", style="dim"))
     return parts
 
 
-def _drawn(
+def _draw(
     table: Table, cells: list[list[str]], widths: dict[int, int], *, is_ascii: bool
 ) -> RichTable:
-    """The columns of `widths`, as rich draws them."""
+    """Return a table with the columns of `widths`, as rich draws it."""
     drawn = RichTable(
         box=box.ASCII2 if is_ascii else box.SIMPLE_HEAD,
         show_edge=False,
@@ -124,7 +126,7 @@ def _drawn(
     for index, longest in widths.items():
         column = table.columns[index]
         drawn.add_column(
-            Text(_fitted(column.header, is_ascii=is_ascii)),
+            Text(_screen_text(column.header, is_ascii=is_ascii)),
             justify="left" if column.unit.is_text else "right",
             no_wrap=column.unit is not Unit.PROSE,
             overflow="fold",
@@ -136,9 +138,7 @@ def _drawn(
                 Text(
                     row[index]
                     if table.columns[index].unit is Unit.PROSE
-                    else _shortened(
-                        row[index], longest, table.columns[index].unit, is_ascii=is_ascii
-                    )
+                    else _shorten(row[index], longest, table.columns[index].unit, is_ascii=is_ascii)
                 )
                 for index, longest in widths.items()
             )
@@ -147,10 +147,10 @@ def _drawn(
 
 
 def _cells(table: Table, home: str, *, is_ascii: bool) -> list[list[str]]:
-    """The values of a table as they are drawn, before any is shortened."""
+    """Return the values of a table as text, before any is shortened."""
     return [
         [
-            _fitted(_cell(value, column.unit, home), is_ascii=is_ascii)
+            _screen_text(_cell(value, column.unit, home), is_ascii=is_ascii)
             for value, column in zip(row, table.columns, strict=True)
         ]
         for row in table.rows
@@ -158,57 +158,57 @@ def _cells(table: Table, home: str, *, is_ascii: bool) -> list[list[str]]:
 
 
 def _cell(value: Value, unit: Unit, home: str) -> str:
-    text = shown(value, unit)
-    return short_place(text, home) if unit is Unit.PLACE else text
+    text = value_text(value, unit)
+    return shorten_place(text, home) if unit is Unit.PLACE else text
 
 
 def _widths_that_fit(
     columns: Sequence[Column], cells: list[list[str]], width: int
 ) -> dict[int, int]:
-    """The columns that there is room for, by position, and how long their values may be."""
+    """Return the columns that there is room for, by position, and the largest width of their values."""
     widths = {
         index: max(len(column.header), *(len(row[index]) for row in cells))
         for index, column in enumerate(columns)
     }
-    going = sorted(widths, key=lambda index: (columns[index].keep, index))
+    by_keep = sorted(widths, key=lambda index: (columns[index].keep, index))
     while True:
         room = width - _GAP * len(widths) - 1
-        is_least_idle = columns[going[0]].keep < _LESS_THAN_A_NAME and len(widths) > 1
-        fitted = widths if is_least_idle else _with_shorter_names(columns, widths, room)
+        is_dispensable = columns[by_keep[0]].keep < _NAME_KEEP and len(widths) > 1
+        fitted = widths if is_dispensable else _with_shorter_names(columns, widths, room)
         if sum(fitted.values()) <= room or len(widths) == 1:
             return fitted
-        del widths[going.pop(0)]
+        del widths[by_keep.pop(0)]
 
 
 def _with_shorter_names(
     columns: Sequence[Column], widths: dict[int, int], room: int
 ) -> dict[int, int]:
-    """`widths` with those of names reduced until all fit, the least kept first.
+    """Return `widths` with those of names reduced until all fit, the lowest `keep` first.
 
-    Names that are kept alike get the same room.
+    Names with the same `keep` get the same room.
     """
     fitted = dict(widths)
     names = [index for index in widths if columns[index].unit.is_text]
     for keep in sorted({columns[index].keep for index in names}):
-        alike = {index: fitted[index] for index in names if columns[index].keep == keep}
-        others = sum(fitted.values()) - sum(alike.values())
-        longest = _name_width(list(alike.values()), room - others)
-        fitted |= {index: min(wanted, longest) for index, wanted in alike.items()}
+        same_keep = {index: fitted[index] for index in names if columns[index].keep == keep}
+        others = sum(fitted.values()) - sum(same_keep.values())
+        longest = _name_width(list(same_keep.values()), room - others)
+        fitted |= {index: min(width, longest) for index, width in same_keep.items()}
     return fitted
 
 
 def _name_width(widths: list[int], room: int) -> int:
-    """The longest that names may be so that all of their columns fit into `room`."""
-    for longest in range(max(widths, default=0), _SHORTEST_NAME, -1):
+    """Return the largest width of names with which all of their columns fit into `room`."""
+    for longest in range(max(widths, default=0), _MIN_NAME_WIDTH, -1):
         if sum(min(width, longest) for width in widths) <= room:
             return longest
-    return _SHORTEST_NAME
+    return _MIN_NAME_WIDTH
 
 
-def _shortened(name: str, longest: int, unit: Unit, *, is_ascii: bool) -> str:
-    """A name that is too long, with its middle left out: both ends of a path tell more.
+def _shorten(name: str, longest: int, unit: Unit, *, is_ascii: bool) -> str:
+    """Return a name that is too long without its middle: both ends of a path identify it.
 
-    Of code the end is left out.
+    Code is cut at its end.
     """
     if len(name) <= longest:
         return name
@@ -220,8 +220,8 @@ def _shortened(name: str, longest: int, unit: Unit, *, is_ascii: bool) -> str:
     return f"{name[:head]}{mark}{name[head - room :]}"
 
 
-def _fitted(text: str, *, is_ascii: bool) -> str:
-    text = plain(text)
+def _screen_text(text: str, *, is_ascii: bool) -> str:
+    text = escape_controls(text)
     if not is_ascii:
         return text
     for fancy, simple in (("µ", "u"), ("–", "-"), ("…", "..."), ("\u202f", " "), ("→", "->")):

@@ -1,4 +1,4 @@
-"""The formats that a document can be written in, for machines and for pages."""
+"""Documents in text formats: JSON, CSV and Markdown."""
 
 import csv
 import io
@@ -7,20 +7,20 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from cltrace.report.charts import shares
+from cltrace.report.charts import busy_shares
 from cltrace.report.document import Chart, Document, Table, Value
-from cltrace.report.quantities import shown
-from cltrace.report.untrusted_text import plain
+from cltrace.report.quantities import value_text
+from cltrace.report.untrusted_text import escape_controls
 
 _CHART_PARTS: Final = 100
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_json(document: Document) -> str:
-    """One object: the facts by key, and each table as a list of objects. Values are in their units.
+    """Return one object: the facts by key, and each table as a list of objects.
 
-    A key with several facts has a list of them; a chart is an object. What is not a finite number is
-    null.
+    Values are in their units. A key with several facts has a list of them; a chart is an object. Numbers
+    that are not finite are null.
     """
     tables = {
         table.key: [
@@ -33,8 +33,8 @@ def to_json(document: Document) -> str:
     for fact in document.facts:
         value = fact.text if fact.value is None else fact.value
         if fact.key in facts:
-            before = facts[fact.key]
-            facts[fact.key] = [*(before if isinstance(before, list) else [before]), value]
+            earlier = facts[fact.key]
+            facts[fact.key] = [*(earlier if isinstance(earlier, list) else [earlier]), value]
         else:
             facts[fact.key] = value
     charts = {chart.key: _chart_value(chart) for chart in document.charts}
@@ -49,9 +49,9 @@ def to_json(document: Document) -> str:
 
 
 def to_csv(document: Document) -> str:
-    """Each table with a header line; several tables have their names in `#` lines before them.
+    """Return each table with a header line; several tables have their names in `#` lines before them.
 
-    Values are in the units that the column names say. Text that a spreadsheet would run as a formula
+    Values are in the units that the column names state. Text that a spreadsheet would run as a formula
     starts with an apostrophe.
     """
     out = io.StringIO()
@@ -68,14 +68,14 @@ def to_csv(document: Document) -> str:
 
 
 def to_markdown(document: Document) -> str:
-    """Headings and tables as GitHub reads them; values as people read them."""
-    lines = [f"## {_markdown_text(document.title)}", ""] if document.title else []
-    lines += [f"- **{fact.label}**: {_markdown_text(fact.text)}" for fact in document.facts]
+    """Return headings and tables as GitHub reads them; values as people read them."""
+    lines = [f"## {_escape_markdown(document.title)}", ""] if document.title else []
+    lines += [f"- **{fact.label}**: {_escape_markdown(fact.text)}" for fact in document.facts]
     for table in document.tables:
         if table.rows or table.why_empty:
-            lines += ["", f"### {_markdown_text(table.title)}", "", *_markdown_table(table)]
+            lines += ["", f"### {_escape_markdown(table.title)}", "", *_markdown_table(table)]
     for note in document.notes:
-        lines += ["", f"> {_markdown_text(note)}"]
+        lines += ["", f"> {_escape_markdown(note)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -84,11 +84,11 @@ FORMATS: Final[Mapping[str, Callable[[Document], str]]] = {
     "json": to_json,
     "md": to_markdown,
 }
-"""By the name that `--format` takes; `table` is the terminal's."""
+"""Writers by the name that `--format` takes; `table` is the terminal's."""
 
 
 def _chart_value(chart: Chart) -> dict[str, object]:
-    """A chart as the share of each hundredth of its time in which something went on, by row."""
+    """Return a chart as the busy share of each hundredth of its time, by row."""
     return {
         "begin_ns": chart.begin_ns,
         "end_ns": chart.end_ns,
@@ -97,7 +97,7 @@ def _chart_value(chart: Chart) -> dict[str, object]:
                 "label": row.label,
                 "kind": row.kind.value,
                 "depth": row.depth,
-                "busy": [round(share, 4) for share in shares(chart, row, _CHART_PARTS)],
+                "busy": [round(share, 4) for share in busy_shares(chart, row, _CHART_PARTS)],
             }
             for row in chart.rows
         ],
@@ -106,36 +106,36 @@ def _chart_value(chart: Chart) -> dict[str, object]:
 
 def _markdown_table(table: Table) -> list[str]:
     if not table.rows:
-        return [_markdown_text(table.why_empty)]
-    heads = [_markdown_text(column.header) for column in table.columns]
+        return [_escape_markdown(table.why_empty)]
+    heads = [_escape_markdown(column.header) for column in table.columns]
     rules = [":--" if column.unit.is_text else "--:" for column in table.columns]
     rows = [
         [
-            _markdown_text(shown(value, column.unit))
+            _escape_markdown(value_text(value, column.unit))
             for value, column in zip(row, table.columns, strict=True)
         ]
         for row in table.rows
     ]
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows)]
-    return [*lines, "", _markdown_text(table.note)] if table.note else lines
+    return [*lines, "", _escape_markdown(table.note)] if table.note else lines
 
 
-def _markdown_text(text: str) -> str:
-    """Text in which nothing is markup."""
-    escaped = plain(text)
+def _escape_markdown(text: str) -> str:
+    """Return text in which nothing is markup."""
+    escaped = escape_controls(text)
     for mark in ("\\", "|", "`", "*", "_", "[", "]", "<", ">", "#", "!", "~"):
         escaped = escaped.replace(mark, f"\\{mark}")
     return escaped
 
 
 def json_value(value: Value) -> Value:
-    """JSON has no infinity and no NaN."""
+    """Return a value that JSON has: null for infinities and NaN."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def csv_value(value: Value) -> Value:
-    """A value as a cell: text that a spreadsheet would run as a formula starts with an apostrophe."""
+    """Return a cell; text that a spreadsheet would run as a formula starts with an apostrophe."""
     if not isinstance(value, str):
         return value
-    text = plain(value)
+    text = escape_controls(value)
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -1,4 +1,4 @@
-"""Putting a page together: one file, which asks for nothing and runs nothing but its own scripts."""
+"""Assembly of a page: one file that fetches nothing and runs only its own scripts."""
 
 import base64
 import hashlib
@@ -19,8 +19,8 @@ _SOURCE_MAP: Final = re.compile(r"(?:/\*|//)# sourceMappingURL=\S*(?: \*/)?")
 _VENDORED: Final = ("uplot", "tabulator")
 
 
-def page_text(title: str, report: object, columns: str) -> str:
-    """The whole page. `report` is what JSON can hold, `columns` text of the base64 alphabet."""
+def assemble_page(title: str, report: object, columns: str) -> str:
+    """Return the whole page. `report` can be written as JSON, `columns` is base64 text."""
     scripts = {"vendor_script": _vendored("min.js"), "script": bundle()}
     styles = {"vendor_style": _vendored("min.css"), "style": _asset("page.css")}
     values = {
@@ -32,18 +32,18 @@ def page_text(title: str, report: object, columns: str) -> str:
         **scripts,
         **styles,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], _asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _asset("page.html"))
 
 
 def json_in_html(value: object) -> str:
-    """JSON that can stand in a script element: nothing in it ends that, or begins a comment."""
+    """Return JSON for a script element: nothing in it ends the element, or begins a comment."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 @cache
 def bundle() -> str:
-    """Our modules as one script, each in a scope of its own, what it imports before it."""
+    """Return our modules as one script, each in a scope of its own after those that it imports."""
     ordered: dict[str, str] = {}
     _add_module(_ENTRY, ordered)
     return '"use strict";\nconst modules = {};\n' + "".join(ordered.values())
@@ -51,20 +51,20 @@ def bundle() -> str:
 
 def _add_module(name: str, ordered: dict[str, str]) -> None:
     source = _asset(name)
-    for found in _IMPORT.finditer(source):
-        if found[2] not in ordered:
-            _add_module(found[2], ordered)
+    for statement in _IMPORT.finditer(source):
+        if statement[2] not in ordered:
+            _add_module(statement[2], ordered)
     exported = ", ".join(_EXPORT.findall(source))
     body = _EXPORT.sub("", _IMPORT.sub(_as_constants, source))
     ordered[name] = f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();\n'
 
 
-def _as_constants(found: re.Match[str]) -> str:
-    return f'const {{{found[1]}}} = modules["{found[2]}"];\n'
+def _as_constants(statement: re.Match[str]) -> str:
+    return f'const {{{statement[1]}}} = modules["{statement[2]}"];\n'
 
 
 def _policy(scripts: list[str], styles: list[str]) -> str:
-    """A policy that lets nothing be asked for, and only these scripts and styles be used."""
+    """Return a policy that forbids all requests, and all scripts and styles but these."""
     directives = {
         "default-src": "'none'",
         "script-src": " ".join(map(_hash, scripts)),
@@ -81,7 +81,7 @@ def _hash(text: str) -> str:
 
 
 def _vendored(ending: str) -> str:
-    """Libraries of others, without the mention of maps that are not here."""
+    """Return the vendored libraries, without references to source maps that are not here."""
     texts = (_asset(f"vendor/{name}.{ending}") for name in _VENDORED)
     return "\n".join(_SOURCE_MAP.sub("", text) for text in texts)
 

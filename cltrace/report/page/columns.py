@@ -1,8 +1,8 @@
-"""Columns of whole numbers, packed for a page: as small as the numbers are, and quick to unpack.
+"""Columns of whole numbers, packed for a page: small, and quick to unpack.
 
 Each column, or the differences of its neighbours where these are smaller, is made non-negative by the
 zigzag code and laid out byte by byte: first the lowest byte of all its numbers, then the next. All
-columns together are one zlib stream in base64. `payload.js` is the other side.
+columns together are one zlib stream in base64. `payload.js` unpacks them.
 """
 
 import base64
@@ -14,19 +14,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 
 LARGEST: Final = (1 << 51) - 1
-"""Columns are kept within: differences of such numbers are whole in a double. In ns it is 26 days."""
+"""Largest number of a column: differences of such numbers are exact in a double. In ns it is 26 days."""
 
 _LEVEL: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """Where a column is among the bytes, and how to read it.
+    """Place of a column among the bytes, and its encoding.
 
-    `count` numbers of `width_bytes` bytes each; `is_differences` if each is the step from the one before.
+    It has `count` numbers of `width_bytes` bytes each; with `is_differences` each is the step from the
+    number before.
     """
 
     name: str
@@ -37,15 +38,15 @@ class ColumnLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """Packed columns: `data` is text of the base64 alphabet."""
+class PackedColumns:
+    """Packed columns: `data` is base64 text."""
 
     layouts: tuple[ColumnLayout, ...]
     data: str
 
 
-def packed(columns: Mapping[str, Int64s]) -> Packed:
-    """Columns by name, packed. Numbers beyond `LARGEST` become that."""
+def pack_columns(columns: Mapping[str, Int64s]) -> PackedColumns:
+    """Pack columns by name. Numbers beyond `LARGEST` are clipped to it."""
     layouts: list[ColumnLayout] = []
     parts: list[bytes] = []
     offset = 0
@@ -56,11 +57,11 @@ def packed(columns: Mapping[str, Int64s]) -> Packed:
         parts.append(planes.tobytes())
         offset += width * count
     data = zlib.compress(b"".join(parts), _LEVEL)
-    return Packed(tuple(layouts), base64.b64encode(data).decode("ascii"))
+    return PackedColumns(tuple(layouts), base64.b64encode(data).decode("ascii"))
 
 
 def _planes(column: Int64s) -> tuple[NDArray[np.uint8], bool]:
-    """A column as one row for each byte that its numbers need, and whether they are differences."""
+    """Return a column as one row per byte of its numbers, and whether they are differences."""
     plain = _zigzag(column)
     steps = _zigzag(np.diff(column, prepend=0))
     is_differences = int(steps.sum()) < int(plain.sum())
@@ -71,10 +72,10 @@ def _planes(column: Int64s) -> tuple[NDArray[np.uint8], bool]:
 
 
 def _zigzag(numbers: Int64s) -> NDArray[np.uint64]:
-    """Numbers in the order 0, -1, 1, -2 as 0, 1, 2, 3."""
+    """Return the numbers 0, -1, 1, -2 as 0, 1, 2, 3, and so on."""
     return ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
 
 
 def _width(numbers: NDArray[np.uint64]) -> int:
-    """How many bytes the largest number needs."""
+    """Return the number of bytes that the largest number needs."""
     return (int(numbers.max()).bit_length() + 7) // 8 if len(numbers) else 0

@@ -1,84 +1,102 @@
-"""Making a page's scene of an analysed trace."""
+"""Composition of a page's scene from an analysed trace."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from cltrace.report.document import Unit
-from cltrace.report.page.thinning import cut, merged, resolution_ns, thinned
-from cltrace.report.tracks.launches import Shape, read_launches
-from cltrace.report.tracks.links import Row, links_of, numbered_commands
-from cltrace.report.tracks.names import Naming
+from cltrace.report.page.thinning import (
+    choose_resolution_ns,
+    clip_levels,
+    merge_short_slices,
+    thin_levels,
+)
+from cltrace.report.tracks.launches import LaunchShape, read_launch_shapes
+from cltrace.report.tracks.links import TrackRow, link_commands, number_commands
+from cltrace.report.tracks.names import NameTable
 from cltrace.report.tracks.power_levels import power_levels
-from cltrace.report.tracks.rows import device_rows, host_rows, path_row, places, region_rows
-from cltrace.report.tracks.scene import NONE, Level, Scene, Track, TrackKind, joined
+from cltrace.report.tracks.rows import (
+    device_rows,
+    host_rows,
+    one_based_positions,
+    path_row,
+    region_rows,
+)
+from cltrace.report.tracks.scene import NONE, CounterLevel, Scene, Track, TrackKind, join_slices
 from cltrace.report.tracks.slices import device_slices, host_slices, memory_levels
-from cltrace.report.untrusted_text import plain, short_place
+from cltrace.report.untrusted_text import escape_controls, shorten_place
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
 
 
-def scene_of(
-    analysis: Analysis, begin_ns: int, end_ns: int, *, home: str, most_slices: int
+def build_scene(
+    analysis: Analysis, begin_ns: int, end_ns: int, *, home: str, max_slices: int
 ) -> Scene:
-    """What happened between two times, in ns on the trace's axis.
+    """Return the scene between two times, in ns on the trace's axis.
 
-    Places are relative to `home`. Of more than `most_slices` slices short ones are put together.
+    Places are relative to `home`. Of more than `max_slices` slices, short ones are merged.
     """
     activity = analysis.activity
-    naming = Naming(activity)
+    names = NameTable(activity)
     sites = sorted(activity.names.sites)
-    tracks, rows = _tracks(analysis, naming, sites)
-    rows = [_within(row, begin_ns, end_ns) for row in rows]
-    resolution = resolution_ns([row.slices for row in rows], end_ns - begin_ns, most_slices)
+    tracks, rows = _tracks(analysis, names, sites)
+    rows = [_clip_row(row, begin_ns, end_ns) for row in rows]
+    resolution = choose_resolution_ns([row.slices for row in rows], end_ns - begin_ns, max_slices)
     if resolution:
-        rows = [_merged(row, resolution) for row in rows]
+        rows = [_merge_row(row, resolution) for row in rows]
     launches, launch = _launches(analysis)
-    slices = joined([row.slices for row in rows])
-    place = numbered_commands(len(activity.commands), slices, rows)
+    slices = join_slices([row.slices for row in rows])
+    numbers = number_commands(len(activity.commands), slices, rows)
     return Scene(
         begin_ns=begin_ns,
         end_ns=end_ns,
         tracks=tuple(
-            replace(track, rows=sum(row.track == at for row in rows))
-            for at, track in enumerate(tracks)
+            replace(track, rows=sum(row.track == number for row in rows))
+            for number, track in enumerate(tracks)
         ),
         row_sizes=np.array([len(row.slices) for row in rows], np.int64),
-        slices=replace(slices, command=place[slices.command]),
-        links=links_of(analysis, rows, slices, place, launch),
-        names=naming.names,
-        sites=("", *(short_place(plain(activity.names.sites[one]), home) for one in sites)),
+        slices=replace(slices, command=numbers[slices.command]),
+        links=link_commands(analysis, rows, slices, numbers, launch),
+        names=names.names,
+        sites=(
+            "",
+            *(shorten_place(escape_controls(activity.names.sites[site]), home) for site in sites),
+        ),
         launches=launches,
-        processes={one: plain(text) for one, text in activity.names.processes.items()},
+        processes={
+            process: escape_controls(text) for process, text in activity.names.processes.items()
+        },
         levels=(*_memory(analysis, begin_ns, end_ns), *_power(analysis, begin_ns, end_ns)),
         merged_below_ns=resolution,
     )
 
 
-def _tracks(analysis: Analysis, naming: Naming, sites: list[int]) -> tuple[list[Track], list[Row]]:
-    """The tracks in the order in which they are shown, and their rows."""
+def _tracks(
+    analysis: Analysis, names: NameTable, sites: list[int]
+) -> tuple[list[Track], list[TrackRow]]:
+    """Return the tracks in the order in which they are shown, and their rows."""
     activity = analysis.activity
     tracks = [Track(TrackKind.PATH, "critical path", 0, 0)]
-    rows = [path_row(analysis, naming)]
+    rows = [path_row(analysis, names)]
     host, device = host_slices(activity), device_slices(activity)
-    names = naming.of_calls(host)
+    call_names = names.number_calls(host)
     commands = activity.commands
     queue_process = dict(zip(commands.queue.tolist(), commands.process.tolist(), strict=True))
     thread_process = dict(zip(host.thread.tolist(), host.process.tolist(), strict=True))
     for process in sorted({*queue_process.values(), *thread_process.values()}):
-        for thread, here in groups(host.thread):
+        for thread, positions in groups(host.thread):
             if thread_process[thread] == process:
-                label = plain(activity.names.threads.get(thread, "thread"))
+                label = escape_controls(activity.names.threads.get(thread, "thread"))
                 tracks.append(Track(TrackKind.THREAD, label, process, 0))
-                rows += region_rows(analysis, naming, thread, len(tracks) - 1)
-                rows += host_rows(host, names, here, len(tracks) - 1, sites)
-        for queue, here in groups(device.queue):
+                rows += region_rows(analysis, names, thread, len(tracks) - 1)
+                rows += host_rows(host, call_names, positions, len(tracks) - 1, sites)
+        for queue, positions in groups(device.queue):
             if queue_process[queue] == process:
                 label = _queue_label(activity, queue)
                 tracks.append(Track(TrackKind.QUEUE, label, process, 0))
-                rows += device_rows(device, naming, here, len(tracks) - 1, activity)
+                rows += device_rows(device, names, positions, len(tracks) - 1, activity)
     return tracks, rows
 
 
@@ -86,55 +104,61 @@ def _queue_label(activity: Activity, queue: int) -> str:
     commands, names = activity.commands, activity.names
     device = int(commands.device[np.argmax(commands.queue == queue)])
     name = names.queues.get(queue, f"queue {queue}")
-    return plain(f"{name} on {names.devices.get(device, 'a device')}")
+    return escape_controls(f"{name} on {names.devices.get(device, 'a device')}")
 
 
-def _within(row: Row, begin_ns: int, end_ns: int) -> Row:
-    """The slices of a row that were open at some time between two."""
+def _clip_row(row: TrackRow, begin_ns: int, end_ns: int) -> TrackRow:
+    """Return a row with the slices that were open between two times."""
     begin, end = row.slices.begin_ns, row.slices.begin_ns + row.slices.duration_ns
     is_in = np.flatnonzero((begin <= end_ns) & (end >= begin_ns))
     return replace(row, slices=row.slices.at(is_in), calls=row.calls[is_in])
 
 
-def _merged(row: Row, resolution_ns: int) -> Row:
-    """A row with short slices put together. A call is known of those that stand for one alone."""
-    slices, first = merged(row.slices, resolution_ns)
+def _merge_row(row: TrackRow, resolution_ns: int) -> TrackRow:
+    """Return a row with short slices merged. Only slices that stand for one have their call."""
+    slices, first = merge_short_slices(row.slices, resolution_ns)
     calls = np.where(slices.count == 1, row.calls[first], NONE)
     return replace(row, slices=slices, calls=calls)
 
 
 def _launches(analysis: Analysis) -> tuple[tuple[str, ...], Int64s]:
-    """Launch configurations in words, of which the first is none, and that of each command."""
-    found = read_launches(analysis.trace)
-    known = sorted(found)
-    numbers: dict[str, int] = {"": 0}
-    words = [numbers.setdefault(_shape_text(found[one]), len(numbers)) for one in known]
-    of_place = np.array([0, *words], np.int64)
-    return tuple(numbers), of_place[places(known, analysis.activity.commands.launch)]
+    """Return launch configurations in words, of which the first is none, and that of each command."""
+    shapes = read_launch_shapes(analysis.trace)
+    ids = sorted(shapes)
+    texts: dict[str, int] = {"": 0}
+    text_numbers = [texts.setdefault(_shape_text(shapes[launch]), len(texts)) for launch in ids]
+    number_of_place = np.array([0, *text_numbers], np.int64)
+    return tuple(texts), number_of_place[
+        one_based_positions(ids, analysis.activity.commands.launch)
+    ]
 
 
-def _shape_text(shape: Shape) -> str:
+def _shape_text(shape: LaunchShape) -> str:
     args = shape.as_args()
     local = args.get("local_size")
     return args["global_size"] + (f" in groups of {local}" if local else ", groups by the driver")
 
 
-def _memory(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[Level, ...]:
-    """How much device memory was live, between two times."""
+def _memory(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[CounterLevel, ...]:
+    """Return the live device memory between two times."""
     processes = analysis.activity.names.processes
-    several = len(processes) > 1
-    found = []
+    has_several = len(processes) > 1
+    levels = []
     for level in memory_levels(analysis.trace, analysis.activity):
-        name = f", {plain(processes.get(level.process, ''))}" if several else ""
-        part = cut(level.time_ns, level.live_bytes, begin_ns, end_ns)
-        found.append(Level(f"device memory{name}", Unit.BYTES, level.process, *thinned(*part)))
-    return tuple(found)
+        name = f", {escape_controls(processes.get(level.process, ''))}" if has_several else ""
+        part = clip_levels(level.time_ns, level.live_bytes, begin_ns, end_ns)
+        levels.append(
+            CounterLevel(f"device memory{name}", Unit.BYTES, level.process, *thin_levels(*part))
+        )
+    return tuple(levels)
 
 
-def _power(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[Level, ...]:
-    """What power sensors read, between two times. They are of no process."""
-    found = []
+def _power(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[CounterLevel, ...]:
+    """Return the power of the sensors between two times. It belongs to no process."""
+    levels = []
     for level in power_levels(analysis.trace, analysis.activity):
-        part = cut(level.time_ns, level.power_mw, begin_ns, end_ns)
-        found.append(Level(plain(level.label), Unit.WATTS, 0, *thinned(*part)))
-    return tuple(found)
+        part = clip_levels(level.time_ns, level.power_mw, begin_ns, end_ns)
+        levels.append(
+            CounterLevel(escape_controls(level.label), Unit.WATTS, 0, *thin_levels(*part))
+        )
+    return tuple(levels)

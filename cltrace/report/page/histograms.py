@@ -1,4 +1,4 @@
-"""Histograms of what kernels and transfers took, and of how long they waited."""
+"""Histograms of the durations of kernels and transfers, and of their waits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,22 +9,21 @@ import numpy as np
 from cltrace.report.activity import TRANSFERS, transfer_name
 from cltrace.report.document import Unit
 from cltrace.timeline.activity import KINDS, Activity
-from cltrace.timeline.clock_fit.points import Float64s, Int64s
+from cltrace.timeline.columns import Float64s, Int64s
 from cltrace.trace.commands import ABSENT
 
-_MOST_BINS: Final = 40
-_MOST_KERNELS: Final = 200
+_MAX_BINS: Final = 40
+_MAX_KERNELS: Final = 200
 _WIDE: Final = 4
-"""From this ratio of the largest to the smallest value on, bins grow by a factor instead of by a step."""
+"""Ratio of the largest to the smallest value from which bins grow by a factor instead of by a step."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """A histogram of a quantity. `edges` are ascending, one more than `counts`.
+    """Histogram of a quantity. `edges` are ascending, one more than `counts`.
 
-    With `is_logarithmic` each is a fixed factor wider than the one before; else all are alike. `name` is
-    the row of the table `table` in the section that it belongs to, `search` what its slices are
-    called.
+    With `is_logarithmic` each bin is a fixed factor wider than the one before; else all are alike. `name`
+    is the row of the table `table` in its section, `search` the name of its slices.
     """
 
     section: str
@@ -39,48 +38,64 @@ class Histogram:
 
 
 def histograms(activity: Activity) -> list[Histogram]:
-    """The histograms of kernels, those that took longest first, and of transfers."""
+    """Return the histograms of kernels, those that took longest first, and of transfers."""
     commands = activity.commands
-    is_kernel = commands.are("kernel")
-    known = np.maximum(commands.duration_ns, 0)
-    totals = np.bincount(commands.kernel[is_kernel], known[is_kernel], len(activity.names.kernels))
-    found: list[Histogram] = []
-    for kernel in np.argsort(-totals, kind="stable")[:_MOST_KERNELS].tolist():
-        here = np.flatnonzero(is_kernel & (commands.kernel == kernel))
+    is_kernel = commands.is_kind("kernel")
+    durations = np.maximum(commands.duration_ns, 0)
+    totals = np.bincount(
+        commands.kernel[is_kernel], durations[is_kernel], len(activity.names.kernels)
+    )
+    result: list[Histogram] = []
+    for kernel in np.argsort(-totals, kind="stable")[:_MAX_KERNELS].tolist():
+        positions = np.flatnonzero(is_kernel & (commands.kernel == kernel))
         name = activity.names.kernels[kernel] or "(not known)"
-        found += _of(activity, here, ("kernels", "kernels", name, name))
+        result += _command_histograms(activity, positions, ("kernels", "kernels", name, name))
     for kind in TRANSFERS:
-        here = np.flatnonzero(commands.kind == KINDS.index(kind))
-        found += _of(activity, here, ("transfers", "transfers", transfer_name(kind), kind))
-    return found
+        positions = np.flatnonzero(commands.kind == KINDS.index(kind))
+        result += _command_histograms(
+            activity, positions, ("transfers", "transfers", transfer_name(kind), kind)
+        )
+    return result
 
 
-def _of(activity: Activity, here: Int64s, where: tuple[str, str, str, str]) -> Iterator[Histogram]:
-    """The histograms of some commands."""
+def _command_histograms(
+    activity: Activity, positions: Int64s, labels: tuple[str, str, str, str]
+) -> Iterator[Histogram]:
+    """Yield the histograms of some commands. `labels` are the first four fields of each."""
+    section, table, name, search = labels
     commands = activity.commands
-    took = commands.duration_ns[here]
-    start, queued = commands.start_ns[here], commands.queued_ns[here]
+    durations_ns = commands.duration_ns[positions]
+    start, queued = commands.start_ns[positions], commands.queued_ns[positions]
     waited = (start - queued)[(start != ABSENT) & (queued != ABSENT)]
-    size = commands.size_bytes[here]
+    size = commands.size_bytes[positions]
     quantities = [
-        ("time on the device", Unit.NS, took[took != ABSENT]),
+        ("time on the device", Unit.NS, durations_ns[durations_ns != ABSENT]),
         ("time from queued to start", Unit.NS, waited),
     ]
-    if where[0] == "transfers":
+    if section == "transfers":
         quantities.append(("size", Unit.BYTES, size[size > 0]))
     for title, unit, values in quantities:
         if len(values):
             is_wide = int(values.max()) >= _WIDE * max(int(values.min()), 1)
             edges = _edges(np.maximum(values, 0), is_logarithmic=bool(is_wide))
             counts, _ = np.histogram(values, edges)
-            numbers = tuple(edges.tolist()), tuple(counts.tolist())
-            yield Histogram(*where, title, unit, bool(is_wide), *numbers)
+            yield Histogram(
+                section=section,
+                table=table,
+                name=name,
+                search=search,
+                title=title,
+                unit=unit,
+                is_logarithmic=bool(is_wide),
+                edges=tuple(edges.tolist()),
+                counts=tuple(counts.tolist()),
+            )
 
 
 def _edges(values: Int64s, *, is_logarithmic: bool) -> Float64s:
-    """Edges of bins that hold all values, with about as many bins as these fill."""
+    """Return edges of bins that contain all values, with about as many bins as the values fill."""
     low, high = float(values.min()), float(values.max())
-    bins = int(np.clip(2 * len(values) ** 0.4, 1, _MOST_BINS))
+    bins = int(np.clip(2 * len(values) ** 0.4, 1, _MAX_BINS))
     if high <= low:
         return np.array([low, low + 1.0])
     if not is_logarithmic:

@@ -1,20 +1,20 @@
-"""The sections of a page: the tables of the reports that a trace has, by what they are about."""
+"""Sections of a page: the tables of a trace's reports, by subject."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cltrace.predict.trace_profile import own_predictions
-from cltrace.report.activity import TRANSFERS, group_table, stored_lines
-from cltrace.report.contents import contents
+from cltrace.predict.trace_profile import predict_on_own_device
+from cltrace.report.activity import TRANSFERS, group_table, read_rollup_rows
+from cltrace.report.contents import contents_report
 from cltrace.report.document import Fact, Table, Unit, Value
 from cltrace.report.formats.text import json_value
 from cltrace.report.host import failure_table
 from cltrace.report.prediction import prediction_tables
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.timeline import TimelineOptions, timeline
-from cltrace.report.traced_kernel import understood_kernels
-from cltrace.report.untrusted_text import plain, short_place
+from cltrace.report.traced_kernel import traced_kernel_tables
+from cltrace.report.untrusted_text import escape_controls, shorten_place
 from cltrace.timeline.analysis import Analysis
 
 _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
@@ -40,7 +40,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "clocks": ("Clocks", ("clocks", "faults")),
     "file": ("File", ("contents", "processes", "reveals", "limits", "diagnostics")),
 }
-"""By key: the title of a section and the keys of its tables. Tables of no section are in `_REST`."""
+"""Title and keys of tables by section. Tables without a section are in the section `_REST`."""
 
 _UNDERSTOOD: Final = "understood"
 _REST: Final = "host"
@@ -48,7 +48,7 @@ _REST: Final = "host"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section: tables under one title."""
+    """Section of a page: tables under one title."""
 
     key: str
     title: str
@@ -56,8 +56,8 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Reports:
-    """What the sections are made of, and what stands above them."""
+class PageReports:
+    """Reports of a page: the facts and notes above its sections, and the sections."""
 
     facts: tuple[Fact, ...]
     file_facts: tuple[Fact, ...]
@@ -66,54 +66,59 @@ class Reports:
     home: str
 
 
-def reports(analysis: Analysis) -> Reports:
-    """All reports of a trace, with every row of their tables."""
+def collect_reports(analysis: Analysis) -> PageReports:
+    """Return all reports of a trace, with every row of their tables."""
     trace = analysis.trace
-    whole = summary(trace, SummaryOptions(top=None))
-    course = timeline(analysis, TimelineOptions(top=None))
-    file = contents(trace)
-    tables = [*whole.tables, *course.tables, *file.tables, failure_table(trace, top=None)]
+    summary_document = summary(trace, SummaryOptions(top=None))
+    timeline_document = timeline(analysis, TimelineOptions(top=None))
+    contents = contents_report(trace)
+    tables = [
+        *summary_document.tables,
+        *timeline_document.tables,
+        *contents.tables,
+        failure_table(trace, top=None),
+    ]
     tables.append(_transfers_by_place(analysis))
-    predicted = own_predictions(trace)
+    predicted = predict_on_own_device(trace)
     if predicted is not None:
         tables.extend(prediction_tables(predicted, top=None))
-    understood = understood_kernels(trace)
-    return Reports(
-        facts=tuple(whole.facts),
-        file_facts=tuple(file.facts),
-        notes=tuple(dict.fromkeys([*whole.notes, *course.notes])),
+    understood = traced_kernel_tables(trace)
+    return PageReports(
+        facts=tuple(summary_document.facts),
+        file_facts=tuple(contents.facts),
+        notes=tuple(dict.fromkeys([*summary_document.notes, *timeline_document.notes])),
         sections=tuple(_sections(tables, understood)),
-        home=whole.home,
+        home=summary_document.home,
     )
 
 
 def _sections(tables: Sequence[Table], understood: Sequence[Table]) -> list[Section]:
     section_of = {key: name for name, (_, keys) in _SECTIONS.items() for key in keys}
-    found = []
+    sections = []
     for name, (title, keys) in _SECTIONS.items():
-        own = [one for one in tables if section_of.get(one.key, _REST) == name]
-        own.sort(key=lambda one: keys.index(one.key) if one.key in keys else len(keys))
-        own = [one for one in own if one.rows or one.why_empty]
+        members = [table for table in tables if section_of.get(table.key, _REST) == name]
+        members.sort(key=lambda table: keys.index(table.key) if table.key in keys else len(keys))
+        members = [table for table in members if table.rows or table.why_empty]
         if name == _UNDERSTOOD:
-            own.extend(understood)
-        if own:
-            found.append(Section(name, title, tuple(own)))
-    return found
+            members.extend(understood)
+        if members:
+            sections.append(Section(name, title, tuple(members)))
+    return sections
 
 
 def _transfers_by_place(analysis: Analysis) -> Table:
-    lines = stored_lines(analysis.trace, "callsite")
+    lines = read_rollup_rows(analysis.trace, "callsite")
     moved = [line for line in lines if line.activity in TRANSFERS]
     table = group_table(moved, by="callsite", sort="total", top=None)
     return Table("transfers_by_callsite", "By place", table.columns, table.rows)
 
 
 def section_values(section: Section, home: str) -> dict[str, object]:
-    """A section as JSON can hold it."""
+    """Return a section as values for JSON."""
     return {
         "key": section.key,
         "title": section.title,
-        "tables": [_table_values(one, home) for one in section.tables],
+        "tables": [_table_values(table, home) for table in section.tables],
     }
 
 
@@ -123,13 +128,14 @@ def _table_values(table: Table, home: str) -> dict[str, object]:
         "key": table.key,
         "title": table.title,
         "columns": [
-            {"key": one.key, "header": one.header, "unit": one.unit.value} for one in table.columns
+            {"key": column.key, "header": column.header, "unit": column.unit.value}
+            for column in table.columns
         ],
         "rows": [
             [_cell(value, unit, home) for value, unit in zip(row, units, strict=True)]
             for row in table.rows
         ],
-        "note": plain(table.note),
+        "note": escape_controls(table.note),
         "why_empty": table.why_empty,
     }
 
@@ -137,9 +143,9 @@ def _table_values(table: Table, home: str) -> dict[str, object]:
 def _cell(value: Value, unit: Unit, home: str) -> Value:
     if not isinstance(value, str):
         return json_value(value)
-    return plain(short_place(value, home) if unit is Unit.PLACE else value)
+    return escape_controls(shorten_place(value, home) if unit is Unit.PLACE else value)
 
 
 def fact_values(facts: Sequence[Fact]) -> list[dict[str, str]]:
-    """Facts as JSON can hold them."""
-    return [{"label": one.label, "text": plain(one.text)} for one in facts]
+    """Return facts as values for JSON."""
+    return [{"label": fact.label, "text": escape_controls(fact.text)} for fact in facts]

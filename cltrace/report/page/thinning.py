@@ -1,4 +1,4 @@
-"""Fewer slices and fewer points where there are more than a page can hold."""
+"""Reduction of slices and points to as many as a page can hold."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,29 +6,32 @@ from typing import Final
 import numpy as np
 
 from cltrace.report.tracks.scene import NONE, Slices
-from cltrace.timeline.clock_fit.points import Bools, Int64s
+from cltrace.timeline.columns import Bools, Int64s
 
 _PARTS: Final = 10_000
 
 
-def resolution_ns(rows: Sequence[Slices], span_ns: int, most: int) -> int:
-    """Below which length slices are to be put together, so that at most about `most` are left.
+def choose_resolution_ns(rows: Sequence[Slices], span_ns: int, max_slices: int) -> int:
+    """Return the length below which slices are merged, so that about `max_slices` at most are left.
 
-    0 when there are few enough as they are.
+    It is 0 when there are few enough as they are.
     """
-    if sum(map(len, rows)) <= most:
+    if sum(map(len, rows)) <= max_slices:
         return 0
-    resolution = max(span_ns // most, 1)
-    while resolution < span_ns and sum(int(_firsts(row, resolution).sum()) for row in rows) > most:
+    resolution = max(span_ns // max_slices, 1)
+    while (
+        resolution < span_ns
+        and sum(int(_firsts(row, resolution).sum()) for row in rows) > max_slices
+    ):
         resolution *= 2
     return resolution
 
 
-def merged(slices: Slices, resolution_ns: int) -> tuple[Slices, Int64s]:
-    """A row in which slices shorter than a resolution are one if they begin in the same part of it.
+def merge_short_slices(slices: Slices, resolution_ns: int) -> tuple[Slices, Int64s]:
+    """Merge the slices of a row that are shorter than a resolution and begin in the same part of it.
 
-    What is put together goes from the first begin to the last end, has the name of its longest, and
-    belongs to no command. Longer slices stay as they are. Also the position of the first of each.
+    A merged slice goes from the first begin to the last end, has the name of its longest, and belongs to
+    no command. Longer slices stay as they are. Also return the position of the first slice of each.
     """
     first = np.flatnonzero(_firsts(slices, resolution_ns))
     if not len(first):
@@ -55,7 +58,7 @@ def merged(slices: Slices, resolution_ns: int) -> tuple[Slices, Int64s]:
 
 
 def _firsts(slices: Slices, resolution_ns: int) -> Bools:
-    """Which slices begin something: all but short ones that follow a short one in the same part."""
+    """Return which slices start a new one: all but short ones after a short one in the same part."""
     part = slices.begin_ns // resolution_ns
     is_short = slices.duration_ns < resolution_ns
     firsts = np.ones(len(slices), np.bool_)
@@ -64,23 +67,25 @@ def _firsts(slices: Slices, resolution_ns: int) -> Bools:
 
 
 def _longest(duration_ns: Int64s, first: Int64s) -> Int64s:
-    """The position of the longest slice of each run, of which the firsts are given."""
+    """Return the position of the longest slice of each run, given the first of each run."""
     run = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(duration_ns))))
     order = np.lexsort((duration_ns, run))
     longest: Int64s = order[np.append(first[1:], len(duration_ns)) - 1]
     return longest
 
 
-def cut(time_ns: Int64s, value: Int64s, begin_ns: int, end_ns: int) -> tuple[Int64s, Int64s]:
-    """Steps of a quantity between two times, with what it was at the first of them."""
+def clip_levels(
+    time_ns: Int64s, value: Int64s, begin_ns: int, end_ns: int
+) -> tuple[Int64s, Int64s]:
+    """Return the steps of a quantity between two times, with its value at the first of them."""
     inside = (time_ns > begin_ns) & (time_ns <= end_ns)
     before = np.flatnonzero(time_ns <= begin_ns)[-1:]
     times = np.concatenate([np.full(len(before), begin_ns), time_ns[inside]])
     return times, np.concatenate([value[before], value[inside]])
 
 
-def thinned(time_ns: Int64s, value: Int64s) -> tuple[Int64s, Int64s]:
-    """Steps of a quantity over time, of which each of many short parts keeps the last and the highest."""
+def thin_levels(time_ns: Int64s, value: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the last and the highest step of each of many short parts of the time."""
     if len(time_ns) <= 2 * _PARTS:
         return time_ns, value
     edges = np.linspace(float(time_ns[0]), float(time_ns[-1]), _PARTS + 1)

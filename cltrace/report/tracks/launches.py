@@ -5,78 +5,80 @@ from dataclasses import dataclass, replace
 
 from cltrace.power.energy import energy_of, has_power
 from cltrace.power.load_classes import LoadKind
-from cltrace.predict.trace_profile import own_predictions
+from cltrace.predict.trace_profile import predict_on_own_device
 from cltrace.report.document import Unit
-from cltrace.report.quantities import shown, time_text
-from cltrace.timeline.advice.evidence import sizes_of
+from cltrace.report.quantities import time_text, value_text
+from cltrace.timeline.advice.evidence import parse_sizes
 from cltrace.trace.reader import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """The NDRange of a launch: work-items in all and in a work-group, in each dimension.
+class LaunchShape:
+    """NDRange of a launch: global and work-group size in each dimension.
 
-    `local_size` is `None` when the driver chose; `known` are words for what it should take and what it
-    drew, by name.
+    `local_size` is `None` when the driver chose; `annotations` are texts by name, such as the predicted
+    time and the energy.
     """
 
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
-    known: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
 
     @property
     def groups(self) -> tuple[int, ...] | None:
-        """Work-groups in each dimension."""
+        """Work-groups in each dimension; `None` when the driver chose their size."""
         if self.local_size is None or len(self.local_size) != len(self.global_size):
             return None
         pairs = zip(self.global_size, self.local_size, strict=True)
         return tuple(-(-whole // max(part, 1)) for whole, part in pairs)
 
     def as_args(self) -> dict[str, str]:
-        """The sizes as arguments of a slice."""
-        args = {"global_size": _times(self.global_size)}
+        """Return the sizes and the annotations as arguments of a slice."""
+        args = {"global_size": _size_text(self.global_size)}
         if self.local_size is not None:
-            args["local_size"] = _times(self.local_size)
-        args.update(self.known)
+            args["local_size"] = _size_text(self.local_size)
+        args.update(self.annotations)
         return args
 
 
-Launches = Mapping[int, Shape]
+LaunchShapes = Mapping[int, LaunchShape]
 """The shapes of launch configurations, by number."""
 
 
-def read_launches(trace: Trace) -> Launches:
-    """The launch configurations of a trace."""
-    found = {}
-    for launch, whole, local in trace.rows(
+def read_launch_shapes(trace: Trace) -> LaunchShapes:
+    """Return the launch configurations of a trace."""
+    shapes = {}
+    for launch, global_size, local_size in trace.rows(
         "SELECT launch_id, global_size, local_size FROM v_launch"
     ):
-        sizes = sizes_of(whole)
+        sizes = parse_sizes(global_size)
         if sizes is not None:
-            found[int(launch)] = Shape(sizes, sizes_of(local))
-    return found
+            shapes[int(launch)] = LaunchShape(sizes, parse_sizes(local_size))
+    return shapes
 
 
-def described_launches(trace: Trace) -> Launches:
-    """The launch configurations of a trace, with what they should take and drew where that is known."""
+def read_annotated_shapes(trace: Trace) -> LaunchShapes:
+    """Return the launch configurations of a trace, with predicted times and energies if available."""
     predictions, energies = _predictions(trace), _energies(trace)
     return {
-        launch: replace(shape, known=(*predictions.get(launch, ()), *energies.get(launch, ())))
-        for launch, shape in read_launches(trace).items()
+        launch: replace(
+            shape, annotations=(*predictions.get(launch, ()), *energies.get(launch, ()))
+        )
+        for launch, shape in read_launch_shapes(trace).items()
     }
 
 
 def _energies(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
-    """The energy of a launch in the mean, of those kernels and sizes of which it is known."""
+    """Return the mean energy per launch, for the kernels and sizes whose energy was resolved."""
     if not has_power(trace):
         return {}
     lines = {
         (name, line.load.size): line
         for line in energy_of(trace).lines
         if line.load.kind is LoadKind.KERNEL and line.energy_j is not None
-        for name in line.load.name.split(" + ")
+        for name in line.load.names
     }
-    found = {}
+    energies = {}
     rows = trace.rows("SELECT launch_id, kernel, global_size FROM v_launch")
     for launch, kernel, size in rows:
         line = lines.get((str(kernel), str(size or "")))
@@ -84,23 +86,23 @@ def _energies(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
             each, within = (
                 value / len(line.load) for value in (line.energy_j, line.within_j or 0.0)
             )
-            text = f"{shown(each, Unit.JOULES)} ± {shown(within, Unit.JOULES)} in the mean"
-            found[int(launch)] = (("energy", text), ("energy_tier", str(line.tier)))
-    return found
+            text = f"{value_text(each, Unit.JOULES)} ± {value_text(within, Unit.JOULES)} on average"
+            energies[int(launch)] = (("energy", text), ("energy_tier", str(line.tier)))
+    return energies
 
 
 def _predictions(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
-    predicted = own_predictions(trace)
-    found: dict[int, tuple[tuple[str, str], ...]] = {}
-    for one in predicted.launches if predicted is not None else ():
-        words = [("predicted", time_text(one.prediction.duration_ns))]
-        if one.prediction.interval_ns is not None:
-            least, most = map(time_text, one.prediction.interval_ns)
-            words.append(("predicted_between", f"{least} and {most}"))
-        words.append(("limited_by", one.prediction.limiter))
-        found.update(dict.fromkeys(one.launch_ids, tuple(words)))
-    return found
+    prediction = predict_on_own_device(trace)
+    annotations: dict[int, tuple[tuple[str, str], ...]] = {}
+    for launch in prediction.launches if prediction is not None else ():
+        words = [("predicted", time_text(launch.prediction.duration_ns))]
+        if launch.prediction.interval_ns is not None:
+            low, high = map(time_text, launch.prediction.interval_ns)
+            words.append(("predicted_between", f"{low} and {high}"))
+        words.append(("limited_by", launch.prediction.limiter))
+        annotations.update(dict.fromkeys(launch.launch_ids, tuple(words)))
+    return annotations
 
 
-def _times(sizes: tuple[int, ...]) -> str:
+def _size_text(sizes: tuple[int, ...]) -> str:
     return " × ".join(map(str, sizes))

@@ -1,4 +1,4 @@
-"""What the page's timeline shows: tracks of rows of slices, and how commands depend on each other."""
+"""Contents of the page's timeline: tracks of rows of slices, and dependencies of commands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -8,31 +8,31 @@ from typing import Final
 import numpy as np
 
 from cltrace.report.document import Unit
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 
 NONE: Final = -1
 
 
 class NameKind(StrEnum):
-    """What a slice is, which decides its colour."""
+    """Kind of a slice, which decides its colour."""
 
     REGION = "region"
-    """A stretch of the program that it gave a name to."""
+    """A named region of the program."""
     KERNEL = "kernel"
     TRANSFER = "transfer"
     OTHER = "other"
-    """A marker, a barrier: what neither computes nor moves."""
+    """A marker or a barrier: it neither computes nor moves data."""
     CALL = "call"
     WAIT = "wait"
     """A host call that waits for the device."""
     HOST = "host"
-    """On the critical path: a thread of the program did something else than wait."""
+    """On the critical path: a thread of the program did something other than wait."""
     LAUNCH = "launch"
     RETURN = "return"
 
 
 class TrackKind(StrEnum):
-    """What a track shows."""
+    """Kind of a track."""
 
     PATH = "path"
     THREAD = "thread"
@@ -40,8 +40,8 @@ class TrackKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """A name of slices."""
+class SliceName:
+    """Name of slices."""
 
     text: str
     kind: NameKind
@@ -49,7 +49,10 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A track: `rows` rows, which follow those of the tracks before. `process` is 0 for all processes."""
+    """Track of `rows` rows, which follow those of the tracks before it.
+
+    `process` is 0 for all processes.
+    """
 
     kind: TrackKind
     label: str
@@ -57,13 +60,14 @@ class Track:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slices:
-    """Slices, row after row; in a row they are apart and ascend. Shape (n,) each.
+    """Slices, row after row; in a row they do not overlap and ascend. Shape (n,) each.
 
-    `name` counts in `Scene.names`. `command` is a position among `Links`, `NONE` for a call that made
-    none. `site` counts in `Scene.sites`; 0 is none. `count` is how many slices one stands for: more
-    than 1 where there was no room for all. `busy_ns` is how long these are together.
+    `name` is an index of `Scene.names`. `command` is a position among `CommandLinks`, `NONE` for a call
+    that enqueued nothing. `site` is an index of `Scene.sites`; 0 is none. `count` is the number of slices
+    that one stands for: more than 1 where there was no room for all. `busy_ns` is the sum of their
+    durations.
     """
 
     begin_ns: Int64s
@@ -80,30 +84,33 @@ class Slices:
         return len(self.begin_ns)
 
     def at(self, chosen: Int64s) -> "Slices":
-        """Some of the slices."""
-        return Slices(*(getattr(self, one.name)[chosen] for one in fields(self)))
+        """Return some of the slices."""
+        return Slices(**{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
 
 
-def joined(parts: Sequence[Slices]) -> Slices:
-    """Slices one part after the other."""
-    names = [one.name for one in fields(Slices)]
+def join_slices(parts: Sequence[Slices]) -> Slices:
+    """Return slices one part after the other."""
+    names = [field.name for field in fields(Slices)]
     empty = np.empty(0, np.int64)
     return Slices(
-        *(np.concatenate([empty, *(getattr(part, name) for part in parts)]) for name in names)
+        **{
+            name: np.concatenate([empty, *(getattr(part, name) for part in parts)])
+            for name in names
+        }
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
-    """What is known of each command beside its slices. Shape (m,) each, but for pairs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLinks:
+    """Links and times of each command beside its slices. Shape (m,) each, except pairs.
 
     `host_slice` and `device_slice` are positions among slices; `NONE` for one that is not drawn, or not
-    singly. `queued_ns` and `submit_ns` are how long before its start it was queued and submitted,
-    `bound_ns` how far off its times may be, which is proven where `is_proven` is 1; `NONE` is not known.
-    `launch` counts in `Scene.launches`; 0 is none. `queue_before` and `last_before` are positions among
-    commands: what it follows in its queue, and what it waited for last. `slack_ns` is `NONE` where it is
-    not known. `edges` are pairs of a command and one in its wait list, `waits` of the slice of a host
-    call and a command that it waited for; shape (k, 2).
+    alone. `queued_ns` and `submit_ns` are the times from queueing and submission to its start, `bound_ns`
+    the uncertainty of its times, which is proven where `is_proven` is 1; `NONE` is not known. `launch` is
+    an index of `Scene.launches`; 0 is none. `queue_before` and `last_before` are positions among
+    commands: the command that it follows in its queue, and the one that it waited for last. `slack_ns` is
+    `NONE` where it is not known. `edges` are pairs of a command and one in its wait list, `waits` of the
+    slice of a host call and a command that it waited for; shape (k, 2).
     """
 
     id: Int64s
@@ -123,8 +130,8 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """A quantity over time: `value` from each time on. Shape (n,); ns on the trace's axis.
+class CounterLevel:
+    """Quantity over time: `value` from each time on. Shape (n,); ns on the trace's axis.
 
     `unit` is bytes or watts; watts are given in thousandths.
     """
@@ -136,12 +143,12 @@ class Level:
     value: Int64s
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """All that the timeline of a page shows, from `begin_ns` to `end_ns` on the trace's axis.
+    """Everything that the timeline of a page shows, from `begin_ns` to `end_ns` on the trace's axis.
 
     `row_sizes` is the number of slices in each row. `merged_below_ns` is the length below which slices
-    were put together because there were too many; 0 if each is there.
+    were merged because there were too many; 0 if each is there.
     """
 
     begin_ns: int
@@ -149,10 +156,10 @@ class Scene:
     tracks: tuple[Track, ...]
     row_sizes: Int64s
     slices: Slices
-    names: tuple[Name, ...]
+    names: tuple[SliceName, ...]
     sites: tuple[str, ...]
     launches: tuple[str, ...]
     processes: dict[int, str]
-    links: Links
-    levels: tuple[Level, ...]
+    links: CommandLinks
+    levels: tuple[CounterLevel, ...]
     merged_below_ns: int

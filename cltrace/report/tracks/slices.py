@@ -1,7 +1,7 @@
-"""Tracks of slices for timeline viewers: nothing on a track overlaps in part.
+"""Rows of slices for timeline viewers: slices of a row never overlap in part.
 
-Device commands that ran at once on a queue are on several lanes. Host calls of a thread nest; one that
-neither nests nor is apart, as calls of different greenlets may be, is on a lane of its own.
+Device commands that ran concurrently on a queue are in several rows. Host calls of a thread nest; a call
+that overlaps another in part, as calls of different greenlets may, is in a row of its own.
 """
 
 from dataclasses import dataclass
@@ -11,25 +11,26 @@ import numpy as np
 
 from cltrace.events.apis import Api
 from cltrace.timeline.activity import KINDS, Activity
-from cltrace.timeline.clock_fit.points import Int64s
-from cltrace.timeline.intervals import lanes
+from cltrace.timeline.columns import Int64s
+from cltrace.timeline.intervals import assign_rows
 from cltrace.trace.commands import ABSENT
 from cltrace.trace.reader import Trace
 
 NONE: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostSlices:
-    """Host calls ordered by their begin, those that enclose before those within. Shape (n,) each.
+    """Host calls ordered by their begin, enclosing calls before those within. Shape (n,) each.
 
-    `command` is the position of the command that a call enqueued, `call` that of a call that made none;
-    `NONE` for the other. `site` is the number of the place.
+    `row` is the call's row among those of its thread. `command` is the position of the command that a
+    call enqueued, `call` that of a call that enqueued nothing; `NONE` for the other. `site` is the number
+    of the call site.
     """
 
     process: Int64s
     thread: Int64s
-    lane: Int64s
+    row: Int64s
     begin_ns: Int64s
     end_ns: Int64s
     api: Int64s
@@ -42,18 +43,21 @@ class HostSlices:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSlices:
-    """Commands that are placed, ordered by their start. Shape (n,) each; `command` is the position."""
+    """Placed commands ordered by their start. Shape (n,) each.
+
+    `command` is the position of the command, `row` its row among those of its queue.
+    """
 
     command: Int64s
     queue: Int64s
-    lane: Int64s
+    row: Int64s
     begin_ns: Int64s
     end_ns: Int64s
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLevel:
-    """How much device memory of a process was live, from each time on. Ordered by time."""
+    """Live device memory of a process from each time on. Ordered by time."""
 
     process: int
     time_ns: Int64s
@@ -61,94 +65,99 @@ class MemoryLevel:
 
 
 def viewer_pids(trace: Trace) -> dict[int, int]:
-    """The number of each process for viewers: its pid, or its own number where pids occur twice.
+    """Return the number of each process for viewers: its pid, or its own number where pids occur twice.
 
     Ranks in containers, and on several machines, have the same pids.
     """
-    pids = {int(one): int(pid) for one, pid in trace.rows("SELECT process_id, pid FROM v_process")}
-    return pids if len(set(pids.values())) == len(pids) else {one: one for one in pids}
+    pids = {
+        int(process): int(pid)
+        for process, pid in trace.rows("SELECT process_id, pid FROM v_process")
+    }
+    return pids if len(set(pids.values())) == len(pids) else {process: process for process in pids}
 
 
 def host_slices(activity: Activity) -> HostSlices:
-    """The host calls of an activity."""
+    """Return the host calls of an activity."""
     commands, calls = activity.commands, activity.calls
-    made = np.arange(len(commands))
-    other = np.arange(len(calls))
+    command_positions = np.arange(len(commands))
+    other_calls = np.arange(len(calls))
     columns = {
         "process": (commands.process, calls.process),
         "thread": (commands.thread, calls.thread),
         "begin_ns": (commands.enter_ns, calls.enter_ns),
         "end_ns": (commands.return_ns, calls.return_ns),
         "api": (commands.api, calls.api),
-        "command": (made, np.full(len(other), NONE)),
-        "call": (np.full(len(made), NONE), other),
+        "command": (command_positions, np.full(len(other_calls), NONE)),
+        "call": (np.full(len(command_positions), NONE), other_calls),
         "site": (commands.site, calls.site),
-        "status": (np.zeros(len(made), np.int64), calls.status),
+        "status": (np.zeros(len(command_positions), np.int64), calls.status),
         "size_bytes": (commands.size_bytes, calls.size_bytes),
     }
     joined = {name: np.concatenate(pair) for name, pair in columns.items()}
     joined["end_ns"] = np.maximum(joined["end_ns"], joined["begin_ns"])
     order = np.lexsort((-joined["end_ns"], joined["begin_ns"]))
     joined = {name: column[order] for name, column in joined.items()}
-    lane = np.zeros(len(order), np.int64)
+    row = np.zeros(len(order), np.int64)
     for thread in np.unique(joined["thread"]).tolist():
-        here = np.flatnonzero(joined["thread"] == thread)
-        lane[here] = nested_lanes(joined["begin_ns"][here], joined["end_ns"][here])
-    return HostSlices(lane=lane, **joined)
+        positions = np.flatnonzero(joined["thread"] == thread)
+        row[positions] = nested_rows(joined["begin_ns"][positions], joined["end_ns"][positions])
+    return HostSlices(row=row, **joined)
 
 
-def nested_lanes(begin_ns: Int64s, end_ns: Int64s) -> Int64s:
-    """Lanes on which slices are apart or within each other.
+def nested_rows(begin_ns: Int64s, end_ns: Int64s) -> Int64s:
+    """Return rows in which slices are disjoint or within each other.
 
     Slices are ordered by their begin, those that enclose before those within.
     """
-    lane = np.zeros(len(begin_ns), np.int64)
+    row = np.zeros(len(begin_ns), np.int64)
     if (begin_ns[1:] >= end_ns[:-1]).all():
-        return lane
+        return row
     open_until: list[list[int]] = []
-    for at, (begin, end) in enumerate(zip(begin_ns.tolist(), end_ns.tolist(), strict=True)):
+    for index, (begin, end) in enumerate(zip(begin_ns.tolist(), end_ns.tolist(), strict=True)):
         for stack in open_until:
             while stack and stack[-1] <= begin:
                 stack.pop()
-        fitting = (one for one, stack in enumerate(open_until) if not stack or end <= stack[-1])
+        fitting = (
+            number for number, stack in enumerate(open_until) if not stack or end <= stack[-1]
+        )
         chosen = next(fitting, len(open_until))
         if chosen == len(open_until):
             open_until.append([])
         open_until[chosen].append(end)
-        lane[at] = chosen
-    return lane
+        row[index] = chosen
+    return row
 
 
-def depths(begin_ns: Int64s, end_ns: Int64s) -> Int64s:
-    """How many slices each one is within, of slices that are apart or within each other.
+def nesting_depths(begin_ns: Int64s, end_ns: Int64s) -> Int64s:
+    """Return the number of slices that each is within, for slices that are disjoint or nested.
 
     Slices are ordered by their begin, those that enclose before those within.
     """
     depth = np.zeros(len(begin_ns), np.int64)
-    here = np.arange(len(begin_ns))
-    while len(here) > 1:
-        until = np.maximum.accumulate(end_ns[here])
-        here = here[1:][begin_ns[here[1:]] < until[:-1]]
-        depth[here] += 1
+    inner = np.arange(len(begin_ns))
+    while len(inner) > 1:
+        until = np.maximum.accumulate(end_ns[inner])
+        inner = inner[1:][begin_ns[inner[1:]] < until[:-1]]
+        depth[inner] += 1
     return depth
 
 
 def device_slices(activity: Activity) -> DeviceSlices:
-    """The commands of an activity that are placed."""
+    """Return the placed commands of an activity."""
     commands = activity.commands
     placed = np.flatnonzero(commands.is_placed)
     placed = placed[np.argsort(commands.start_ns[placed], kind="stable")]
     begin, end, queue = commands.start_ns[placed], commands.end_ns[placed], commands.queue[placed]
-    lane = np.zeros(len(placed), np.int64)
-    for one in np.unique(queue).tolist():
-        here = queue == one
-        lane[here] = lanes(begin[here], end[here])
-    return DeviceSlices(placed, queue, lane, begin, end)
+    row = np.zeros(len(placed), np.int64)
+    for number in np.unique(queue).tolist():
+        is_queue = queue == number
+        row[is_queue] = assign_rows(begin[is_queue], end[is_queue])
+    return DeviceSlices(placed, queue, row, begin, end)
 
 
 def memory_levels(trace: Trace, activity: Activity) -> list[MemoryLevel]:
-    """How much device memory was live in each process, as its buffers tell."""
-    found = trace.columns(
+    """Return the live device memory of each process, from the lifetimes of its buffers."""
+    buffers = trace.columns(
         {
             "process": "process_id",
             "size": "size_bytes",
@@ -158,11 +167,11 @@ def memory_levels(trace: Trace, activity: Activity) -> list[MemoryLevel]:
         "v_buffer WHERE parent_buffer_id IS NULL",
     )
     levels = []
-    for process in np.unique(found["process"]).tolist():
-        here = found["process"] == process
-        is_gone = here & (found["gone"] != ABSENT)
-        times = np.concatenate([found["made"][here], found["gone"][is_gone]])
-        steps = np.concatenate([found["size"][here], -found["size"][is_gone]])
+    for process in np.unique(buffers["process"]).tolist():
+        is_process = buffers["process"] == process
+        is_gone = is_process & (buffers["gone"] != ABSENT)
+        times = np.concatenate([buffers["made"][is_process], buffers["gone"][is_gone]])
+        steps = np.concatenate([buffers["size"][is_process], -buffers["size"][is_gone]])
         order = np.argsort(times, kind="stable")
         origin = activity.axis.origin_host_ns.get(process, 0)
         levels.append(
@@ -172,7 +181,7 @@ def memory_levels(trace: Trace, activity: Activity) -> list[MemoryLevel]:
 
 
 def api_name(api: int) -> str:
-    """The name of an entry point."""
+    """Return the name of an entry point."""
     try:
         return Api(api).name
     except ValueError:
@@ -180,7 +189,7 @@ def api_name(api: int) -> str:
 
 
 def command_name(activity: Activity, command: int) -> str:
-    """What a command is called: its kernel, or what it did."""
+    """Return the name of a command: its kernel, or its kind."""
     commands = activity.commands
     kind = int(commands.kind[command])
     name = KINDS[kind] if 0 <= kind < len(KINDS) else "command"

@@ -1,16 +1,16 @@
 """The calibration suite: families of probes, each of which isolates one cost.
 
-After Pöppl, Run time prediction for OpenCL (2014), chapter 5, and extended by what its models did not
-see: dispatch, occupancy, latencies, levels of caches, banks, atomics, barriers.
+After Pöppl, Run time prediction for OpenCL (2014), chapter 5, extended by costs that its models do not
+contain: dispatch, occupancy, latencies, levels of caches, banks, atomics, barriers.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 from cltrace.suite.calibration import launches, memory, operations, sharing, transfers
-from cltrace.suite.calibration.probes import Effort, Family, Probe, Room
+from cltrace.suite.calibration.probes import Effort, Family, Probe, ProbeLimits
 
-__all__ = ["FAMILIES", "Effort", "Family", "Probe", "Room"]
+__all__ = ["FAMILIES", "Effort", "Family", "Probe", "ProbeLimits"]
 
 _THESIS: Final = "Pöppl 2014"
 _OURS: Final = ""
@@ -43,4 +43,4 @@ _ALL: Final = (
 )  # fmt: skip
 
 FAMILIES: Final[Mapping[str, Family]] = {family.name: family for family in _ALL}
-"""The families by name, in the order in which they are measured."""
+"""The families by name, in the order of measurement."""

@@ -1,4 +1,4 @@
-"""Contents of buffers that decide where kernels go."""
+"""Contents of buffers that determine the addresses of kernels."""
 
 from collections.abc import Callable
 
@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 
 def ring(length: int, step: int = 1) -> Callable[[], NDArray[np.int32]]:
-    """Indices that lead through every `step`-th of `length` places once, at random, and back.
+    """Return a maker of indices that form a random cycle through every `step`-th of `length` places.
 
-    What is between is 0. A walk along it has a new address each time, which depends on the last one.
+    The places between are 0. Each address of a walk depends on the last one and is visited once.
     """
 
-    def made() -> NDArray[np.int32]:
+    def make() -> NDArray[np.int32]:
         places = np.arange(0, length, step, dtype=np.int32)
         order = np.random.default_rng(7).permutation(places)
         order = np.roll(order, -int(np.flatnonzero(order == 0)[0]))
-        found = np.zeros(length, np.int32)
-        found[order] = np.roll(order, -1)
-        return found
+        indices = np.zeros(length, np.int32)
+        indices[order] = np.roll(order, -1)
+        return indices
 
-    return made
+    return make

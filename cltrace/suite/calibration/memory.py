@@ -1,4 +1,4 @@
-"""What memory costs: by class of access, stride, width, working set, and what is scattered."""
+"""Probes of memory: classes of access, strides, widths, working sets, random places, latencies."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -7,7 +7,7 @@ import numpy as np
 
 from cltrace.events.workloads import BufferInput, Workload
 from cltrace.suite.calibration.inputs import ring
-from cltrace.suite.calibration.probes import Effort, Probe, Room, powers
+from cltrace.suite.calibration.probes import Effort, Probe, ProbeLimits, powers
 
 _ACCESS: Final = """
 __kernel void access(__global const float *in, __global float *out) {{
@@ -116,50 +116,50 @@ _CLASSES: Final = {
 }
 
 
-def classes(room: Room) -> Iterator[Probe]:
-    """Accesses of the literature's classes, by elements."""
+def classes(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield accesses of the literature's classes, by elements."""
     for name, reads in _CLASSES.items():
-        for items in _sizes(room):
+        for items in _sizes(limits):
             source = _ACCESS.format(reads=reads)
             buffer = BufferInput(4 * max(items, 1024))
-            yield Probe(name, items, _work(room, source, "access", items, (buffer, buffer)))
-    for items in _sizes(room):
-        work = _work(room, _LOCAL.format(), "local_access", items, (BufferInput(4 * items),))
+            yield Probe(name, items, _work(limits, source, "access", items, (buffer, buffer)))
+    for items in _sizes(limits):
+        work = _work(limits, _LOCAL.format(), "local_access", items, (BufferInput(4 * items),))
         yield Probe("local", items, work)
 
 
-def several(room: Room) -> Iterator[Probe]:
-    """Several accesses in a kernel."""
-    items = 1 << (16 if room.is_cpu else 20)
-    for count in powers(0, 6, 2 if room.effort is Effort.QUICK else 1):
+def several(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield kernels with several accesses, by their number."""
+    items = 1 << (16 if limits.is_cpu else 20)
+    for count in powers(0, 6, 2 if limits.effort is Effort.QUICK else 1):
         reads = "".join(f" + m[i + {k}]" for k in range(count))
         buffer = BufferInput(4 * (items + 64))
         source = _SEVERAL.format(reads=reads)
-        yield Probe("neighbours", count, _work(room, source, "several", items, (buffer, buffer)))
+        yield Probe("neighbours", count, _work(limits, source, "several", items, (buffer, buffer)))
 
 
-def strides(room: Room) -> Iterator[Probe]:
-    """Reads and writes at equal distances, of different widths; distances beyond a sector waste it."""
-    items = 1 << (18 if room.is_cpu else 22)
+def strides(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield reads and writes at equal distances, of different widths. Wide strides waste sectors."""
+    items = 1 << (18 if limits.is_cpu else 22)
     widths = {"uchar": 1, "float": 4, "float4": 16}
     for kind, width in widths.items():
         for stride in powers(0, 5):
             span = items * stride
             buffer, small = BufferInput(width * span), BufferInput(width * items)
-            if width * span > room.most_buffer_bytes:
+            if width * span > limits.max_buffer_bytes:
                 continue
             numbers = (np.int32(stride), np.int32(-1))
             read = _STRIDED.format(type=kind, statement="out[i] = in[i * stride];")
             write = _STRIDED.format(type=kind, statement="out[i * stride] = in[i];")
-            yield Probe(f"read {kind}", stride, _work(
-                room, read, "strided", items, (buffer, small, *numbers)))  # fmt: skip
-            yield Probe(f"write {kind}", stride, _work(
-                room, write, "strided", items, (small, buffer, *numbers)))  # fmt: skip
+            read_work = _work(limits, read, "strided", items, (buffer, small, *numbers))
+            yield Probe(f"read {kind}", stride, read_work)
+            write_work = _work(limits, write, "strided", items, (small, buffer, *numbers))
+            yield Probe(f"write {kind}", stride, write_work)
 
 
-def banks(room: Room) -> Iterator[Probe]:
-    """Reads at equal distances within what a compute unit caches: what banks make of them."""
-    items = 1 << (14 if room.is_cpu else 20)
+def banks(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield reads at equal distances within the near cache, which conflict in its banks."""
+    items = 1 << (14 if limits.is_cpu else 20)
     statement = (
         "{type} sum = 0; for (int t = 0; t < 64; ++t)"
         " sum += in[(get_local_id(0) * stride + t) & mask]; out[i] = sum;"
@@ -167,62 +167,68 @@ def banks(room: Room) -> Iterator[Probe]:
     source = _STRIDED.format(type="float", statement=statement)
     for stride in (1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33):
         inputs = (BufferInput(1 << 15), BufferInput(4 * items), np.int32(stride), np.int32(8191))
-        yield Probe("global", stride, _work(room, source, "strided", items, inputs))
+        yield Probe("global", stride, _work(limits, source, "strided", items, inputs))
 
 
-def working_sets(room: Room) -> Iterator[Probe]:
-    """Reads from more and more memory, narrow and wide: at least as many in all as there is."""
-    items = room.compute_units * (64 if room.is_cpu else 2048)
-    largest = _largest(room)
+def working_sets(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield narrow and wide reads from more and more memory, each of all of it at least once."""
+    items = limits.compute_units * (64 if limits.is_cpu else 2048)
+    largest = _largest(limits)
     for kind, width in (("float", 4), ("float4", 16)):
         first = "v" if kind == "float" else "v.x + v.y + v.z + v.w"
         source = _STREAM.format(type=kind, first=first)
-        for size in powers(14, largest, 4 if room.effort is Effort.QUICK else 1):
+        for size in powers(14, largest, 4 if limits.effort is Effort.QUICK else 1):
             elements = size // width
-            # Each run reads all of it, at the least: what a run leaves is no smaller than x.
-            trips = -(-max(1 << (22 if room.is_cpu else 27), size) // (items * width))
+            # Each run reads the whole buffer, so that a run leaves a working set of at least x.
+            trips = -(-max(1 << (22 if limits.is_cpu else 27), size) // (items * width))
             inputs = (
-                BufferInput(size), BufferInput(4 * items), np.uint32(elements - 1), np.int32(trips)
-            )  # fmt: skip
-            yield Probe(f"read {kind}", size, _work(room, source, "stream", items, inputs))
+                BufferInput(size),
+                BufferInput(4 * items),
+                np.uint32(elements - 1),
+                np.int32(trips),
+            )
+            yield Probe(f"read {kind}", size, _work(limits, source, "stream", items, inputs))
 
 
-def near_sets(room: Room) -> Iterator[Probe]:
-    """Reads of blocks, in no order, from about as much memory as a compute unit caches.
+def near_sets(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield reads of blocks in random order, from about as much memory as the near cache holds.
 
-    The lanes of a warp read from a line each, and from different banks.
+    Each lane of a warp reads from its own line, and from its own bank.
     """
-    items = 1 << (14 if room.is_cpu else 22)
-    for size in powers(14, 20, 2 if room.effort is Effort.QUICK else 1):
+    items = 1 << (14 if limits.is_cpu else 22)
+    for size in powers(14, 20, 2 if limits.effort is Effort.QUICK else 1):
         inputs = (
-            BufferInput(size), BufferInput(4 * items), np.uint32(33), np.uint32(size // 4 - 1)
-        )  # fmt: skip
-        yield Probe("every 132 B", size, _work(room, _NEAR, "near", items, inputs))
+            BufferInput(size),
+            BufferInput(4 * items),
+            np.uint32(33),
+            np.uint32(size // 4 - 1),
+        )
+        yield Probe("every 132 B", size, _work(limits, _NEAR, "near", items, inputs))
 
 
-def scatters(room: Room) -> Iterator[Probe]:
-    """Reads and writes at random places in more and more memory."""
-    items = 1 << (20 if room.is_cpu else 22)
+def scatters(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield reads and writes at random places in more and more memory."""
+    items = 1 << (20 if limits.is_cpu else 22)
     for name, const, other, statement in (
         ("gather", "const", "", "to[i] = from[at];"),
         ("scatter", "const", "", "to[at] = from[i];"),
     ):
         source = _SCATTERED.format(const=const, other=other, statement=statement)
-        for size in powers(12, _largest(room), 4 if room.effort is Effort.QUICK else 1):
+        for size in powers(12, _largest(limits), 4 if limits.effort is Effort.QUICK else 1):
             near, far = BufferInput(4 * items), BufferInput(size)
             buffers = (far, near) if name == "gather" else (near, far)
             inputs = (*buffers, np.uint32(size // 4 - 1))
-            yield Probe(name, size, _work(room, source, "scattered", items, inputs))
+            yield Probe(name, size, _work(limits, source, "scattered", items, inputs))
 
 
-def chases(room: Room) -> Iterator[Probe]:
-    """One work-item that follows indices through more and more memory: the latency of each level.
+def chases(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield a work-item that follows indices through more and more memory: the latency of each level.
 
-    Each run goes on where the last one stopped, so that what is too large for a cache is not found there.
+    Each run continues where the last one stopped, so that buffers larger than a cache miss it.
     """
-    step = 4 if room.effort is Effort.QUICK else 1
+    step = 4 if limits.effort is Effort.QUICK else 1
     begin = BufferInput(4, lambda: np.zeros(1, np.int32))
-    for size in powers(12, min(_largest(room), 28), step):
+    for size in powers(12, min(_largest(limits), 28), step):
         inputs = (BufferInput(size, ring(size // 4, 32)), begin, np.int32(4096))
         work = Workload(_CHASE, "chase", (1,), (1,), inputs)
         yield Probe("one work-item", size, work)
@@ -230,26 +236,30 @@ def chases(room: Room) -> Iterator[Probe]:
     yield Probe("local", 256, Workload(_LOCAL_CHASE, "chase", (1,), (1,), inputs))
 
 
-def loops(room: Room) -> Iterator[Probe]:
-    """Loops with one load: by rows, by columns, and all from one place, as the driver unrolls them."""
-    items = 1 << (12 if room.is_cpu else 18)
+def loops(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield loops with one load, which the driver unrolls: by rows, by columns, from one place."""
+    items = 1 << (12 if limits.is_cpu else 18)
     for kernel in ("rows", "columns", "same"):
-        for length in powers(2, 8, 2 if room.effort is Effort.QUICK else 1):
+        for length in powers(2, 8, 2 if limits.effort is Effort.QUICK else 1):
             inputs = (BufferInput(4 * items * length), BufferInput(4 * items), np.int32(length))
-            yield Probe(kernel, length, _work(room, _ROWS, kernel, items, inputs))
+            yield Probe(kernel, length, _work(limits, _ROWS, kernel, items, inputs))
 
 
-def _sizes(room: Room) -> list[int]:
-    return powers(10, 20 if room.is_cpu else 26, 5 if room.effort is Effort.QUICK else 2)
+def _sizes(limits: ProbeLimits) -> list[int]:
+    return powers(10, 20 if limits.is_cpu else 26, 5 if limits.effort is Effort.QUICK else 2)
 
 
-def _largest(room: Room) -> int:
-    """The exponent of the largest buffer that is swept to."""
-    wanted = {Effort.QUICK: 26, Effort.FULL: 28 if room.is_cpu else 32}[room.effort]
-    return min(wanted, (room.most_buffer_bytes // 2).bit_length() - 1)
+def _largest(limits: ProbeLimits) -> int:
+    """Return the exponent of the largest buffer of a series."""
+    exponent = {Effort.QUICK: 26, Effort.FULL: 28 if limits.is_cpu else 32}[limits.effort]
+    return min(exponent, (limits.max_buffer_bytes // 2).bit_length() - 1)
 
 
 def _work(
-    room: Room, source: str, kernel: str, items: int, inputs: tuple[BufferInput | np.generic, ...]
+    limits: ProbeLimits,
+    source: str,
+    kernel: str,
+    items: int,
+    inputs: tuple[BufferInput | np.generic, ...],
 ) -> Workload:
-    return Workload(source, kernel, (items,), (min(room.usual_group(), items),), inputs)
+    return Workload(source, kernel, (items,), (min(limits.usual_group(), items),), inputs)

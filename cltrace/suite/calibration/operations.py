@@ -1,4 +1,4 @@
-"""What arithmetic costs: as throughput, as dependent chains, as the literature measures it."""
+"""Probes of arithmetic: throughput, dependent chains, and the measurements of the literature."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from cltrace.events.cost_names import CostName
 from cltrace.events.workloads import BufferInput, Workload
-from cltrace.suite.calibration.probes import Effort, Probe, Room, powers
+from cltrace.suite.calibration.probes import Effort, Probe, ProbeLimits, powers
 
 _ELEMENT: Final = """
 __kernel void element(__global const {type} *in, __global {type} *out, {type} f) {{
@@ -33,116 +34,122 @@ __kernel void several(__global {type} *out, {type} f, {type} g) {{
 }}
 """
 _NUMBERS: Final[dict[str, Callable[[int], np.generic]]] = {
-    "float": np.float32, "double": np.float64, "int": np.int32, "long": np.int64,
-}  # fmt: skip
+    "float": np.float32,
+    "double": np.float64,
+    "int": np.int32,
+    "long": np.int64,
+}
 _REPEATS: Final = 16
-"""How often an operation stands in a trip, so that the loop's own work is little beside it."""
+"""Times that an operation stands in a trip, so that the loop's own work is small beside it."""
 _ELEMENTARY: Final = {"+": " + f", "-": " - f", "*": " * f", "/": " / f", "copy": ""}
 
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    """An operation: its name, its type, and what a statement makes of the value `v`."""
+    """An operation by the name of its cost. `text` is the statement that applies it to the value `v`."""
 
-    name: str
-    type: str
+    name: CostName
     text: str
 
 
-def _operations(room: Room) -> Iterator[_Operation]:
-    for kind in ("float", *(["double"] if room.has_double else [])):
-        yield _Operation(f"{kind} add", kind, "v = v + f")
-        yield _Operation(f"{kind} multiply", kind, "v = v * f")
-        yield _Operation(f"{kind} multiply-add", kind, "v = mad(v, f, g)")
-        yield _Operation(f"{kind} divide", kind, "v = f / v")
-        yield _Operation(f"{kind} compare and select", kind, "v = v < f ? v + g : f")
+def _operations(limits: ProbeLimits) -> Iterator[_Operation]:
+    for kind in ("float", *(["double"] if limits.has_double else [])):
+        yield _Operation(CostName(kind, "add"), "v = v + f")
+        yield _Operation(CostName(kind, "multiply"), "v = v * f")
+        yield _Operation(CostName(kind, "multiply-add"), "v = mad(v, f, g)")
+        yield _Operation(CostName(kind, "divide"), "v = f / v")
+        yield _Operation(CostName(kind, "compare and select"), "v = v < f ? v + g : f")
         for function in ("sqrt", "exp", "log", "sin"):
-            yield _Operation(f"{kind} {function}", kind, _of_itself(function))
+            yield _Operation(CostName(kind, function), _apply(function))
     for function in ("rsqrt", "cos", "tan", "exp2", "log2", "tanh", "atan", "erf"):
-        yield _Operation(f"float {function}", "float", _of_itself(function))
+        yield _Operation(CostName("float", function), _apply(function))
     for function in ("native_sin", "native_exp", "native_rsqrt"):
-        yield _Operation(f"float {function}", "float", _of_itself(function))
-    yield _Operation("float pow", "float", "v = pow(v, -f) + g")
+        yield _Operation(CostName("float", function), _apply(function))
+    yield _Operation(CostName("float", "pow"), "v = pow(v, -f) + g")
     for kind in ("int", "long"):
-        yield _Operation(f"{kind} add", kind, "v = (v + f) ^ g")
-        yield _Operation(f"{kind} multiply", kind, "v = v * f + g")
-        yield _Operation(f"{kind} shift", kind, "v = (v << 3) ^ (v >> 5)")
-        yield _Operation(f"{kind} divide", kind, "v = f / (v | 1)")
-        yield _Operation(f"{kind} remainder", kind, "v = f % (v | 1) + g")
-        yield _Operation(f"{kind} divide by a literal", kind, "v = v / 7 + f")
-    yield _Operation("int to float and back", "int", "v = (int)((float)v * 0.5f) + f")
+        yield _Operation(CostName(kind, "add"), "v = (v + f) ^ g")
+        yield _Operation(CostName(kind, "multiply"), "v = v * f + g")
+        yield _Operation(CostName(kind, "shift"), "v = (v << 3) ^ (v >> 5)")
+        yield _Operation(CostName(kind, "divide"), "v = f / (v | 1)")
+        yield _Operation(CostName(kind, "remainder"), "v = f % (v | 1) + g")
+        yield _Operation(CostName(kind, "divide by a literal"), "v = v / 7 + f")
+    yield _Operation(CostName("int", "to float and back"), "v = (int)((float)v * 0.5f) + f")
 
 
-def _of_itself(function: str) -> str:
-    """A function of the last value and a sum, such that values stay finite however often."""
+def _apply(function: str) -> str:
+    """Return a statement that applies a function and a sum, after which values stay finite."""
     return f"v = {function}(f - v)" if "exp" in function else f"v = {function}(v) + f"
 
 
-def elementary(room: Room) -> Iterator[Probe]:
-    """`out[i] = in[i] OP f` by elements, and the copy without the operation."""
-    group = room.usual_group()
-    kinds = [kind for kind in _NUMBERS if room.has_double or kind != "double"]
-    quick = room.effort is Effort.QUICK
-    sizes = powers(12, 20 if room.is_cpu else 26, 4 if quick else 2)
+def elementary(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield `out[i] = in[i] OP f` by elements, and the copy without the operation."""
+    group = limits.usual_group()
+    kinds = [kind for kind in _NUMBERS if limits.has_double or kind != "double"]
+    is_quick = limits.effort is Effort.QUICK
+    sizes = powers(12, 20 if limits.is_cpu else 26, 4 if is_quick else 2)
     for kind in kinds:
-        make = _NUMBERS[kind]
-        width = make(0).itemsize
-        for name, does in _ELEMENTARY.items():
+        number = _NUMBERS[kind]
+        width = number(0).itemsize
+        for operator, text in _ELEMENTARY.items():
             for items in sizes:
                 buffer = BufferInput(width * items)
-                source = _ELEMENT.format(type=kind, does=does)
-                inputs = (buffer, buffer, make(3))
+                source = _ELEMENT.format(type=kind, does=text)
+                inputs = (buffer, buffer, number(3))
                 work = Workload(source, "element", (items,), (min(group, items),), inputs)
-                yield Probe(f"{kind} {name}", items, work)
+                yield Probe(str(CostName(kind, operator)), items, work)
 
 
-def throughput(room: Room) -> Iterator[Probe]:
-    """Operations in eight chains that do not depend on each other, on all compute units."""
-    items = room.compute_units * (64 if room.is_cpu else 2048)
-    for operation in _operations(room):
-        for trips in _trips(room):
-            yield Probe(operation.name, trips * _REPEATS, _chain(room, operation, 8, items, trips))
+def throughput(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield operations in eight independent chains, on all compute units."""
+    items = limits.compute_units * (64 if limits.is_cpu else 2048)
+    for operation in _operations(limits):
+        for trips in _trips(limits):
+            work = _chain(limits, operation, 8, items, trips)
+            yield Probe(str(operation.name), trips * _REPEATS, work)
 
 
-def latency(room: Room) -> Iterator[Probe]:
-    """Operations in one chain, of one small work-group on each compute unit."""
-    items = room.compute_units * 32
-    for operation in _operations(room):
-        for trips in _trips(room):
-            yield Probe(operation.name, trips * _REPEATS, _chain(room, operation, 1, items, trips))
+def latency(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield operations in one chain, in one small work-group per compute unit."""
+    items = limits.compute_units * 32
+    for operation in _operations(limits):
+        for trips in _trips(limits):
+            work = _chain(limits, operation, 1, items, trips)
+            yield Probe(str(operation.name), trips * _REPEATS, work)
 
 
-def _trips(room: Room) -> tuple[int, int]:
-    """A short and a long loop: the long one takes many times what a launch takes."""
-    return (16, 128) if room.is_cpu else (64, 1024)
+def _trips(limits: ProbeLimits) -> tuple[int, int]:
+    """Return the trips of a short and a long loop. The long one takes many times the launch overhead."""
+    return (16, 128) if limits.is_cpu else (64, 1024)
 
 
-def _chain(room: Room, operation: _Operation, chains: int, items: int, trips: int) -> Workload:
+def _chain(
+    limits: ProbeLimits, operation: _Operation, chains: int, items: int, trips: int
+) -> Workload:
+    kind = operation.name.type
     names = [f"v{number}" for number in range(chains)]
     starts = " ".join(
-        f"{name} = ({operation.type})(get_local_id(0) + {number + 2});"
-        for number, name in enumerate(names)
+        f"{name} = ({kind})(get_local_id(0) + {number + 2});" for number, name in enumerate(names)
     )
-    each = _REPEATS // chains if chains > 1 else _REPEATS
+    repeats = _REPEATS // chains if chains > 1 else _REPEATS
     lines = [
-        "        " + _renamed(operation.text, name) + ";" for _ in range(each) for name in names
+        "        " + _rename(operation.text, name) + ";" for _ in range(repeats) for name in names
     ]
     source = _CHAIN.format(
-        type=operation.type,
+        type=kind,
         names=", ".join(names),
         starts=starts,
         body="\n".join(lines),
         total=" + ".join(names),
     )
-    number = _NUMBERS[operation.type]
+    number = _NUMBERS[kind]
     width = number(0).itemsize
-    group = room.usual_group(32 if chains == 1 else 256)
+    group = limits.usual_group(32 if chains == 1 else 256)
     inputs = (BufferInput(width * items), number(3), number(2), np.int32(trips))
     return Workload(source, "chain", (items,), (min(group, items),), inputs)
 
 
-def _renamed(text: str, name: str) -> str:
-    """A statement with another name for `v`."""
+def _rename(text: str, name: str) -> str:
+    """Return a statement with another name for `v`."""
     return "".join(name if part == "v" else part for part in _words(text))
 
 
@@ -158,16 +165,16 @@ def _words(text: str) -> Iterator[str]:
     yield word
 
 
-def several(room: Room) -> Iterator[Probe]:
-    """Several operations in a kernel that stores 256 kB: what storing hides of them."""
+def several(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield several operations in a kernel that stores 256 kB: storing hides some of them."""
     items = 1 << 16
     for kind in ("int", "float"):
         number = _NUMBERS[kind]
         for operator in "+*/":
-            for count in powers(0, 8, 2 if room.effort is Effort.QUICK else 1):
-                one = f"v = (v {operator} f) ^ g;" if kind == "int" else f"v = v {operator} f;"
-                body = "\n    ".join([one] * count)
+            for count in powers(0, 8, 2 if limits.effort is Effort.QUICK else 1):
+                line = f"v = (v {operator} f) ^ g;" if kind == "int" else f"v = v {operator} f;"
+                body = "\n    ".join([line] * count)
                 inputs = (BufferInput(4 * items), number(1 if kind == "float" else 7), number(5))
                 source = _SEVERAL.format(type=kind, body=body)
-                work = Workload(source, "several", (items,), (room.usual_group(),), inputs)
-                yield Probe(f"{kind} {operator}", count, work)
+                work = Workload(source, "several", (items,), (limits.usual_group(),), inputs)
+                yield Probe(str(CostName(kind, operator)), count, work)

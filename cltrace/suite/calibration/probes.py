@@ -1,4 +1,4 @@
-"""What a calibration measures: probes, in series, in families that each isolate one cost."""
+"""Probes of a calibration, in series, in families that each isolate one cost."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from cltrace.profile import DeviceFacts
 
 
 class Effort(Enum):
-    """How many points are measured."""
+    """Number of points that a calibration measures."""
 
     QUICK = auto()
     FULL = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What probes have to fit into: a device's buffers and work-groups, and its types."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeLimits:
+    """Limits of a device that probes have to keep: its memory, its work-groups and its types."""
 
-    most_buffer_bytes: int
-    most_group_items: int
+    max_buffer_bytes: int
+    max_group_items: int
     local_bytes: int
     compute_units: int
     has_double: bool
@@ -29,11 +29,11 @@ class Room:
     effort: Effort
 
     @classmethod
-    def of(cls, device: DeviceFacts, effort: Effort) -> "Room":
-        """The room that a device has."""
+    def of(cls, device: DeviceFacts, effort: Effort) -> "ProbeLimits":
+        """Return the limits of a device."""
         return cls(
-            most_buffer_bytes=min(device.most_buffer_bytes, device.global_bytes // 4),
-            most_group_items=device.most_group_items,
+            max_buffer_bytes=min(device.max_buffer_bytes, device.global_bytes // 4),
+            max_group_items=device.max_group_items,
             local_bytes=device.local_bytes,
             compute_units=device.compute_units,
             has_double=device.has_double,
@@ -41,26 +41,26 @@ class Room:
             effort=effort,
         )
 
-    def usual_group(self, wanted: int = 256) -> int:
-        """A usual size of work-groups, or the largest that there is."""
-        return min(wanted, self.most_group_items)
+    def usual_group(self, size: int = 256) -> int:
+        """Return a usual size of work-groups, or the largest that the device has."""
+        return min(size, self.max_group_items)
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A point of a series: `x` is what the series varies."""
+    """A point of a series. `x` is the quantity that the series varies."""
 
     series: str
     x: float
     work: Workload | Transfer
 
 
-ProbesOf: TypeAlias = Callable[[Room], Iterable[Probe]]
+ProbesOf: TypeAlias = Callable[[ProbeLimits], Iterable[Probe]]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Probes that isolate one cost. `x_label` says what varies, `source` where it is from."""
+    """Probes that isolate one cost. `x_label` names the quantity that varies, `source` is a citation."""
 
     name: str
     title: str
@@ -70,5 +70,5 @@ class Family:
 
 
 def powers(low: int, high: int, step: int = 1) -> list[int]:
-    """Powers of two from 2**low to 2**high."""
+    """Return the powers of two from 2**low to 2**high, every `step`-th exponent."""
     return [1 << exponent for exponent in range(low, high + 1, step)]

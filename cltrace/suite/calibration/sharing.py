@@ -1,4 +1,4 @@
-"""What work-items pay for sharing: banks of local memory, and atomics that meet."""
+"""Probes of contention: banks of local memory, and atomics on the same address."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.workloads import BufferInput, Workload
-from cltrace.suite.calibration.probes import Probe, Room, powers
+from cltrace.suite.calibration.probes import Probe, ProbeLimits, powers
 
 _BANKS: Final = """
 __kernel void banked(__global float *out, int stride) {
@@ -36,24 +36,24 @@ __kernel void local_add(__global int *counters, __global int *out, int mask) {
 """
 
 
-def local_banks(room: Room) -> Iterator[Probe]:
-    """Reads of local memory at equal distances."""
-    items = 1 << (13 if room.is_cpu else 20)
+def local_banks(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield reads of local memory at equal distances."""
+    items = 1 << (13 if limits.is_cpu else 20)
     for stride in (0, 1, 2, 3, 4, 8, 16, 32):
         inputs = (BufferInput(4 * items), np.int32(stride))
-        work = Workload(_BANKS, "banked", (items,), (room.usual_group(),), inputs)
+        work = Workload(_BANKS, "banked", (items,), (limits.usual_group(),), inputs)
         yield Probe("local", stride, work)
 
 
-def atomics(room: Room) -> Iterator[Probe]:
-    """Atomic additions by the number of counters that they go to."""
-    items = 1 << (14 if room.is_cpu else 20)
-    for kernel, most in (("global_add", 20), ("local_add", 8)):
-        for counters in powers(0, most, 2):
+def atomics(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield atomic additions by the number of counters."""
+    items = 1 << (14 if limits.is_cpu else 20)
+    for kernel, max_exponent in (("global_add", 20), ("local_add", 8)):
+        for counters in powers(0, max_exponent, 2):
             inputs = (
                 BufferInput(4 << 20, lambda: np.zeros(1, np.int32)),
                 BufferInput(4 * items),
                 np.int32(counters - 1),
             )
-            work = Workload(_ATOMICS, kernel, (items,), (room.usual_group(),), inputs)
+            work = Workload(_ATOMICS, kernel, (items,), (limits.usual_group(),), inputs)
             yield Probe(kernel.replace("_", " "), counters, work)

@@ -1,4 +1,4 @@
-"""Memory that is read and written for long: from each place that can hold it."""
+"""Probes of memory accesses, repeated for long, at each level of the hierarchy."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.workloads import BufferInput, Workload
-from cltrace.suite.calibration.probes import Room
-from cltrace.suite.energy.probes import SOME_LANES, EnergyProbe, Group
+from cltrace.suite.calibration.probes import ProbeLimits
+from cltrace.suite.energy.probes import LANE_GUARDS, EnergyProbe, Group
 
 _READ: Final = """
 __kernel void reading(__global const {type} *in, __global float *out, uint mask, int trips) {{
@@ -120,119 +120,124 @@ _UNIT_ITEMS: Final = 2048
 _FAR_BYTES: Final = 1 << 30
 _NEAR_BYTES: Final = 16 << 20
 _OWN_BYTES: Final = 16 << 10
-"""What a work-group reads again and again: several of them fit into a near cache."""
+"""Bytes that a work-group reads repeatedly: several work-groups fit into a near cache."""
 _FAR_ON_CPU: Final = 256 << 20
 _NEAR_ON_CPU: Final = 1 << 20
 
 
-def memory_probes(room: Room) -> Iterator[EnergyProbe]:
-    """Each place by itself, on a full device.
+def memory_probes(limits: ProbeLimits) -> Iterator[EnergyProbe]:
+    """Yield probes of each level by itself, on a full device.
 
-    What is to come from memory is touched once: of what is touched again caches would have a part.
+    Data of memory probes is touched once, because caches would hold a part of data touched again.
     """
-    near = _NEAR_ON_CPU if room.is_cpu else _NEAR_BYTES
+    near = _NEAR_ON_CPU if limits.is_cpu else _NEAR_BYTES
 
     def probe(name: str, make: Callable[[int], Workload], trips: int = 16) -> EnergyProbe:
         return EnergyProbe(name, Group.MEMORY, make, trips)
 
-    yield probe("memory read", _reading(room, "float4", None))
-    yield probe("memory read by words", _reading(room, "float", None))
-    yield probe("memory write", _writing(room, None))
-    yield probe("memory copy", _copying(room))
-    yield probe("memory gather", _gathering(room, _far_bytes(room)))
-    yield probe("shared cache read", _reading(room, "float4", near), 64)
-    yield probe("shared cache read by words", _reading(room, "float", near), 64)
-    yield probe("shared cache write", _writing(room, near), 64)
-    yield probe("shared cache gather", _gathering(room, near))
-    yield probe("own cache read", _own(room, "float4", 1), 256)
-    yield probe("own cache read by words", _own(room, "float", 1), 256)
-    yield probe("own cache read by 2 words", _own(room, "float", 2), 256)
-    yield probe("own cache read by 8 words", _own(room, "float", 8), 128)
-    yield probe("own cache read by 32 words", _own(room, "float", 32), 64)
-    yield probe("one address read", _same(room, _SAME, "same"), 256)
-    yield probe("constant read", _same(room, _CONSTANT, "constants"), 256)
+    yield probe("memory read", _reading(limits, "float4", None))
+    yield probe("memory read by words", _reading(limits, "float", None))
+    yield probe("memory write", _writing(limits, None))
+    yield probe("memory copy", _copying(limits))
+    yield probe("memory gather", _gathering(limits, _far_bytes(limits)))
+    yield probe("shared cache read", _reading(limits, "float4", near), 64)
+    yield probe("shared cache read by words", _reading(limits, "float", near), 64)
+    yield probe("shared cache write", _writing(limits, near), 64)
+    yield probe("shared cache gather", _gathering(limits, near))
+    yield probe("own cache read", _own(limits, "float4", 1), 256)
+    yield probe("own cache read by words", _own(limits, "float", 1), 256)
+    yield probe("own cache read by 2 words", _own(limits, "float", 2), 256)
+    yield probe("own cache read by 8 words", _own(limits, "float", 8), 128)
+    yield probe("own cache read by 32 words", _own(limits, "float", 32), 64)
+    yield probe("one address read", _same(limits, _SAME, "same"), 256)
+    yield probe("constant read", _same(limits, _CONSTANT, "constants"), 256)
     for kernel, name in (
         ("local_reading", "local memory read"),
         ("local_writing", "local memory write"),
         ("barriers", "barrier"),
         ("local_atomics", "local atomic"),
     ):
-        yield probe(name, _local(room, kernel), 256)
-    yield probe("atomic", _atomics(room, near))
+        yield probe(name, _local(limits, kernel), 256)
+    yield probe("atomic", _atomics(limits, near))
 
 
-def lane_memory_probes(room: Room) -> Iterator[EnergyProbe]:
-    """Words that some lanes of each warp read near by, while the others wait."""
-    for lanes, guard in SOME_LANES.items():
-        make = _own(room, "float", 1, guard)
+def lane_memory_probes(limits: ProbeLimits) -> Iterator[EnergyProbe]:
+    """Yield reads of the near cache by some lanes of each warp, while the others are inactive."""
+    for lanes, guard in LANE_GUARDS.items():
+        make = _own(limits, "float", 1, guard)
         yield EnergyProbe(f"own cache read on {lanes}", Group.LANES, make, trips=256)
 
 
-def _far_bytes(room: Room) -> int:
-    most = room.most_buffer_bytes
-    return min(_FAR_ON_CPU if room.is_cpu else _FAR_BYTES, 1 << (most.bit_length() - 1))
+def _far_bytes(limits: ProbeLimits) -> int:
+    largest = 1 << (limits.max_buffer_bytes.bit_length() - 1)
+    return min(_FAR_ON_CPU if limits.is_cpu else _FAR_BYTES, largest)
 
 
-def _items(room: Room) -> int:
-    return room.compute_units * _UNIT_ITEMS
+def _items(limits: ProbeLimits) -> int:
+    return limits.compute_units * _UNIT_ITEMS
 
 
-def _once(room: Room, width: int, trips: int) -> int:
-    """The bytes of a buffer of which each is touched once; no more than there are."""
-    wanted = _items(room) * width * trips
-    size = 1 << max(wanted - 1, 1).bit_length()
-    return min(size, 1 << (room.most_buffer_bytes.bit_length() - 1))
+def _single_pass_bytes(limits: ProbeLimits, width: int, trips: int) -> int:
+    """Return the bytes of a buffer that is touched once, up to the largest buffer of the device."""
+    touched = _items(limits) * width * trips
+    size = 1 << max(touched - 1, 1).bit_length()
+    return min(size, 1 << (limits.max_buffer_bytes.bit_length() - 1))
 
 
-def _reading(room: Room, kind: str, size_bytes: int | None) -> Callable[[int], Workload]:
-    items, width = _items(room), _WIDTHS[kind]
+def _reading(limits: ProbeLimits, kind: str, size_bytes: int | None) -> Callable[[int], Workload]:
+    items, width = _items(limits), _WIDTHS[kind]
 
     def make(trips: int) -> Workload:
-        size = size_bytes or _once(room, width, trips)
+        size = size_bytes or _single_pass_bytes(limits, width, trips)
         source = _READ.format(type=kind, total=_TOTALS[kind])
         inputs = (
-            BufferInput(size), BufferInput(4 * items), np.uint32(size // width - 1),
+            BufferInput(size),
+            BufferInput(4 * items),
+            np.uint32(size // width - 1),
             np.int32(trips),
-        )  # fmt: skip
-        return Workload(source, "reading", (items,), (room.usual_group(),), inputs)
+        )
+        return Workload(source, "reading", (items,), (limits.usual_group(),), inputs)
 
     return make
 
 
-def _copying(room: Room) -> Callable[[int], Workload]:
-    items = _items(room)
+def _copying(limits: ProbeLimits) -> Callable[[int], Workload]:
+    items = _items(limits)
 
     def make(trips: int) -> Workload:
-        most = _once(room, 16, trips) // (16 * items)
-        buffer = BufferInput(_once(room, 16, trips))
-        inputs = (buffer, buffer, np.int32(min(trips, most)))
-        return Workload(_COPY, "copying", (items,), (room.usual_group(),), inputs)
+        size = _single_pass_bytes(limits, 16, trips)
+        buffer = BufferInput(size)
+        inputs = (buffer, buffer, np.int32(min(trips, size // (16 * items))))
+        return Workload(_COPY, "copying", (items,), (limits.usual_group(),), inputs)
 
     return make
 
 
-def _writing(room: Room, size_bytes: int | None) -> Callable[[int], Workload]:
+def _writing(limits: ProbeLimits, size_bytes: int | None) -> Callable[[int], Workload]:
     def make(trips: int) -> Workload:
-        size = size_bytes or _once(room, 16, trips)
+        size = size_bytes or _single_pass_bytes(limits, 16, trips)
         inputs = (
-            BufferInput(size), np.float32(1.37), np.uint32(size // 16 - 1), np.int32(trips),
-        )  # fmt: skip
-        return Workload(_WRITE, "writing", (_items(room),), (room.usual_group(),), inputs)
+            BufferInput(size),
+            np.float32(1.37),
+            np.uint32(size // 16 - 1),
+            np.int32(trips),
+        )
+        return Workload(_WRITE, "writing", (_items(limits),), (limits.usual_group(),), inputs)
 
     return make
 
 
-def _gathering(room: Room, size_bytes: int) -> Callable[[int], Workload]:
+def _gathering(limits: ProbeLimits, size_bytes: int) -> Callable[[int], Workload]:
     def make(trips: int) -> Workload:
         mask = np.uint32(size_bytes // 4 - 1)
-        inputs = (BufferInput(size_bytes), BufferInput(4 * _items(room)), mask, np.int32(trips))
-        return Workload(_GATHER, "gathering", (_items(room),), (room.usual_group(),), inputs)
+        inputs = (BufferInput(size_bytes), BufferInput(4 * _items(limits)), mask, np.int32(trips))
+        return Workload(_GATHER, "gathering", (_items(limits),), (limits.usual_group(),), inputs)
 
     return make
 
 
-def _own(room: Room, kind: str, stride: int, guard: str = "") -> Callable[[int], Workload]:
-    items, group = _items(room), room.usual_group()
+def _own(limits: ProbeLimits, kind: str, stride: int, guard: str = "") -> Callable[[int], Workload]:
+    items, group = _items(limits), limits.usual_group()
     kept = _OWN_BYTES // _WIDTHS[kind]
 
     def make(trips: int) -> Workload:
@@ -240,33 +245,35 @@ def _own(room: Room, kind: str, stride: int, guard: str = "") -> Callable[[int],
             type=kind, total=_TOTALS[kind], kept=kept, kept_mask=kept - 1, guard=guard
         )
         inputs = (
-            BufferInput(_OWN_BYTES * (items // group)), BufferInput(4 * items),
-            np.uint32(stride), np.int32(trips),
-        )  # fmt: skip
+            BufferInput(_OWN_BYTES * (items // group)),
+            BufferInput(4 * items),
+            np.uint32(stride),
+            np.int32(trips),
+        )
         return Workload(source, "own", (items,), (group,), inputs)
 
     return make
 
 
-def _same(room: Room, source: str, kernel: str) -> Callable[[int], Workload]:
+def _same(limits: ProbeLimits, source: str, kernel: str) -> Callable[[int], Workload]:
     def make(trips: int) -> Workload:
-        inputs = (BufferInput(4096), BufferInput(4 * _items(room)), np.int32(trips))
-        return Workload(source, kernel, (_items(room),), (room.usual_group(),), inputs)
+        inputs = (BufferInput(4096), BufferInput(4 * _items(limits)), np.int32(trips))
+        return Workload(source, kernel, (_items(limits),), (limits.usual_group(),), inputs)
 
     return make
 
 
-def _local(room: Room, kernel: str) -> Callable[[int], Workload]:
+def _local(limits: ProbeLimits, kernel: str) -> Callable[[int], Workload]:
     def make(trips: int) -> Workload:
-        inputs = (BufferInput(4 * _items(room)), np.int32(trips))
-        return Workload(_LOCAL, kernel, (_items(room),), (room.usual_group(),), inputs)
+        inputs = (BufferInput(4 * _items(limits)), np.int32(trips))
+        return Workload(_LOCAL, kernel, (_items(limits),), (limits.usual_group(),), inputs)
 
     return make
 
 
-def _atomics(room: Room, size_bytes: int) -> Callable[[int], Workload]:
+def _atomics(limits: ProbeLimits, size_bytes: int) -> Callable[[int], Workload]:
     def make(trips: int) -> Workload:
         inputs = (BufferInput(size_bytes), np.uint32(size_bytes // 4 - 1), np.int32(trips))
-        return Workload(_ATOMIC, "atomics", (_items(room),), (room.usual_group(),), inputs)
+        return Workload(_ATOMIC, "atomics", (_items(limits),), (limits.usual_group(),), inputs)
 
     return make

@@ -1,4 +1,4 @@
-"""What a probe of energy is: work of one kind, whose length can be chosen."""
+"""Probes of energy: work of one kind with an adjustable length."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ _LOT: Final = (
     "uint lot = (uint)get_global_id(0); lot = (lot ^ (lot >> 7)) * 2246822519u; "
     "lot = (lot ^ (lot >> 13)) * 2654435761u; "
 )
-SOME_LANES: Final[Mapping[str, str]] = {
+LANE_GUARDS: Final[Mapping[str, str]] = {
     "1 lane": "if ((get_local_id(0) & 31u) == 5u) ",
     "8 lanes side by side": "if ((get_local_id(0) & 31u) < 8u) ",
     "8 lanes apart": "if ((get_local_id(0) & 3u) == 1u) ",
     "8 lanes at random": _LOT + "if (lot >> 30 == 0u) ",
     "16 lanes apart": "if ((get_local_id(0) & 1u) == 0u) ",
     "16 lanes at random": _LOT + "if (lot >> 31 == 0u) ",
-}  # fmt: skip
-"""What lets some lanes of each warp of 32 work."""
+}
+"""Conditions under which some lanes of each warp of 32 are active."""
 
 
 class Group(StrEnum):
-    """What a probe tells about."""
+    """Subject of a probe."""
 
     OPERATIONS = "operations"
     MEMORY = "memory"
@@ -36,10 +36,10 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EnergyProbe:
-    """Work of one kind. `make(trips)` is a launch whose time is about proportional to `trips`.
+    """Work of one kind. `make(trips)` returns a launch with a time about in proportion to `trips`.
 
-    `trips` is where to begin; a launch is made longer until it takes a millisecond or two, if `is_long`
-    says that it can be.
+    `trips` is the first number to try. If `is_long`, the number is raised until a launch takes a
+    millisecond or two.
     """
 
     name: str

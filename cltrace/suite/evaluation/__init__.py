@@ -1,4 +1,4 @@
-"""The evaluation suite: real kernels that nothing is fitted to, with references."""
+"""The evaluation suite: real kernels with references. Nothing is fitted to them."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -34,7 +34,7 @@ EVALUATION: Final[Mapping[str, CasesOf]] = {
     "fourier": orders.fourier,
     "paths": orders.paths,
 }
-"""Makers of cases by the name of their subject. A case names its family."""
+"""Generators of cases by their subject. A case names its family."""
 
 APPLICATION: Final[Mapping[str, CasesOf]] = {"detection": detection.detection}
-"""The launches of a whole program, in their order: what energy is evaluated on besides."""
+"""The launches of a whole program, in order, for the evaluation of energy."""

@@ -1,8 +1,8 @@
-"""Finding faces, as Viola and Jones do (2001): an integral image, and a cascade of stages of rectangles.
+"""Face detection after Viola and Jones (2001): an integral image, and a cascade of stages of rectangles.
 
-Work with whole numbers that leaves early: windows that a stage turns down go no further. It has the role
-of the application in Piispanen, Timing and energy of accelerated processing (2014), section 5.2.
-The image and the cascade are drawn at random; each stage turns down about half of what comes to it.
+Its integer work ends early: windows that a stage rejects are not processed further. It has the role of
+the application in Piispanen, Timing and energy of accelerated processing (2014), section 5.2.
+The image and the cascade are random; each stage rejects about half of its windows.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -63,17 +63,18 @@ __kernel void cascade(__global const int *sums, __constant int *features, __cons
 """
 WINDOW: Final = 24
 STAGES: Final = (3, 5, 8, 12, 16, 20, 24, 30)
-"""How many features each stage looks at: more the fewer windows come to it."""
+"""Features of each stage. Later stages have fewer windows and more features."""
 _SEED: Final = 2013
 _BLOCK: Final = 8
-"""Pixels are alike in squares of so many: an image has shapes, noise has none."""
+"""Side of the squares of similar pixels, which are the shapes of the image."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """Features: two rectangles of a window each, with a threshold and a vote; stages of them.
+    """Features and stages of a cascade.
 
-    Shapes (features, 10) and (stages, 2): how many features, and the votes that a window needs.
+    A feature is two rectangles of a window, a threshold and a vote: shape (features, 10). A stage is a
+    number of features, and the votes that a window needs: shape (stages, 2).
     """
 
     features: NDArray[np.int32]
@@ -81,7 +82,7 @@ class Cascade:
 
 
 def image(width: int, height: int) -> NDArray[np.uint8]:
-    """An image of squares and noise. Shape (height, width)."""
+    """Return an image of squares and noise. Shape (height, width)."""
     chooser = np.random.default_rng(_SEED)
     coarse = chooser.integers(0, 160, (height // _BLOCK + 1, width // _BLOCK + 1))
     shapes = np.kron(coarse, np.ones((_BLOCK, _BLOCK), np.int64))[:height, :width]
@@ -89,13 +90,13 @@ def image(width: int, height: int) -> NDArray[np.uint8]:
 
 
 def integral(pixels: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Sums of all pixels above and left, those of the row and the column included."""
+    """Return the sums of all pixels above and left, with those of the row and the column."""
     sums: NDArray[np.int32] = pixels.astype(np.int64).cumsum(0).cumsum(1).astype(np.int32)
     return sums
 
 
 def cascade() -> Cascade:
-    """The cascade: features beside each other, of which each votes by what is darker."""
+    """Return the cascade. A feature compares two neighbouring rectangles and votes for the darker."""
     chooser = np.random.default_rng(_SEED + 1)
     features = []
     for _ in range(sum(STAGES)):
@@ -110,8 +111,10 @@ def cascade() -> Cascade:
     return Cascade(np.array(features, np.int32), np.array(stages, np.int32))
 
 
-def depths(sums: NDArray[np.int32], width: int, height: int, found: Cascade) -> NDArray[np.uint8]:
-    """How many stages each window passes: what the kernel computes. Shape (height, width)."""
+def depths(
+    sums: NDArray[np.int32], width: int, height: int, detector: Cascade
+) -> NDArray[np.uint8]:
+    """Return the number of stages that each window passes. Shape (height, width)."""
     whole = sums.astype(np.int64)
 
     def rectangle(x0: int, y0: int, x1: int, y1: int) -> NDArray[np.int64]:
@@ -123,9 +126,9 @@ def depths(sums: NDArray[np.int32], width: int, height: int, found: Cascade) -> 
     depth = np.zeros((height, width), np.uint8)
     is_in = np.ones((height, width), np.bool_)
     first = 0
-    for count, needed in found.stages.tolist():
+    for count, needed in detector.stages.tolist():
         votes = np.zeros((height, width), np.int64)
-        for x0, y0, x1, y1, x2, y2, x3, y3, threshold, vote in found.features[
+        for x0, y0, x1, y1, x2, y2, x3, y3, threshold, vote in detector.features[
             first : first + count
         ].tolist():
             darker = 4 * (rectangle(x0, y0, x1, y1) - rectangle(x2, y2, x3, y3)) > threshold
@@ -137,7 +140,7 @@ def depths(sums: NDArray[np.int32], width: int, height: int, found: Cascade) -> 
 
 
 def detection(scale: Scale) -> Iterator[Case]:
-    """The three launches that an image takes."""
+    """Yield the three launches per image."""
     width, height = scale.side, scale.height
     pixels = BufferInput(width * height, lambda: image(width, height).ravel())
     sums = BufferInput(4 * width * height)
@@ -146,15 +149,9 @@ def detection(scale: Scale) -> Iterator[Case]:
     def rows(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
         return {1: image(width, height).astype(np.int64).cumsum(1).astype(np.int32)}
 
-    yield Case(
-        "integral image by rows",
-        "integrate_rows",
-        Workload(
-            SOURCE, "integrate_rows", (group, height), (group, 1),
-            (pixels, sums, np.int32(width), LocalInput(4 * group)),
-        ),
-        rows,
-    )  # fmt: skip
+    inputs = (pixels, sums, np.int32(width), LocalInput(4 * group))
+    work = Workload(SOURCE, "integrate_rows", (group, height), (group, 1), inputs)
+    yield Case("integral image by rows", "integrate_rows", work, rows)
     by_rows = BufferInput(
         4 * width * height, lambda: image(width, height).cumsum(1, dtype=np.int32).ravel()
     )
@@ -162,20 +159,14 @@ def detection(scale: Scale) -> Iterator[Case]:
     def columns(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
         return {0: integral(image(width, height))}
 
-    yield Case(
-        "integral image by columns",
-        "integrate_columns",
-        Workload(
-            SOURCE, "integrate_columns", (width,), (group,),
-            (by_rows, np.int32(width), np.int32(height)),
-        ),
-        columns,
-    )  # fmt: skip
+    column_inputs = (by_rows, np.int32(width), np.int32(height))
+    work = Workload(SOURCE, "integrate_columns", (width,), (group,), column_inputs)
+    yield Case("integral image by columns", "integrate_columns", work, columns)
     yield _cascade_case(scale)
 
 
 def _cascade_case(scale: Scale) -> Case:
-    found = cascade()
+    detector = cascade()
     width, height = scale.side, scale.height
     padded_width, padded_height = width + WINDOW + 1, height + WINDOW + 1
 
@@ -183,18 +174,18 @@ def _cascade_case(scale: Scale) -> Case:
         return integral(image(padded_width, padded_height))
 
     def reference(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
-        return {3: depths(sums(), width, height, found)}
+        return {3: depths(sums(), width, height, detector)}
 
     def flat(values: NDArray[np.int32]) -> Callable[[], NDArray[np.generic]]:
         return lambda: values.ravel()
 
     inputs = (
         BufferInput(4 * padded_width * padded_height, lambda: sums().ravel()),
-        BufferInput(found.features.nbytes, flat(found.features)),
-        BufferInput(found.stages.nbytes, flat(found.stages)),
+        BufferInput(detector.features.nbytes, flat(detector.features)),
+        BufferInput(detector.stages.nbytes, flat(detector.stages)),
         BufferInput(width * height),
         np.int32(padded_width),
-        np.int32(len(found.stages)),
+        np.int32(len(detector.stages)),
     )
     work = Workload(SOURCE, "cascade", (width, height), scale.tile, inputs)
     return Case("cascade of stages", "cascade", work, reference)

@@ -90,7 +90,7 @@ __kernel void columns(__global const float *in, __global float *out, int radius)
 
 
 def five_points(scale: Scale) -> Iterator[Case]:
-    """A step of heat on a plane."""
+    """Yield a step of the heat equation on a plane."""
 
     def step(grid: NDArray[np.float32]) -> NDArray[np.generic]:
         out = grid.copy()
@@ -103,7 +103,7 @@ def five_points(scale: Scale) -> Iterator[Case]:
 
 
 def seven_points(scale: Scale) -> Iterator[Case]:
-    """A step of heat in a box: work-items walk along its depth."""
+    """Yield a step of the heat equation in a box. Work-items walk along its depth."""
     width, height, depth = scale.side, scale.height, 16
     buffer = BufferInput(4 * width * height * depth)
 
@@ -121,9 +121,9 @@ def seven_points(scale: Scale) -> Iterator[Case]:
 
 
 def convolution(scale: Scale) -> Iterator[Case]:
-    """Seven by seven weights."""
+    """Yield a convolution with seven by seven weights."""
 
-    def convolved(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
+    def convolve(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
         grid = np.pad(b[0].reshape(scale.height, scale.side).astype(np.float64), 3, mode="edge")
         weights = b[2][:49].reshape(7, 7)
         total = sum(
@@ -137,11 +137,11 @@ def convolution(scale: Scale) -> Iterator[Case]:
     inputs = (buffer, buffer, BufferInput(4 * 49))
     sizes = (scale.side, scale.height)
     work = Workload(_CONVOLUTION, "convolve", sizes, scale.tile, inputs)
-    yield Case("convolution", "seven by seven", work, convolved)
+    yield Case("convolution", "seven by seven", work, convolve)
 
 
 def sobel(scale: Scale) -> Iterator[Case]:
-    """Edges of an image of bytes."""
+    """Yield an edge filter on an image of bytes."""
 
     def edges(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
         bytes_ = b[0].view(np.uint8)[: scale.side * scale.height]
@@ -159,7 +159,7 @@ def sobel(scale: Scale) -> Iterator[Case]:
 
 
 def median(scale: Scale) -> Iterator[Case]:
-    """The median of nine neighbours, by a network of comparisons."""
+    """Yield the median of nine neighbours, by a network of comparisons."""
 
     def of_nine(grid: NDArray[np.float32]) -> NDArray[np.generic]:
         padded = np.pad(grid, 1, mode="edge")
@@ -171,7 +171,7 @@ def median(scale: Scale) -> Iterator[Case]:
 
 
 def blur(scale: Scale) -> Iterator[Case]:
-    """The mean of 17 neighbours along columns, around the edges."""
+    """Yield the mean of 17 neighbours along columns, with periodic edges."""
 
     def reference(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
         grid = b[0].reshape(scale.height, scale.side).astype(np.float64)
@@ -190,7 +190,7 @@ def _plane(
     kernel: str,
     step: Callable[[NDArray[np.float32]], NDArray[np.generic]],
 ) -> Case:
-    """A case that makes one grid of floats from another."""
+    """Return a case that computes a grid of floats from another."""
 
     def reference(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
         return {1: step(b[0].reshape(scale.height, scale.side))}

@@ -1,4 +1,4 @@
-"""Vectors and matrices: axpy, triad, matrix times vector, matrix products, transposition, sparse rows."""
+"""Linear algebra: axpy, triad, matrix times vector, matrix products, transposition, sparse rows."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -83,7 +83,7 @@ _ROW_ENTRIES: Final = 16
 
 
 def vectors(scale: Scale) -> Iterator[Case]:
-    """Sums of a vector and another that is scaled, and a = b + s c of four floats at once."""
+    """Yield sums of a vector and a scaled one, and a = b + s c of vectors of four floats."""
     n, group = scale.items, (scale.group_items,)
     buffer = BufferInput(4 * n)
     yield Case(
@@ -100,7 +100,7 @@ def vectors(scale: Scale) -> Iterator[Case]:
 
 
 def vector_products(scale: Scale) -> Iterator[Case]:
-    """A matrix with a fixed number of columns, or rows, times a vector."""
+    """Yield a matrix with a fixed number of columns, or rows, times a vector."""
     rows, n = max(scale.items // 16, scale.group_items), 512
     inputs = (BufferInput(4 * rows * n), BufferInput(4 * n), BufferInput(4 * rows), np.int32(n))
     for kernel in ("by_rows", "by_columns"):
@@ -114,7 +114,7 @@ def vector_products(scale: Scale) -> Iterator[Case]:
 
 
 def products(scale: Scale) -> Iterator[Case]:
-    """Products of matrices, plain and by tiles in local memory."""
+    """Yield products of matrices, plain and by tiles in local memory."""
     width, height, n = scale.side, scale.height, min(scale.side, 1024)
     inputs: tuple[WorkloadInput, ...] = (
         BufferInput(4 * height * n),
@@ -137,7 +137,7 @@ def products(scale: Scale) -> Iterator[Case]:
 
 
 def transposes(scale: Scale) -> Iterator[Case]:
-    """Transposition, plain and by tiles in local memory."""
+    """Yield transpositions, plain and by tiles in local memory."""
     width, height, tile = scale.side, scale.height, scale.tile
     buffer = BufferInput(4 * width * height)
 
@@ -153,15 +153,15 @@ def transposes(scale: Scale) -> Iterator[Case]:
 
 
 def sparse(scale: Scale) -> Iterator[Case]:
-    """A sparse matrix of rows of 16 numbers on average, in compressed rows, times a vector."""
+    """Yield a sparse matrix in compressed rows, 16 numbers per row on average, times a vector."""
     rows = max(scale.items // 4, scale.group_items)
 
     def begins() -> NDArray[np.int32]:
         lengths = np.random.default_rng(3).integers(0, 2 * _ROW_ENTRIES + 1, rows)
         lengths[1::2] = 2 * _ROW_ENTRIES - lengths[::2]
-        found = np.zeros(rows + 1, np.int32)
-        np.cumsum(lengths, out=found[1:])
-        return found
+        offsets = np.zeros(rows + 1, np.int32)
+        np.cumsum(lengths, out=offsets[1:])
+        return offsets
 
     def columns() -> NDArray[np.int32]:
         return np.random.default_rng(4).integers(0, rows, rows * _ROW_ENTRIES, dtype=np.int32)
@@ -173,8 +173,11 @@ def sparse(scale: Scale) -> Iterator[Case]:
 
     entries = 4 * rows * _ROW_ENTRIES
     inputs = (
-        BufferInput(4 * (rows + 1), begins), BufferInput(entries, columns), BufferInput(entries),
-        BufferInput(4 * rows), BufferInput(4 * rows),
-    )  # fmt: skip
+        BufferInput(4 * (rows + 1), begins),
+        BufferInput(entries, columns),
+        BufferInput(entries),
+        BufferInput(4 * rows),
+        BufferInput(4 * rows),
+    )
     work = Workload(_SPARSE, "rows", (rows,), (scale.group_items,), inputs)
     yield Case("sparse rows", "rows", work, reference)

@@ -1,4 +1,4 @@
-"""Arithmetic on its own: bodies, distances, options, fractals, random numbers, searching text."""
+"""Compute-bound kernels: bodies, distances, options, fractals, random numbers, text search."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -92,7 +92,7 @@ __kernel void polynomial(__global const float *x, __global float *out, int degre
 
 
 def bodies(scale: Scale) -> Iterator[Case]:
-    """Forces between all bodies."""
+    """Yield forces between all bodies."""
     n = max(scale.items >> 6, scale.group_items)
 
     def reference(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
@@ -107,7 +107,7 @@ def bodies(scale: Scale) -> Iterator[Case]:
 
 
 def nearest(scale: Scale) -> Iterator[Case]:
-    """The nearest of 64 centres to each point."""
+    """Yield the nearest of 64 centres to each point."""
     n = scale.items
 
     def reference(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
@@ -120,7 +120,7 @@ def nearest(scale: Scale) -> Iterator[Case]:
 
 
 def options(scale: Scale) -> Iterator[Case]:
-    """Prices of options."""
+    """Yield prices of options."""
     n = scale.items
 
     def reference(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
@@ -138,19 +138,15 @@ def options(scale: Scale) -> Iterator[Case]:
 
 
 def fractal(scale: Scale) -> Iterator[Case]:
-    """Steps until a point of the plane escapes, at most 128."""
+    """Yield the steps until a point of the plane escapes, at most 128."""
     w, h = scale.side, scale.height
 
     def reference(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
-        one, two = np.float32(1), np.float32(2)
+        half, two = np.float32(0.5), np.float32(2)
         x = np.arange(w, dtype=np.float32)[None, :]
         y = np.arange(h, dtype=np.float32)[:, None]
-        cr = np.broadcast_to(
-            np.float32(3) * (x + one / two) / np.float32(w) - np.float32(2.2), (h, w)
-        )
-        ci = np.broadcast_to(
-            np.float32(2.4) * (y + one / two) / np.float32(h) - np.float32(1.2), (h, w)
-        )
+        cr = np.broadcast_to(np.float32(3) * (x + half) / np.float32(w) - np.float32(2.2), (h, w))
+        ci = np.broadcast_to(np.float32(2.4) * (y + half) / np.float32(h) - np.float32(1.2), (h, w))
         zr, zi = np.zeros_like(cr), np.zeros_like(ci)
         steps = np.zeros((h, w), np.int32)
         for _step in range(128):
@@ -169,7 +165,7 @@ def fractal(scale: Scale) -> Iterator[Case]:
 
 
 def random_points(scale: Scale) -> Iterator[Case]:
-    """Random points within a circle, after the literature's MonteCarloPi."""
+    """Yield random points within a circle, after the literature's MonteCarloPi."""
     n, points = scale.items, 256
 
     def reference(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
@@ -191,7 +187,7 @@ def random_points(scale: Scale) -> Iterator[Case]:
 
 
 def searching(scale: Scale) -> Iterator[Case]:
-    """The first place of a word of 64 letters in a text of two letters."""
+    """Yield the first place of a word of 64 letters in a text of two letters."""
     n, length = scale.items, 64
 
     def text() -> NDArray[np.uint8]:
@@ -203,15 +199,17 @@ def searching(scale: Scale) -> Iterator[Case]:
         return np.random.default_rng(6).integers(97, 99, length, dtype=np.uint8)
 
     inputs = (
-        BufferInput(n + length, text), BufferInput(length, word),
-        BufferInput(4, lambda: np.asarray([2**31 - 1], np.int32)), np.int32(length),
-    )  # fmt: skip
+        BufferInput(n + length, text),
+        BufferInput(length, word),
+        BufferInput(4, lambda: np.asarray([2**31 - 1], np.int32)),
+        np.int32(length),
+    )
     work = Workload(_SEARCH, "find", (n,), (scale.group_items,), inputs)
     yield Case("searching", "word", work, lambda _: {2: np.asarray([n // 2], np.int32)})
 
 
 def polynomials(scale: Scale) -> Iterator[Case]:
-    """A polynomial of degree 96 at each point."""
+    """Yield a polynomial of degree 96 at each point."""
     n = scale.items
 
     def reference(b: Arrays) -> Mapping[int, NDArray[np.generic]]:

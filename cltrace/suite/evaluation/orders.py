@@ -1,4 +1,4 @@
-"""Working together: reductions, scans, sorting, histograms, Fourier transforms, shortest paths."""
+"""Cooperative kernels: reductions, scans, sorting, histograms, Fourier transforms, shortest paths."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -81,7 +81,7 @@ __kernel void relax(__global float *distances, int k) {
 
 
 def reductions(scale: Scale) -> Iterator[Case]:
-    """Sums of eight times as many numbers as a work-group has work-items."""
+    """Yield sums per work-group, of eight numbers per work-item."""
     n = max(scale.items // 8, scale.group_items)
     groups = n // scale.group_items
 
@@ -95,7 +95,7 @@ def reductions(scale: Scale) -> Iterator[Case]:
 
 
 def scans(scale: Scale) -> Iterator[Case]:
-    """Running sums within work-groups."""
+    """Yield running sums within work-groups."""
     n, group = scale.items, scale.group_items
 
     def reference(b: Arrays) -> Mapping[int, NDArray[np.generic]]:
@@ -106,7 +106,7 @@ def scans(scale: Scale) -> Iterator[Case]:
 
 
 def sorting(scale: Scale) -> Iterator[Case]:
-    """A step of a bitonic sort, with near and with far partners."""
+    """Yield a step of a bitonic sort, with near and with far partners."""
     n = scale.items
 
     def numbers() -> NDArray[np.float32]:
@@ -128,7 +128,7 @@ def sorting(scale: Scale) -> Iterator[Case]:
 
 
 def histograms(scale: Scale) -> Iterator[Case]:
-    """Counts of bytes, by atomics on global memory, and by groups on local memory first."""
+    """Yield counts of bytes, by atomics on global memory, and on local memory first."""
     n = scale.items
 
     def data() -> NDArray[np.uint8]:
@@ -147,7 +147,7 @@ def histograms(scale: Scale) -> Iterator[Case]:
 
 
 def fourier(scale: Scale) -> Iterator[Case]:
-    """A pass of a Fourier transform of radix two, an early and a late one."""
+    """Yield a pass of a Fourier transform of radix two, an early and a late one."""
     n = max(scale.items // 2, scale.group_items)
     for name, p in (("early", 2), ("late", n // 2)):
 
@@ -168,7 +168,7 @@ def fourier(scale: Scale) -> Iterator[Case]:
 
 
 def paths(scale: Scale) -> Iterator[Case]:
-    """A step of shortest paths between all places."""
+    """Yield a step of shortest paths between all places."""
     n = scale.side
 
     def reference(b: Arrays) -> Mapping[int, NDArray[np.generic]]:

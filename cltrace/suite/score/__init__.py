@@ -1,4 +1,4 @@
-"""The benchmarks of the score: what a machine is good at, class by class, results checked."""
+"""The benchmarks of the score, by class of work, with checked results."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from cltrace.suite.score.memory import CHASE, GATHER, TRANSPOSITION, TRIAD
 from cltrace.suite.score.traffic import SMALL_LAUNCHES, THERE_AND_BACK
 
 SUITE: Final = 2
-"""The version of the benchmarks: another one where any of them does other work."""
+"""Version of the benchmarks. It changes if the work of any benchmark changes."""
 BENCHMARKS: Final = (
     MULTIPLY_ADDS,
     MONTE_CARLO_PI,
@@ -26,4 +26,4 @@ BENCHMARKS: Final = (
     THERE_AND_BACK,
     SMALL_LAUNCHES,
 )
-"""Every benchmark, in the order in which they run."""
+"""All benchmarks in the order in which they run."""

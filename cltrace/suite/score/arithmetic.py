@@ -1,4 +1,4 @@
-"""Arithmetic: chains of multiply-adds, and pi by points that a linear recurrence throws."""
+"""Arithmetic benchmarks: chains of multiply-adds, and pi by points of a linear recurrence."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,7 +6,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.events.benchmarks import Arrays, Benchmark, Kind, Launch, Limit, Memory
+from cltrace.events.benchmarks import (
+    Arrays,
+    Benchmark,
+    BenchmarkBuffer,
+    BenchmarkKind,
+    BenchmarkLaunch,
+    RateLimit,
+)
 from cltrace.suite.score.fills import GROUP, numbers, parts, zeros
 
 _CHAINS: Final = 1 << 22
@@ -42,8 +49,8 @@ void run(void **buffers, long items) {
 }
 """
 
-_THROWERS: Final = 1 << 19
-_THROWN: Final = 512
+_THROW_ITEMS: Final = 1 << 19
+_ITEM_THROWS: Final = 512
 _SEED: Final = 1987
 _DRAW: Final = """
 #define NEXT(s) ((s) * 1103515245u + 12345u)
@@ -58,7 +65,7 @@ uint draw(uint *s) {{
 __kernel void throw_points(__global uint *inside) {{
     size_t i = get_global_id(0);
     uint state = {_SEED}u ^ (uint)(27 * i), hits = 0;
-    for (int n = 0; n < {_THROWN}; ++n) {{
+    for (int n = 0; n < {_ITEM_THROWS}; ++n) {{
         uint x = draw(&state) >> 16, y = draw(&state) >> 16;
         hits += x * x + y * y < (1u << 30);
     }}
@@ -76,7 +83,7 @@ void run(void **buffers, long items) {{
     uint *inside = buffers[0];
     for (long i = 0; i < items; ++i) {{
         uint state = {_SEED}u ^ (uint)(27 * i), hits = 0;
-        for (int n = 0; n < {_THROWN}; ++n) {{
+        for (int n = 0; n < {_ITEM_THROWS}; ++n) {{
             uint x = draw(&state) >> 16, y = draw(&state) >> 16;
             hits += x * x + y * y < (1u << 30);
         }}
@@ -84,18 +91,17 @@ void run(void **buffers, long items) {{
     }}
 }}
 """
-_OPERATIONS_A_POINT: Final = 5 * 2 + 2 * 3 + 5
-"""Of a point at least: five states, each a multiplication and an addition from the point's first, as the
-last draw of a number is shifted out; two shifts and a choice of bits for a number; squares, sum, test and
-count."""
+_POINT_OPERATIONS: Final = 5 * 2 + 2 * 3 + 5
+"""Lower bound per point: a multiplication and an addition for each of five states, as the last draw of a
+number is shifted out; two shifts and a selection of bits per number; squares, sum, test and count."""
 
 
-def _chained(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+def _expected_chains(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     x = before[0].astype(np.float32, copy=False)
-    return {0: np.concatenate([_sums_of_chains(x[part]) for part in parts(_CHAINS)])}
+    return {0: np.concatenate([_run_chains(x[part]) for part in parts(_CHAINS)])}
 
 
-def _sums_of_chains(x: NDArray[np.float32]) -> NDArray[np.float32]:
+def _run_chains(x: NDArray[np.float32]) -> NDArray[np.float32]:
     chains = np.stack([x, x + np.float32(0.25), x + np.float32(0.5), x + np.float32(0.75)])
     for _ in range(_STEPS // 4):
         chains *= _FACTOR
@@ -104,24 +110,24 @@ def _sums_of_chains(x: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray((a + b) + (c + d))
 
 
-def _thrown(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
-    return {0: np.concatenate([_hits_of(part) for part in parts(_THROWERS)])}
+def _expected_hits(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
+    return {0: np.concatenate([_count_hits(part) for part in parts(_THROW_ITEMS)])}
 
 
-def _hits_of(part: slice) -> NDArray[np.uint32]:
+def _count_hits(part: slice) -> NDArray[np.uint32]:
     items = np.arange(part.start, part.stop, dtype=np.uint32)
     state = np.uint32(_SEED) ^ (np.uint32(27) * items)
     hits = np.zeros(len(items), np.uint32)
 
     def draw() -> NDArray[np.uint32]:
         nonlocal state
-        found = np.zeros(len(items), np.uint32)
+        number = np.zeros(len(items), np.uint32)
         for bits in (11, 10, 10):
             state = state * np.uint32(1103515245) + np.uint32(12345)
-            found = found << np.uint32(10) ^ (state >> np.uint32(16)) & np.uint32((1 << bits) - 1)
-        return found
+            number = number << np.uint32(10) ^ (state >> np.uint32(16)) & np.uint32((1 << bits) - 1)
+        return number
 
-    for _n in range(_THROWN):
+    for _n in range(_ITEM_THROWS):
         x, y = draw() >> np.uint32(16), draw() >> np.uint32(16)
         hits += x * x + y * y < np.uint32(1 << 30)
     return hits
@@ -129,27 +135,27 @@ def _hits_of(part: slice) -> NDArray[np.uint32]:
 
 MULTIPLY_ADDS: Final = Benchmark(
     name="multiply-adds",
-    kind=Kind.COMPUTE,
+    kind=BenchmarkKind.COMPUTE,
     about="4 million work-items, four chains of 256 multiply-adds each",
     source=_MULTIPLY_ADDS,
-    memories=(Memory(numbers(_CHAINS, 1), is_output=True),),
-    steps=(Launch("chains", (_CHAINS,), (GROUP,), (0,)),),
+    buffers=(BenchmarkBuffer(numbers(_CHAINS, 1), is_output=True),),
+    steps=(BenchmarkLaunch("chains", (_CHAINS,), (GROUP,), (0,)),),
     items=_CHAINS,
-    reference=_chained,
+    reference=_expected_chains,
     c_source=_MULTIPLY_ADDS_C,
     tolerance=1e-5,
-    amounts={Limit.FLOPS: 2.0 * _CHAINS * _STEPS, Limit.MEMORY_BYTES: 8.0 * _CHAINS},
+    amounts={RateLimit.FLOPS: 2.0 * _CHAINS * _STEPS, RateLimit.MEMORY_BYTES: 8.0 * _CHAINS},
 )
 
 MONTE_CARLO_PI: Final = Benchmark(
     name="MonteCarloPi",
-    kind=Kind.COMPUTE,
+    kind=BenchmarkKind.COMPUTE,
     about="268 million points by a recurrence of 32 bits, counted in the quarter of a circle",
     source=_PI,
-    memories=(Memory(zeros(_THROWERS), is_output=True),),
-    steps=(Launch("throw_points", (_THROWERS,), (GROUP,), (0,)),),
-    items=_THROWERS,
-    reference=_thrown,
+    buffers=(BenchmarkBuffer(zeros(_THROW_ITEMS), is_output=True),),
+    steps=(BenchmarkLaunch("throw_points", (_THROW_ITEMS,), (GROUP,), (0,)),),
+    items=_THROW_ITEMS,
+    reference=_expected_hits,
     c_source=_PI_C,
-    amounts={Limit.INTEGER_OPS: float(_OPERATIONS_A_POINT * _THROWERS * _THROWN)},
+    amounts={RateLimit.INTEGER_OPS: float(_POINT_OPERATIONS * _THROW_ITEMS * _ITEM_THROWS)},
 )

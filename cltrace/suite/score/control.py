@@ -1,4 +1,4 @@
-"""Control: ways that lanes take apart, a search that ends early, and many that count in one place."""
+"""Control-flow benchmarks: divergent lanes, a search that ends early, and contended counters."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,7 +6,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.events.benchmarks import Arrays, Benchmark, Kind, Launch, Limit, Memory
+from cltrace.events.benchmarks import (
+    Arrays,
+    Benchmark,
+    BenchmarkBuffer,
+    BenchmarkKind,
+    BenchmarkLaunch,
+    RateLimit,
+)
 from cltrace.suite.score.fills import GROUP, parts, zeros
 
 _NUMBERS: Final = 1 << 21
@@ -87,25 +94,26 @@ void run(void **buffers, long items) {{
 """
 
 
-def _stepped(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
-    return {0: np.concatenate([_steps_of(part) for part in parts(_NUMBERS)])}
+def _expected_steps(_: Arrays) -> Mapping[int, NDArray[np.generic]]:
+    return {0: np.concatenate([_count_steps(part) for part in parts(_NUMBERS)])}
 
 
-def _steps_of(part: slice) -> NDArray[np.uint32]:
+def _count_steps(part: slice) -> NDArray[np.uint32]:
     n = np.arange(part.start, part.stop, dtype=np.uint64) + np.uint64(_FIRST)
     steps = np.zeros(len(n), np.uint32)
-    open_ones = np.arange(len(n))
-    while len(open_ones):
-        now = n[open_ones]
-        now = np.where(now & np.uint64(1), np.uint64(3) * now + np.uint64(1), now >> np.uint64(1))
-        n[open_ones] = now
-        steps[open_ones] += np.uint32(1)
-        open_ones = open_ones[now != 1]
+    unfinished = np.arange(len(n))
+    while len(unfinished):
+        values = n[unfinished]
+        is_odd = values & np.uint64(1)
+        values = np.where(is_odd, np.uint64(3) * values + np.uint64(1), values >> np.uint64(1))
+        n[unfinished] = values
+        steps[unfinished] += np.uint32(1)
+        unfinished = unfinished[values != 1]
     return steps
 
 
 def _text() -> NDArray[np.uint8]:
-    """Two letters, so that many beginnings fit for a while, and the needles at their places."""
+    """Return a text of two letters, with many partial matches, and the needles at their places."""
     chooser = np.random.default_rng(8)
     text = chooser.integers(97, 99, _TEXT, dtype=np.uint8)
     for needle, place in zip(_needles().reshape(_NEEDLES, _NEEDLE), _PLACES, strict=True):
@@ -117,59 +125,61 @@ def _needles() -> NDArray[np.uint8]:
     return np.random.default_rng(9).integers(97, 99, _NEEDLES * _NEEDLE, dtype=np.uint8)
 
 
-def _found(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+def _expected_places(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     text = before[0].tobytes()
     needles = before[1].reshape(_NEEDLES, _NEEDLE)
-    return {2: np.array([text.find(one.tobytes()) for one in needles], np.uint32)}
+    return {2: np.array([text.find(needle.tobytes()) for needle in needles], np.uint32)}
 
 
-def _counted(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+def _expected_bins(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     values = before[0].astype(np.uint32) % np.uint32(_BINS)
     return {1: np.bincount(values, minlength=_BINS).astype(np.uint32)}
 
 
 COLLATZ: Final = Benchmark(
     name="Collatz",
-    kind=Kind.DIVERGENCE,
+    kind=BenchmarkKind.DIVERGENCE,
     about="steps to 1 of 2 million numbers: each lane another branch, another number of trips",
     source=_COLLATZ,
-    memories=(Memory(zeros(_NUMBERS), is_output=True),),
-    steps=(Launch("steps_to_one", (_NUMBERS,), (GROUP,), (0,)),),
+    buffers=(BenchmarkBuffer(zeros(_NUMBERS), is_output=True),),
+    steps=(BenchmarkLaunch("steps_to_one", (_NUMBERS,), (GROUP,), (0,)),),
     items=_NUMBERS,
-    reference=_stepped,
+    reference=_expected_steps,
     c_source=_COLLATZ_C,
 )
 
 STRING_MATCH: Final = Benchmark(
     name="StringMatch",
-    kind=Kind.DIVERGENCE,
+    kind=BenchmarkKind.DIVERGENCE,
     about="the first places of four needles of 1,000 letters in 10 million, letter by letter, four times",
     source=_MATCH,
-    memories=(
-        Memory(_text),
-        Memory(_needles),
-        Memory(lambda: np.full(_NEEDLES, 0xFFFFFFFF, np.uint32), is_output=True),
+    buffers=(
+        BenchmarkBuffer(_text),
+        BenchmarkBuffer(_needles),
+        BenchmarkBuffer(lambda: np.full(_NEEDLES, 0xFFFFFFFF, np.uint32), is_output=True),
     ),
-    steps=(Launch("match", (-(-_TEXT // GROUP) * GROUP,), (GROUP,), (0, 1, 2)),),
+    steps=(BenchmarkLaunch("match", (-(-_TEXT // GROUP) * GROUP,), (GROUP,), (0, 1, 2)),),
     items=_TEXT,
-    reference=_found,
+    reference=_expected_places,
     c_source=_MATCH_C,
     repeats=4,
-    amounts={Limit.MEMORY_BYTES: float(_TEXT)},
+    amounts={RateLimit.MEMORY_BYTES: float(_TEXT)},
 )
 
 HISTOGRAM: Final = Benchmark(
     name="histogram",
-    kind=Kind.ATOMICS,
+    kind=BenchmarkKind.ATOMICS,
     about="16 million values counted in 256 bins of global memory",
     source=_HISTOGRAM,
-    memories=(
-        Memory(lambda: np.random.default_rng(10).integers(0, 1 << 32, _VALUES, dtype=np.uint32)),
-        Memory(zeros(_BINS), is_output=True),
+    buffers=(
+        BenchmarkBuffer(
+            lambda: np.random.default_rng(10).integers(0, 1 << 32, _VALUES, dtype=np.uint32)
+        ),
+        BenchmarkBuffer(zeros(_BINS), is_output=True),
     ),
-    steps=(Launch("histogram", (_VALUES,), (GROUP,), (0, 1)),),
+    steps=(BenchmarkLaunch("histogram", (_VALUES,), (GROUP,), (0, 1)),),
     items=_VALUES,
-    reference=_counted,
+    reference=_expected_bins,
     c_source=_HISTOGRAM_C,
-    amounts={Limit.MEMORY_BYTES: 4.0 * _VALUES},
+    amounts={RateLimit.MEMORY_BYTES: 4.0 * _VALUES},
 )

@@ -1,4 +1,4 @@
-"""Work-groups that work together in local memory: a product of matrices by tiles, and sums."""
+"""Local-memory benchmarks: a product of matrices by tiles, and sums of work-groups."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,7 +6,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.events.benchmarks import Arrays, Benchmark, Kind, Launch, Limit, Memory
+from cltrace.events.benchmarks import (
+    Arrays,
+    Benchmark,
+    BenchmarkBuffer,
+    BenchmarkKind,
+    BenchmarkLaunch,
+    RateLimit,
+)
 from cltrace.suite.score.fills import GROUP, numbers, zeros
 
 _SIDE: Final = 1024
@@ -66,47 +73,49 @@ void run(void **buffers, long items) {{
 """
 
 
-def _multiplied(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
-    left, right = (one.astype(np.float32).reshape(_SIDE, _SIDE) for one in before[:2])
+def _expected_product(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+    left, right = (matrix.astype(np.float32).reshape(_SIDE, _SIDE) for matrix in before[:2])
     return {2: (left @ right).ravel()}
 
 
-def _summed(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+def _expected_sums(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     values = before[0].reshape(-1, GROUP)
     return {1: values.sum(axis=1, dtype=np.uint32)}
 
 
 MATRIX_PRODUCT: Final = Benchmark(
     name="matrix product",
-    kind=Kind.LOCAL,
+    kind=BenchmarkKind.LOCAL,
     about="1024 by 1024 floats, by tiles of 16 by 16 in local memory",
     source=_PRODUCT,
-    memories=(
-        Memory(numbers(_SIDE * _SIDE, 11)),
-        Memory(numbers(_SIDE * _SIDE, 12)),
-        Memory(zeros(_SIDE * _SIDE), is_output=True),
+    buffers=(
+        BenchmarkBuffer(numbers(_SIDE * _SIDE, 11)),
+        BenchmarkBuffer(numbers(_SIDE * _SIDE, 12)),
+        BenchmarkBuffer(zeros(_SIDE * _SIDE), is_output=True),
     ),
-    steps=(Launch("product", (_SIDE, _SIDE), (_TILE, _TILE), (0, 1, 2)),),
+    steps=(BenchmarkLaunch("product", (_SIDE, _SIDE), (_TILE, _TILE), (0, 1, 2)),),
     items=_SIDE * _SIDE,
-    reference=_multiplied,
+    reference=_expected_product,
     c_source=_PRODUCT_C,
     tolerance=1e-5,
-    amounts={Limit.FLOPS: 2.0 * _SIDE**3},
+    amounts={RateLimit.FLOPS: 2.0 * _SIDE**3},
 )
 
 SUMS: Final = Benchmark(
     name="sums of groups",
-    kind=Kind.LOCAL,
+    kind=BenchmarkKind.LOCAL,
     about="16 million integers summed by work-groups of 256, a barrier after each halving, eight times",
     source=_SUMS,
-    memories=(
-        Memory(lambda: np.random.default_rng(13).integers(0, 1 << 24, _VALUES, dtype=np.uint32)),
-        Memory(zeros(_VALUES // GROUP), is_output=True),
+    buffers=(
+        BenchmarkBuffer(
+            lambda: np.random.default_rng(13).integers(0, 1 << 24, _VALUES, dtype=np.uint32)
+        ),
+        BenchmarkBuffer(zeros(_VALUES // GROUP), is_output=True),
     ),
-    steps=(Launch("sums", (_VALUES,), (GROUP,), (0, 1)),),
+    steps=(BenchmarkLaunch("sums", (_VALUES,), (GROUP,), (0, 1)),),
     items=_VALUES,
-    reference=_summed,
+    reference=_expected_sums,
     c_source=_SUMS_C,
     repeats=8,
-    amounts={Limit.MEMORY_BYTES: 4.0 * _VALUES},
+    amounts={RateLimit.MEMORY_BYTES: 4.0 * _VALUES},
 )

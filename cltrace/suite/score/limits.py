@@ -1,10 +1,16 @@
-"""What a device can do at most: launches that do one thing, as much of it as there is."""
+"""Probes of a device's limits: launches that do one kind of work at the highest rate."""
 
 from typing import Final
 
 import numpy as np
 
-from cltrace.events.benchmarks import Copy, Launch, Limit, LimitProbe, Memory
+from cltrace.events.benchmarks import (
+    BenchmarkBuffer,
+    BenchmarkCopy,
+    BenchmarkLaunch,
+    LimitProbe,
+    RateLimit,
+)
 from cltrace.suite.score.fills import GROUP, zeros
 
 _ITEMS: Final = 1 << 20
@@ -38,44 +44,44 @@ _EMPTY: Final = 4096
 _MOVED: Final = 1 << 24
 
 
-def _chains(limit: Limit, kernel: str, width: int, operations: int = 2) -> LimitProbe:
-    """Four chains of steps of so many operations in each work-item, of vectors of `width`."""
+def _chains(limit: RateLimit, kernel: str, width: int, operations: int = 2) -> LimitProbe:
+    """Return a probe of four chains per work-item, of `operations` per step, on vectors of `width`."""
     return LimitProbe(
         limit,
         _ARITHMETIC,
-        (Memory(zeros(8 * _ITEMS)),),
-        (Launch(kernel, (8 * _ITEMS // width,), (GROUP,), (0,)),),
+        (BenchmarkBuffer(zeros(8 * _ITEMS)),),
+        (BenchmarkLaunch(kernel, (8 * _ITEMS // width,), (GROUP,), (0,)),),
         4.0 * operations * _TRIPS * 8 * _ITEMS,
     )
 
 
 PROBES: Final = (
-    _chains(Limit.FLOPS, "floats8", 8),
-    _chains(Limit.FLOPS, "floats", 1),
-    _chains(Limit.INTEGER_OPS, "integers8", 8),
-    _chains(Limit.INTEGER_OPS, "integers", 1),
-    _chains(Limit.INTEGER_OPS, "mixed8", 8, operations=3),
-    _chains(Limit.INTEGER_OPS, "mixed", 1, operations=3),
+    _chains(RateLimit.FLOPS, "floats8", 8),
+    _chains(RateLimit.FLOPS, "floats", 1),
+    _chains(RateLimit.INTEGER_OPS, "integers8", 8),
+    _chains(RateLimit.INTEGER_OPS, "integers", 1),
+    _chains(RateLimit.INTEGER_OPS, "mixed8", 8, operations=3),
+    _chains(RateLimit.INTEGER_OPS, "mixed", 1, operations=3),
     LimitProbe(
-        Limit.MEMORY_BYTES,
+        RateLimit.MEMORY_BYTES,
         _ARITHMETIC,
-        (Memory(lambda: np.ones(_WORDS, np.float32)), Memory(zeros(_WORDS))),
-        (Launch("copy", (_WORDS // 4,), (GROUP,), (0, 1), times=2),),
+        (BenchmarkBuffer(lambda: np.ones(_WORDS, np.float32)), BenchmarkBuffer(zeros(_WORDS))),
+        (BenchmarkLaunch("copy", (_WORDS // 4,), (GROUP,), (0, 1), times=2),),
         8.0 * _WORDS * 2,
     ),
     LimitProbe(
-        Limit.LAUNCHES,
+        RateLimit.LAUNCHES,
         _ARITHMETIC,
-        (Memory(zeros(64)),),
-        (Launch("nothing", (64,), (64,), (0,), times=_EMPTY),),
+        (BenchmarkBuffer(zeros(64)),),
+        (BenchmarkLaunch("nothing", (64,), (64,), (0,), times=_EMPTY),),
         float(_EMPTY),
     ),
     LimitProbe(
-        Limit.TRANSFERRED_BYTES,
+        RateLimit.TRANSFERRED_BYTES,
         _ARITHMETIC,
-        (Memory(lambda: np.ones(_MOVED, np.float32)),),
-        (Copy(0, to_host=False), Copy(0, to_host=True)),
+        (BenchmarkBuffer(lambda: np.ones(_MOVED, np.float32)),),
+        (BenchmarkCopy(0, to_host=False), BenchmarkCopy(0, to_host=True)),
         8.0 * _MOVED,
     ),
 )
-"""Of memory it is copying 256 MiB, more than caches hold; of transfers the host's ordinary memory."""
+"""The memory probe copies 256 MiB, more than caches hold. The transfer probe uses pageable memory."""

@@ -1,4 +1,4 @@
-"""Memory: streams, rows and columns, one address after the other, and addresses at random."""
+"""Memory benchmarks: streams, rows and columns, dependent addresses, and random addresses."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,7 +6,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.events.benchmarks import Arrays, Benchmark, Kind, Launch, Limit, Memory
+from cltrace.events.benchmarks import (
+    Arrays,
+    Benchmark,
+    BenchmarkBuffer,
+    BenchmarkKind,
+    BenchmarkLaunch,
+    RateLimit,
+)
 from cltrace.suite.score.fills import GROUP, numbers, zeros
 
 _N: Final = 1 << 24
@@ -39,8 +46,8 @@ void run(void **buffers, long items) {{
 }}
 """
 _HOPS: Final = 1 << 20
-_APART: Final = 64
-"""Links are 256 B apart, each followed once in a run: of lines of 64 bytes that is 64 MiB of a cache."""
+_SPACING: Final = 64
+"""Links are 256 B apart, and each is followed once per run: they fill 64 MiB of lines of 64 bytes."""
 _CHASE: Final = f"""
 __kernel void chase(__global const uint *next, __global uint *last) {{
     uint at = get_global_id(0);
@@ -64,7 +71,7 @@ __kernel void gather(__global const uint *at, __global const float *in, __global
 }
 """
 _TOUCHED: Final = 0.63
-"""So much of a table as many random addresses as it has elements find, 1 - 1/e."""
+"""Share of a table that as many random addresses as elements touch, 1 - 1/e."""
 _GATHER_C: Final = """
 void run(void **buffers, long items) {
     const unsigned *at = buffers[0];
@@ -76,91 +83,98 @@ void run(void **buffers, long items) {
 
 
 def _links() -> NDArray[np.uint32]:
-    """One cycle through all links in a random order, from the first."""
-    order = np.random.default_rng(5).permutation(_HOPS).astype(np.uint32) * np.uint32(_APART)
+    """Return one cycle through all links in random order, from the first."""
+    order = np.random.default_rng(5).permutation(_HOPS).astype(np.uint32) * np.uint32(_SPACING)
     order = np.roll(order, -int(np.flatnonzero(order == 0)[0]))
-    found = np.zeros(_HOPS * _APART, np.uint32)
-    found[order] = np.roll(order, -1)
-    return found
+    links = np.zeros(_HOPS * _SPACING, np.uint32)
+    links[order] = np.roll(order, -1)
+    return links
 
 
-def _chased(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+def _expected_end(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     following, at = before[0], 0
     for _n in range(1, _HOPS):
         at = int(following[at])
     return {1: np.array([at], np.uint32)}
 
 
-def _added(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
-    b, c = (one.astype(np.float32, copy=False) for one in before[:2])
+def _expected_triad(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+    b, c = (vector.astype(np.float32, copy=False) for vector in before[:2])
     return {2: b + np.float32(3) * c}
 
 
-def _transposed(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+def _expected_transpose(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     rows = before[0].reshape(_SIDE, _SIDE)
     return {1: np.ascontiguousarray(rows.T).ravel()}
 
 
-def _gathered(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+def _expected_gather(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     at, values = before[:2]
     return {2: values[at]}
 
 
 TRIAD: Final = Benchmark(
     name="triad",
-    kind=Kind.BANDWIDTH,
+    kind=BenchmarkKind.BANDWIDTH,
     about="a = b + 3 c with 16 million floats, eight times",
     source=_TRIAD,
-    memories=(Memory(numbers(_N, 2)), Memory(numbers(_N, 3)), Memory(zeros(_N), is_output=True)),
-    steps=(Launch("triad", (_N,), (GROUP,), (0, 1, 2)),),
+    buffers=(
+        BenchmarkBuffer(numbers(_N, 2)),
+        BenchmarkBuffer(numbers(_N, 3)),
+        BenchmarkBuffer(zeros(_N), is_output=True),
+    ),
+    steps=(BenchmarkLaunch("triad", (_N,), (GROUP,), (0, 1, 2)),),
     items=_N,
-    reference=_added,
+    reference=_expected_triad,
     c_source=_TRIAD_C,
     tolerance=1e-6,
     repeats=8,
-    amounts={Limit.MEMORY_BYTES: 12.0 * _N},
+    amounts={RateLimit.MEMORY_BYTES: 12.0 * _N},
 )
 
 TRANSPOSITION: Final = Benchmark(
     name="transposition",
-    kind=Kind.BANDWIDTH,
+    kind=BenchmarkKind.BANDWIDTH,
     about="a matrix of 4096 by 4096 floats, rows read and columns written, four times",
     source=_TRANSPOSE,
-    memories=(Memory(numbers(_SIDE * _SIDE, 4)), Memory(zeros(_SIDE * _SIDE), is_output=True)),
-    steps=(Launch("transpose", (_SIDE, _SIDE), (16, 16), (0, 1)),),
+    buffers=(
+        BenchmarkBuffer(numbers(_SIDE * _SIDE, 4)),
+        BenchmarkBuffer(zeros(_SIDE * _SIDE), is_output=True),
+    ),
+    steps=(BenchmarkLaunch("transpose", (_SIDE, _SIDE), (16, 16), (0, 1)),),
     items=_SIDE * _SIDE,
-    reference=_transposed,
+    reference=_expected_transpose,
     c_source=_TRANSPOSE_C,
     repeats=4,
-    amounts={Limit.MEMORY_BYTES: 8.0 * _SIDE * _SIDE},
+    amounts={RateLimit.MEMORY_BYTES: 8.0 * _SIDE * _SIDE},
 )
 
 CHASE: Final = Benchmark(
     name="pointer chase",
-    kind=Kind.LATENCY,
+    kind=BenchmarkKind.LATENCY,
     about="one work-item follows a million links through 256 MiB, each once",
     source=_CHASE,
-    memories=(Memory(_links), Memory(zeros(1), is_output=True)),
-    steps=(Launch("chase", (1,), (1,), (0, 1)),),
+    buffers=(BenchmarkBuffer(_links), BenchmarkBuffer(zeros(1), is_output=True)),
+    steps=(BenchmarkLaunch("chase", (1,), (1,), (0, 1)),),
     items=1,
-    reference=_chased,
+    reference=_expected_end,
     c_source=_CHASE_C,
 )
 
 GATHER: Final = Benchmark(
     name="gather",
-    kind=Kind.LATENCY,
+    kind=BenchmarkKind.LATENCY,
     about="16 million floats read at random addresses of 64 MiB, four times",
     source=_GATHER,
-    memories=(
-        Memory(lambda: np.random.default_rng(6).integers(0, _N, _N, dtype=np.uint32)),
-        Memory(numbers(_N, 7)),
-        Memory(zeros(_N), is_output=True),
+    buffers=(
+        BenchmarkBuffer(lambda: np.random.default_rng(6).integers(0, _N, _N, dtype=np.uint32)),
+        BenchmarkBuffer(numbers(_N, 7)),
+        BenchmarkBuffer(zeros(_N), is_output=True),
     ),
-    steps=(Launch("gather", (_N,), (GROUP,), (0, 1, 2)),),
+    steps=(BenchmarkLaunch("gather", (_N,), (GROUP,), (0, 1, 2)),),
     items=_N,
-    reference=_gathered,
+    reference=_expected_gather,
     c_source=_GATHER_C,
     repeats=4,
-    amounts={Limit.MEMORY_BYTES: (4 + 4 * _TOUCHED + 4) * _N},
+    amounts={RateLimit.MEMORY_BYTES: (4 + 4 * _TOUCHED + 4) * _N},
 )

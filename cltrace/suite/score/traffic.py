@@ -1,4 +1,4 @@
-"""What a host sends: bytes there and back, and launches with next to nothing to do."""
+"""Host traffic benchmarks: transfers in both directions, and launches with almost no work."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from cltrace.events.benchmarks import (
     Arrays,
     Benchmark,
-    Copy,
-    Kind,
-    Launch,
-    Limit,
-    Memory,
-)  # fmt: skip
+    BenchmarkBuffer,
+    BenchmarkCopy,
+    BenchmarkKind,
+    BenchmarkLaunch,
+    RateLimit,
+)
 from cltrace.suite.score.fills import GROUP, numbers, zeros
 
 _FLOATS: Final = 1 << 24
@@ -42,7 +42,7 @@ void run(void **buffers, long items) {{
 """
 
 
-def _counted(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
+def _expected_counts(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
     counts = before[0].astype(np.uint32)
     for _n in range(_LAUNCHES):
         counts += np.uint32(1)
@@ -51,30 +51,30 @@ def _counted(before: Arrays) -> Mapping[int, NDArray[np.generic]]:
 
 THERE_AND_BACK: Final = Benchmark(
     name="there and back",
-    kind=Kind.TRANSFERS,
+    kind=BenchmarkKind.TRANSFERS,
     about="64 MiB written, each word inverted, 64 MiB read",
     source=_INVERT,
-    memories=(Memory(numbers(_FLOATS, 14), is_output=True),),
+    buffers=(BenchmarkBuffer(numbers(_FLOATS, 14), is_output=True),),
     steps=(
-        Copy(0, to_host=False),
-        Launch("invert", (_FLOATS,), (GROUP,), (0,)),
-        Copy(0, to_host=True),
+        BenchmarkCopy(0, to_host=False),
+        BenchmarkLaunch("invert", (_FLOATS,), (GROUP,), (0,)),
+        BenchmarkCopy(0, to_host=True),
     ),
     items=_FLOATS,
     reference=lambda b: {0: b[0].view(np.uint32) ^ np.uint32(0xFFFFFFFF)},
     c_source=_INVERT_C,
-    amounts={Limit.TRANSFERRED_BYTES: 8.0 * _FLOATS},
+    amounts={RateLimit.TRANSFERRED_BYTES: 8.0 * _FLOATS},
 )
 
 SMALL_LAUNCHES: Final = Benchmark(
     name="small launches",
-    kind=Kind.LAUNCHES,
+    kind=BenchmarkKind.LAUNCHES,
     about="2,048 launches of 64 work-items, one after the other",
     source=_COUNT,
-    memories=(Memory(zeros(64), is_output=True),),
-    steps=(Launch("count_one", (64,), (64,), (0,), times=_LAUNCHES),),
+    buffers=(BenchmarkBuffer(zeros(64), is_output=True),),
+    steps=(BenchmarkLaunch("count_one", (64,), (64,), (0,), times=_LAUNCHES),),
     items=64,
-    reference=_counted,
+    reference=_expected_counts,
     c_source=_COUNT_C,
-    amounts={Limit.LAUNCHES: float(_LAUNCHES)},
+    amounts={RateLimit.LAUNCHES: float(_LAUNCHES)},
 )

@@ -1,10 +1,10 @@
-"""Advice: rules that look at what was done and say what could be done better, with evidence."""
+"""Advice: rules that examine a program's activity and suggest improvements, with numbers."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from cltrace.timeline.advice.launches import launch_bound_loops, wasted_lanes
-from cltrace.timeline.advice.model import Advice, Material
+from cltrace.timeline.advice.model import Advice, Evidence
 from cltrace.timeline.advice.programs import deprecated_calls, leaks, rebuilt_programs
 from cltrace.timeline.advice.transfers import (
     copied_host_memory,
@@ -14,9 +14,9 @@ from cltrace.timeline.advice.transfers import (
 )
 from cltrace.timeline.advice.waits import blocking_writes, idle_waits, unneeded_waits
 
-__all__ = ["RULES", "Advice", "Material", "advise"]
+__all__ = ["RULES", "Advice", "Evidence", "advise"]
 
-RULES: Final[Sequence[Callable[[Material], list[Advice]]]] = (
+RULES: Final[Sequence[Callable[[Evidence], list[Advice]]]] = (
     unneeded_waits,
     idle_waits,
     blocking_writes,
@@ -30,10 +30,14 @@ RULES: Final[Sequence[Callable[[Material], list[Advice]]]] = (
     leaks,
     deprecated_calls,
 )
-"""Every rule."""
+"""All rules. Each is named after the problem that it finds."""
 
 
-def advise(material: Material) -> list[Advice]:
-    """What all rules say, the dearest first; what costs no time comes last."""
-    found = [one for rule in RULES for one in rule(material)]
-    return sorted(found, key=lambda one: -1 if one.cost_ns is None else one.cost_ns, reverse=True)
+def advise(evidence: Evidence) -> list[Advice]:
+    """Return the advice of all rules, the highest cost first and advice without a cost in time last."""
+    findings = [advice for rule in RULES for advice in rule(evidence)]
+    return sorted(
+        findings,
+        key=lambda advice: -1 if advice.cost_ns is None else advice.cost_ns,
+        reverse=True,
+    )

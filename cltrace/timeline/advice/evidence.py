@@ -1,28 +1,33 @@
-"""Reading from a trace what rules look at."""
+"""Reader of the evidence that the rules examine."""
 
 import json
 from collections import defaultdict
 from typing import Final
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.advice.model import Build, Configuration, Device, Material, Memory
+from cltrace.timeline.advice.model import (
+    BuildStep,
+    DeviceSummary,
+    Evidence,
+    LaunchConfiguration,
+    MemoryObject,
+)
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.trace.reader import Trace
 
-_HOLDS_MEMORY: Final = frozenset({"buffer", "image", "svm", "unknown"})
+_MEMORY_KINDS: Final = frozenset({"buffer", "image", "svm", "unknown"})
 
 
-def read_material(trace: Trace, activity: Activity, needs: Dependencies) -> Material:
-    """What rules look at, of a trace whose activity has been read."""
-    used = _arguments(trace)
+def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) -> Evidence:
+    """Return the evidence for the rules, from a trace whose activity has been read."""
     memory = {
-        int(number): Memory(str(kind), int(flags), int(size), str(site or ""), str(fate))
+        int(number): MemoryObject(str(kind), int(flags), int(size), str(site or ""), str(fate))
         for number, kind, flags, size, site, fate in trace.rows(
             "SELECT buffer_id, kind, flags, size_bytes, site, fate FROM v_buffer"
         )
     }
     devices = {
-        int(number): Device(str(name), str(kind), units)
+        int(number): DeviceSummary(str(name), str(kind), units)
         for number, name, kind, units in trace.rows(
             "SELECT device_id, name, kind, compute_units FROM v_device"
         )
@@ -33,21 +38,21 @@ def read_material(trace: Trace, activity: Activity, needs: Dependencies) -> Mate
             "SELECT buffer_id, parent_buffer_id FROM v_buffer WHERE parent_buffer_id IS NOT NULL"
         )
     }
-    return Material(
+    return Evidence(
         activity=activity,
-        needs=needs,
-        builds=_builds(trace),
-        configurations=_configurations(trace),
+        dependencies=dependencies,
+        builds=_read_builds(trace),
+        configurations=_read_configurations(trace),
         memory=memory,
         devices=devices,
-        used_buffers=used,
+        used_buffers=_read_used_buffers(trace),
         parents=parents,
     )
 
 
-def _builds(trace: Trace) -> tuple[Build, ...]:
+def _read_builds(trace: Trace) -> tuple[BuildStep, ...]:
     return tuple(
-        Build(str(source or ""), str(options), int(device or 0), int(duration))
+        BuildStep(str(source or ""), str(options), int(device or 0), int(duration))
         for source, options, device, duration in trace.rows(
             "SELECT p.source, b.options, b.device_id, b.duration_ns FROM v_build b "
             "JOIN v_program p USING (program_id) WHERE b.status = 0 AND b.api = 'clBuildProgram'"
@@ -55,44 +60,48 @@ def _builds(trace: Trace) -> tuple[Build, ...]:
     )
 
 
-def _configurations(trace: Trace) -> dict[int, Configuration]:
+def _read_configurations(trace: Trace) -> dict[int, LaunchConfiguration]:
     rows = trace.rows(
         "SELECT l.launch_id, l.kernel, l.global_size, l.local_size, max(w.preferred_multiple) "
         "FROM v_launch l LEFT JOIN v_work_group_info w USING (kernel_id) GROUP BY l.launch_id"
     )
-    found = {}
-    for launch, kernel, whole, local, multiple in rows:
-        sizes = sizes_of(whole)
-        if sizes is not None:
-            found[int(launch)] = Configuration(str(kernel or ""), sizes, sizes_of(local), multiple)
-    return found
+    configurations = {}
+    for launch, kernel, global_text, local_text, multiple in rows:
+        global_size = parse_sizes(global_text)
+        if global_size is not None:
+            configurations[int(launch)] = LaunchConfiguration(
+                str(kernel or ""), global_size, parse_sizes(local_text), multiple
+            )
+    return configurations
 
 
-def sizes_of(text: object) -> tuple[int, ...] | None:
-    """The sizes in a JSON array of whole numbers; `None` for anything else."""
+def parse_sizes(text: object) -> tuple[int, ...] | None:
+    """Return the sizes in a JSON array of positive whole numbers; `None` for anything else."""
     try:
         sizes = json.loads(str(text))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(sizes, list) or not all(type(one) is int and one > 0 for one in sizes):
+    if not isinstance(sizes, list) or not all(type(size) is int and size > 0 for size in sizes):
         return None
     return tuple(sizes)
 
 
-def _arguments(trace: Trace) -> dict[int, frozenset[int]]:
-    """The memory objects of each launch whose arguments are all known."""
+def _read_used_buffers(trace: Trace) -> dict[int, frozenset[int]]:
+    """Return the memory objects of each launch of which all arguments are recorded."""
     used: dict[int, set[int]] = defaultdict(set)
-    unknown = set()
-    for launch, known in trace.rows("SELECT launch_id, arguments_known FROM v_launch"):
+    incomplete = set()
+    for launch, is_complete in trace.rows("SELECT launch_id, arguments_known FROM v_launch"):
         used[int(launch)] = set()
-        if not known:
-            unknown.add(int(launch))
+        if not is_complete:
+            incomplete.add(int(launch))
     for launch, kind, buffer in trace.rows(
         "SELECT launch_id, kind, buffer_id FROM v_launch_arg WHERE launch_id IS NOT NULL"
     ):
-        if kind in _HOLDS_MEMORY:
+        if kind in _MEMORY_KINDS:
             if buffer is None:
-                unknown.add(int(launch))
+                incomplete.add(int(launch))
             else:
                 used[int(launch)].add(int(buffer))
-    return {one: frozenset(buffers) for one, buffers in used.items() if one not in unknown}
+    return {
+        launch: frozenset(buffers) for launch, buffers in used.items() if launch not in incomplete
+    }

@@ -1,4 +1,4 @@
-"""Rules about launching kernels."""
+"""Rules about kernel launches."""
 
 from math import prod
 from typing import Final
@@ -8,62 +8,63 @@ import numpy as np
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
     Advice,
-    Configuration,
-    Material,
-    Seen,
-    seen_count,
-    seen_ns,
+    Evidence,
+    LaunchConfiguration,
+    Metric,
+    metric_count,
+    metric_ns,
 )
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.trace.commands import FIRST_LAUNCH
 
-_MANY: Final = 64
+_MIN_LAUNCHES: Final = 64
 _IDLE_SHARE: Final = 0.5
-_LEAST_SHARE: Final = 0.2
-_LONGEST_LOOP_NS: Final = 200_000
-"""What Python may do between two launches of a loop; more is work of its own."""
-_WASTE: Final = 0.1
-_SMALL_GROUP_SHARE: Final = 0.5
+_MIN_SPAN_SHARE: Final = 0.2
+_MAX_LOOP_NS: Final = 200_000
+"""Time of the Python code between two launches of a loop. With more, the program does other work."""
+_MAX_WASTE: Final = 0.1
+_MIN_GROUP_SHARE: Final = 0.5
 
 
-def launch_bound_loops(material: Material) -> list[Advice]:
-    """Loops of short kernels in which the device mostly waits for the next launch."""
-    activity = material.activity
+def launch_bound_loops(evidence: Evidence) -> list[Advice]:
+    """Find loops of short kernels in which the device mostly waits for the next launch."""
+    activity = evidence.activity
     commands = activity.commands
-    usual = np.flatnonzero(
-        commands.are("kernel") & commands.is_placed & (commands.flags & FIRST_LAUNCH == 0)
+    launches = np.flatnonzero(
+        commands.is_kind("kernel") & commands.is_placed & (commands.flags & FIRST_LAUNCH == 0)
     )
     waited_ns = _launch_waits(activity)
-    found = []
-    for site, members in groups(commands.site[usual], usual):
+    findings = []
+    for site, members in groups(commands.site[launches], launches):
         worked_ns = int((commands.end_ns - commands.start_ns)[members].sum())
         cost_ns = int(waited_ns[members].sum())
         span_ns = int(commands.end_ns[members].max() - commands.start_ns[members].min())
-        is_much = cost_ns >= max(_IDLE_SHARE * (worked_ns + cost_ns), _LEAST_SHARE * span_ns)
-        if len(members) < _MANY or not is_much:
+        is_much = cost_ns >= max(_IDLE_SHARE * (worked_ns + cost_ns), _MIN_SPAN_SHARE * span_ns)
+        if len(members) < _MIN_LAUNCHES or not is_much:
             continue
-        found.append(
+        findings.append(
             Advice(
-                "launch-bound",
-                "The device waits for launches",
-                activity.names.sites.get(site, ""),
-                len(members),
-                cost_ns,
-                (
-                    seen_ns("a kernel takes", float(np.median(commands.duration_ns[members]))),
-                    seen_ns("the device waits for it", float(np.median(waited_ns[members]))),
+                rule="launch-bound",
+                title="The device waits for launches",
+                site=activity.names.sites.get(site, ""),
+                times=len(members),
+                cost_ns=cost_ns,
+                metrics=(
+                    metric_ns("a kernel takes", float(np.median(commands.duration_ns[members]))),
+                    metric_ns("the device waits for it", float(np.median(waited_ns[members]))),
                 ),
-                "do more in a launch: fuse kernels, or loop in one; enqueue ahead without waiting",
+                remedy="do more per launch: fuse kernels, or loop inside a kernel; enqueue ahead "
+                "without waiting",
             )
         )
-    return sorted(found, key=lambda one: -(one.cost_ns or 0))
+    return sorted(findings, key=lambda advice: -(advice.cost_ns or 0))
 
 
 def _launch_waits(activity: Activity) -> Int64s:
-    """How long the device was idle before each command because of its launch.
+    """Return the time that the device was idle before each command because of its launch, in ns.
 
-    A program that does something else for longer than a launch takes is not waiting for launches.
+    A gap in which the program did other work for longer than a launch takes is not counted as such.
     """
     commands = activity.commands
     waited = np.zeros(len(commands), np.int64)
@@ -74,54 +75,56 @@ def _launch_waits(activity: Activity) -> Int64s:
         following = members[1:]
         gap = np.maximum(commands.start_ns[following] - busy_until, 0)
         program = np.clip(commands.enter_ns[following] - busy_until, 0, gap)
-        waited[following] = np.where(program <= _LONGEST_LOOP_NS, gap, gap - program)
+        waited[following] = np.where(program <= _MAX_LOOP_NS, gap, gap - program)
     return waited
 
 
-def wasted_lanes(material: Material) -> list[Advice]:
-    """Work-groups that leave lanes of the device's hardware unused, and ranges too small to fill it."""
-    commands = material.activity.commands
-    kernels = np.flatnonzero(commands.are("kernel"))
-    found = []
+def wasted_lanes(evidence: Evidence) -> list[Advice]:
+    """Find work-groups that leave hardware lanes unused, and ranges too small to fill the device."""
+    commands = evidence.activity.commands
+    kernels = np.flatnonzero(commands.is_kind("kernel"))
+    findings = []
     for launch, members in groups(commands.launch[kernels], kernels):
-        configuration = material.configurations.get(launch)
+        configuration = evidence.configurations.get(launch)
         if configuration is None:
             continue
-        evidence = _waste(configuration, material, int(commands.device[members[0]]))
-        if evidence:
+        metrics = _measure_waste(configuration, evidence, int(commands.device[members[0]]))
+        if metrics:
             took = int(np.maximum(commands.duration_ns[members], 0).sum())
-            site = material.activity.names.sites.get(int(commands.site[members[0]]), "")
-            found.append(
+            site = evidence.activity.names.sites.get(int(commands.site[members[0]]), "")
+            findings.append(
                 Advice(
-                    "wasted-lanes",
-                    f"{configuration.kernel}: work-groups that do not fit the device",
-                    site,
-                    len(members),
-                    took,
-                    evidence,
-                    "choose a work-group size that is a multiple of the preferred one, and a range "
-                    "that gives every compute unit several groups",
+                    rule="wasted-lanes",
+                    title=f"{configuration.kernel}: work-groups that do not fit the device",
+                    site=site,
+                    times=len(members),
+                    cost_ns=took,
+                    metrics=metrics,
+                    remedy="choose a work-group size that is a multiple of the preferred one, and a "
+                    "range that gives every compute unit several groups",
                 )
             )
-    return sorted(found, key=lambda one: -(one.cost_ns or 0))
+    return sorted(findings, key=lambda advice: -(advice.cost_ns or 0))
 
 
-def _waste(configuration: Configuration, material: Material, device: int) -> tuple[Seen, ...]:
-    """Why a configuration wastes lanes; nothing if it does not."""
+def _measure_waste(
+    configuration: LaunchConfiguration, evidence: Evidence, device: int
+) -> tuple[Metric, ...]:
+    """Return the numbers that show why a configuration wastes lanes; empty if it does not."""
     multiple, local = configuration.multiple, configuration.local_size
-    known = material.devices.get(device)
+    summary = evidence.devices.get(device)
     if local is None:
         return ()
     items = prod(local)
-    if multiple and multiple > 1 and (-items % multiple) / (items + -items % multiple) > _WASTE:
+    if multiple and multiple > 1 and (-items % multiple) / (items + -items % multiple) > _MAX_WASTE:
         return (
-            seen_count("work-items in a group", items),
-            seen_count("that the device runs together", multiple),
+            metric_count("work-items per work-group", items),
+            metric_count("work-items that the device runs together", multiple),
         )
     groups = prod(
         -(-whole // part) for whole, part in zip(configuration.global_size, local, strict=False)
     )
-    units = known.compute_units if known else None
-    if units and 1 < groups < _SMALL_GROUP_SHARE * units and items > 1:
-        return seen_count("work-groups", groups), seen_count("compute units", units)
+    units = summary.compute_units if summary else None
+    if units and 1 < groups < _MIN_GROUP_SHARE * units and items > 1:
+        return metric_count("work-groups", groups), metric_count("compute units", units)
     return ()

@@ -1,4 +1,4 @@
-"""What a piece of advice is, and what rules have to go by."""
+"""Advice, and the evidence that the rules examine."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,19 +7,19 @@ from enum import StrEnum
 from typing import Final
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.clock_fit.points import Int64s
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.grouping import groups
 
-FEW: Final = 8
-"""What happens less often than this is not a habit."""
+MIN_OCCURRENCES: Final = 8
+"""Occurrences from which a pattern counts as a habit of the program."""
 
 HOST_MEMORY: Final = (1 << 3) | (1 << 4)
 """`CL_MEM_USE_HOST_PTR` and `CL_MEM_ALLOC_HOST_PTR`."""
 
 
-class Quantity(StrEnum):
-    """What a number in evidence counts."""
+class MetricUnit(StrEnum):
+    """Unit of a metric."""
 
     NS = "ns"
     BYTES = "bytes"
@@ -27,36 +27,36 @@ class Quantity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A number that was seen, and what it is of."""
+class Metric:
+    """A labelled number that supports a piece of advice."""
 
-    what: str
+    label: str
     value: float
-    quantity: Quantity
+    unit: MetricUnit
 
 
-def seen_ns(what: str, ns: float) -> Seen:
-    """A time that was seen."""
-    return Seen(what, ns, Quantity.NS)
+def metric_ns(label: str, ns: float) -> Metric:
+    """Return a metric that is a time."""
+    return Metric(label, ns, MetricUnit.NS)
 
 
-def seen_bytes(what: str, size_bytes: float) -> Seen:
-    """A size that was seen."""
-    return Seen(what, size_bytes, Quantity.BYTES)
+def metric_bytes(label: str, size_bytes: float) -> Metric:
+    """Return a metric that is a size."""
+    return Metric(label, size_bytes, MetricUnit.BYTES)
 
 
-def seen_count(what: str, count: float) -> Seen:
-    """How often something was seen."""
-    return Seen(what, count, Quantity.COUNT)
+def metric_count(label: str, count: float) -> Metric:
+    """Return a metric that is a count."""
+    return Metric(label, count, MetricUnit.COUNT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """One thing that the program could do better, at one place.
+    """An improvement that the program could make at one site.
 
-    `rule` is a stable word for scripts. `times` is how often it happened and `cost_ns` what it took: time
-    that would go or shrink, at most; `None` where it costs something else than time. `evidence` is
-    what was seen, `remedy` what to do. `site` is `file:line`, empty if the place is not known.
+    `rule` is a stable word for scripts. `site` is `file:line`, empty if it is not recorded. `times` is
+    the number of occurrences, `cost_ns` the time that they took: the most that the improvement can save;
+    `None` where the cost is not a time. `metrics` are the numbers behind it, `remedy` is the suggestion.
     """
 
     rule: str
@@ -64,13 +64,13 @@ class Advice:
     site: str
     times: int
     cost_ns: int | None
-    evidence: tuple[Seen, ...]
+    metrics: tuple[Metric, ...]
     remedy: str
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
-    """One build of a program: what was built, how, and how long it took."""
+class BuildStep:
+    """One build of a program: source, options, device number, and duration."""
 
     source: str
     options: str
@@ -79,10 +79,10 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
-    """A launch configuration: the sizes, and what the device would like.
+class LaunchConfiguration:
+    """Sizes of a launch, and the preferred work-group size multiple of its kernel.
 
-    `local_size` is `None` when the driver chose, `multiple` when the driver does not say.
+    `local_size` is `None` when the driver chose it, `multiple` when the driver does not report it.
     """
 
     kernel: str
@@ -92,8 +92,8 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """A memory object: what kind it is, its `CL_MEM_*` flags, and its end."""
+class MemoryObject:
+    """A memory object: its kind, its `CL_MEM_*` flags, the site that created it, and its fate."""
 
     kind: str
     flags: int
@@ -103,34 +103,34 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """What rules ask about a device."""
+class DeviceSummary:
+    """Facts about a device that rules need."""
 
     name: str
     kind: str
     compute_units: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """All that rules look at.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All facts that rules examine.
 
-    `used_buffers` are those that a launch configuration has among its arguments, if all of these are
-    known. `parents` leads from sub-buffers to the buffers that they are parts of.
+    `used_buffers` are the memory objects among a launch's arguments, for launches of which all arguments
+    are recorded. `parents` maps sub-buffers to the buffers that they are parts of.
     """
 
     activity: Activity
-    needs: Dependencies
-    builds: tuple[Build, ...]
-    configurations: Mapping[int, Configuration]
-    memory: Mapping[int, Memory]
-    devices: Mapping[int, Device]
+    dependencies: Dependencies
+    builds: tuple[BuildStep, ...]
+    configurations: Mapping[int, LaunchConfiguration]
+    memory: Mapping[int, MemoryObject]
+    devices: Mapping[int, DeviceSummary]
     used_buffers: Mapping[int, frozenset[int]]
     parents: Mapping[int, int]
 
 
-def by_site(activity: Activity, sites: Int64s, cost_ns: Int64s) -> list[tuple[str, int, int]]:
-    """Places with how often each occurs and what it costs together, the dearest first."""
+def sum_by_site(activity: Activity, sites: Int64s, cost_ns: Int64s) -> list[tuple[str, int, int]]:
+    """Return each site with its number of occurrences and its total cost in ns, the highest first."""
     times: Counter[str] = Counter()
     cost: Counter[str] = Counter()
     for site, members in groups(sites):
@@ -138,5 +138,5 @@ def by_site(activity: Activity, sites: Int64s, cost_ns: Int64s) -> list[tuple[st
         times[name] += len(members)
         cost[name] += int(cost_ns[members].sum())
     return sorted(
-        ((name, times[name], cost[name]) for name in times), key=lambda one: (-one[2], one[0])
+        ((name, times[name], cost[name]) for name in times), key=lambda row: (-row[2], row[0])
     )

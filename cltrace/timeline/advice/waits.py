@@ -5,137 +5,143 @@ import numpy as np
 from cltrace.events.apis import Api
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
-    FEW,
     HOST_MEMORY,
+    MIN_OCCURRENCES,
     Advice,
-    Material,
-    by_site,
-    seen_count,
-    seen_ns,
+    Evidence,
+    metric_count,
+    metric_ns,
+    sum_by_site,
 )
-from cltrace.timeline.clock_fit.points import NEVER, Bools
+from cltrace.timeline.columns import NEVER, Bools
 from cltrace.timeline.dependencies import HostWaits
 from cltrace.timeline.grouping import groups
 
 _AT_ONCE_NS = 50_000
-"""A call that waits for nothing returns within this."""
+"""A call that waits for nothing returns within this time."""
 
 
-def blocking_writes(material: Material) -> list[Advice]:
-    """Blocking writes: the host waits for a copy whose result it does not need."""
-    commands = material.activity.commands
-    chosen = np.flatnonzero(commands.are("write") & commands.is_blocking)
+def blocking_writes(evidence: Evidence) -> list[Advice]:
+    """Find blocking writes: the host waits for a copy whose result it does not need."""
+    commands = evidence.activity.commands
+    chosen = np.flatnonzero(commands.is_kind("write") & commands.is_blocking)
     waited = (commands.return_ns - commands.enter_ns)[chosen]
     return [
         Advice(
-            "blocking-write",
-            "The host waits for writes",
-            site,
-            times,
-            cost_ns,
-            (seen_count("blocking writes", times), seen_ns("in the calls", cost_ns)),
-            "pass is_blocking=False and keep the array unchanged until a later command has run",
+            rule="blocking-write",
+            title="The host waits for writes",
+            site=site,
+            times=times,
+            cost_ns=cost_ns,
+            metrics=(metric_count("blocking writes", times), metric_ns("in the calls", cost_ns)),
+            remedy="pass is_blocking=False and keep the array unchanged until a later command has run",
         )
-        for site, times, cost_ns in by_site(material.activity, commands.site[chosen], waited)
-        if times >= FEW
+        for site, times, cost_ns in sum_by_site(evidence.activity, commands.site[chosen], waited)
+        if times >= MIN_OCCURRENCES
     ]
 
 
-def idle_waits(material: Material) -> list[Advice]:
-    """`finish` or `wait` when all that it waits for was known to be done."""
-    calls = material.activity.calls
+def idle_waits(evidence: Evidence) -> list[Advice]:
+    """Find `finish` and `wait` calls for commands that were already known to be complete."""
+    calls = evidence.activity.calls
     took = calls.return_ns - calls.enter_ns
-    # One that took long waited for something that is not in the trace: a user event, another process.
-    chosen = np.flatnonzero(_all_was_known(material.activity) & (took <= _AT_ONCE_NS))
+    # A call that took long waited for something outside of the trace: a user event, another process.
+    chosen = np.flatnonzero(_was_all_complete(evidence.activity) & (took <= _AT_ONCE_NS))
     return [
         Advice(
-            "redundant-wait",
-            "Waits for nothing",
-            site,
-            times,
-            cost_ns,
-            (seen_count("waits for what was known to be complete", times),),
-            "leave the call out: an earlier wait or blocking call has done its work",
+            rule="redundant-wait",
+            title="Waits for completed commands",
+            site=site,
+            times=times,
+            cost_ns=cost_ns,
+            metrics=(metric_count("waits for commands already known to be complete", times),),
+            remedy="leave the call out: an earlier wait or blocking call has done its work",
         )
-        for site, times, cost_ns in by_site(material.activity, calls.site[chosen], took[chosen])
-        if times >= FEW
+        for site, times, cost_ns in sum_by_site(evidence.activity, calls.site[chosen], took[chosen])
+        if times >= MIN_OCCURRENCES
     ]
 
 
-def unneeded_waits(material: Material) -> list[Advice]:
-    """Waits that tell the host of nothing but kernels, after which it goes on enqueuing."""
-    if any(one.kind == "svm" or one.flags & HOST_MEMORY for one in material.memory.values()):
-        return []  # kernels may write memory that the host looks at: which, is not known
-    commands, waits = material.activity.commands, material.needs.waits
-    chosen = np.flatnonzero((waits.call >= 0) & ~_is_last_of_thread(material))
-    chosen = chosen[_tells_of_kernels_only(material.activity, waits)[chosen]]
+def unneeded_waits(evidence: Evidence) -> list[Advice]:
+    """Find waits that synchronise on kernels or fills only, after which the host enqueues more."""
+    if any(
+        memory.kind == "svm" or memory.flags & HOST_MEMORY for memory in evidence.memory.values()
+    ):
+        return []  # kernels may write memory that the host reads, and those are not recorded
+    commands, waits = evidence.activity.commands, evidence.dependencies.waits
+    chosen = np.flatnonzero((waits.call >= 0) & ~_is_last_of_thread(evidence))
+    chosen = chosen[_awaits_kernels_only(evidence.activity, waits)[chosen]]
     waited = np.maximum(commands.end_ns[waits.command[chosen]] - waits.enter_ns[chosen], 0)
     chosen, waited = chosen[waited > 0], waited[waited > 0]
     return [
         Advice(
-            "unneeded-wait",
-            "The host waits for kernels only",
-            site,
-            times,
-            cost_ns,
-            (
-                seen_count("waits that told of no transfer", times),
-                seen_ns("in which only the device worked", cost_ns),
+            rule="unneeded-wait",
+            title="The host waits for kernels only",
+            site=site,
+            times=times,
+            cost_ns=cost_ns,
+            metrics=(
+                metric_count("waits that synchronise on kernels or fills only", times),
+                metric_ns("the host was idle for", cost_ns),
             ),
-            "let the queue's order, or wait_for=, keep the order; wait only where results are read",
+            remedy="let the queue's order, or wait_for=, keep the order; wait only where results are "
+            "read",
         )
-        for site, times, cost_ns in by_site(material.activity, waits.site[chosen], waited)
-        if times >= FEW
+        for site, times, cost_ns in sum_by_site(evidence.activity, waits.site[chosen], waited)
+        if times >= MIN_OCCURRENCES
     ]
 
 
-def _all_was_known(activity: Activity) -> Bools:
-    """Which waiting calls were entered when all that they wait for was known to be complete."""
+def _was_all_complete(activity: Activity) -> Bools:
+    """Return a mask of waiting calls whose commands were all observed complete before the call."""
     commands, calls = activity.commands, activity.calls
-    is_known = np.zeros(len(calls), np.bool_)
+    was_complete = np.zeros(len(calls), np.bool_)
     named = activity.waits
     latest = np.full(len(calls), -NEVER)
-    np.maximum.at(latest, named[:, 0], commands.known_ns[named[:, 1]])
-    is_named = calls.are(Api.clWaitForEvents) & np.isin(np.arange(len(calls)), named[:, 0])
-    is_known[is_named] = (latest <= calls.enter_ns)[is_named]
-    finishes = np.flatnonzero(calls.are(Api.clFinish))
+    np.maximum.at(latest, named[:, 0], commands.observed_complete_ns[named[:, 1]])
+    is_named = calls.is_api(Api.clWaitForEvents) & np.isin(np.arange(len(calls)), named[:, 0])
+    was_complete[is_named] = (latest <= calls.enter_ns)[is_named]
+    finishes = np.flatnonzero(calls.is_api(Api.clFinish))
     of_queue = dict(groups(commands.queue))
-    for queue, here in groups(calls.queue[finishes], finishes):
+    for queue, queue_calls in groups(calls.queue[finishes], finishes):
         members = of_queue.get(queue)
         if members is not None:
-            known = np.maximum.accumulate(commands.known_ns[members])
-            at = np.searchsorted(commands.enter_ns[members], calls.enter_ns[here]) - 1
-            is_known[here] = (at >= 0) & (known[np.maximum(at, 0)] <= calls.enter_ns[here])
-    is_known &= calls.status == 0
-    return is_known
+            complete_ns = np.maximum.accumulate(commands.observed_complete_ns[members])
+            enter_ns = calls.enter_ns[queue_calls]
+            at = np.searchsorted(commands.enter_ns[members], enter_ns) - 1
+            was_complete[queue_calls] = (at >= 0) & (complete_ns[np.maximum(at, 0)] <= enter_ns)
+    was_complete &= calls.status == 0
+    return was_complete
 
 
-def _tells_of_kernels_only(activity: Activity, waits: HostWaits) -> Bools:
-    """Which waits are the first to tell the host of some commands, all of them kernels or the like.
+def _awaits_kernels_only(activity: Activity, waits: HostWaits) -> Bools:
+    """Return a mask of waits that are the first proof of completion of kernels and the like only.
 
-    A read or map brings results. A write tells that the host's array may be used again.
+    Such commands change device memory only. A read or map brings results to the host. A write makes the
+    host's array usable again.
     """
     commands = activity.commands
     order = np.argsort(waits.return_ns, kind="stable")
     returned = waits.return_ns[order]
-    at = np.minimum(np.searchsorted(returned, commands.known_ns), max(len(returned) - 1, 0))
-    tells = np.zeros(len(waits), np.bool_)
+    complete_ns = commands.observed_complete_ns
+    at = np.minimum(np.searchsorted(returned, complete_ns), max(len(returned) - 1, 0))
+    is_first_proof = np.zeros(len(waits), np.bool_)
     concerns_host = np.zeros(len(waits), np.bool_)
     if len(returned):
-        is_told = returned[at] == commands.known_ns
-        is_of_host = ~commands.are("kernel", "fill", "marker", "barrier")
-        tells[order[at[is_told]]] = True
-        concerns_host[order[at[is_told & is_of_host]]] = True
-    only: Bools = tells & ~concerns_host
-    return only
+        is_proven = returned[at] == complete_ns
+        is_of_host = ~commands.is_kind("kernel", "fill", "marker", "barrier")
+        is_first_proof[order[at[is_proven]]] = True
+        concerns_host[order[at[is_proven & is_of_host]]] = True
+    kernels_only: Bools = is_first_proof & ~concerns_host
+    return kernels_only
 
 
-def _is_last_of_thread(material: Material) -> Bools:
-    """Which waits have no command of their thread behind them: a program ends with one."""
-    commands, waits = material.activity.commands, material.needs.waits
+def _is_last_of_thread(evidence: Evidence) -> Bools:
+    """Return a mask of waits after which their thread enqueues nothing, as at the end of a program."""
+    commands, waits = evidence.activity.commands, evidence.dependencies.waits
     last = {
         thread: int(commands.enter_ns[members].max()) for thread, members in groups(commands.thread)
     }
-    latest = np.array([last.get(one, -NEVER) for one in waits.thread.tolist()], np.int64)
+    latest = np.array([last.get(thread, -NEVER) for thread in waits.thread.tolist()], np.int64)
     is_last: Bools = waits.return_ns >= latest
     return is_last

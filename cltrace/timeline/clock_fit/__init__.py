@@ -1,1 +1,1 @@
-"""Fitting a device clock: from bounds on single stamps to pieces of a map."""
+"""Fit of a device's clock: from bounds on single stamps to pieces of a map."""

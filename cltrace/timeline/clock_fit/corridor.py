@@ -1,20 +1,22 @@
 """Bounds between observations when only the rate of a clock is known to lie within limits.
 
 If a clock's residual changes by at most `wander` per unit of time, a bound at one time is a bound at
-every other, wider by `wander` times the distance. The tightest of all is found in two passes.
+every other time, wider by `wander` times the distance. Two passes find the tightest of all these bounds.
 """
 
 import numpy as np
 
-from cltrace.timeline.clock_fit.points import Float64s, Points
+from cltrace.timeline.clock_fit.points import Points
+from cltrace.timeline.columns import Float64s
 
 
-def corridor(
+def compute_corridor(
     points: Points, time_ns: Float64s, *, slope: float, wander: float
 ) -> tuple[Float64s, Float64s]:
-    """The lowest and the highest residual at each of `time_ns`, which ascend; infinite where unknown.
+    """Return the lowest and the highest residual at each of `time_ns`; infinite where unbounded.
 
-    The residual is taken to change at a rate within `slope - wander` and `slope + wander`.
+    `time_ns` ascends. The residual is assumed to change at a rate from `slope - wander` to
+    `slope + wander`.
     """
     straight = slope * points.time_ns
     has_upper, has_lower = np.isfinite(points.upper_ns), np.isfinite(points.lower_ns)
@@ -28,19 +30,19 @@ def corridor(
 
 
 def _lowest_cone(at_ns: Float64s, bound_ns: Float64s, time_ns: Float64s, wander: float) -> Float64s:
-    """At each time the least of `bound + wander * distance`."""
+    """Return the minimum of `bound + wander * distance` at each time."""
     if not len(at_ns):
         return np.full(len(time_ns), np.inf)
     before = np.minimum.accumulate(bound_ns - wander * at_ns)
-    behind = np.minimum.accumulate((bound_ns + wander * at_ns)[::-1])[::-1]
+    after = np.minimum.accumulate((bound_ns + wander * at_ns)[::-1])[::-1]
     last_before = np.searchsorted(at_ns, time_ns, side="right") - 1
-    first_behind = np.searchsorted(at_ns, time_ns, side="left")
+    first_after = np.searchsorted(at_ns, time_ns, side="left")
     from_before = np.where(
         last_before >= 0, before[np.maximum(last_before, 0)] + wander * time_ns, np.inf
     )
-    from_behind = np.where(
-        first_behind < len(at_ns),
-        behind[np.minimum(first_behind, len(at_ns) - 1)] - wander * time_ns,
+    from_after = np.where(
+        first_after < len(at_ns),
+        after[np.minimum(first_after, len(at_ns) - 1)] - wander * time_ns,
         np.inf,
     )
-    return np.minimum(from_before, from_behind)
+    return np.minimum(from_before, from_after)

@@ -1,15 +1,18 @@
-"""Telling apart what one counter cannot have done: steps, wraps, and stamps of other clocks.
+"""Detection of stamps that do not come from one steady counter: resets, wraps, and other clocks.
 
-A call allows some *offsets* between host and device, those with which it queued its command between its
-entry and its return: few, or many where it waited or its thread was not scheduled. Calls are taken in the
-order in which the host entered them, in blocks of some dozens. The likeliest offset of a block is the one
-that most of its calls allow, and of several the one with which fewest queued late; it is right as long as
-most stamps of the block are. Blocks that no drift explains together are of different *epochs*: the
-counter was set anew between them. A stamp is *foreign* if its call allows nothing that the nearest block
-of its epoch allows.
+The *offset* of a device is host time minus device time. A call allows only the offsets with which its
+command was queued between the call's entry and its return. The range is narrow for most calls, and wide
+where the call waited or its thread was not scheduled.
 
-Where all stamps are right there is one epoch, and none is foreign: a block allows what all calls with its
-likeliest offset allow, these are more than half of its calls, and all of them allow the truth.
+Calls are taken in the order in which the host entered them, in blocks of some dozens. The likeliest
+offset of a block is the one that most of its calls allow; of several such offsets, the one with which the
+fewest commands were queued late. It is right as long as most stamps of the block are right. Two blocks
+whose offsets no drift can connect belong to different *epochs*: the counter was reset between them. A
+stamp is *foreign* if its call allows no offset that the nearest block of its epoch allows.
+
+If all stamps are right, there is one epoch and no stamp is foreign. Proof: a block allows the offsets
+that all calls which allow its likeliest offset have in common. These calls are more than half of the
+block, and all of them allow the true offset.
 """
 
 from dataclasses import dataclass
@@ -18,24 +21,25 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.timeline.clock_fit.points import HIGHEST_DRIFT, Bools, Float64s, Int64s, Observations
+from cltrace.timeline.clock_fit.points import MAX_DRIFT, ClockObservations
+from cltrace.timeline.columns import Bools, Float64s, Int64s
 
-_BLOCK: Final = 64
-"""So many calls outvote a few wrong ones, and are near each other in time in all but idle programs."""
+_BLOCK_CALLS: Final = 64
+"""Enough calls to outvote a few wrong ones, and near each other in time in all but idle programs."""
 _TOLERANCE_NS: Final = 100_000.0
-"""Far more than a launch takes; what is nearer is left to the exact fit."""
+"""Far more than a launch takes. The exact fit deals with smaller differences."""
 _SOON_NS: Final = 50_000.0
 """A call is late at an offset with which it queued its command more than this after its entry."""
-_LATE_PRICE: Final = 0.25
-"""By so much less a late call counts for an offset; one that contradicts it does not at all."""
-_MOST_EPOCHS: Final = 64
+_LATE_PENALTY: Final = 0.25
+"""Part of its vote for an offset that a late call loses. A call that contradicts the offset loses all."""
+_MAX_EPOCHS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
-    """`epoch` numbers the epoch of each observation, from 0; `is_foreign` says which fit none.
+    """Epoch of each observation, counted from 0, and a mask of the foreign ones.
 
-    No epochs: most stamps do not follow the host's time at all.
+    `count` is 0 if most stamps do not follow the host's time at all.
     """
 
     count: int
@@ -45,37 +49,40 @@ class Epochs:
 
 @dataclass(frozen=True, slots=True)
 class _Offsets:
-    """What calls, or blocks of them, allow: no offset below `low_ns` then, nor above `high_ns` later.
+    """Offsets that calls, or blocks of calls, allow: from `low_ns` to `high_ns`. Shape (n,).
 
-    Shape (n,). `then_ns` and `later_ns` are the entry and the return of a call, the middle of a block.
+    `low_ns` holds at `begin_ns`, `high_ns` at `end_ns`. These are the entry and the return of a call;
+    both are the middle of a block.
     """
 
     low_ns: Float64s
     high_ns: Float64s
-    then_ns: Float64s
-    later_ns: Float64s
+    begin_ns: Float64s
+    end_ns: Float64s
 
     def __len__(self) -> int:
-        return len(self.then_ns)
+        return len(self.begin_ns)
 
     def __getitem__(self, chosen: Int64s | slice) -> "_Offsets":
         return _Offsets(*(getattr(self, name)[chosen] for name in self.__slots__))
 
 
-def epochs_of(seen: Observations, quantum_ns: int = 1) -> Epochs:
-    """The epochs of observations. `quantum_ns` is the step in which their stamps move."""
-    none = Epochs(0, np.zeros(len(seen), np.int64), np.ones(len(seen), np.bool_))
+def find_epochs(observations: ClockObservations, quantum_ns: int = 1) -> Epochs:
+    """Return the epochs of observations. `quantum_ns` is the step in which their stamps move."""
+    none = Epochs(0, np.zeros(len(observations), np.int64), np.ones(len(observations), np.bool_))
     tolerance_ns = _TOLERANCE_NS + quantum_ns
-    calls = _calls(seen)
-    block = np.minimum(np.arange(len(seen)) // _BLOCK, max(len(seen) // _BLOCK - 1, 0))
-    agreeing, blocks = _blocks(calls, block, tolerance_ns)
+    calls = _call_offsets(observations)
+    block = np.minimum(
+        np.arange(len(observations)) // _BLOCK_CALLS, max(len(observations) // _BLOCK_CALLS - 1, 0)
+    )
+    agreeing, blocks = _block_offsets(calls, block, tolerance_ns)
     if not len(blocks):
         return none
-    first, blocks = _followed(blocks, tolerance_ns)
-    if len(first) > _MOST_EPOCHS:
+    first, blocks = _join_blocks(blocks, tolerance_ns)
+    if len(first) > _MAX_EPOCHS:
         return none
     block_of_call = np.searchsorted(agreeing, block)
-    epoch = _divided(calls, block_of_call, blocks, first, tolerance_ns)
+    epoch = _assign_calls(calls, block_of_call, blocks, first, tolerance_ns)
     last = np.append(first[1:], len(blocks)) - 1
     nearest = blocks[np.clip(block_of_call, first[epoch], last[epoch])]
     is_foreign = _is_apart(calls, nearest, tolerance_ns)
@@ -85,90 +92,96 @@ def epochs_of(seen: Observations, quantum_ns: int = 1) -> Epochs:
     return Epochs(len(used), epoch, is_foreign)
 
 
-def _calls(seen: Observations) -> _Offsets:
-    """What each call allows, less the median offset: float64 keeps the ns. Differences may wrap."""
+def _call_offsets(observations: ClockObservations) -> _Offsets:
+    """Return the offsets that each call allows, minus the median one: so float64 keeps nanoseconds."""
+    # Differences of arbitrary stamps may wrap.
     with np.errstate(over="ignore"):
-        lowest = seen.enter_host_ns - seen.queued_device_ns
+        lowest = observations.enter_host_ns - observations.queued_device_ns
         origin = np.partition(lowest, len(lowest) // 2)[len(lowest) // 2]
         low_ns = (lowest - origin).astype(np.float64)
-    begin = seen.enter_host_ns[0]
-    then_ns, later_ns = (
-        (one - begin).astype(np.float64) for one in (seen.enter_host_ns, seen.return_host_ns)
+    first_ns = observations.enter_host_ns[0]
+    begin_ns, end_ns = (
+        (column - first_ns).astype(np.float64)
+        for column in (observations.enter_host_ns, observations.return_host_ns)
     )
-    return _Offsets(low_ns, low_ns + (later_ns - then_ns), then_ns, later_ns)
+    return _Offsets(low_ns, low_ns + (end_ns - begin_ns), begin_ns, end_ns)
 
 
-def _blocks(calls: _Offsets, block: Int64s, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
-    """Which blocks have an offset that most of their calls allow, and what these calls allow together."""
+def _block_offsets(calls: _Offsets, block: Int64s, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
+    """Return the blocks with an offset that most of their calls allow, and the offsets of each block.
+
+    The offsets of a block are those that all calls which allow the likeliest offset have in common.
+    """
     begin = np.flatnonzero(np.diff(block, prepend=-1))
     end = np.append(begin[1:], len(calls))
-    middle_ns = calls.then_ns[(begin + end) // 2]
+    middle_ns = calls.begin_ns[(begin + end) // 2]
     half_ns = tolerance_ns / 2
-    early_ns, late_ns = (
-        half_ns + HIGHEST_DRIFT * np.abs(one - middle_ns[block])
-        for one in (calls.then_ns, calls.later_ns)
+    low_room_ns, high_room_ns = (
+        half_ns + MAX_DRIFT * np.abs(time_ns - middle_ns[block])
+        for time_ns in (calls.begin_ns, calls.end_ns)
     )
-    low_ns, high_ns = calls.low_ns - early_ns, calls.high_ns + late_ns
-    soon_ns = np.minimum(calls.low_ns + _SOON_NS + early_ns, high_ns)
+    low_ns, high_ns = calls.low_ns - low_room_ns, calls.high_ns + high_room_ns
+    soon_ns = np.minimum(calls.low_ns + _SOON_NS + low_room_ns, high_ns)
     lowest_ns, highest_ns = np.maximum.reduceat(low_ns, begin), np.minimum.reduceat(high_ns, begin)
     late = np.add.reduceat((soon_ns < lowest_ns[block]).astype(np.int64), begin)
-    # Where all agree and so few are late, no other offset is likelier: that is so in most blocks.
-    is_plain = (lowest_ns <= highest_ns) & (late * _LATE_PRICE <= 1)
-    for at in np.flatnonzero(~is_plain).tolist():
-        those = slice(begin[at], end[at])
-        lowest_ns[at], highest_ns[at] = _allowed_by_likeliest(
-            low_ns[those], soon_ns[those], high_ns[those]
+    # In most blocks all calls agree and few are late. Then no other offset is likelier.
+    is_plain = (lowest_ns <= highest_ns) & (late * _LATE_PENALTY <= 1)
+    for number in np.flatnonzero(~is_plain).tolist():
+        members = slice(begin[number], end[number])
+        lowest_ns[number], highest_ns[number] = _likeliest_range(
+            low_ns[members], soon_ns[members], high_ns[members]
         )
     agreeing = np.flatnonzero(lowest_ns <= highest_ns)
     low_ns, high_ns = lowest_ns[agreeing] + half_ns, highest_ns[agreeing] - half_ns
-    return agreeing, _uncrossed(low_ns, high_ns, middle_ns[agreeing])
+    return agreeing, _uncross(low_ns, high_ns, middle_ns[agreeing])
 
 
-def _allowed_by_likeliest(
-    low_ns: Float64s, soon_ns: Float64s, high_ns: Float64s
-) -> tuple[float, float]:
-    """The offsets that all calls with the likeliest offset allow; none, low above high, without most.
+def _likeliest_range(low_ns: Float64s, soon_ns: Float64s, high_ns: Float64s) -> tuple[float, float]:
+    """Return the lowest and the highest offset that all calls with the likeliest offset allow.
 
-    A call allows `low_ns` to `high_ns`, and is late from `soon_ns` on.
+    A call allows `low_ns` to `high_ns`, and is late from `soon_ns` on. The result is (inf, -inf) if no
+    offset is allowed by most calls.
     """
     count = len(low_ns)
     edges = np.concatenate([low_ns, soon_ns, high_ns])
     order = np.argsort(edges, kind="stable")
-    weights = np.repeat([1.0, -_LATE_PRICE, _LATE_PRICE - 1.0], count)
+    weights = np.repeat([1.0, -_LATE_PENALTY, _LATE_PENALTY - 1.0], count)
     likeliest = edges[order[np.cumsum(weights[order]).argmax()]]
-    those = (low_ns <= likeliest) & (likeliest <= high_ns)
-    if 2 * those.sum() <= count:
+    members = (low_ns <= likeliest) & (likeliest <= high_ns)
+    if 2 * members.sum() <= count:
         return np.inf, -np.inf
-    return float(low_ns[those].max()), float(high_ns[those].min())
+    return float(low_ns[members].max()), float(high_ns[members].min())
 
 
-def _uncrossed(low_ns: Float64s, high_ns: Float64s, time_ns: Float64s) -> _Offsets:
-    """Where calls agree within the tolerance only, low is above high: both are put at their middle."""
+def _uncross(low_ns: Float64s, high_ns: Float64s, time_ns: Float64s) -> _Offsets:
+    """Put both limits at their middle where low is above high: calls agree within the tolerance only."""
     middle_ns = (low_ns + high_ns) / 2
     return _Offsets(np.minimum(low_ns, middle_ns), np.maximum(high_ns, middle_ns), time_ns, time_ns)
 
 
-def _followed(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
-    """The first block of each epoch, and what all blocks of its epoch together allow in each block."""
-    epoch, low_ns, high_ns = _carried(blocks, tolerance_ns)
+def _join_blocks(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
+    """Return the first block of each epoch, and the offsets in each block that its whole epoch allows."""
+    epoch, low_ns, high_ns = _narrow_forward(blocks, tolerance_ns)
     begin = np.flatnonzero(np.diff(epoch, prepend=-1))
     for first, end in pairwise([*begin, len(blocks)]):
-        _, back_low_ns, back_high_ns = _carried(blocks[np.arange(first, end)[::-1]], tolerance_ns)
+        _, back_low_ns, back_high_ns = _narrow_forward(
+            blocks[np.arange(first, end)[::-1]], tolerance_ns
+        )
         low_ns[first:end] = np.maximum(low_ns[first:end], back_low_ns[::-1])
         high_ns[first:end] = np.minimum(high_ns[first:end], back_high_ns[::-1])
-    return begin, _uncrossed(low_ns, high_ns, blocks.then_ns)
+    return begin, _uncross(low_ns, high_ns, blocks.begin_ns)
 
 
-def _carried(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, Float64s, Float64s]:
-    """The epoch of each block, and what it and those before it in its epoch allow together: low and high.
+def _narrow_forward(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, Float64s, Float64s]:
+    """Return each block's epoch, and the low and high offset that it and its epoch so far allow.
 
     A block that contradicts those before it begins the next epoch.
     """
     epochs, lows, highs, epoch = [], [], [], 0
-    low, high, before = -np.inf, np.inf, float(blocks.then_ns[0])
-    columns = blocks.low_ns.tolist(), blocks.high_ns.tolist(), blocks.then_ns.tolist()
+    low, high, before = -np.inf, np.inf, float(blocks.begin_ns[0])
+    columns = blocks.low_ns.tolist(), blocks.high_ns.tolist(), blocks.begin_ns.tolist()
     for lower, upper, time in zip(*columns, strict=True):
-        room = HIGHEST_DRIFT * abs(time - before)
+        room = MAX_DRIFT * abs(time - before)
         low, high, before = max(low - room, lower), min(high + room, upper), time
         if low - high > tolerance_ns:
             epoch += 1
@@ -179,38 +192,40 @@ def _carried(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, Float64s, F
     return np.array(epochs), np.array(lows), np.array(highs)
 
 
-def _divided(
+def _assign_calls(
     calls: _Offsets, block_of_call: Int64s, blocks: _Offsets, first: Int64s, tolerance_ns: float
 ) -> Int64s:
-    """The epoch of each call. One ends where that is likeliest: in a block, or in those that allow both.
+    """Return the epoch of each call.
 
-    `first` has the first block of each epoch. Of several ends that are as likely the earliest is taken.
+    An epoch ends at its likeliest call: within a block, or in blocks that allow both offsets. Of several
+    ends that are equally likely the earliest is taken. `first` has the first block of each epoch.
     """
     epoch = np.zeros(len(calls), np.int64)
     begin = 0
-    for at, after in pairwise([*first[1:], len(blocks)]):
-        those = calls[begin : np.searchsorted(block_of_call, after)]
-        before_it, in_it = (
-            _price(those, blocks[one : one + 1], tolerance_ns) for one in (at - 1, at)
+    for block, end_block in pairwise([*first[1:], len(blocks)]):
+        members = calls[begin : np.searchsorted(block_of_call, end_block)]
+        before, after = (
+            _penalty(members, blocks[number : number + 1], tolerance_ns)
+            for number in (block - 1, block)
         )
-        begin += int(np.concatenate([[0.0], np.cumsum(before_it - in_it)]).argmin())
+        begin += int(np.concatenate([[0.0], np.cumsum(before - after)]).argmin())
         epoch[begin:] += 1
     return epoch
 
 
-def _price(calls: _Offsets, block: _Offsets, tolerance_ns: float) -> Float64s:
-    """How little each call speaks for what a block allows: 1 contradicts it, late ones cost less."""
-    room_ns = tolerance_ns / 2 + HIGHEST_DRIFT * np.abs(calls.then_ns - block.then_ns)
+def _penalty(calls: _Offsets, block: _Offsets, tolerance_ns: float) -> Float64s:
+    """Return how much each call speaks against a block: 1 if it contradicts it, less if it is late."""
+    room_ns = tolerance_ns / 2 + MAX_DRIFT * np.abs(calls.begin_ns - block.begin_ns)
     is_late = calls.low_ns + _SOON_NS + room_ns < block.low_ns
-    return np.where(_is_apart(calls, block, tolerance_ns / 2), 1.0, is_late * _LATE_PRICE)
+    return np.where(_is_apart(calls, block, tolerance_ns / 2), 1.0, is_late * _LATE_PENALTY)
 
 
 def _is_apart(calls: _Offsets, blocks: _Offsets, tolerance_ns: float) -> Bools:
-    """Which calls allow nothing that their blocks allow, whatever the drift."""
-    early_ns, late_ns = (
-        HIGHEST_DRIFT * np.abs(one - blocks.then_ns) for one in (calls.then_ns, calls.later_ns)
+    """Return a mask of the calls that share no offset with their blocks, at any drift."""
+    low_room_ns, high_room_ns = (
+        MAX_DRIFT * np.abs(time_ns - blocks.begin_ns) for time_ns in (calls.begin_ns, calls.end_ns)
     )
-    above_ns = calls.low_ns - early_ns - blocks.high_ns
-    below_ns = blocks.low_ns - late_ns - calls.high_ns
+    above_ns = calls.low_ns - low_room_ns - blocks.high_ns
+    below_ns = blocks.low_ns - high_room_ns - calls.high_ns
     is_apart: Bools = np.maximum(above_ns, below_ns) > tolerance_ns
     return is_apart

@@ -1,32 +1,26 @@
-"""What is known of a device's clock: bounds on the host time at certain device times.
+"""Observations of a device's clock, and the bounds that they put on its residual.
 
-A *residual* is host time minus device time minus a constant, as float64 ns: the differences are taken
-in 64-bit integers first, so stamps of any size keep their nanoseconds.
+A *residual* is host time minus device time minus a constant, as float64 ns. The differences are taken in
+64-bit integers first, so stamps of any size keep their nanoseconds.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
-Float64s = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from cltrace.timeline.columns import NEVER, Bools, Float64s, Int64s
 
-NEVER: Final = np.int64(2**62)
-"""A host time later than any: nobody saw the command complete."""
-
-HIGHEST_DRIFT: Final = 1e-3
-"""No working pair of clocks drifts apart faster: crystals are within 1e-4, NTP slews by 5e-4."""
+MAX_DRIFT: Final = 1e-3
+"""Greatest drift of a working pair of clocks: crystals are within 1e-4, NTP slews by 5e-4."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observations:
-    """The commands of one device whose stamps can be used, ordered by `enter_host_ns`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockObservations:
+    """Commands of one device whose stamps can be used, ordered by `enter_host_ns`.
 
-    Shape (n,), ns. `observed_host_ns` is when a host call was seen to return that had waited for the
-    command, `NEVER` when none had. `position` says which command each is, for the caller.
+    Shape (n,), ns. `observed_host_ns` is the return of a host call that had waited for the command,
+    `NEVER` if no call had. `position` identifies each command for the caller.
     """
 
     enter_host_ns: Int64s
@@ -40,15 +34,15 @@ class Observations:
     def __len__(self) -> int:
         return len(self.position)
 
-    def __getitem__(self, chosen: Bools | Int64s) -> "Observations":
-        return Observations(*(getattr(self, name)[chosen] for name in self.__slots__))
+    def __getitem__(self, chosen: Bools | Int64s) -> "ClockObservations":
+        return ClockObservations(**{name: getattr(self, name)[chosen] for name in self.__slots__})
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Bounds `lower_ns <= residual(time) <= upper_ns`, ordered by time. Infinite where there is none.
+    """Bounds `lower_ns <= residual(time) <= upper_ns`, ordered by time; infinite where there is none.
 
-    Shape (n,), ns since the frame's origin. `command` is the index of the observation that each
+    Shape (n,), ns since the frame's origin. `command` is the index of the observation that each point
     comes from.
     """
 
@@ -71,38 +65,41 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where times and residuals are counted from, so that they fit a float64 to a fraction of a ns."""
+    """Origin of times and residuals, near enough that a float64 keeps them to a fraction of a ns."""
 
     device_ns: int
     host_ns: int
 
     def times(self, device_ns: Int64s) -> Float64s:
-        """Device times since the origin."""
+        """Return device times since the origin."""
         return (device_ns - self.device_ns).astype(np.float64)
 
     def residuals(self, host_ns: Int64s, device_ns: Int64s) -> Float64s:
-        """Host time minus device time, both since the origin."""
+        """Return host time minus device time, both since the origin."""
         return ((host_ns - self.host_ns) - (device_ns - self.device_ns)).astype(np.float64)
 
 
-def points_of(seen: Observations, frame: Frame, *, quantum_ns: int, trusts_queued: bool) -> Points:
-    """The bounds that observations put on their device's clock.
+def compute_points(
+    observations: ClockObservations, frame: Frame, *, quantum_ns: int, trusts_queued: bool
+) -> Points:
+    """Return the bounds that observations put on their device's clock.
 
-    A command is queued between the entry and the return of its call, and has ended when a call that
-    waited for it returns. Where QUEUED is not to be trusted, the command starts after the entry.
-    `quantum_ns` is by how much a stamp may be off because the device's clock moves in steps.
+    A command is queued between the entry and the return of its call. It has ended when a call that
+    waited for it returns. Where QUEUED cannot be trusted, the only bound is that the command starts
+    after the entry. `quantum_ns` is the possible error of a stamp because the device's clock moves in
+    steps.
     """
-    first = seen.queued_device_ns if trusts_queued else seen.start_device_ns
-    lower = frame.residuals(seen.enter_host_ns, first) - quantum_ns
+    first = observations.queued_device_ns if trusts_queued else observations.start_device_ns
+    lower = frame.residuals(observations.enter_host_ns, first) - quantum_ns
     upper = (
-        frame.residuals(seen.return_host_ns, first) + quantum_ns
+        frame.residuals(observations.return_host_ns, first) + quantum_ns
         if trusts_queued
-        else np.full(len(seen), np.inf)
+        else np.full(len(observations), np.inf)
     )
-    is_seen = seen.observed_host_ns != NEVER
-    ended = seen.end_device_ns[is_seen]
-    end_upper = frame.residuals(seen.observed_host_ns[is_seen], ended) + quantum_ns
-    command = np.arange(len(seen))
+    is_observed = observations.observed_host_ns != NEVER
+    ended = observations.end_device_ns[is_observed]
+    end_upper = frame.residuals(observations.observed_host_ns[is_observed], ended) + quantum_ns
+    command = np.arange(len(observations))
     time = np.concatenate([frame.times(first), frame.times(ended)])
     order = np.argsort(time, kind="stable")
     count = len(ended)
@@ -110,5 +107,5 @@ def points_of(seen: Observations, frame: Frame, *, quantum_ns: int, trusts_queue
         time[order],
         np.concatenate([lower, np.full(count, -np.inf)])[order],
         np.concatenate([upper, end_upper])[order],
-        np.concatenate([command, command[is_seen]])[order],
+        np.concatenate([command, command[is_observed]])[order],
     )

@@ -1,7 +1,7 @@
-"""The tables of a trace file, as data. `docs/trace-format.md` describes the views over them.
+"""Tables of a trace file, as data. `docs/trace-format.md` describes the views over them.
 
-A trace is an SQLite file. `application_id` says that it is one, `user_version` which schema it has.
-Tables are private; the `v_*` views (`trace.views`) are the public interface.
+A trace is an SQLite file. Its `application_id` marks it as a trace, its `user_version` is the version of
+the schema. The tables are private; the `v_*` views (`trace.views`) are the public interface.
 """
 
 from typing import Final
@@ -48,7 +48,7 @@ from cltrace.trace.schema.objects import (
 from cltrace.trace.schema.power import POWER_CHANNEL, POWER_PROBE, POWER_SAMPLE
 
 APPLICATION_ID: Final = 0x434C5472
-"""`CLTr` as a big-endian number: what `file(1)` and every reader look for."""
+"""`CLTr` as a big-endian number, by which `file(1)` and readers recognise a trace."""
 
 SCHEMA_VERSION: Final = 3
 
@@ -140,4 +140,4 @@ TABLES: Final[tuple[Table, ...]] = (
     POWER_PROBE,
     POWER_SAMPLE,
 )
-"""Every table, in the order in which they are made."""
+"""All tables, in the order in which they are created."""

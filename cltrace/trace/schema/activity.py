@@ -1,4 +1,4 @@
-"""The tables of what was done: commands, host calls, clocks, and what they add up to."""
+"""Tables of activity: launches, commands, host calls, waits, clocks and sums."""
 
 from cltrace.trace.schema.model import KEY, Table
 

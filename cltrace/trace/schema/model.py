@@ -1,4 +1,4 @@
-"""What a table is."""
+"""Definition of tables."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its name and its columns, each as SQLite declares it.
+    """A table: its name and the SQLite declarations of its columns.
 
     `since` is the first schema version that has the table.
     """
@@ -18,17 +18,17 @@ class Table:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Names of the columns, in order."""
         return tuple(column.split()[0] for column in self.columns)
 
     @property
     def create_sql(self) -> str:
-        """The statement that makes the table, in the one form that a trace may contain."""
+        """The only statement that may define the table in a trace file."""
         return f"CREATE TABLE {self.name} ({', '.join(self.columns)}){self.options}"
 
     @property
     def insert_sql(self) -> str:
-        """The statement that inserts one row."""
+        """The statement that inserts a row."""
         marks = ", ".join("?" * len(self.columns))
         return f"INSERT INTO {self.name} VALUES ({marks})"
 

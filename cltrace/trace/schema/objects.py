@@ -1,4 +1,4 @@
-"""The tables of what there is: processes, devices, programs, kernels, memory."""
+"""Tables of objects: processes, devices, programs, kernels, memory."""
 
 from cltrace.trace.schema.model import KEY, Table
 

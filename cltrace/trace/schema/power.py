@@ -1,4 +1,4 @@
-"""The tables of power: channels, what readers found, samples."""
+"""Tables of power measurements: channels, results of probing, samples."""
 
 from cltrace.trace.schema.model import KEY, Table
 

@@ -1,7 +1,7 @@
-"""The public interface of a trace file: its views, with what every column means and its unit.
+"""Public interface of a trace file: its views, with the meaning and unit of every column.
 
-The file carries the views for whoever opens it with other tools. Our own readers do not use those:
-they make their own from this table (`trace.guard`), because a file from a stranger may say anything.
+The file contains the views for other tools. cltrace does not use the views in a file, because a file from
+a stranger may define them in any way: `trace.guard` makes them anew from `VIEWS`.
 """
 
 from typing import Final
@@ -14,4 +14,4 @@ from cltrace.trace.views.power import POWER_VIEWS
 __all__ = ["VIEWS", "Column", "View"]
 
 VIEWS: Final[tuple[View, ...]] = (*OBJECT_VIEWS, *ACTIVITY_VIEWS, *POWER_VIEWS)
-"""Every view."""
+"""All views."""

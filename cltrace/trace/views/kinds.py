@@ -1,11 +1,11 @@
-"""What kind of value each column of a view holds, for formats whose columns have types."""
+"""Kinds of the values in columns of views, for export formats with typed columns."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class ValueKind(StrEnum):
-    """A kind of value."""
+    """Kind of the values in a column."""
 
     WHOLE = "whole"
     REAL = "real"
@@ -37,8 +37,8 @@ _BYTES: Final = frozenset({("v_launch_arg", "value"), ("v_content", "deflated")}
 _MORE_TEXTS: Final = frozenset({("v_meta", "value")})
 
 
-def kind_of(view: str, column: str) -> ValueKind:
-    """The kind of value that a column of a view holds."""
+def value_kind(view: str, column: str) -> ValueKind:
+    """Return the kind of the values in a column of a view."""
     if (view, column) in _BYTES:
         return ValueKind.BYTES
     if column in _REALS:

@@ -1,4 +1,4 @@
-"""What a view is."""
+"""Definition of views and their columns."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a view: its name, the SQL that makes it, and what it means."""
+    """A column of a view: its name, its SQL expression and its description."""
 
     name: str
     sql: str
-    meaning: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,28 +18,28 @@ class View:
     """A view over the tables of a trace."""
 
     name: str
-    meaning: str
+    description: str
     source: str
     columns: tuple[Column, ...]
 
     @property
     def select_sql(self) -> str:
-        """The query that the view stands for."""
+        """The query of the view."""
         columns = ", ".join(f"{column.sql} AS {column.name}" for column in self.columns)
         return f"SELECT {columns} FROM {self.source}"
 
     @property
     def create_sql(self) -> str:
-        """The statement that makes the view in a trace file, in the one form that it may have."""
+        """The only statement that may define the view in a trace file."""
         return f"CREATE VIEW {self.name} AS {self.select_sql}"
 
 
 def columns(*described: tuple[str, str] | tuple[str, str, str]) -> tuple[Column, ...]:
-    """Columns from (name, meaning) or (name, SQL, meaning); the SQL is the name where it is left out."""
+    """Return columns from (name, description) or (name, SQL, description); SQL defaults to the name."""
     return tuple(
-        Column(one[0], one[0], one[1]) if len(one) == 2 else Column(*one) for one in described
+        Column(item[0], item[0], item[1]) if len(item) == 2 else Column(*item) for item in described
     )
 
 
 SITE_SQL: Final = "CASE WHEN s.id IS NULL THEN NULL ELSE s.file || ':' || s.line END"
-"""`file:line` of a site joined as `s`."""
+"""SQL for `file:line` of a site that is joined as `s`."""

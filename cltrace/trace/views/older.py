@@ -1,7 +1,7 @@
-"""Views as older versions of the schema wrote them, where they read otherwise today.
+"""Definitions of views in older versions of the schema, where they differ from today's.
 
-Nobody reads these in a file: they are known so that a file of an older version can be told from one
-that carries something foreign.
+They are never executed. Their digests serve to accept files of older versions, and to refuse files with
+any other view.
 """
 
 import hashlib
@@ -12,10 +12,10 @@ _DIGESTS: Final = {
         "v_command": "ce467d65098eb6313f9ce5fa4d85b5b0c5ae01367761107dab914cb82e64f07d",
     },
 }
-"""SHA-256 of the statement that made a view, by schema version and name."""
+"""SHA-256 of a view's CREATE statement, by schema version and view name."""
 
 
-def is_of_version(version: int, name: object, sql: object) -> bool:
-    """Whether this is the statement with which that version of the schema made its view."""
+def is_older_view_sql(version: int, name: object, sql: object) -> bool:
+    """Return whether `sql` is the statement that defined the view in that schema version."""
     digest = _DIGESTS.get(version, {}).get(str(name))
     return digest is not None and hashlib.sha256(str(sql).encode()).hexdigest() == digest

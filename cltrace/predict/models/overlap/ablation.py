@@ -1,9 +1,10 @@
-"""What each part of the model is worth: the same costs, coming in one group after the other."""
+"""Ablation of the model: the same costs, added in stages, show the worth of each part."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.overlap.model import Overlap
 
 _STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
@@ -14,25 +15,31 @@ _STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("and random places", ("scattered read", "scattered written")),
     ("and waiting", ()),
 )
-"""The stages, and the costs that come in. The last one has all."""
+"""The stages, and the costs that each adds. The last stage has all costs."""
 _SECTOR_BYTES: Final = 32
 _IN_ORDER: Final[Mapping[str, str]] = {
-    "scattered read": "byte read", "scattered written": "byte written",
-}  # fmt: skip
-"""What random places cost before they come in: as much as others."""
+    "scattered read": "byte read",
+    "scattered written": "byte written",
+}
+"""Costs of random places, by costs per byte of accesses in order, which they equal before their stage."""
 
 
-def ablated(model: Overlap) -> Mapping[str, Overlap]:
-    """The model by stages, each with what those before it have. Nothing is fitted anew."""
+def ablation_stages(model: Overlap) -> Mapping[str, Overlap]:
+    """Return the model by stages, each with the costs of all stages before it. Nothing is fitted anew."""
     later = {name for _, names in _STAGES for name in names}
-    later |= {name for name in model.costs if name.startswith("wait ")}
+    later |= {name for name in model.costs.constants if name.startswith("wait ")}
     later |= {"turnover", "barrier", "atomic", "steps"}
-    found = {}
-    for name, names in _STAGES[:-1]:
+    stages = {}
+    for stage, names in _STAGES[:-1]:
         later -= set(names)
-        costs = {key: 0.0 if key in later else cost for key, cost in model.costs.items()}
-        for at_random, in_order in _IN_ORDER.items():
-            if at_random in later:
-                costs[at_random] = _SECTOR_BYTES * model.costs[in_order]
-        found[name] = replace(model, costs=costs)
-    return found | {_STAGES[-1][0]: model}
+        stages[stage] = replace(model, costs=_without(model.costs, later))
+    return stages | {_STAGES[-1][0]: model}
+
+
+def _without(costs: Costs, later: set[str]) -> Costs:
+    """Return costs without waits and without the constants `later`."""
+    constants = {name: 0.0 if name in later else cost for name, cost in costs.constants.items()}
+    for at_random, in_order in _IN_ORDER.items():
+        if at_random in later:
+            constants[at_random] = _SECTOR_BYTES * costs[in_order]
+    return replace(costs, constants=constants, waits={})

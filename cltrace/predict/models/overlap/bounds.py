@@ -1,31 +1,38 @@
-"""The least and the most that counts may be which rest on assumptions."""
+"""Bounds of counts that rest on assumptions."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.counts.records import AccessSite, Estimate, FoldedCount, Region
+from cltrace.kernels.counts.records import AccessSite, Estimate, FoldedCount, MemoryRegion
 
 _Bound = Callable[[Estimate], float]
 
 
-def at_least(counts: KernelCounts) -> KernelCounts:
-    """Counts with the least of all that is assumed."""
-    return _at(counts, lambda one: min(one.low, one.value))
+def lower_bound(counts: KernelCounts) -> KernelCounts:
+    """Return counts with the lowest value of every estimate."""
+    return _apply(counts, lambda estimate: min(estimate.low, estimate.value))
 
 
-def at_most(counts: KernelCounts) -> KernelCounts:
-    """Counts with the most of all that is assumed."""
-    return _at(counts, lambda one: max(one.high, one.value))
+def upper_bound(counts: KernelCounts) -> KernelCounts:
+    """Return counts with the highest value of every estimate."""
+    return _apply(counts, lambda estimate: max(estimate.high, estimate.value))
 
 
-def _at(counts: KernelCounts, bound: _Bound) -> KernelCounts:
-    shares = [_share(site.sectors, bound) for site in counts.sites]
-    asked = [_share(site.requests, bound) for site in counts.sites]
+def _apply(counts: KernelCounts, bound: _Bound) -> KernelCounts:
+    sectors = [_share(site.sectors, bound) for site in counts.sites]
+    requests = [_share(site.requests, bound) for site in counts.sites]
     by_kind = {(row.type, row.cost): _share(row.total, bound) for row in counts.operations}
-    regions = (_region(one, max(shares[at] for at in one.sites)) for one in counts.regions)
+    regions = (
+        _region(region, max(sectors[position] for position in region.sites))
+        for region in counts.regions
+    )
     rounds = (
-        replace(one, waits=one.waits * max(asked[at] for at in one.sites)) for one in counts.rounds
+        replace(
+            read_round,
+            waits=read_round.waits * max(requests[position] for position in read_round.sites),
+        )
+        for read_round in counts.rounds
     )
     folded = (_folded(row, by_kind.get((row.type, row.cost), 1.0)) for row in counts.folded)
     return replace(
@@ -52,10 +59,10 @@ def _site(site: AccessSite, bound: _Bound) -> AccessSite:
     )
 
 
-def _region(region: Region, share: float) -> Region:
-    """A region of which requests touch so much less or more; there is no more of it than memory has."""
+def _region(region: MemoryRegion, share: float) -> MemoryRegion:
+    """Return a region whose sectors change by `share`, up to the sectors that the memory has."""
     different = region.footprint.launch_sectors * share
-    whole = replace(
+    footprint = replace(
         region.footprint,
         group_sectors=region.footprint.group_sectors * share,
         launch_sectors=min(different, max(region.memory_sectors, region.footprint.launch_sectors)),
@@ -63,7 +70,7 @@ def _region(region: Region, share: float) -> Region:
     return replace(
         region,
         sectors=region.sectors * share,
-        footprint=whole,
+        footprint=footprint,
         window_sectors=region.window_sectors * share,
     )
 

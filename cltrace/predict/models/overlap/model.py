@@ -1,4 +1,4 @@
-"""The overlap model as a kind of model."""
+"""The overlap model, fitted to a calibration and read from a profile."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,40 +6,35 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.demand.launch import demand_of
-from cltrace.predict.models.overlap.bounds import at_least, at_most
-from cltrace.predict.models.overlap.fit import (
-    NORMS,
-    REQUIRED,
-    fitted_costs,
-    measured_probes,
-)
-from cltrace.predict.models.overlap.scaling import scaled
-from cltrace.predict.models.overlap.times import Costs, times_of
-from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction
+from cltrace.predict.models.overlap.bounds import lower_bound, upper_bound
+from cltrace.predict.models.overlap.costs import Costs
+from cltrace.predict.models.overlap.fit import NORMS, REQUIRED, fit_costs, measured_probes
+from cltrace.predict.models.overlap.scaling import scale_demand
+from cltrace.predict.models.overlap.times import times_of
+from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction, stored_parameters
 from cltrace.profile import DeviceProfile
 
-_MOST: Final = 1e14
+_MAX_COST: Final = 1e14
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The fitted model. `costs` are by name; `operations` are the names of measured operations."""
+    """The overlap model with the costs of a device."""
 
     costs: Costs
-    operations: frozenset[str]
 
     def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:
-        """What a launch takes: the parts of a device by themselves, and all together.
+        """Predict the time of a launch: that of each part of the device, and that of all together.
 
-        The interval holds nine of ten calibration probes; where counts rest on assumptions, it reaches
-        from the least that they may be to the most.
+        The interval holds nine of ten calibration probes. Where counts rest on assumptions, it is
+        extended from the prediction of the least possible counts to that of the most.
         """
-        demand = demand_of(counts, self.operations)
+        demand = demand_of(counts, self.costs.operations)
         times = times_of(demand, self.costs, cache)
         low = high = times.total_ns
         if counts.assumptions:
-            low = min(low, self._total_ns(at_least(counts), cache))
-            high = max(high, self._total_ns(at_most(counts), cache))
+            low = min(low, self._total_ns(lower_bound(counts), cache))
+            high = max(high, self._total_ns(upper_bound(counts), cache))
         parts = tuple(Part(name, time) for name, time in times.parts().items() if time > 0.0)
         return Prediction(
             duration_ns=times.total_ns,
@@ -49,12 +44,13 @@ class Overlap:
         )
 
     def scaled_ns(self, counts: KernelCounts, factor: float) -> float:
-        """What a launch of so many times the work-items takes, of arrays as many times as large."""
-        demand = scaled(demand_of(counts, self.operations), factor, counts.machine.compute_units)
-        return times_of(demand, self.costs).total_ns
+        """Predict a launch of `factor` times the work-items, on arrays `factor` times as large."""
+        demand = demand_of(counts, self.costs.operations)
+        scaled = scale_demand(demand, factor, counts.machine.compute_units)
+        return times_of(scaled, self.costs).total_ns
 
     def _total_ns(self, counts: KernelCounts, cache: Cache) -> float:
-        return times_of(demand_of(counts, self.operations), self.costs, cache).total_ns
+        return times_of(demand_of(counts, self.costs.operations), self.costs, cache).total_ns
 
 
 class OverlapModel:
@@ -63,46 +59,47 @@ class OverlapModel:
     name = "overlap"
 
     def fit(self, profile: DeviceProfile) -> Fit:
-        """Its costs. All probes of the calibration are counted for that, which takes a while.
+        """Fit the costs of a device. All probes of the calibration are counted, which takes a while.
 
         Raises: `ProfileError` if a family is missing, `CompilerMissingError` without clang.
         """
         probes = measured_probes(profile)
-        found = fitted_costs(probes, profile.device)
-        costs = {name: one.value for name, one in found.items()}
-        known = {
-            (one.family, one.series, one.x): times_of(one.demand, costs).total_ns for one in probes
+        parameters = fit_costs(probes, profile.device)
+        costs = Costs.of(parameters)
+        fitted_ns = {
+            (probe.family, probe.series, probe.x): times_of(probe.demand, costs).total_ns
+            for probe in probes
         }
         return Fit(
-            found,
+            parameters,
             {
-                family: tuple(known.get((family, one.series, one.x)) for one in points)
+                family: tuple(fitted_ns.get((family, point.series, point.x)) for point in points)
                 for family, points in profile.families.items()
             },
         )
 
-    def fitted(self, profile: DeviceProfile) -> Overlap:
-        """The model of a device."""
-        known = profile.parameters.get(self.name)
-        if known is None:
-            raise ProfileError("the profile is not fitted: cltrace calibrate --from FILE does that")
-        costs = {name: one.value for name, one in known.items()}
-        wrong = sorted(REQUIRED - set(costs)) or [
-            name for name, cost in costs.items() if not _is_sound(name, cost)
+    def for_device(self, profile: DeviceProfile) -> Overlap:
+        """Return the model with the costs that a profile stores. Raises: `ProfileError`."""
+        parameters = stored_parameters(profile, self.name)
+        try:
+            costs = Costs.of(parameters)
+        except ValueError as error:
+            raise ProfileError(
+                f"the profile's costs of {self.name} are damaged: {error}"
+            ) from error
+        wrong = sorted(REQUIRED - set(costs.constants)) or [
+            name for name, parameter in parameters.items() if not _is_sound(name, parameter.value)
         ]
         if wrong:
             raise ProfileError(f"the profile's costs of {self.name} are damaged: {wrong[0]}")
-        operations = frozenset(
-            name for name, parameter in known.items() if parameter.family == "throughput"
-        )
-        return Overlap(costs, operations)
+        return Overlap(costs)
 
 
 def _is_sound(name: str, cost: float) -> bool:
-    """Whether a cost can be one: nothing takes less than no time, or a day."""
+    """Return True for a plausible cost: neither negative nor longer than a day."""
     if name in NORMS:
-        return 1.0 <= cost < _MOST
-    return 0.0 <= cost < _MOST and (
+        return 1.0 <= cost < _MAX_COST
+    return 0.0 <= cost < _MAX_COST and (
         cost > 0.0 or not name.startswith(("l1 ", "l2 ", "interval ", "launch"))
     )
 

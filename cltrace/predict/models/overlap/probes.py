@@ -1,19 +1,20 @@
-"""The probes of a calibration with what they ask for: what costs are fitted to."""
+"""The probes of a calibration with their demand and their measured times: the data of the fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cltrace.errors import KernelError
+from cltrace.events.cost_names import CostName
 from cltrace.events.workloads import Transfer
 from cltrace.kernels.counts.workloads import WorkloadCounts
 from cltrace.kernels.demand.launch import Demand, demand_of
 from cltrace.profile import DeviceProfile
-from cltrace.suite.calibration import FAMILIES, Effort, Room
+from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A probe of a calibration: what it asks for, and what it took in ns."""
+class MeasuredProbe:
+    """A launch of a calibration: its demand, and its measured time in ns."""
 
     family: str
     series: str
@@ -22,24 +23,25 @@ class Measured:
     demand: Demand
 
 
-def measured_probes(profile: DeviceProfile) -> Sequence[Measured]:
-    """All launches of a calibration, counted. What cannot be counted is left out.
+def measured_probes(profile: DeviceProfile) -> Sequence[MeasuredProbe]:
+    """Return all launches of a calibration, counted, without those that cannot be counted.
 
-    The probes are made anew from what the device is: a profile has their times by name.
+    A profile stores times by series and x only: the probes are made anew for its device.
+    Raises: `ValueError` for a series of operations that is no name of a cost.
     """
-    room = Room.of(profile.device, Effort[profile.provenance.effort.upper()])
+    limits = ProbeLimits.of(profile.device, Effort[profile.provenance.effort.upper()])
     counting = WorkloadCounts(profile.device)
-    operations = frozenset(point.series for point in profile.points("throughput"))
-    found: list[Measured] = []
+    operations = frozenset(CostName.parse(point.series) for point in profile.points("throughput"))
+    measured: list[MeasuredProbe] = []
     for name, family in FAMILIES.items():
         times = {(point.series, point.x): point.median_ns for point in profile.points(name)}
-        for probe in family.probes(room) if times else ():
-            taken = times.get((probe.series, float(f"{float(probe.x):.9g}")))
-            if taken is None or isinstance(probe.work, Transfer):
+        for probe in family.probes(limits) if times else ():
+            time_ns = times.get((probe.series, float(f"{float(probe.x):.9g}")))
+            if time_ns is None or isinstance(probe.work, Transfer):
                 continue
             try:
                 demand = demand_of(counting.count(probe.work), operations)
             except KernelError:
                 continue
-            found.append(Measured(name, probe.series, float(probe.x), taken, demand))
-    return found
+            measured.append(MeasuredProbe(name, probe.series, float(probe.x), time_ns, demand))
+    return measured

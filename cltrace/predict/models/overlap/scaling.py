@@ -1,14 +1,29 @@
-"""A launch as if it had so many times as many work-groups, each doing what one does now."""
+"""The demand of a launch with more or fewer work-groups, each doing the same work."""
 
 from dataclasses import replace
+from typing import Final
 
 from cltrace.kernels.demand.launch import Demand, Traffic
 
+_SCALED: Final = (
+    "sectors",
+    "lines",
+    "group_sectors",
+    "window_sectors",
+    "launch_sectors",
+    "granule_bytes",
+    "scattered_sectors",
+    "partial_sectors",
+    "accesses",
+)
+"""Fields of traffic that are in proportion to the number of work-groups."""
 
-def scaled(demand: Demand, factor: float, compute_units: int) -> Demand:
-    """What a launch of `factor` times the work-items asks for. Memory grows with the work-items.
 
-    That is what programs do whose arrays have an element for each work-item. Loops keep their trips.
+def scale_demand(demand: Demand, factor: float, compute_units: int) -> Demand:
+    """Return the demand of a launch with `factor` times the work-items.
+
+    Memory grows with the work-items, as in programs whose arrays have an element per work-item. Trip
+    counts of loops stay.
     """
     groups = max(round(demand.groups * factor), 1)
     share = groups / demand.groups
@@ -18,20 +33,16 @@ def scaled(demand: Demand, factor: float, compute_units: int) -> Demand:
         warps=demand.warps * share,
         units=min(compute_units, groups),
         barriers=demand.barriers * share,
-        work=tuple(replace(one, warp_total=one.warp_total * share) for one in demand.work),
+        work=tuple(replace(work, warp_total=work.warp_total * share) for work in demand.work),
         requests=demand.requests * share,
         bank_cycles=demand.bank_cycles * share,
         lines=demand.lines * share,
         local_cycles=demand.local_cycles * share,
         local_requests=demand.local_requests * share,
-        traffic=tuple(_traffic(one, share) for one in demand.traffic),
+        traffic=tuple(_scale_traffic(region, share) for region in demand.traffic),
         footprint_bytes=demand.footprint_bytes * share,
     )
 
 
-def _traffic(one: Traffic, share: float) -> Traffic:
-    names = (
-        "sectors", "lines", "group_sectors", "window_sectors", "launch_sectors", "granule_bytes",
-        "scattered_sectors", "partial_sectors", "accesses",
-    )  # fmt: skip
-    return replace(one, **{name: getattr(one, name) * share for name in names})
+def _scale_traffic(region: Traffic, share: float) -> Traffic:
+    return replace(region, **{name: getattr(region, name) * share for name in _SCALED})

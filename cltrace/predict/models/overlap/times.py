@@ -1,35 +1,34 @@
-"""The times of a launch's parts, and how they overlap."""
+"""The times of a launch's parts, and their overlap."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from cltrace.kernels.demand.caches import CacheSize, shared_sectors
 from cltrace.kernels.demand.launch import Demand, Traffic
-from cltrace.kernels.demand.operations import Pipe
+from cltrace.kernels.demand.operations import ACCESS, Pipe
 from cltrace.kernels.ir.instructions import Access
+from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.prediction import Cache
 
-Costs = Mapping[str, float]
-"""By name: what each thing costs, in ns unless its unit says otherwise."""
-_FEW_GROUPS: Final = 2.0
-"""So many work-groups of a unit are as one: what each does, the other does at the same time."""
+_LOCK_STEP_GROUPS: Final = 2.0
+"""Up to two work-groups per compute unit run in lock step: both compute, or both move data."""
 
 
-def overlapped(times: Iterable[float], exponent: float) -> float:
-    """The p-norm of times: their sum for 1, the longest of them for infinity."""
-    known = [time for time in times if time > 0.0]
-    longest = max(known, default=0.0)
+def overlap(times: Iterable[float], exponent: float) -> float:
+    """Return the p-norm of times: their sum for 1, the longest of them for infinity."""
+    positive = [time for time in times if time > 0.0]
+    longest = max(positive, default=0.0)
     if not longest:
         return 0.0
-    total: float = sum((time / longest) ** exponent for time in known)
+    total: float = sum((time / longest) ** exponent for time in positive)
     return float(longest * total ** (1.0 / exponent))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """What each part of a device would take for a launch by itself, in ns; `total_ns` together."""
+    """Time that each part of a device takes for a launch by itself, in ns; `total_ns` is that of all."""
 
     launch: float
     dispatch: float
@@ -44,7 +43,7 @@ class Times:
     total_ns: float
 
     def parts(self) -> Mapping[str, float]:
-        """The parts by name."""
+        """Return the parts by name."""
         return {
             "launch": self.launch,
             "dispatch": self.dispatch,
@@ -60,87 +59,106 @@ class Times:
 
 
 def times_of(demand: Demand, costs: Costs, cache: Cache = Cache.WARM) -> Times:
-    """The times of a launch's parts."""
+    """Return the times of a launch's parts for a state of the caches."""
     pipes = _pipes(demand, costs)
     missing = 1.0
     if cache is Cache.WARM:
         missing = _missing_share(demand.footprint_bytes, costs)
     local = _local(demand, costs)
     l1 = _l1(demand, costs)
-    l2 = sum(_l2(one, demand, costs) for one in demand.traffic)
-    memory = sum(_memory(one, costs, missing) for one in demand.traffic)
+    l2 = sum(_l2(region, demand, costs) for region in demand.traffic)
+    memory = sum(_memory(region, costs, missing) for region in demand.traffic)
     latency = _latency(demand, costs, missing)
     atomics = sum(
-        _atomics(one, demand, costs) for one in demand.traffic if one.access is Access.ATOMIC
+        _atomics(region, demand, costs)
+        for region in demand.traffic
+        if region.access is Access.ATOMIC
     )
     dispatch = _dispatch(demand, costs)
-    apart = _apart(demand, costs["phases"])
-    levels = overlapped((l1, l2, memory, atomics), costs["p levels"])
-    moving = overlapped((levels, latency), _norm(costs["p waiting"], apart))
+    waiting_norm = _norm(costs["p waiting"], _phase_separation(demand, costs["phases"]))
+    body_norm = _norm(costs["p body"], _lock_step(demand, costs["steps"]))
+    levels = overlap((l1, l2, memory, atomics), costs["p levels"])
+    moving = overlap((levels, latency), waiting_norm)
     chains = _chains(demand, costs)
-    working = overlapped((*pipes.values(), chains), costs["p pipes"])
-    data = overlapped((local, moving), costs["p body"])
-    body = overlapped((working, data), _norm(costs["p body"], _in_step(demand, costs["steps"])))
+    working = overlap((*pipes.values(), chains), costs["p pipes"])
+    data = overlap((local, moving), costs["p body"])
+    body = overlap((working, data), body_norm)
     launch = costs["launch"] + costs["first"] * min(demand.accesses, 1.0)
-    total = launch + overlapped((dispatch, body), costs["p dispatch"])
-    return Times(launch, dispatch, pipes, chains, local, l1, l2, memory, latency, atomics, total)
+    return Times(
+        launch=launch,
+        dispatch=dispatch,
+        pipes=pipes,
+        chains=chains,
+        local=local,
+        l1=l1,
+        l2=l2,
+        memory=memory,
+        latency=latency,
+        atomics=atomics,
+        total_ns=launch + overlap((dispatch, body), costs["p dispatch"]),
+    )
 
 
 def _dispatch(demand: Demand, costs: Costs) -> float:
-    """What handing out work-groups takes."""
-    each = max(costs["group"], costs["warp"] * demand.group_warps)
-    return demand.groups * each + math.log2(max(demand.groups, 1)) * costs["doubling"]
+    """Return the time of handing out work-groups."""
+    per_group = max(costs["group"], costs["warp"] * demand.group_warps)
+    return demand.groups * per_group + math.log2(max(demand.groups, 1)) * costs["doubling"]
 
 
-def _apart(demand: Demand, phases: float) -> float:
-    """How little the parts of a work-group's life overlap, from 0 to 1.
+def _phase_separation(demand: Demand, phases: float) -> float:
+    """Return the separation of the phases of a work-group's life, from 0 (they overlap) to 1.
 
-    Who waits for memory or at a barrier does so with its neighbours: groups begin together, wait and
-    write together. Who does not wait, or does more than `phases` accesses, is elsewhere than they are.
+    Work-groups that wait for memory or at a barrier do so with their neighbours: they begin together,
+    wait together and write together. Work-groups that never wait, or that make more than `phases`
+    accesses, drift apart.
     """
     waits = demand.rounds + demand.barriers / demand.warps
     return min(waits, 1.0) * min(1.0, phases / max(demand.accesses, 1.0))
 
 
-def _in_step(demand: Demand, steps: float) -> float:
-    """How little computing overlaps with moving data, from 0 to 1.
+def _lock_step(demand: Demand, steps: float) -> float:
+    """Return the separation of computing and moving data, from 0 (they overlap) to 1.
 
-    The few work-groups that a unit holds begin together, and compute together before they read or
-    write together. Warps that do more than `steps` operations drift apart, and so do many groups.
+    The first work-groups of a unit begin together, and compute together before they read or write
+    together. Warps with more than `steps` operations drift apart, and so do many work-groups.
     """
-    held = min(demand.wave_groups, demand.groups) / demand.units
-    return min(1.0, steps / max(demand.operations, 1.0)) * min(1.0, _FEW_GROUPS / max(held, 1.0))
+    resident = min(demand.wave_groups, demand.groups) / demand.units
+    few_groups = min(1.0, _LOCK_STEP_GROUPS / max(resident, 1.0))
+    return min(1.0, steps / max(demand.operations, 1.0)) * few_groups
 
 
-def _norm(many: float, apart: float) -> float:
-    """The exponent between `many`, where parts overlap, and 1, where they follow each other."""
-    return many + (1.0 - many) * apart
+def _norm(overlapping: float, separation: float) -> float:
+    """Return an exponent from `overlapping`, for parts that overlap, to 1, for one after another."""
+    return overlapping + (1.0 - overlapping) * separation
 
 
 def _pipes(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
-    found = dict.fromkeys(Pipe, 0.0)
+    times = dict.fromkeys(Pipe, 0.0)
     slot = costs["slot"]
     for work in demand.work:
-        each = costs.get(f"{work.name}", slot)
-        if work.name == "access":
-            each = 0.0 if demand.has_item_loops else slot
+        cost = costs.operations.get(work.name, slot)
+        if work.name == ACCESS:
+            cost = 0.0 if demand.has_item_loops else slot
         if work.pipe is Pipe.ISSUE:
-            found[Pipe.ISSUE] += work.warp_total * each
+            times[Pipe.ISSUE] += work.warp_total * cost
         else:
             if not demand.has_item_loops:
-                found[Pipe.ISSUE] += work.warp_total * min(slot, each)
-            found[work.pipe] += work.warp_total * each
-    return {pipe: time / demand.units for pipe, time in found.items()}
+                times[Pipe.ISSUE] += work.warp_total * min(slot, cost)
+            times[work.pipe] += work.warp_total * cost
+    return {pipe: time / demand.units for pipe, time in times.items()}
 
 
 def _local(demand: Demand, costs: Costs) -> float:
-    rounds = demand.local_cycles * costs["local"]
-    return (rounds + demand.barriers * costs["barrier"]) / demand.units
+    cycles = demand.local_cycles * costs["local"]
+    return (cycles + demand.barriers * costs["barrier"]) / demand.units
 
 
 def _l1(demand: Demand, costs: Costs) -> float:
-    """Each request takes a round of banks; further ones, further lines and misses go on together."""
-    missed = sum(_missed_lines(one, demand, costs) for one in demand.traffic)
+    """Return the time of the near caches.
+
+    Each request takes a bank cycle. Further bank cycles, further lines and misses overlap.
+    """
+    missed = sum(_missed_lines(region, demand, costs) for region in demand.traffic)
     further = max(
         demand.bank_cycles * costs["bank"],
         demand.lines * costs["line"],
@@ -149,95 +167,99 @@ def _l1(demand: Demand, costs: Costs) -> float:
     return (demand.requests * costs["bank"] + further) / demand.units
 
 
-def _l2_sectors(one: Traffic, demand: Demand, costs: Costs) -> float:
-    """The sectors that a site asks of the shared cache."""
-    return shared_sectors(one, demand, CacheSize(costs["l1 size"], costs["l1 sharpness"]))
+def _l2_sectors(region: Traffic, demand: Demand, costs: Costs) -> float:
+    """Return the sectors that a region requests from the shared cache."""
+    return shared_sectors(region, demand, CacheSize(costs["l1 size"], costs["l1 sharpness"]))
 
 
-def _missed_lines(one: Traffic, demand: Demand, costs: Costs) -> float:
-    """How often a line is read of which the near cache has not what is wanted."""
-    if one.access is not Access.READ or not one.sectors:
+def _missed_lines(region: Traffic, demand: Demand, costs: Costs) -> float:
+    """Return the line reads that miss the near cache."""
+    if region.access is not Access.READ or not region.sectors:
         return 0.0
-    return one.lines * min(_l2_sectors(one, demand, costs) / one.sectors, 1.0)
+    return region.lines * min(_l2_sectors(region, demand, costs) / region.sectors, 1.0)
 
 
-def _l2(one: Traffic, demand: Demand, costs: Costs) -> float:
-    sectors = _l2_sectors(one, demand, costs)
-    if one.access is Access.READ:
+def _l2(region: Traffic, demand: Demand, costs: Costs) -> float:
+    sectors = _l2_sectors(region, demand, costs)
+    if region.access is Access.READ:
         return sectors * costs["sector read"]
-    return (sectors - one.partial_sectors) * costs["sector written"] + one.partial_sectors * costs[
-        "sector part written"
-    ]
+    partial = region.partial_sectors
+    return (sectors - partial) * costs["sector written"] + partial * costs["sector part written"]
 
 
 def _missing_share(footprint_bytes: float, costs: Costs) -> float:
-    """The share of a footprint that the shared cache does not keep from run to run."""
-    return 1.0 - CacheSize(costs["l2 size"], costs["l2 sharpness"]).kept(footprint_bytes)
+    """Return the share of a footprint that the shared cache does not keep from launch to launch."""
+    return 1.0 - CacheSize(costs["l2 size"], costs["l2 sharpness"]).kept_share(footprint_bytes)
 
 
-def _memory(one: Traffic, costs: Costs, missing: float) -> float:
-    is_read = one.access is Access.READ
-    kind = "read" if is_read else "written"
-    again = max(one.window_sectors - one.launch_sectors, 0.0)
-    share = one.scattered_sectors / one.launch_sectors if one.launch_sectors else 0.0
-    in_order = one.granule_bytes * (1.0 - share) * costs[f"byte {kind}"]
-    at_random = one.scattered_sectors * costs[f"scattered {kind}"]
-    moved = in_order + at_random
-    return moved * missing + again * moved / max(one.launch_sectors, 1.0)
+def _memory(region: Traffic, costs: Costs, missing: float) -> float:
+    kind = "read" if region.access is Access.READ else "written"
+    refetched = max(region.window_sectors - region.launch_sectors, 0.0)
+    share = region.scattered_sectors / region.launch_sectors if region.launch_sectors else 0.0
+    in_order = region.granule_bytes * (1.0 - share) * costs[f"byte {kind}"]
+    at_random = region.scattered_sectors * costs[f"scattered {kind}"]
+    once = in_order + at_random
+    return once * missing + refetched * once / max(region.launch_sectors, 1.0)
 
 
 def _chains(demand: Demand, costs: Costs) -> float:
-    """What operations take that wait for each other."""
-    waits = sum(wait.per_warp * costs.get(f"wait {wait.name}", 0.0) for wait in demand.waits)
+    """Return the time of operations that wait for each other's results."""
+    waits = sum(wait.per_warp * costs.waits.get(wait.name, 0.0) for wait in demand.waits)
     if demand.has_item_loops:
         waits *= 1.0 - min(costs["window"] / max(demand.operations, 1.0), 1.0)
-    return demand.turns * waits
+    return demand.serial_warps * waits
 
 
 def _latency(demand: Demand, costs: Costs, missing: float) -> float:
-    """What warps wait for memory and for each other."""
+    """Return the time for which warps wait for memory and for each other."""
     waits = demand.barriers / demand.warps * costs["wait barrier"]
+    latencies = _read_latencies(demand, costs, missing)
+    for reads in demand.reads:
+        nearest = costs["wait local"] if reads.has_local else 0.0
+        slowest = max(nearest, *(latencies[position] for position in reads.traffic), 0.0)
+        waits += reads.per_warp * slowest
+    turnover = (demand.waves - 1.0) * demand.group_warps * costs["turnover"]
+    return demand.serial_warps * waits + turnover
+
+
+def _read_latencies(demand: Demand, costs: Costs, missing: float) -> Sequence[float]:
+    """Return the latency of a read of each region, in ns; 0 for regions that no warp waits for."""
     rounds = [0.0] * len(demand.traffic)
     for reads in demand.reads:
         for position in reads.traffic:
             rounds[position] += reads.per_warp
-    known = [
-        _distance_ns(one, many, demand, costs, missing) if many else 0.0
-        for one, many in zip(demand.traffic, rounds, strict=True)
+    return [
+        _read_latency(region, count, demand, costs, missing) if count else 0.0
+        for region, count in zip(demand.traffic, rounds, strict=True)
     ]
-    for reads in demand.reads:
-        nearest = costs["wait local"] if reads.has_local else 0.0
-        waits += reads.per_warp * max(nearest, *(known[at] for at in reads.traffic), 0.0)
-    between = (demand.waves - 1.0) * demand.group_warps * costs["turnover"]
-    return demand.turns * waits + between
 
 
-def _distance_ns(
-    one: Traffic, rounds: float, demand: Demand, costs: Costs, missing: float
+def _read_latency(
+    region: Traffic, rounds: float, demand: Demand, costs: Costs, missing: float
 ) -> float:
-    """How long a read of a region takes to come."""
-    far = _far_share(one, rounds, demand, costs)
-    farthest = far * missing * one.new_share
+    """Return the latency of a read of a region that a warp waits for `rounds` times, in ns."""
+    shared = _shared_share(region, rounds, demand, costs)
+    memory = shared * missing * region.new_share
     return (
         costs["wait l1"]
-        + far * (costs["wait l2"] - costs["wait l1"])
-        + farthest * (costs["wait memory"] - costs["wait l2"])
+        + shared * (costs["wait l2"] - costs["wait l1"])
+        + memory * (costs["wait memory"] - costs["wait l2"])
     )
 
 
-def _far_share(one: Traffic, rounds: float, demand: Demand, costs: Costs) -> float:
-    """How much of its waiting for a region a warp waits for the shared cache.
+def _shared_share(region: Traffic, rounds: float, demand: Demand, costs: Costs) -> float:
+    """Return the share of a warp's waits for a region in which it waits for the shared cache.
 
-    It does when any warp of its group is the first to touch something, as all then wait for it.
+    That is so if any warp of its group is the first to touch a sector: all of the group wait for it.
     """
-    asked = max(one.group_sectors, 1e-9)
-    is_new = min(asked / demand.groups / rounds, 1.0)
-    return is_new * min(_l2_sectors(one, demand, costs) / asked, 1.0)
+    requested = max(region.group_sectors, 1e-9)
+    is_new = min(requested / demand.groups / rounds, 1.0)
+    return is_new * min(_l2_sectors(region, demand, costs) / requested, 1.0)
 
 
-def _atomics(one: Traffic, demand: Demand, costs: Costs) -> float:
+def _atomics(region: Traffic, demand: Demand, costs: Costs) -> float:
     if demand.has_item_loops:
-        return one.accesses * costs["atomic"] / demand.units
-    ways = max(one.launch_sectors * costs["atomic ways"], 1.0)
-    serial = one.sectors * one.contention * costs["atomic"] / ways
-    return max(serial, one.sectors * costs["sector part written"])
+        return region.accesses * costs["atomic"] / demand.units
+    ways = max(region.launch_sectors * costs["atomic ways"], 1.0)
+    serial = region.sectors * region.contention * costs["atomic"] / ways
+    return max(serial, region.sectors * costs["sector part written"])

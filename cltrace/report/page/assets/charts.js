@@ -1,7 +1,7 @@
-// Charts of uPlot's: histograms, quantities over time, and how busy the devices were over the whole trace.
+// Charts drawn by uPlot: histograms, quantities over time, and the busy share over the whole trace.
 
 import { element } from "./elements.js";
-import { bytesText, countText, shown, timeText } from "./format.js";
+import { bytesText, countText, timeText, valueText } from "./format.js";
 
 const FONT = "11px system-ui, sans-serif";
 const HEIGHT = 210;
@@ -13,34 +13,34 @@ function axis(colours, values, extra = {}) {
     grid: { stroke: () => colours().grid, width: 1 },
     ticks: { stroke: () => colours().grid, width: 1, size: 4 },
     font: FONT,
-    values: (_, splits) => splits.map((one) => (one === null ? "" : values(one))),
+    values: (_, splits) => splits.map((split) => (split === null ? "" : values(split))),
     ...extra,
   };
 }
 
-/** Keep a chart as wide as what holds it. */
-function fitted(chart, holder, height) {
+/** Keep a chart as wide as its container. */
+function fitToHolder(chart, holder, height) {
   new ResizeObserver(() => {
     if (holder.clientWidth > 0) chart.setSize({ width: holder.clientWidth, height });
   }).observe(holder);
   return chart;
 }
 
-/** A histogram: `edges` in the quantity's unit, one more than `counts`. Bars are as wide as each other. */
+/** Add a histogram: `edges` in the quantity's unit, one more than `counts`. All bars are equally wide. */
 export function histogram(holder, { title, edges, counts, unit, is_logarithmic: isLogarithmic }, colours) {
   const textOf = unit === "bytes" ? bytesText : timeText;
-  const spot = element("div", { className: "chart", role: "img" });
-  const most = counts.reduce((one, other) => Math.max(one, other), 0);
-  spot.setAttribute(
+  const plotElement = element("div", { className: "chart", role: "img" });
+  const highest = counts.reduce((highest, count) => Math.max(highest, count), 0);
+  plotElement.setAttribute(
     "aria-label",
-    `${title}: ${countText(counts.reduce((one, other) => one + other, 0))} values from ` +
-      `${textOf(edges[0])} to ${textOf(edges.at(-1))}, at most ${countText(most)} in a bar`,
+    `${title}: ${countText(counts.reduce((sum, count) => sum + count, 0))} values from ` +
+      `${textOf(edges[0])} to ${textOf(edges.at(-1))}, at most ${countText(highest)} in a bar`,
   );
-  holder.append(element("figure", {}, element("figcaption", {}, isLogarithmic ? `${title}, logarithmic` : title), spot));
+  holder.append(element("figure", {}, element("figcaption", {}, isLogarithmic ? `${title}, logarithmic` : title), plotElement));
   const edgeText = (at) => (edges[at] === undefined ? "" : textOf(edges[at]));
   const chart = new uPlot(
     {
-      width: Math.max(spot.clientWidth, 200),
+      width: Math.max(plotElement.clientWidth, 200),
       height: HEIGHT,
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
@@ -60,32 +60,32 @@ export function histogram(holder, { title, edges, counts, unit, is_logarithmic: 
           points: { show: false },
         },
       ],
-      hooks: { setCursor: [(plot) => told(plot, (at) => `${edgeText(at)} to ${edgeText(at + 1)}: ${countText(counts[at])}`)] },
+      hooks: { setCursor: [(plot) => showInTitle(plot, (at) => `${edgeText(at)} to ${edgeText(at + 1)}: ${countText(counts[at])}`)] },
     },
     [counts.map((_, at) => at), counts],
-    spot,
+    plotElement,
   );
-  return fitted(chart, spot, HEIGHT);
+  return fitToHolder(chart, plotElement, HEIGHT);
 }
 
-/** Say what is below the cursor in the title of the chart. */
-function told(plot, textAt) {
+/** Describe the value below the cursor in the chart's tooltip. */
+function showInTitle(plot, textAt) {
   const { idx } = plot.cursor;
   plot.root.title = idx === null || idx === undefined ? "" : textAt(idx);
 }
 
-/** A quantity over time, in steps: bytes or watts. */
+/** Add a chart of a quantity over time, in steps: bytes or watts. */
 export function levelChart(holder, { label, unit, time_ns: times, value: values }, endNs, colours) {
-  const textOf = (value) => shown(value, unit);
+  const textOf = (value) => valueText(value, unit);
   const scale = unit === "bytes" ? { size: 68, incrs: POWERS_OF_2 } : { size: 68 };
-  const spot = element("div", { className: "chart", role: "img" });
-  const highest = values.reduce((one, other) => Math.max(one, other), 0);
+  const plotElement = element("div", { className: "chart", role: "img" });
+  const highest = values.reduce((highest, value) => Math.max(highest, value), 0);
   const [allTimes, allValues] = [[...times, Math.max(endNs, times.at(-1) ?? endNs)], [...values, values.at(-1) ?? 0]];
-  spot.setAttribute("aria-label", `${label}: at most ${textOf(highest)}`);
-  holder.append(element("figure", {}, element("figcaption", {}, `${label}: at most ${textOf(highest)}`), spot));
+  plotElement.setAttribute("aria-label", `${label}: at most ${textOf(highest)}`);
+  holder.append(element("figure", {}, element("figcaption", {}, `${label}: at most ${textOf(highest)}`), plotElement));
   const chart = new uPlot(
     {
-      width: Math.max(spot.clientWidth, 200),
+      width: Math.max(plotElement.clientWidth, 200),
       height: HEIGHT,
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false } },
@@ -101,15 +101,15 @@ export function levelChart(holder, { label, unit, time_ns: times, value: values 
           points: { show: false },
         },
       ],
-      hooks: { setCursor: [(plot) => told(plot, (at) => `${timeText(allTimes[at])}: ${textOf(allValues[at])}`)] },
+      hooks: { setCursor: [(plot) => showInTitle(plot, (at) => `${timeText(allTimes[at])}: ${textOf(allValues[at])}`)] },
     },
     [allTimes, allValues],
-    spot,
+    plotElement,
   );
-  return fitted(chart, spot, HEIGHT);
+  return fitToHolder(chart, plotElement, HEIGHT);
 }
 
-/** The whole trace as a strip: how busy devices were. Dragging on it shows that time, as `onRange(from, to)`. */
+/** Add a strip of the busy share over the whole trace. Dragging over it calls `onRange(from, to)`. */
 export function overview(holder, { times, shares }, colours, onRange) {
   const chart = new uPlot(
     {
@@ -143,5 +143,5 @@ export function overview(holder, { times, shares }, colours, onRange) {
     [times, shares],
     holder,
   );
-  return fitted(chart, holder, 44);
+  return fitToHolder(chart, holder, 44);
 }

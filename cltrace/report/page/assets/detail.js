@@ -1,14 +1,14 @@
-// What is known of the selected slice, with ways to what it depends on.
+// Details of the selected slice, with links to the slices that it depends on.
 
 import { element } from "./elements.js";
 import { bytesText, exactText, timeText } from "./format.js";
 import { NONE } from "./model.js";
-import { exactly } from "./search.js";
+import { exactQuery } from "./search.js";
 
-const MOST_LINKS = 8;
-const MOST_IN_LEGEND = 12;
+const MAX_LINKS = 8;
+const MAX_IN_LEGEND = 12;
 
-/** The contents of the panel for a slice. `go` shows another slice, `find` searches for a name. */
+/** Return the contents of the panel for a slice. `go` shows another slice, `find` searches for a name. */
 export function detailOf(timeline, faultNames, { go, find }) {
   const { model, selected: slice } = timeline;
   if (slice === NONE) return [element("p", { className: "hint" }, HINT), legend(timeline, find)];
@@ -19,29 +19,29 @@ export function detailOf(timeline, faultNames, { go, find }) {
   }
   const heading = element("h2", {}, text);
   const parts = [heading, list, ...links(model, slice, go)];
-  parts.push(element("button", { on: { click: () => find(exactly(text)) } }, "find all of this name"));
+  parts.push(element("button", { on: { click: () => find(exactQuery(text)) } }, "find all of this name"));
   return parts;
 }
 
 const HINT =
-  "Click a slice for what is known of it. Drag over the plot to zoom in, double-click to see all; " +
+  "Click a slice for its details. Drag over the plot to zoom in, double-click to see all; " +
   "press ? for keys.";
 
-/** The names on the timeline with their colours: kernels by their time, then what else there is. */
+/** Return the names on the timeline with their colours: kernels by their time, then the other kinds. */
 function legend({ model, painter }, find) {
   const { names } = model.scene;
   const kernels = names.map((_, at) => at).filter((at) => names[at].kind === "kernel");
-  kernels.sort((one, other) => names[other].total_ns - names[one].total_ns);
-  const kinds = OTHERS.map(([kind, text]) => [names.findIndex((one) => one.kind === kind), text]);
+  kernels.sort((left, right) => names[right].total_ns - names[left].total_ns);
+  const kinds = OTHERS.map(([kind, text]) => [names.findIndex((name) => name.kind === kind), text]);
   const rows = [
-    ...kernels.slice(0, MOST_IN_LEGEND).map((at) => [at, names[at].text, timeText(names[at].total_ns)]),
+    ...kernels.slice(0, MAX_IN_LEGEND).map((at) => [at, names[at].text, timeText(names[at].total_ns)]),
     ...kinds.filter(([at]) => at >= 0).map(([at, text]) => [at, text, ""]),
   ];
   const items = rows.map(([at, text, amount]) => {
     const swatch = element("span", { className: "swatch" });
     swatch.style.background = painter.colours[at];
     const label = amount
-      ? element("button", { className: "link", title: `find ${text}`, on: { click: () => find(exactly(text)) } }, text)
+      ? element("button", { className: "link", title: `find ${text}`, on: { click: () => find(exactQuery(text)) } }, text)
       : element("span", {}, text);
     return element("li", {}, swatch, label, element("span", { className: "amount" }, amount));
   });
@@ -56,48 +56,48 @@ const OTHERS = [
   ["call", "other calls"],
   ["host", "path: the program itself"],
   ["launch", "path: enqueued, not yet running"],
-  ["return", "path: done, the host not yet told"],
+  ["return", "path: done, the host not yet notified"],
 ];
 
 function facts(timeline, slice, faultNames) {
   const { model } = timeline;
   const bound = model.boundOf(slice);
   const isMerged = model.count[slice] > 1;
-  const found = [
+  const rows = [
     ["begins", exactText(model.begin_ns[slice])],
     [isMerged ? "spans" : "takes", timeText(model.duration_ns[slice])],
   ];
-  if (isMerged) found.push(["stands for", `${model.count[slice]} slices, put together because there are so many`]);
+  if (isMerged) rows.push(["stands for", `${model.count[slice]} slices, merged because there are too many`]);
   if (bound !== NONE) {
     const isProven = model.links.is_proven[model.command[slice]];
-    found.push(["clock", `± ${timeText(bound)}, ${isProven ? "proven" : "as far as most observations agree"}`]);
+    rows.push(["clock", `± ${timeText(bound)}, ${isProven ? "proven" : "as far as most observations agree"}`]);
   }
-  if (model.size_bytes[slice]) found.push(["size", bytesText(model.size_bytes[slice])]);
-  if (model.status[slice]) found.push(["failed", model.scene.statuses[model.status[slice]]]);
+  if (model.size_bytes[slice]) rows.push(["size", bytesText(model.size_bytes[slice])]);
+  if (model.status[slice]) rows.push(["failed", model.scene.statuses[model.status[slice]]]);
   const site = model.siteOf(slice);
-  if (site) found.push(["called at", site]);
-  if (model.command[slice] >= 0) found.push(...commandFacts(model, model.command[slice], faultNames));
-  return found;
+  if (site) rows.push(["called at", site]);
+  if (model.command[slice] >= 0) rows.push(...commandFacts(model, model.command[slice], faultNames));
+  return rows;
 }
 
 function commandFacts(model, command, faultNames) {
   const { links, scene } = model;
-  const found = [["command", String(links.id[command])]];
-  if (links.launch[command]) found.push(["NDRange", scene.launches[links.launch[command]]]);
+  const rows = [["command", String(links.id[command])]];
+  if (links.launch[command]) rows.push(["NDRange", scene.launches[links.launch[command]]]);
   if (links.device_slice[command] < 0) {
-    found.push(["device", "not on the timeline: without stamps, or with stamps that cannot be right"]);
+    rows.push(["device", "not on the timeline: without stamps, or with stamps that cannot be right"]);
   }
-  if (links.queued_ns[command] !== NONE) found.push(["queued before start", timeText(links.queued_ns[command])]);
-  if (links.submit_ns[command] !== NONE) found.push(["submitted before start", timeText(links.submit_ns[command])]);
+  if (links.queued_ns[command] !== NONE) rows.push(["queued before start", timeText(links.queued_ns[command])]);
+  if (links.submit_ns[command] !== NONE) rows.push(["submitted before start", timeText(links.submit_ns[command])]);
   if (links.slack_ns[command] >= 0) {
-    found.push(["slack", links.slack_ns[command] ? timeText(links.slack_ns[command]) : "none: on the critical path, or as tight"]);
+    rows.push(["slack", links.slack_ns[command] ? timeText(links.slack_ns[command]) : "none: on the critical path, or equally tight"]);
   }
   const faults = faultNames.filter((_, bit) => (links.faults[command] >> bit) & 1);
-  if (faults.length) found.push(["stamps", faults.join(", ")]);
-  return found;
+  if (faults.length) rows.push(["stamps", faults.join(", ")]);
+  return rows;
 }
 
-/** Buttons to other slices: the call or the command, what it waited for, what waited for it. */
+/** Return buttons to other slices: the call or the command, those it waited for, those that waited for it. */
 function links(model, slice, go) {
   const command = model.command[slice];
   const groups = [];
@@ -107,21 +107,21 @@ function links(model, slice, go) {
     groups.push([slice === device[command] ? "enqueued by" : "ran as", other >= 0 ? [other] : []]);
     const waited = [...model.waitsFor.of(command)];
     if (last[command] >= 0) waited.unshift(last[command]);
-    groups.push(["waited for", [...new Set(waited)].map((one) => model.sliceOf(one))]);
+    groups.push(["waited for", [...new Set(waited)].map((other) => model.sliceOf(other))]);
     const after = [...model.waitedForBy.of(command), ...model.queueAfter.of(command)];
-    groups.push(["then", [...new Set(after)].map((one) => model.sliceOf(one))]);
+    groups.push(["then", [...new Set(after)].map((other) => model.sliceOf(other))]);
     groups.push(["waited for by", [...model.callsWaitingFor.of(command)]]);
   } else {
-    groups.push(["waited for", (model.waitedByCall.get(slice) ?? []).map((one) => model.sliceOf(one))]);
+    groups.push(["waited for", (model.waitedByCall.get(slice) ?? []).map((other) => model.sliceOf(other))]);
   }
   return groups
-    .map(([title, slices]) => [title, slices.filter((one) => one >= 0)])
+    .map(([title, slices]) => [title, slices.filter((slice) => slice >= 0)])
     .filter(([, slices]) => slices.length)
     .map(([title, slices]) => linkGroup(model, title, slices, go));
 }
 
 function linkGroup(model, title, slices, go) {
-  const shown = slices.slice(0, MOST_LINKS).map((slice) => {
+  const shown = slices.slice(0, MAX_LINKS).map((slice) => {
     const text = `${model.nameOf(slice).text}, at ${exactText(model.begin_ns[slice])}`;
     return element("li", {}, element("button", { className: "link", on: { click: () => go(slice) } }, text));
   });

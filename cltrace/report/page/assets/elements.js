@@ -1,15 +1,15 @@
-// Making elements. Text is always text: nothing that a trace says is ever read as markup.
+// Creation of elements. Text from a trace is always inserted as text, never as markup.
 
-/** An element with properties and children; a property `on` has listeners by event. */
+/** Return an element with properties and children; the property `on` has listeners by event. */
 export function element(tag, { on = {}, ...properties } = {}, ...children) {
-  const made = document.createElement(tag);
+  const created = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name in made) made[name] = value;
-    else made.setAttribute(name, value);
+    if (name in created) created[name] = value;
+    else created.setAttribute(name, value);
   }
-  for (const [event, listener] of Object.entries(on)) made.addEventListener(event, listener);
-  made.append(...children);
-  return made;
+  for (const [event, listener] of Object.entries(on)) created.addEventListener(event, listener);
+  created.append(...children);
+  return created;
 }
 
 export const byId = (id) => document.getElementById(id);

@@ -7,16 +7,16 @@ const ENERGIES = [[1e6, "MJ"], [1e3, "kJ"], [1, "J"], [1e-3, "mJ"], [1e-6, "µJ"
 const POWERS = [[1e3, "kW"], [1, "W"], [1e-3, "mW"]];
 const ABSENT = "–";
 
-function scaled(value, units) {
-  const found = units.find(([one]) => (value === 0 ? one === 1 : Math.abs(value) >= one * 0.9995));
-  const [scale, name] = found ?? units.at(-1);
+function scaledText(value, units) {
+  const unit = units.find(([scale]) => (value === 0 ? scale === 1 : Math.abs(value) >= scale * 0.9995));
+  const [scale, name] = unit ?? units.at(-1);
   const number = value / scale;
   if (scale === 1 && Number.isInteger(number)) return `${number} ${name}`;
   const digits = number === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(+number.toPrecision(3)))));
   return `${number.toFixed(Math.min(digits, 2))} ${name}`;
 }
 
-/** A duration in ns as text. */
+/** Return a duration in ns as text. */
 export function timeText(ns) {
   const seconds = Math.abs(ns) / 1e9;
   if (seconds >= 3600) {
@@ -27,40 +27,40 @@ export function timeText(ns) {
     const whole = Math.round(ns / 1e9);
     return `${Math.trunc(whole / 60)} min ${String(Math.abs(whole % 60)).padStart(2, "0")} s`;
   }
-  return scaled(ns, TIMES);
+  return scaledText(ns, TIMES);
 }
 
-/** A time on the trace's axis, to the ns. */
+/** Return a time on the trace's axis, exact to the ns. */
 export function exactText(ns) {
-  const [scale, name] = TIMES.find(([one]) => Math.abs(ns) >= one) ?? TIMES.at(-1);
+  const [scale, name] = TIMES.find(([scale]) => Math.abs(ns) >= scale) ?? TIMES.at(-1);
   return `${(ns / scale).toFixed(Math.round(Math.log10(scale)))} ${name}`;
 }
 
-/** A size in bytes as text. */
-export const bytesText = (bytes) => scaled(bytes, SIZES);
+/** Return a size in bytes as text. */
+export const bytesText = (bytes) => scaledText(bytes, SIZES);
 
-/** A whole number with its thousands apart. */
+/** Return a whole number with its thousands separated. */
 export const countText = (count) => Math.round(count).toLocaleString("en").replaceAll(",", "\u202f");
 
 const BY_UNIT = {
   ns: timeText,
   bytes: bytesText,
-  bytes_per_s: (value) => scaled(value, RATES),
-  j: (value) => scaled(value, ENERGIES),
-  w: (value) => scaled(value, POWERS),
+  bytes_per_s: (value) => scaledText(value, RATES),
+  j: (value) => scaledText(value, ENERGIES),
+  w: (value) => scaledText(value, POWERS),
   share: (value) => `${(100 * value).toFixed(1)} %`,
   count: countText,
 };
 
-/** A value of a table as text for people. */
-export function shown(value, unit) {
+/** Return a value of a table as text for people. */
+export function valueText(value, unit) {
   if (value === null || value === undefined) return ABSENT;
   return typeof value === "string" ? value : (BY_UNIT[unit] ?? String)(value);
 }
 
-/** A time on an axis, with as many digits as tell it from one a `step` of ns away. */
+/** Return a time on an axis, with enough digits to tell it from one `step` ns away. */
 export function axisText(ns, step, largest) {
-  const [scale, name] = TIMES.find(([one]) => largest >= one) ?? TIMES.at(-1);
+  const [scale, name] = TIMES.find(([scale]) => largest >= scale) ?? TIMES.at(-1);
   const digits = Math.max(0, Math.ceil(Math.log10(scale / step) - 1e-9));
   return `${(ns / scale).toFixed(digits)} ${name}`;
 }

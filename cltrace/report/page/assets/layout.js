@@ -1,28 +1,28 @@
-// Where tracks stand below each other. One that is folded has all its rows in one thin line.
+// Vertical positions of the tracks. A folded track has all its rows in one thin line.
 
 const ROW = 18;
 const FOLDED = 8;
 const COUNTER = 40;
 const GAP = 6;
-const MOST_OPEN_ROWS = 12;
+const MAX_OPEN_ROWS = 12;
 
-/** Tracks and counters in the order in which they are shown, each with its process's name where it begins. */
-function ordered(model) {
+/** Return tracks and counters in display order; where a process begins, its name comes first. */
+function orderedItems(model) {
   const { tracks, levels: all, processes } = model.scene;
   const items = [];
   let row = 0;
-  const lanes = tracks.map((track, number) => {
+  const trackItems = tracks.map((track, number) => {
     const rows = Array.from({ length: track.rows }, (_, depth) => row + depth);
     row += track.rows;
     return { kind: track.kind, label: track.label, process: track.process, track: number, rows };
   });
-  const several = Object.keys(processes).length > 1;
-  for (const process of new Set([0, ...lanes.map((lane) => lane.process), ...all.map((level) => level.process)])) {
-    const own = lanes.filter((lane) => lane.process === process && (lane.rows.length || lane.kind === "queue"));
+  const hasProcesses = Object.keys(processes).length > 1;
+  for (const process of new Set([0, ...trackItems.map((item) => item.process), ...all.map((level) => level.process)])) {
+    const own = trackItems.filter((item) => item.process === process && (item.rows.length || item.kind === "queue"));
     const levels = all
       .filter((level) => level.process === process)
       .map((level) => ({ kind: "counter", label: level.label, process, level, rows: [] }));
-    if (several && process && own.length + levels.length) {
+    if (hasProcesses && process && own.length + levels.length) {
       items.push({ kind: "process", label: processes[process], process, rows: [] });
     }
     items.push(...own, ...levels);
@@ -32,11 +32,11 @@ function ordered(model) {
 
 export class Layout {
   constructor(model) {
-    this.items = ordered(model).map((item) => ({ ...item, isFolded: item.rows.length > MOST_OPEN_ROWS }));
+    this.items = orderedItems(model).map((item) => ({ ...item, isFolded: item.rows.length > MAX_OPEN_ROWS }));
     this.place();
   }
 
-  /** Give each item its `top` and `height`; those of a folded process have none. */
+  /** Give each item its `top` and `height`; items of a folded process have no height. */
   place() {
     let top = 0;
     const folded = new Set();
@@ -64,22 +64,22 @@ export class Layout {
     this.place();
   }
 
-  /** The item at a height. */
+  /** Return the item at a vertical position. */
   itemAt(y) {
     return this.items.find((item) => !item.isHidden && y >= item.top && y < item.top + item.height);
   }
 
-  /** The numbers of the rows at a height: several where a track is folded. */
+  /** Return the numbers of the rows at a vertical position: several in a folded track. */
   rowsAt(y) {
     const item = this.itemAt(y);
     if (!item || !item.rows.length) return [];
     return item.isFolded ? item.rows : [item.rows[Math.floor((y - item.top) / ROW)]];
   }
 
-  /** Unfold what hides a row. Returns whether something did. */
+  /** Unfold the process that hides a row. Return whether it was folded. */
   unfoldFor(row) {
-    const item = this.items.find((one) => one.rows.includes(row));
-    const head = this.items.find((one) => one.kind === "process" && one.process === item.process);
+    const item = this.items.find((candidate) => candidate.rows.includes(row));
+    const head = this.items.find((candidate) => candidate.kind === "process" && candidate.process === item.process);
     if (!head?.isFolded) return false;
     this.fold(head);
     return true;

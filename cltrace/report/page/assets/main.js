@@ -1,4 +1,4 @@
-// The page: reads what it was given, then puts its parts together.
+// The page: reads its data, then builds its parts.
 
 import { overview } from "./charts.js";
 import { detailOf } from "./detail.js";
@@ -6,10 +6,10 @@ import { byId, element } from "./elements.js";
 import { axisText, countText, timeText } from "./format.js";
 import { Model, NONE } from "./model.js";
 import { PALETTES } from "./palette.js";
-import { unpacked } from "./payload.js";
+import { unpackColumns } from "./payload.js";
 import { Search } from "./search.js";
 import { factList, fillSection } from "./sections.js";
-import { Timeline, timelineKey } from "./timeline.js";
+import { Timeline, handleTimelineKey } from "./timeline.js";
 
 const THEMES = ["system", "light", "dark"];
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
@@ -33,26 +33,26 @@ class Page {
   start() {
     byId("facts").append(factList(this.report.facts));
     for (const note of this.report.notes) byId("notes").append(element("li", {}, note));
-    this.#tabs();
+    this.#addTabs();
     this.timeline = new Timeline(
       this.model,
       {
         plot: byId("plot"),
         labels: byId("labels"),
-        onRange: (range, hasTooManyEdges) => this.#ranged(range, hasTooManyEdges),
-        onHover: (slice, event, text) => this.#hovered(slice, event, text),
+        onRange: (range, hasTooManyEdges) => this.#onRange(range, hasTooManyEdges),
+        onHover: (slice, event, text) => this.#onHover(slice, event, text),
       },
-      () => this.#selected(),
+      () => this.#onSelect(),
     );
     this.overview = overview(byId("overview"), this.report.overview, this.colours, (from, to) =>
       this.timeline.show(from, to),
     );
     this.charts.push(this.overview);
-    this.#toolbar();
+    this.#addToolbar();
     this.applyTheme();
     byId("about").open = innerHeight > 700 && innerWidth > 760;
     systemDark.addEventListener("change", () => this.applyTheme());
-    document.addEventListener("keydown", (event) => this.#key(event));
+    document.addEventListener("keydown", (event) => this.#onKey(event));
     this.showTab("timeline");
     this.timeline.resize();
     this.timeline.showAll();
@@ -67,7 +67,7 @@ class Page {
       byId(`panel-${tab.dataset.key}`).hidden = !isChosen;
     }
     const panel = byId(`panel-${key}`);
-    const section = this.report.sections.find((one) => one.key === key);
+    const section = this.report.sections.find((candidate) => candidate.key === key);
     if (section && !panel.childElementCount) this.charts.push(fillSection(panel, section, this));
     if (key === "timeline") this.timeline?.resize();
   }
@@ -76,7 +76,7 @@ class Page {
   find(text) {
     this.showTab("timeline");
     byId("search").value = text;
-    this.#searched();
+    this.#onSearch();
     this.step(true);
   }
 
@@ -89,11 +89,11 @@ class Page {
   applyTheme() {
     document.documentElement.dataset.theme = this.themeShown;
     this.timeline.setTheme(this.themeShown);
-    this.#selected();
+    this.#onSelect();
     for (const chart of this.charts.flat()) chart.redraw(false, true);
   }
 
-  #tabs() {
+  #addTabs() {
     const keys = [{ key: "timeline", title: "Timeline" }, ...this.report.sections];
     for (const { key, title } of keys) {
       const tab = element("button", { id: `tab-${key}`, role: "tab", "aria-controls": `panel-${key}`, on: { click: () => this.showTab(key) } }, title);
@@ -115,7 +115,7 @@ class Page {
     });
   }
 
-  #toolbar() {
+  #addToolbar() {
     const actions = {
       "zoom-in": () => this.timeline.zoom(1.5),
       "zoom-out": () => this.timeline.zoom(1 / 1.5),
@@ -128,7 +128,7 @@ class Page {
       arrows: () => byId("arrows").setAttribute("aria-pressed", String(this.timeline.toggleEdges())),
     };
     for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", action);
-    byId("search").addEventListener("input", () => this.#searched());
+    byId("search").addEventListener("input", () => this.#onSearch());
     byId("search").addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.step(!event.shiftKey);
       else if (event.key === "Escape") byId("plot").focus();
@@ -143,14 +143,14 @@ class Page {
     this.applyTheme();
   }
 
-  #searched() {
+  #onSearch() {
     this.search.set(byId("search").value);
     const more = this.scene.merged_below_ns ? " or more" : "";
-    byId("matches").textContent = this.search.isWanted ? `${countText(this.search.count)}${more} found` : "";
-    this.timeline.highlight(this.search.isWanted ? this.search : null);
+    byId("matches").textContent = this.search.isMatch ? `${countText(this.search.count)}${more} found` : "";
+    this.timeline.highlight(this.search.isMatch ? this.search : null);
   }
 
-  #selected() {
+  #onSelect() {
     const parts = detailOf(this.timeline, this.report.fault_names, {
       go: (slice) => {
         this.timeline.reveal(slice);
@@ -161,7 +161,7 @@ class Page {
     byId("detail").replaceChildren(...parts);
   }
 
-  #ranged({ from, to }, hasTooManyEdges) {
+  #onRange({ from, to }, hasTooManyEdges) {
     byId("arrows-note").hidden = !hasTooManyEdges;
     const text = (ns) => axisText(Math.max(ns, 0), (to - from) / 1000, to);
     byId("range").textContent = `${text(from)} to ${text(to)}, ${timeText(to - from)}`;
@@ -178,7 +178,7 @@ class Page {
     );
   }
 
-  #hovered(slice, event, text) {
+  #onHover(slice, event, text) {
     const tip = byId("tip");
     tip.hidden = slice === NONE;
     if (slice === NONE) return;
@@ -188,16 +188,16 @@ class Page {
     tip.style.top = `${Math.min(y + 14, innerHeight - tip.offsetHeight - 8)}px`;
   }
 
-  #key(event) {
+  #onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
     if (event.target.matches("input, textarea, select")) return;
     if (event.target.matches("button, summary, .tabulator *") && ["Enter", " "].includes(event.key)) return;
-    if (this.#pageKey(event.key) || (!byId("panel-timeline").hidden && timelineKey(this.timeline, event.key))) {
+    if (this.#onPageKey(event.key) || (!byId("panel-timeline").hidden && handleTimelineKey(this.timeline, event.key))) {
       event.preventDefault();
     }
   }
 
-  #pageKey(key) {
+  #onPageKey(key) {
     const tabs = document.querySelectorAll('[role="tab"]');
     const at = "1234567890".indexOf(key);
     if (at >= 0 && tabs[at]) this.showTab(tabs[at].dataset.key);
@@ -213,12 +213,12 @@ class Page {
 
 async function start() {
   const report = JSON.parse(byId("report").textContent);
-  const columns = await unpacked(report.columns, byId("columns").textContent);
+  const columns = await unpackColumns(report.columns, byId("columns").textContent);
   byId("columns").remove();
   const page = new Page(report, new Model(report.scene, columns));
   page.start();
   performance.mark("ready");
-  // For those who look into the page with the browser's own tools.
+  // For inspection with the browser's developer tools.
   window.cltrace = page;
 }
 

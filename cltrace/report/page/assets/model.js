@@ -1,8 +1,8 @@
-// What happened, as columns: rows of slices that are apart and ascend, and how commands are linked.
+// The trace as columns: rows of slices that do not overlap and ascend, and links of commands.
 
 export const NONE = -1;
 
-/** The first position in [from, to) where `isBeyond`, which turns from false to true, is true; else `to`. */
+/** Return the first position in [from, to) where `isBeyond`, which changes from false to true once, is true; else `to`. */
 export function firstWhere(from, to, isBeyond) {
   let low = from;
   let high = to;
@@ -14,10 +14,10 @@ export function firstWhere(from, to, isBeyond) {
   return low;
 }
 
-/** Pairs of numbers as lists by the first number: `starts[a]` to `starts[a + 1]` are places in `others`. */
-function grouped(first, second, count) {
+/** Group pairs by their first number: `starts[a]` to `starts[a + 1]` are the positions of its partners in `others`. */
+function groupPairs(first, second, count) {
   const starts = new Int32Array(count + 1);
-  for (const one of first) starts[one + 1] += 1;
+  for (const number of first) starts[number + 1] += 1;
   for (let at = 0; at < count; at += 1) starts[at + 1] += starts[at];
   const next = starts.slice(0, count);
   const others = new Int32Array(first.length);
@@ -25,11 +25,11 @@ function grouped(first, second, count) {
     others[next[first[at]]] = second[at];
     next[first[at]] += 1;
   }
-  return { of: (one) => others.subarray(starts[one], starts[one + 1]) };
+  return { of: (number) => others.subarray(starts[number], starts[number + 1]) };
 }
 
-/** What the values before each place add up to: a difference of two is the sum of any stretch. */
-export function sums(values, Kind) {
+/** Return prefix sums: the difference of two is the sum of the values between. */
+export function prefixSums(values, Kind) {
   const before = new Kind(values.length + 1);
   for (let at = 0; at < values.length; at += 1) before[at + 1] = before[at] + values[at];
   return before;
@@ -51,8 +51,8 @@ export class Model {
     this.length = this.begin_ns.length;
     this.commands = this.links.id.length;
     this.rows = this.#rows(columns["row.size"]);
-    this.busyBefore = sums(this.busy_ns, Float64Array);
-    this.failedBefore = sums(this.status.map((status) => Number(status !== 0)), Uint32Array);
+    this.busyBefore = prefixSums(this.busy_ns, Float64Array);
+    this.failedBefore = prefixSums(this.status.map((status) => Number(status !== 0)), Uint32Array);
     this.rowOf = (slice) => firstWhere(0, this.rows.length, (at) => this.rows[at].end > slice);
     this.#link();
   }
@@ -73,10 +73,10 @@ export class Model {
   #link() {
     const { edges, waits, queue_before: before } = this.links;
     const [later, earlier] = evenAndOdd(edges);
-    this.waitsFor = grouped(later, earlier, this.commands);
-    this.waitedForBy = grouped(earlier, later, this.commands);
+    this.waitsFor = groupPairs(later, earlier, this.commands);
+    this.waitedForBy = groupPairs(earlier, later, this.commands);
     const [calls, waited] = evenAndOdd(waits);
-    this.callsWaitingFor = grouped(waited, calls, this.commands);
+    this.callsWaitingFor = groupPairs(waited, calls, this.commands);
     this.waitedByCall = new Map();
     calls.forEach((call, at) => {
       if (!this.waitedByCall.has(call)) this.waitedByCall.set(call, []);
@@ -84,30 +84,30 @@ export class Model {
     });
     const followers = [];
     const followed = [];
-    before.forEach((one, at) => {
-      if (one >= 0) {
-        followed.push(one);
+    before.forEach((command, at) => {
+      if (command >= 0) {
+        followed.push(command);
         followers.push(at);
       }
     });
-    this.queueAfter = grouped(followed, followers, this.commands);
+    this.queueAfter = groupPairs(followed, followers, this.commands);
   }
 
   end(slice) {
     return this.begin_ns[slice] + this.duration_ns[slice];
   }
 
-  /** The first slice of a row that ends after a time. */
+  /** Return the first slice of a row that ends after a time. */
   firstEndingAfter(row, ns) {
     return firstWhere(row.first, row.end, (at) => this.begin_ns[at] + this.duration_ns[at] > ns);
   }
 
-  /** The first slice of a row that begins at a time or after it. */
+  /** Return the first slice of a row that begins at a time or after it. */
   firstBeginningAt(row, ns, from = row.first) {
     return firstWhere(from, row.end, (at) => this.begin_ns[at] >= ns);
   }
 
-  /** The slice of a row that is nearest to a time, no further than so many ns; `NONE` if there is none. */
+  /** Return the slice of a row that is nearest to a time and at most `within` ns away; `NONE` if there is none. */
   nearest(row, ns, within) {
     const at = this.firstEndingAfter(row, ns);
     const distance = (slice) =>
@@ -118,54 +118,54 @@ export class Model {
     return distance(best) <= within ? best : NONE;
   }
 
-  /** Whether a row is of the critical path. */
+  /** Return whether a row belongs to the critical path. */
   isPath(row) {
     return this.scene.tracks[row.track].kind === "path";
   }
 
-  /** The next wanted slice after a time, or the last one before it, over all rows but the critical path's.
-   *  Slices that begin at one time are in the order of their numbers; `slice` itself is passed over. */
-  seek(isWanted, ns, slice, isForward) {
-    const found = this.rows
+  /** Return the next matching slice after a time, or the last before it, in all rows but the critical path's.
+   *  Slices that begin at the same time are in the order of their numbers; `slice` itself is skipped. */
+  seek(isMatch, ns, slice, isForward) {
+    const candidates = this.rows
       .filter((row) => !this.isPath(row))
-      .map((row) => this.#seekInRow(row, isWanted, ns, slice, isForward))
-      .filter((one) => one !== NONE);
+      .map((row) => this.#seekInRow(row, isMatch, ns, slice, isForward))
+      .filter((candidate) => candidate !== NONE);
     const isBetter = isForward
-      ? (one, best) => this.begin_ns[one] < this.begin_ns[best]
-      : (one, best) => this.begin_ns[one] >= this.begin_ns[best];
-    return found.reduce((best, one) => (best === NONE || isBetter(one, best) ? one : best), NONE);
+      ? (candidate, best) => this.begin_ns[candidate] < this.begin_ns[best]
+      : (candidate, best) => this.begin_ns[candidate] >= this.begin_ns[best];
+    return candidates.reduce((best, candidate) => (best === NONE || isBetter(candidate, best) ? candidate : best), NONE);
   }
 
-  #seekInRow(row, isWanted, ns, slice, isForward) {
+  #seekInRow(row, isMatch, ns, slice, isForward) {
     const step = isForward ? 1 : -1;
-    const isPassed = (at) => slice !== NONE && this.begin_ns[at] === ns && step * (slice - at) >= 0;
+    const isSkipped = (at) => slice !== NONE && this.begin_ns[at] === ns && step * (slice - at) >= 0;
     let at = isForward ? this.firstBeginningAt(row, ns) : this.firstBeginningAt(row, ns + 1) - 1;
     while (at >= row.first && at < row.end) {
-      if (isWanted(at) && !isPassed(at)) return at;
+      if (isMatch(at) && !isSkipped(at)) return at;
       at += step;
     }
     return NONE;
   }
 
-  /** What the text of a slice's name is, and of what kind. */
+  /** Return the text and the kind of a slice's name. */
   nameOf(slice) {
     return this.scene.names[this.name[slice]];
   }
 
-  /** Where the host call of a slice is, or of the call that made its command. */
+  /** Return the place of a slice's host call, or of the call that enqueued its command. */
   siteOf(slice) {
     const command = this.command[slice];
     const call = this.site[slice] || command < 0 ? slice : this.links.host_slice[command];
     return call >= 0 ? this.scene.sites[this.site[call]] : "";
   }
 
-  /** How far off the times of a slice may be, in ns; `NONE` for one of the host, or where it is not known. */
+  /** Return the uncertainty of a slice's times in ns; `NONE` for a host call, or where it is not known. */
   boundOf(slice) {
     const command = this.command[slice];
     return command >= 0 && this.links.device_slice[command] === slice ? this.links.bound_ns[command] : NONE;
   }
 
-  /** The slice of a command on the device, or that of its call; `NONE` if neither is drawn. */
+  /** Return the slice of a command on the device, or that of its call; `NONE` if neither is drawn. */
   sliceOf(command) {
     const onDevice = this.links.device_slice[command];
     return onDevice >= 0 ? onDevice : this.links.host_slice[command];

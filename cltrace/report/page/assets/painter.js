@@ -1,18 +1,18 @@
-// Painting a part of the timeline on a canvas. The work grows with the pixels, not with the slices: what
-// is narrower than a pixel and a half is painted pixel by pixel, each as strong as the share of its time
-// in which something went on, which the sums of lengths tell at once.
+// Painting of a part of the timeline on a canvas. The work grows with the pixels, not with the slices:
+// slices narrower than a pixel and a half are painted pixel by pixel, each with the opacity of its busy
+// share, which follows from prefix sums of the durations.
 
 import { inkOn } from "./palette.js";
 import { NONE, firstWhere } from "./model.js";
 
-const NARROW = 1.5;
-const TEXT_WIDTH = 7;
-const LEAST_TEXT = 30;
-const WEAKEST = 0.3;
-const LOOKED_AT = 8;
-const DIMMED = 0.15;
-const MARK = 5;
-const MOST_ARROWS = 400;
+const MIN_WIDTH = 1.5;
+const CHARACTER_WIDTH = 7;
+const MIN_TEXT_WIDTH = 30;
+const MIN_OPACITY = 0.3;
+const MAX_SAMPLES = 8;
+const DIMMED_OPACITY = 0.15;
+const FLAG_SIZE = 5;
+const MAX_ARROWS = 400;
 const FONT = "11px system-ui, sans-serif";
 
 export class Painter {
@@ -65,7 +65,7 @@ export class Painter {
     const perPixel = (view.to - view.from) / view.width;
     let at = model.firstEndingAfter(row, view.from);
     while (at < row.end && model.begin_ns[at] < view.to) {
-      if (model.duration_ns[at] >= NARROW * perPixel) {
+      if (model.duration_ns[at] >= MIN_WIDTH * perPixel) {
         this.#slice(context, view, at, y, height);
         at += 1;
         continue;
@@ -73,11 +73,11 @@ export class Painter {
       const pixel = Math.floor((model.begin_ns[at] - view.from) / perPixel);
       const limit = view.from + (pixel + 1) * perPixel;
       let next = model.firstBeginningAt(row, limit, at + 1);
-      if (next > at + 1 && model.duration_ns[next - 1] >= NARROW * perPixel) next -= 1;
+      if (next > at + 1 && model.duration_ns[next - 1] >= MIN_WIDTH * perPixel) next -= 1;
       const share = (model.busyBefore[next] - model.busyBefore[at]) / perPixel;
-      const shownOne = this.#strongest(at, next);
-      context.globalAlpha = Math.min(1, Math.max(WEAKEST, share)) * (this.#isDimmed(shownOne) ? DIMMED : 1);
-      context.fillStyle = this.colours[model.name[shownOne]];
+      const shown = this.#representative(at, next);
+      context.globalAlpha = Math.min(1, Math.max(MIN_OPACITY, share)) * (this.#isDimmed(shown) ? DIMMED_OPACITY : 1);
+      context.fillStyle = this.colours[model.name[shown]];
       context.fillRect(view.left + pixel, y, 1, height);
       context.globalAlpha = 1;
       if (model.failedBefore[next] > model.failedBefore[at]) this.#failed(context, view.left + pixel, y);
@@ -86,16 +86,16 @@ export class Painter {
   }
 
   #isDimmed(slice) {
-    return this.search !== null && !this.search.isWanted(slice);
+    return this.search !== null && !this.search.isMatch(slice);
   }
 
-  /** Of some narrow slices the one to show: the first that is searched for, else the longest of a few. */
-  #strongest(from, to) {
+  /** Return the slice to show for several narrow ones: the first match of the search, or else the longest of a few. */
+  #representative(from, to) {
     const { model, search } = this;
-    if (search && search.wantedBefore[to] > search.wantedBefore[from]) {
-      return firstWhere(from, to, (at) => search.wantedBefore[at + 1] > search.wantedBefore[from]);
+    if (search && search.matchesBefore[to] > search.matchesBefore[from]) {
+      return firstWhere(from, to, (at) => search.matchesBefore[at + 1] > search.matchesBefore[from]);
     }
-    const step = Math.max(1, Math.floor((to - from) / LOOKED_AT));
+    const step = Math.max(1, Math.floor((to - from) / MAX_SAMPLES));
     let best = from;
     for (let at = from; at < to; at += step) {
       if (model.duration_ns[at] > model.duration_ns[best]) best = at;
@@ -108,13 +108,13 @@ export class Painter {
     const from = Math.max(this.x(view, model.begin_ns[slice]), view.left - 1);
     const to = Math.min(this.x(view, model.end(slice)), view.left + view.width + 1);
     const colour = this.colours[model.name[slice]];
-    // What stands for several is as strong as the share of its time in which one of them went on.
+    // The opacity of a merged slice is the busy share of its time.
     const share = model.count[slice] > 1 ? model.busy_ns[slice] / Math.max(model.duration_ns[slice], 1) : 1;
-    context.globalAlpha = Math.max(WEAKEST, Math.min(share, 1)) * (this.#isDimmed(slice) ? DIMMED : 1);
+    context.globalAlpha = Math.max(MIN_OPACITY, Math.min(share, 1)) * (this.#isDimmed(slice) ? DIMMED_OPACITY : 1);
     context.fillStyle = colour;
     context.fillRect(from, y, Math.max(to - from - 0.5, 1), height);
-    const room = Math.floor((to - from - 6) / TEXT_WIDTH);
-    if (height >= 12 && to - from >= LEAST_TEXT && room > 2) {
+    const room = Math.floor((to - from - 6) / CHARACTER_WIDTH);
+    if (height >= 12 && to - from >= MIN_TEXT_WIDTH && room > 2) {
       const { text } = model.nameOf(slice);
       const count = model.count[slice] > 1 ? ` and ${model.count[slice] - 1} more` : "";
       const whole = text + count;
@@ -125,17 +125,17 @@ export class Painter {
     if (model.status[slice]) this.#failed(context, from, y);
   }
 
-  /** A call that failed has a flag at its begin, however short it is. */
+  /** Paint a flag at the begin of a failed call, however short it is. */
   #failed(context, x, y) {
     context.fillStyle = this.palette.accent;
     context.beginPath();
-    context.moveTo(x - MARK, y - 1);
-    context.lineTo(x + MARK, y - 1);
-    context.lineTo(x, y + MARK + 2);
+    context.moveTo(x - FLAG_SIZE, y - 1);
+    context.lineTo(x + FLAG_SIZE, y - 1);
+    context.lineTo(x, y + FLAG_SIZE + 2);
     context.fill();
   }
 
-  /** The line below the critical path. */
+  /** Paint the line below the critical path. */
   #underline(context, view, row, y) {
     if (row.first === row.end) return;
     const from = Math.max(this.x(view, this.model.begin_ns[row.first]), view.left);
@@ -144,15 +144,15 @@ export class Painter {
     context.fillRect(from, y - 2, Math.max(to - from, 0), 2);
   }
 
-  /** A quantity over time as an area, each pixel as high as the highest in it. */
+  /** Paint a quantity over time as an area; each pixel has the height of its highest value. */
   #counter(context, view, item, y) {
     const { time_ns: times, value: values } = item.level;
-    item.highest ??= values.reduce((one, other) => Math.max(one, other), 1);
+    item.highest ??= values.reduce((highest, value) => Math.max(highest, value), 1);
     const { highest } = item;
     const perPixel = (view.to - view.from) / view.width;
     context.fillStyle = this.palette.memory;
     context.globalAlpha = 0.55;
-    let at = firstWhere(0, times.length, (one) => times[one] > view.from) - 1;
+    let at = firstWhere(0, times.length, (index) => times[index] > view.from) - 1;
     for (let pixel = 0; pixel < view.width; pixel += 1) {
       const until = view.from + (pixel + 1) * perPixel;
       let value = at >= 0 ? values[at] : 0;
@@ -166,7 +166,7 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** Where a slice is: its ends in pixels and the middle of its height; `null` where it is not shown. */
+  /** Return the box of a slice in pixels, with the middle of its height; `null` where it is not shown. */
   #place(view, slice) {
     const box = slice >= 0 ? this.layout.rowTops.get(this.model.rowOf(slice)) : undefined;
     if (!box) return null;
@@ -193,30 +193,30 @@ export class Painter {
     context.fill();
   }
 
-  /** Arrows of the wait lists in view, if they are few enough to be told apart. */
+  /** Paint the arrows of the wait lists in view, unless they are too many to tell apart. */
   #edges(context, view) {
     const { edges } = this.model.links;
     context.strokeStyle = this.palette.faint;
     context.fillStyle = this.palette.faint;
     context.lineWidth = 1;
-    const found = [];
-    for (let at = 0; at < edges.length && found.length <= MOST_ARROWS; at += 2) {
+    const visible = [];
+    for (let at = 0; at < edges.length && visible.length <= MAX_ARROWS; at += 2) {
       const [later, earlier] = [this.model.sliceOf(edges[at]), this.model.sliceOf(edges[at + 1])];
       if (later < 0 || earlier < 0) continue;
       if (this.model.begin_ns[later] > view.to || this.model.end(earlier) < view.from) continue;
-      found.push([earlier, later]);
+      visible.push([earlier, later]);
     }
-    this.hasTooManyEdges = found.length > MOST_ARROWS;
+    this.hasTooManyEdges = visible.length > MAX_ARROWS;
     if (this.hasTooManyEdges) return;
-    for (const [earlier, later] of found) this.#dependency(context, view, earlier, later);
+    for (const [earlier, later] of visible) this.#dependency(context, view, earlier, later);
   }
 
   #dependency(context, view, earlier, later) {
-    const [one, other] = [this.#place(view, earlier), this.#place(view, later)];
-    if (one && other) this.#arrow(context, one.to, one.middle, other.from, other.middle);
+    const [from, to] = [this.#place(view, earlier), this.#place(view, later)];
+    if (from && to) this.#arrow(context, from.to, from.middle, to.from, to.middle);
   }
 
-  /** The selected slice, its clock's bound, and arrows to and from what it depends on. */
+  /** Paint the selected slice, its clock's bound, and the arrows of its dependencies. */
   #selection(context, view) {
     const { model, selected, palette } = this;
     const place = this.#place(view, selected);
@@ -258,13 +258,13 @@ export class Painter {
     }
   }
 
-  /** From the end of a command to the return of the call that waited for it. */
+  /** Paint an arrow from the end of a command to the return of the call that waited for it. */
   #returning(context, view, slice, call) {
     const [run, waiting] = [this.#place(view, slice), this.#place(view, call)];
     if (run && waiting) this.#arrow(context, run.to, run.middle, waiting.to, waiting.middle);
   }
 
-  /** How far the ends of the slice may be off, as whiskers, where that is wide enough to be seen. */
+  /** Paint the uncertainty of the slice's ends as whiskers, if it is wide enough to be seen. */
   #bound(context, view, place) {
     const reach = (Math.max(this.model.boundOf(this.selected), 0) / (view.to - view.from)) * view.width;
     if (reach < 2) return;

@@ -1,5 +1,5 @@
-// Colours. Those of one theme are told apart by people who do not see red, green or blue, and all stand
-// out from the background by at least 3 to 1; a test computes both.
+// Colours. Those of a theme can be told apart by people who do not see red, green or blue, and all have
+// a contrast of at least 3 to 1 with the background; a test computes both.
 
 export const PALETTES = {
   light: {
@@ -40,18 +40,18 @@ export const PALETTES = {
   },
 };
 
-/** Black or white, whichever is read better on a colour. */
+/** Return black or white, whichever is easier to read on a colour. */
 export function inkOn(colour) {
   const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
-  const linear = parts.map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+  const linear = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
   const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
   return light > 0.179 ? "#000000" : "#ffffff";
 }
 
-/** The colour of each name: the kernels that took longest have one each, the others share one. */
+/** Return the colour of each name: the longest kernels have one each, the others share one. */
 export function coloursOf(names, palette) {
-  const kernels = names.filter((one) => one.kind === "kernel").sort((one, other) => other.total_ns - one.total_ns);
-  const own = new Map(kernels.map((one, at) => [one.text, palette.kernels[at] ?? palette.otherKernel]));
+  const kernels = names.filter((name) => name.kind === "kernel").sort((left, right) => right.total_ns - left.total_ns);
+  const own = new Map(kernels.map((name, at) => [name.text, palette.kernels[at] ?? palette.otherKernel]));
   const byKind = {
     region: palette.region,
     transfer: palette.transfer,
@@ -62,5 +62,5 @@ export function coloursOf(names, palette) {
     launch: palette.launch,
     return: palette.return,
   };
-  return names.map((one) => (one.kind === "kernel" ? own.get(one.text) : byKind[one.kind]));
+  return names.map((name) => (name.kind === "kernel" ? own.get(name.text) : byKind[name.kind]));
 }

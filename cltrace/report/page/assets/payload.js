@@ -1,6 +1,6 @@
-// Unpacking the columns that `columns.py` packed.
+// Decoder of the columns that `columns.py` packed.
 
-/** The bytes of text in the base64 alphabet. */
+/** Return the bytes of base64 text. */
 function bytesOf(text) {
   const raw = atob(text.trim());
   const bytes = new Uint8Array(raw.length);
@@ -9,12 +9,12 @@ function bytesOf(text) {
 }
 
 /** Inflate a zlib stream. */
-async function inflated(bytes) {
+async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** One column: 32-bit numbers where they suffice, else doubles, which hold whole numbers to 2^53. */
+/** Return a column: 32-bit numbers where they suffice, else doubles, which are exact up to 2^53. */
 function column(bytes, { offset_bytes: offset, count, width_bytes: width, is_differences: isDifferences }) {
   const values = width <= 3 && !isDifferences ? new Int32Array(count) : new Float64Array(count);
   let sum = 0;
@@ -30,8 +30,8 @@ function column(bytes, { offset_bytes: offset, count, width_bytes: width, is_dif
   return values;
 }
 
-/** All columns by name. */
-export async function unpacked(layouts, text) {
-  const bytes = await inflated(bytesOf(text));
+/** Return all columns by name. */
+export async function unpackColumns(layouts, text) {
+  const bytes = await inflate(bytesOf(text));
   return Object.fromEntries(layouts.map((layout) => [layout.name, column(bytes, layout)]));
 }

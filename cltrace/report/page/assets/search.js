@@ -1,6 +1,6 @@
-// Searching the timeline: slices whose name, place or NDRange has some text, or whose name is it: "exactly".
+// Search of the timeline: slices whose name, place or NDRange contains a text, or whose name is the "quoted" text.
 
-import { NONE, sums } from "./model.js";
+import { NONE, prefixSums } from "./model.js";
 
 const QUOTED = /^"(.*)"$/;
 
@@ -11,38 +11,38 @@ export class Search {
   }
 
   clear() {
-    this.isWanted = null;
-    this.wantedBefore = null;
+    this.isMatch = null;
+    this.matchesBefore = null;
     this.count = 0;
   }
 
-  /** Look for a text; an empty one ends the search. Capital letters do not matter, but between quotes. */
+  /** Search for a text; an empty one ends the search. Case is ignored except between quotes. */
   set(text) {
-    const wanted = text.trim();
+    const query = text.trim();
     this.clear();
-    if (!wanted) return;
-    const exact = QUOTED.exec(wanted);
-    this.isWanted = exact ? this.#named(exact[1]) : this.#having(wanted.toLowerCase());
+    if (!query) return;
+    const exact = QUOTED.exec(query);
+    this.isMatch = exact ? this.#hasName(exact[1]) : this.#containsText(query.toLowerCase());
     const { model } = this;
     const marks = new Uint8Array(model.length);
-    for (let slice = 0; slice < model.length; slice += 1) marks[slice] = Number(this.isWanted(slice));
-    this.wantedBefore = sums(marks, Uint32Array);
-    // The critical path shows again what is in the other tracks.
+    for (let slice = 0; slice < model.length; slice += 1) marks[slice] = Number(this.isMatch(slice));
+    this.matchesBefore = prefixSums(marks, Uint32Array);
+    // The critical path repeats slices of the other tracks.
     this.count = model.rows
       .filter((row) => !model.isPath(row))
-      .reduce((count, row) => count + this.wantedBefore[row.end] - this.wantedBefore[row.first], 0);
+      .reduce((count, row) => count + this.matchesBefore[row.end] - this.matchesBefore[row.first], 0);
   }
 
-  #named(name) {
+  #hasName(name) {
     const { model } = this;
-    const names = Uint8Array.from(model.scene.names, (one) => Number(one.text === name));
+    const names = Uint8Array.from(model.scene.names, (entry) => Number(entry.text === name));
     return (slice) => names[model.name[slice]] === 1;
   }
 
-  #having(wanted) {
+  #containsText(query) {
     const { model } = this;
-    const marks = (texts) => Uint8Array.from(texts, (one) => Number(one.toLowerCase().includes(wanted)));
-    const names = marks(model.scene.names.map((one) => one.text));
+    const marks = (texts) => Uint8Array.from(texts, (entry) => Number(entry.toLowerCase().includes(query)));
+    const names = marks(model.scene.names.map((entry) => entry.text));
     const sites = marks(model.scene.sites);
     const launches = marks(model.scene.launches);
     const { launch, host_slice: host } = model.links;
@@ -54,15 +54,15 @@ export class Search {
     };
   }
 
-  /** The next match after the selected slice, or after a time, in the order of time; it starts over at the end. */
+  /** Return the next match after the selected slice, or after a time, in the order of time; wrap around at the end. */
   next(selected, from, isForward) {
-    if (!this.isWanted) return NONE;
+    if (!this.isMatch) return NONE;
     const { model } = this;
     const ns = selected === NONE ? from : model.begin_ns[selected];
-    const found = model.seek(this.isWanted, ns, selected, isForward);
-    return found !== NONE ? found : model.seek(this.isWanted, isForward ? -Infinity : Infinity, NONE, isForward);
+    const match = model.seek(this.isMatch, ns, selected, isForward);
+    return match !== NONE ? match : model.seek(this.isMatch, isForward ? -Infinity : Infinity, NONE, isForward);
   }
 }
 
-/** What to search for to find a name and nothing else. */
-export const exactly = (name) => `"${name}"`;
+/** Return the search that finds a name and nothing else. */
+export const exactQuery = (name) => `"${name}"`;

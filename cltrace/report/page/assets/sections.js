@@ -1,11 +1,11 @@
-// The sections beside the timeline: tables of the report, histograms, memory over time.
+// Sections beside the timeline: tables of the report, histograms, memory over time.
 
 import { histogram, levelChart } from "./charts.js";
 import { element } from "./elements.js";
-import { exactly } from "./search.js";
+import { exactQuery } from "./search.js";
 import { filterTables, reportTable } from "./tables.js";
 
-/** Fill the panel of a section the first time that it is shown. Returns what to redraw when colours change. */
+/** Fill the panel of a section when it is first shown. Return the charts to redraw when colours change. */
 export function fillSection(panel, section, page) {
   const charts = [];
   const tables = [];
@@ -23,29 +23,29 @@ export function fillSection(panel, section, page) {
   }
   const below = element("div", { className: "charts" });
   for (const table of section.tables) {
-    const made = reportTable(panel, table, handlerOf(table, page, below, charts));
-    if (made) tables.push(made);
-    if (table === section.tables[0] && page.report.histograms.some((one) => one.section === section.key)) {
+    const tabulator = reportTable(panel, table, handlerOf(table, page, below, charts));
+    if (tabulator) tables.push(tabulator);
+    if (table === section.tables[0] && page.report.histograms.some((candidate) => candidate.section === section.key)) {
       panel.append(below);
-      showHistograms(below, charts, firstOf(page.report.histograms, section.key), page);
+      showHistograms(below, charts, firstName(page.report.histograms, section.key), page);
     }
   }
   const unit = UNIT_OF_SECTION[section.key];
-  for (const level of page.scene.levels.filter((one) => one.unit === unit)) {
+  for (const level of page.scene.levels.filter((candidate) => candidate.unit === unit)) {
     charts.push(levelChart(panel, level, page.scene.end_ns, page.colours));
   }
   if (!panel.childElementCount) panel.append(element("p", { className: "note" }, "there is nothing here"));
   return charts;
 }
 
-/** Whose levels over time a section shows. */
+/** Unit of the levels over time that a section shows. */
 const UNIT_OF_SECTION = { memory: "bytes", energy: "w" };
 
-const firstOf = (histograms, section) => histograms.find((one) => one.section === section).name;
+const firstName = (histograms, section) => histograms.find((candidate) => candidate.section === section).name;
 
-/** A row of kernels or transfers shows its histograms. */
+/** Return the handler that shows the histograms of a row; `null` for tables without histograms. */
 function handlerOf(table, page, below, charts) {
-  const names = new Set(page.report.histograms.filter((one) => one.table === table.key).map((one) => one.name));
+  const names = new Set(page.report.histograms.filter((candidate) => candidate.table === table.key).map(({ name }) => name));
   if (!names.size) return null;
   return (row) => {
     const name = row.name ?? row.direction;
@@ -55,15 +55,15 @@ function handlerOf(table, page, below, charts) {
 
 function showHistograms(below, charts, name, page) {
   for (const chart of charts.splice(0)) chart.destroy();
-  const own = page.report.histograms.filter((one) => one.name === name);
-  const find = element("button", { on: { click: () => page.find(exactly(own[0].search)) } }, "find on the timeline");
+  const own = page.report.histograms.filter((candidate) => candidate.name === name);
+  const find = element("button", { on: { click: () => page.find(exactQuery(own[0].search)) } }, "find on the timeline");
   below.replaceChildren(element("div", { className: "chart-head" }, element("h3", {}, name), find));
   const row = element("div", { className: "chart-row" });
   below.append(row);
-  for (const one of own) charts.push(histogram(row, one, page.colours));
+  for (const data of own) charts.push(histogram(row, data, page.colours));
 }
 
-/** Facts as a list of terms. */
+/** Return facts as a list of terms. */
 export function factList(facts) {
   const list = element("dl", { className: "facts" });
   for (const { label, text } of facts) list.append(element("div", {}, element("dt", {}, label), element("dd", {}, text)));

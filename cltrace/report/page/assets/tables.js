@@ -1,51 +1,51 @@
 // Tables of a report, sortable and searchable.
 
 import { element } from "./elements.js";
-import { shown } from "./format.js";
+import { valueText } from "./format.js";
 
-const WORDS = new Set(["text", "place", "prose", "code"]);
-const TALLEST = 520;
-const MOST_UNROLLED = 18;
+const TEXT_UNITS = new Set(["text", "place", "prose", "code"]);
+const MAX_HEIGHT = 520;
+const MAX_BASIC_ROWS = 18;
 
-/** A table of the report below a heading. `onRow`, if given, gets the values of a row that is clicked. */
+/** Add a table of the report below a heading. `onRow`, if given, gets the values of a clicked row. */
 export function reportTable(holder, table, onRow) {
   holder.append(element("h3", {}, table.title));
   if (!table.rows.length) {
     holder.append(element("p", { className: "note" }, table.why_empty));
     return null;
   }
-  const spot = element("div", { className: "table" });
-  holder.append(spot);
+  const tableElement = element("div", { className: "table" });
+  holder.append(tableElement);
   if (table.note) holder.append(element("p", { className: "note" }, table.note));
-  const made = new Tabulator(spot, {
+  const tabulator = new Tabulator(tableElement, {
     data: table.rows.map((row, id) => ({ id, ...Object.fromEntries(table.columns.map(({ key }, at) => [key, row[at]])) })),
     columns: table.columns.map(columnOf),
     layout: table.columns.some(({ unit }) => unit === "prose") ? "fitDataStretch" : "fitDataTable",
-    maxHeight: TALLEST,
-    renderVertical: table.rows.length > MOST_UNROLLED ? "virtual" : "basic",
+    maxHeight: MAX_HEIGHT,
+    renderVertical: table.rows.length > MAX_BASIC_ROWS ? "virtual" : "basic",
     selectableRows: onRow ? 1 : false,
     columnHeaderSortMulti: false,
-    placeholder: "nothing is like that",
+    placeholder: "no row matches",
   });
-  if (onRow) made.on("rowSelected", (row) => onRow(row.getData()));
-  madeReachable(made, spot, Boolean(onRow));
-  made.searchedText = new Map(
-    table.rows.map((row, id) => [id, row.filter((one) => typeof one === "string").join("\n").toLowerCase()]),
+  if (onRow) tabulator.on("rowSelected", (row) => onRow(row.getData()));
+  makeReachable(tabulator, tableElement, Boolean(onRow));
+  tabulator.searchedText = new Map(
+    table.rows.map((row, id) => [id, row.filter((value) => typeof value === "string").join("\n").toLowerCase()]),
   );
-  return made;
+  return tabulator;
 }
 
-/** Let the Tab key reach headers, and rows that do something; Enter or Space acts as a click. */
-function madeReachable(table, spot, hasRows) {
+/** Make headers, and rows with an action, reachable by the Tab key; Enter or Space acts as a click. */
+function makeReachable(table, tableElement, hasRows) {
   table.on("tableBuilt", () => {
-    for (const header of spot.querySelectorAll(".tabulator-col")) header.tabIndex = 0;
+    for (const header of tableElement.querySelectorAll(".tabulator-col")) header.tabIndex = 0;
   });
   if (hasRows) {
     table.on("renderComplete", () => {
-      for (const row of spot.querySelectorAll(".tabulator-row")) row.tabIndex = 0;
+      for (const row of tableElement.querySelectorAll(".tabulator-row")) row.tabIndex = 0;
     });
   }
-  spot.addEventListener("keydown", (event) => {
+  tableElement.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     if (!event.target.matches(".tabulator-col, .tabulator-row")) return;
     event.target.click();
@@ -54,27 +54,27 @@ function madeReachable(table, spot, hasRows) {
 }
 
 function columnOf({ key, header, unit }) {
-  const isWords = WORDS.has(unit);
+  const isText = TEXT_UNITS.has(unit);
   return {
     title: header,
     field: key,
     headerTooltip: key,
-    hozAlign: isWords ? "left" : "right",
-    headerHozAlign: isWords ? "left" : "right",
-    sorter: isWords ? "string" : "number",
+    hozAlign: isText ? "left" : "right",
+    headerHozAlign: isText ? "left" : "right",
+    sorter: isText ? "string" : "number",
     sorterParams: { alignEmptyValues: "bottom" },
-    headerSortStartingDir: isWords ? "asc" : "desc",
+    headerSortStartingDir: isText ? "asc" : "desc",
     cssClass: unit,
-    formatter: (cell) => element("span", {}, shown(cell.getValue(), unit)),
+    formatter: (cell) => element("span", {}, valueText(cell.getValue(), unit)),
     ...(unit === "prose" ? { widthGrow: 3, variableHeight: true } : {}),
   };
 }
 
-/** Show only the rows of tables that have a text somewhere. */
+/** Show only the rows of tables that contain a text. */
 export function filterTables(tables, text) {
-  const wanted = text.trim().toLowerCase();
+  const query = text.trim().toLowerCase();
   for (const table of tables) {
-    if (wanted) table.setFilter((row) => table.searchedText.get(row.id).includes(wanted));
+    if (query) table.setFilter((row) => table.searchedText.get(row.id).includes(query));
     else table.clearFilter();
   }
 }

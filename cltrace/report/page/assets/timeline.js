@@ -1,4 +1,4 @@
-// The timeline: a chart of uPlot's for axis, cursor and zoom, on which the painter paints the tracks.
+// The timeline: a uPlot chart with axis, cursor and zoom, on which the painter paints the tracks.
 
 import { element } from "./elements.js";
 import { axisText, timeText } from "./format.js";
@@ -7,17 +7,17 @@ import { NONE } from "./model.js";
 import { Painter } from "./painter.js";
 import { PALETTES, coloursOf } from "./palette.js";
 
-const LEAST_SPAN_NS = 20;
+const MIN_SPAN_NS = 20;
 const ZOOM_STEP = 1.5;
 const PAN_STEP = 0.2;
 const PAGE = 0.8;
-const NEAR_PIXELS = 4;
+const MAX_DISTANCE_PIXELS = 4;
 const LABEL_PIXELS = 70;
-const MOST_TIMES = 600;
+const MAX_PAINT_TIMES = 600;
 
 export class Timeline {
-  /** `parts` has the elements `plot` and `labels`, and what is called: `onRange(range)` when the time shown
-   *  changes, `onHover(slice, event, text)`. `onSelect` gets a slice or `NONE`. */
+  /** `parts` has the elements `plot` and `labels`, and the callbacks `onRange(range)`, called when the visible
+   *  time changes, and `onHover(slice, event, text)`. `onSelect` gets a slice or `NONE`. */
   constructor(model, parts, onSelect) {
     this.model = model;
     this.parts = parts;
@@ -27,7 +27,7 @@ export class Timeline {
     this.whole = { from: model.scene.begin_ns, to: Math.max(model.scene.end_ns, model.scene.begin_ns + 1) };
     this.range = { ...this.whole };
     this.paintTimes = [];
-    this.#labels();
+    this.#drawLabels();
     this.setTheme("light");
     this.plot = new uPlot(this.#options(), [[this.whole.from, this.whole.to], [null, null]], parts.plot);
     this.#listen();
@@ -45,11 +45,11 @@ export class Timeline {
     return this.painter.selected;
   }
 
-  /** Show the time between two, kept within the trace and not too narrow. */
+  /** Show a range of time, limited to the trace and to a minimum width. */
   show(from, to) {
     const { whole } = this;
     const margin = 0.02 * (whole.to - whole.from);
-    const span = Math.min(Math.max(to - from, LEAST_SPAN_NS), whole.to - whole.from + 2 * margin);
+    const span = Math.min(Math.max(to - from, MIN_SPAN_NS), whole.to - whole.from + 2 * margin);
     const middle = (from + to) / 2;
     const low = Math.min(Math.max(middle - span / 2, whole.from - margin), whole.to + margin - span);
     this.range = { from: low, to: low + span };
@@ -60,11 +60,11 @@ export class Timeline {
     this.show(this.whole.from, this.whole.to);
   }
 
-  /** Zoom in or out about a time, which stays where it is. */
+  /** Zoom in or out about a time, which stays in place. */
   zoom(factor, about = (this.range.from + this.range.to) / 2) {
     const { from, to } = this.range;
-    const most = Math.max((to - from) / LEAST_SPAN_NS, 1);
-    const by = Math.min(factor, most);
+    const maxFactor = Math.max((to - from) / MIN_SPAN_NS, 1);
+    const by = Math.min(factor, maxFactor);
     this.show(about - (about - from) / by, about + (to - about) / by);
   }
 
@@ -88,7 +88,7 @@ export class Timeline {
       const wide = Math.min(span, Math.max(20 * (end - begin), 2000));
       this.show((begin + end) / 2 - wide / 2, (begin + end) / 2 + wide / 2);
     }
-    if (this.layout.unfoldFor(model.rowOf(slice))) this.#labels();
+    if (this.layout.unfoldFor(model.rowOf(slice))) this.#drawLabels();
     this.#scrollTo(model.rowOf(slice));
     this.select(slice);
   }
@@ -96,7 +96,7 @@ export class Timeline {
   zoomToSelected() {
     if (this.selected === NONE) return;
     const { model, selected } = this;
-    const room = Math.max(model.duration_ns[selected], LEAST_SPAN_NS);
+    const room = Math.max(model.duration_ns[selected], MIN_SPAN_NS);
     this.show(model.begin_ns[selected] - room / 2, model.end(selected) + room / 2);
   }
 
@@ -121,7 +121,7 @@ export class Timeline {
     return true;
   }
 
-  /** Select what is nearest to the middle of the first row that has something in view. */
+  /** Select the slice nearest to the middle of the first row with slices in view. */
   #selectFirst() {
     const middle = (this.range.from + this.range.to) / 2;
     const half = (this.range.to - this.range.from) / 2;
@@ -135,12 +135,12 @@ export class Timeline {
     return true;
   }
 
-  /** Scroll the tracks by a share of what is shown of them. */
+  /** Scroll the tracks by a share of their visible height. */
   scroll(share) {
     this.parts.labels.scrollTop += share * this.parts.labels.clientHeight;
   }
 
-  /** Dim what a search does not want; `null` shows all alike. */
+  /** Dim slices that do not match a search; `null` dims none. */
   highlight(search) {
     this.painter.search = search;
     this.plot.redraw(false, false);
@@ -157,17 +157,17 @@ export class Timeline {
     if (width > 0 && height > 0) this.plot.setSize({ width, height });
   }
 
-  /** What is at a place of the plot, in CSS pixels from its corner. */
+  /** Return the slice at a position of the plot, in CSS pixels from its corner. */
   sliceAt(x, y) {
     const { model } = this;
     const ns = this.plot.posToVal(x, "x");
-    const within = (NEAR_PIXELS * (this.range.to - this.range.from)) / this.plot.over.clientWidth;
+    const within = (MAX_DISTANCE_PIXELS * (this.range.to - this.range.from)) / this.plot.over.clientWidth;
     const distance = (slice) => Math.max(model.begin_ns[slice] - ns, ns - model.end(slice), 0);
     return this.layout
       .rowsAt(y + this.parts.labels.scrollTop)
       .map((row) => model.nearest(model.rows[row], ns, within))
       .filter((slice) => slice !== NONE)
-      .reduce((best, one) => (best === NONE || distance(one) < distance(best) ? one : best), NONE);
+      .reduce((best, slice) => (best === NONE || distance(slice) < distance(best) ? slice : best), NONE);
   }
 
   #options() {
@@ -190,14 +190,14 @@ export class Timeline {
           grid: { stroke: () => this.palette.grid, width: 1 },
           ticks: { stroke: () => this.palette.grid, width: 1, size: 4 },
           values: (plot, splits, __, ___, step) =>
-            splits.map((one) => (isClear(plot, one) ? axisText(one, step, Math.abs(this.range.to)) : "")),
+            splits.map((split) => (isClear(plot, split) ? axisText(split, step, Math.abs(this.range.to)) : "")),
         },
         { show: false },
       ],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 5 } },
       hooks: {
         draw: [() => this.#paint()],
-        setSelect: [(plot) => this.#dragged(plot)],
+        setSelect: [(plot) => this.#onDrag(plot)],
       },
     };
   }
@@ -218,11 +218,11 @@ export class Timeline {
     });
     context.restore();
     this.paintTimes.push(performance.now() - begin);
-    if (this.paintTimes.length > MOST_TIMES) this.paintTimes.shift();
+    if (this.paintTimes.length > MAX_PAINT_TIMES) this.paintTimes.shift();
     this.parts.onRange?.(this.range, this.painter.showsEdges && this.painter.hasTooManyEdges);
   }
 
-  #dragged(plot) {
+  #onDrag(plot) {
     const { left, width } = plot.select;
     if (width < 1) return;
     const [from, to] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
@@ -232,18 +232,18 @@ export class Timeline {
 
   #listen() {
     const { over } = this.plot;
-    over.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    over.addEventListener("wheel", (event) => this.#onWheel(event), { passive: false });
     over.addEventListener("click", (event) => this.select(this.sliceAt(event.offsetX, event.offsetY)));
     over.addEventListener("dblclick", (event) => {
       event.stopImmediatePropagation();
       this.showAll();
     }, { capture: true });
-    over.addEventListener("mousemove", (event) => this.#hover(event));
+    over.addEventListener("mousemove", (event) => this.#onHover(event));
     over.addEventListener("mouseleave", () => this.parts.onHover?.(NONE));
     this.parts.labels.addEventListener("scroll", () => this.plot.redraw(false, false));
   }
 
-  #wheel(event) {
+  #onWheel(event) {
     if (event.ctrlKey || event.metaKey) {
       this.zoom(Math.exp(-event.deltaY / 200), this.plot.posToVal(event.offsetX, "x"));
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
@@ -256,7 +256,7 @@ export class Timeline {
     event.preventDefault();
   }
 
-  #hover(event) {
+  #onHover(event) {
     const slice = this.sliceAt(event.offsetX, event.offsetY);
     this.parts.onHover?.(slice, event, slice === NONE ? "" : this.#hoverText(slice));
   }
@@ -267,13 +267,13 @@ export class Timeline {
     return `${model.nameOf(slice).text}${count}\n${timeText(model.duration_ns[slice])}`;
   }
 
-  #labels() {
+  #drawLabels() {
     const { labels } = this.parts;
     labels.replaceChildren();
     const filler = document.createElement("div");
     filler.className = "filler";
     filler.style.height = `${this.layout.height}px`;
-    for (const item of this.layout.items.filter((one) => !one.isHidden)) filler.append(this.#label(item));
+    for (const item of this.layout.items.filter((candidate) => !candidate.isHidden)) filler.append(this.#label(item));
     labels.append(filler);
   }
 
@@ -290,7 +290,7 @@ export class Timeline {
       label.setAttribute("aria-expanded", String(!item.isFolded));
       label.addEventListener("click", () => {
         this.layout.fold(item);
-        this.#labels();
+        this.#drawLabels();
         this.parts.labels.querySelector(`[data-item="${label.dataset.item}"]`).focus();
         this.plot.redraw(false, false);
       });
@@ -308,14 +308,14 @@ export class Timeline {
   }
 }
 
-/** Whether a label of the axis has room at its place: one that is cut would be another number. */
+/** Return whether a label of the axis has room: a truncated label would show another number. */
 function isClear(plot, ns) {
   const x = plot.valToPos(ns, "x");
   return x >= LABEL_PIXELS / 2 && x <= plot.over.clientWidth - LABEL_PIXELS / 2;
 }
 
-/** What keys do on the timeline. Returns whether the key was one of them. */
-export function timelineKey(timeline, key) {
+/** Run the action of a key on the timeline. Return whether the key has one. */
+export function handleTimelineKey(timeline, key) {
   const actions = {
     w: () => timeline.zoom(ZOOM_STEP),
     "+": () => timeline.zoom(ZOOM_STEP),
