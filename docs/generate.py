@@ -1,7 +1,7 @@
-"""Writes the parts of the documentation that the code knows: flags, views, limits.
+"""Generator of the parts of the documentation that follow from the code: flags, views, limits.
 
     python docs/generate.py            rewrite the pages
-    python docs/generate.py --check    exit 1 and name the pages that are not in step
+    python docs/generate.py --check    exit 1 and name the pages that are out of date
 
 A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 """
@@ -23,35 +23,37 @@ _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def main() -> int:
-    """Rewrite or check the pages; the exit status."""
-    parser = argparse.ArgumentParser(description="Bring the documentation in step with the code.")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if needed")
+    """Rewrite or check the pages. Return the exit status."""
+    parser = argparse.ArgumentParser(description="Update the generated parts of the documentation.")
+    parser.add_argument(
+        "--check", action="store_true", help="change no page; exit 1 if one is out of date"
+    )
     is_check = parser.parse_args().check
-    stale = [page for page in pages() if page.read_text() != in_step(page)]
+    stale = [page for page in pages() if page.read_text() != updated(page)]
     for page in stale:
         print(page.relative_to(ROOT))
         if not is_check:
-            page.write_text(in_step(page))
+            page.write_text(updated(page))
     return int(is_check and bool(stale))
 
 
 def pages() -> list[Path]:
-    """The pages of the documentation."""
+    """Return the pages of the documentation."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def in_step(page: Path) -> str:
-    """What a page should say."""
-    return _PART.sub(lambda found: found[1] + part(found[2]) + found[3], page.read_text())
+def updated(page: Path) -> str:
+    """Return the text of a page with its generated parts up to date."""
+    return _PART.sub(lambda match: match[1] + part(match[2]) + match[3], page.read_text())
 
 
 def part(name: str) -> str:
-    """The text of a generated part."""
+    """Return the text of a generated part."""
     match name:
         case "verbs":
             return table(
-                ("verb", "what it does"),
-                [(f"[`{verb}`](docs/{verb}.md)", one.summary) for verb, one in VERBS.items()],
+                ("verb", "purpose"),
+                [(f"[`{name}`](docs/{name}.md)", verb.summary) for name, verb in VERBS.items()],
             )
         case "views":
             return views()
@@ -60,14 +62,15 @@ def part(name: str) -> str:
             return table(("entry point", "kind of command"), rows)
         case "limits":
             return table(
-                ("limit", "what is not seen"), [(f"`{one.code}`", one.text) for one in LIMITS]
+                ("limit", "missing from the trace"),
+                [(f"`{limit.code}`", limit.text) for limit in LIMITS],
             )
         case _:
             return flags(name)
 
 
 def views() -> str:
-    """Every view with its columns."""
+    """Return every view with its columns."""
     parts = [f"Schema version {SCHEMA_VERSION}.\n"]
     for view in VIEWS:
         rows = [(f"`{column.name}`", column.description) for column in view.columns]
@@ -78,16 +81,16 @@ def views() -> str:
 
 
 def flags(verb: str) -> str:
-    """The arguments of a verb."""
-    verb, _, own = verb.partition("_")
+    """Return the arguments of a verb, or of its action: `power` or `power_list`."""
+    verb, _, action_name = verb.partition("_")
     parser = make_verb_parser(verb)
-    if own:
+    if action_name:
         parser = next(
-            action.choices[own]
+            action.choices[action_name]
             for action in parser._actions
             if isinstance(action, argparse._SubParsersAction)
         )
-    return table(("argument", "what it does"), _flag_rows(parser))
+    return table(("argument", "effect"), _flag_rows(parser))
 
 
 def _flag_rows(parser: argparse.ArgumentParser) -> list[tuple[str, ...]]:
@@ -96,20 +99,21 @@ def _flag_rows(parser: argparse.ArgumentParser) -> list[tuple[str, ...]]:
         if isinstance(action, argparse._HelpAction):
             continue
         if isinstance(action, argparse._SubParsersAction):
-            rows += [(f"`{one.dest}`", one.help or "") for one in action._choices_actions]
+            rows += [(f"`{choice.dest}`", choice.help or "") for choice in action._choices_actions]
             continue
         value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
         names = ", ".join(action.option_strings)
-        words = " ".join(one for one in (names, str(value) if action.nargs != 0 else "") if one)
+        shown_value = str(value) if action.nargs != 0 else ""
+        words = " ".join(filter(None, (names, shown_value)))
         help_text = (action.help or "").replace("%%", "%")
         rows.append((f"`{words}`", help_text))
     return rows
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [head, tuple("---" for _ in head), *rows]
-    # A pipe ends a cell, inside of code too.
+    # A pipe ends a cell, even inside code.
     escaped = (tuple(cell.replace("|", "\\|") for cell in line) for line in lines)
     return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
 

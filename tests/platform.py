@@ -12,7 +12,7 @@ def select_pocl() -> None:
 
     Call it before the first OpenCL call: the loader looks for platforms then.
     A program that asks for a platform then has one to choose. If `OCL_ICD_VENDORS` is set already, it
-    decides: tests marked `gpu` run with it. Without the wheel, the machine's platforms are left as they are.
+    decides: tests marked `gpu` run with it. Without the wheel, the machine's platforms stay.
     """
     if _VARIABLE in os.environ:
         return

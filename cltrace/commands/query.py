@@ -73,7 +73,9 @@ def _make_document(result: QueryResult) -> Document:
         for index, (key, name) in enumerate(_unique_keys(result.column_names))
     ]
     rows = [[_to_value(value) for value in row] for row in result.rows]
-    return Document("", [], [Table("rows", "", columns, rows, why_empty="no row")])
+    return Document(
+        "", [], [Table(key="rows", title="", columns=columns, rows=rows, why_empty="no row")]
+    )
 
 
 def _unique_keys(names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -117,10 +119,10 @@ def _to_value(value: object) -> Value:
 def _list_views() -> Document:
     tables = [
         Table(
-            view.name,
-            f"{view.name}: {view.description}",
-            (Column("column", "column"), Column("meaning", "meaning", Unit.PROSE, 90)),
-            [(column.name, column.description) for column in view.columns],
+            key=view.name,
+            title=f"{view.name}: {view.description}",
+            columns=(Column("column", "column"), Column("meaning", "meaning", Unit.PROSE, 90)),
+            rows=[(column.name, column.description) for column in view.columns],
         )
         for view in VIEWS
     ]

@@ -129,12 +129,12 @@ def _run_suite(
     try:
         from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
         from cltrace.measure.sequential import find_c_compiler  # noqa: PLC0415 - beside it
-        from cltrace.measure.whole_runs import RunCounts  # noqa: PLC0415 - loads pyopencl
+        from cltrace.measure.whole_runs import WholeRunTimer  # noqa: PLC0415 - loads pyopencl
     except ImportError as error:
         raise MissingExtraError("score", "pocl", error) from error
     compiler = find_c_compiler() if compiles_c else None
     with Bench(find_device(device)) as bench:
-        runner = ScoreRunner(bench, RunCounts(1, num_runs), compiler, show_progress)
+        runner = ScoreRunner(WholeRunTimer(bench), num_runs, compiler, show_progress)
         score = runner.run(benchmarks, PROBES)
     show_progress("")
     return score

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cltrace.intercept.tracer import Tracer
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _State:
     """State of the tracing of this process.
 

@@ -24,19 +24,25 @@ Buffers: TypeAlias = tuple[NDArray[np.generic], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class SequentialRun:
+    """Shortest time of some runs in s, and the buffers after the last run."""
+
+    seconds: float
+    after: Buffers
+
+
+@dataclass(frozen=True, slots=True)
 class CCompiler:
     """A C compiler: its path, and the version that it prints."""
 
     path: str
     version: str
 
-
-@dataclass(frozen=True, slots=True)
-class SequentialRun:
-    """Shortest time of some runs in s, and the buffers after the last run."""
-
-    seconds: float
-    after: Buffers
+    def time_run(
+        self, source: str, buffers: Sequence[NDArray[np.generic]], items: int, repeats: int
+    ) -> SequentialRun | None:
+        """Compile and time a function on one thread, as `run_sequentially` does."""
+        return run_sequentially(self, source, buffers, items, repeats)
 
 
 def find_c_compiler() -> CCompiler | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cltrace.errors import WorkloadError
 from cltrace.events.benchmarks import BenchmarkBuffer, BenchmarkCopy, BenchmarkLaunch, Step
 from cltrace.measure.bench import Bench
+from cltrace.profile import DeviceFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,26 @@ class RunCounts:
 
     discarded: int = 1
     counted: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRunTimer:
+    """A device that times whole runs, each time after `discarded` runs that do not count."""
+
+    bench: Bench
+    discarded: int = 1
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """The device."""
+        return self.bench.facts
+
+    def time_runs(
+        self, source: str, buffers: Sequence[BenchmarkBuffer], steps: Sequence[Step], counted: int
+    ) -> WholeRuns:
+        """Time `counted` runs. Raises: `WorkloadError` if a step cannot be built or run."""
+        counts = RunCounts(self.discarded, counted)
+        return time_whole_runs(self.bench, source, buffers, steps, counts)
 
 
 def time_whole_runs(

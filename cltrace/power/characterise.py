@@ -43,7 +43,7 @@ class Phase:
     on_ns: Int64s
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SensorCharacteristic:
     """Characteristics of a channel.
 

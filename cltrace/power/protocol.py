@@ -28,7 +28,7 @@ _MAX_REAL: Final = 1e9
 _MAX_STEPS: Final = 1 << 60
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
     """Channel as its reader declares it. `cltrace.events.power.PowerChannel` explains the fields."""
 

@@ -62,7 +62,5 @@ def predict_launch(
         interval_ns=prediction.interval_ns,
         limiter=prediction.limiter,
         parts={part.name: part.time_ns for part in prediction.parts},
-        assumptions=tuple(
-            f"{assumption.place}: {assumption.what}" for assumption in counts.assumptions
-        ),
+        assumptions=tuple(f"{item.place}: {item.what}" for item in counts.assumptions),
     )

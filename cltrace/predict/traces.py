@@ -34,7 +34,7 @@ _MAX_LAUNCHES: Final = 1_000_000
 """Launches of a trace that the state of the shared cache is followed through."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedLaunch:
     """Launches with the same counts: their median measured time, and their prediction.
 

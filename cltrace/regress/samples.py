@@ -4,13 +4,14 @@ The first launches of a kernel are dropped: caches, clocks and drivers settle du
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
 from cltrace.power.energy import energy_of, has_power
+from cltrace.power.results import EnergyLine
 from cltrace.regress.counters import count_events
 from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, RunSample
 from cltrace.regress.work import SizedKernel, count_work
@@ -58,7 +59,7 @@ def read_sample(
         kernels,
         count_events(trace),
         work=count_work(trace) if detail is SampleDetail.WORK else None,
-        energy_j=_measure_energy(trace) if has_power(trace) else {},
+        energy_j=_read_energy(trace) if has_power(trace) else {},
     )
 
 
@@ -68,18 +69,23 @@ def _kernel_time(all_ns: Sequence[int], drop: int) -> KernelTime:
     return KernelTime(len(all_ns), len(counted), float(np.median(counted)), float(sum(all_ns)))
 
 
-def _measure_energy(trace: Trace) -> Mapping[SizedKernel, float]:
-    """Return the energy of the run and, where sensors resolve it, of a launch of each kernel, in J."""
-    energy = energy_of(trace)
+def _read_energy(trace: Trace) -> Mapping[SizedKernel, float]:
+    """Return the energies of a run with power, in J. Raises: `TraceError`."""
     began_ns, ended_ns = trace.meta_int("origin_host_ns"), trace.meta_int("ended_host_ns")
     duration_s = math.inf if began_ns is None or ended_ns is None else (ended_ns - began_ns) * _S
+    energy = energy_of(trace)
     energies_j = {WHOLE_RUN: energy.energy_between_j(0.0, duration_s)}
+    energies_j.update(kernel_energies(energy.lines))
+    return {key: joules for key, joules in energies_j.items() if joules > 0}
+
+
+def kernel_energies(lines: Iterable[EnergyLine]) -> Mapping[SizedKernel, float]:
+    """Return the energy per launch of each kernel that sensors resolve from other work, in J."""
     sums: dict[SizedKernel, tuple[float, int]] = {}
-    for line in energy.lines:
+    for line in lines:
         load = line.load
         if line.energy_j is not None and load.size and len(load) and len(load.names) == 1:
             key = SizedKernel(load.name, load.size)
             before_j, launches = sums.get(key, (0.0, 0))
             sums[key] = before_j + line.energy_j, launches + len(load)
-    energies_j.update({key: joules / count for key, (joules, count) in sorted(sums.items())})
-    return {key: joules for key, joules in energies_j.items() if joules > 0}
+    return {key: joules / count for key, (joules, count) in sorted(sums.items())}

@@ -61,9 +61,9 @@ def _tables(evaluated: Evaluation) -> Iterator[Table]:
 
 def _scores(name: str, title: str, model_scores: Sequence[ErrorSummary], note: str) -> Table:
     return Table(
-        name,
-        title,
-        (
+        key=name,
+        title=title,
+        columns=(
             Column("model", "model"),
             Column("launches", "launches", Unit.COUNT, 42),
             Column("mean", "mean", Unit.PLAIN, 100),
@@ -81,7 +81,7 @@ def _scores(name: str, title: str, model_scores: Sequence[ErrorSummary], note: s
             Column("coverage", "inside", Unit.SHARE, 75),
             Column("short_error_ns", "short ones", Unit.NS, 65),
         ),
-        [_row(score) for score in model_scores],
+        rows=[_row(score) for score in model_scores],
         note=note,
     )
 
@@ -134,22 +134,22 @@ def _families(evaluated: Evaluation) -> Table:
                 )
                 rows.append((name, int(is_member.sum()), *means))
     return Table(
-        "families",
-        "By family",
-        (
+        key="families",
+        title="By family",
+        columns=(
             Column("family", "family"),
             Column("launches", "launches", Unit.COUNT, 60),
             *(Column(f"mean_{model}", model, Unit.PLAIN, 90) for model in models),
         ),
-        rows,
+        rows=rows,
         note="mean of predicted by measured, without short launches",
     )
 
 
 def _refused(evaluated: Evaluation) -> Table:
     return Table(
-        "refused",
-        "Not counted",
-        (Column("launch", "launch"), Column("why", "why", Unit.PROSE)),
-        list(evaluated.refused.items()),
+        key="refused",
+        title="Not counted",
+        columns=(Column("launch", "launch"), Column("why", "why", Unit.PROSE)),
+        rows=list(evaluated.refused.items()),
     )

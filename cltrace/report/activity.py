@@ -69,9 +69,9 @@ def kernel_table(
         note = f"{note}; " if note else ""
         note += f"{count_text(untimed, 'launch', 'launches')} without device time"
     return Table(
-        "kernels",
-        "Kernels",
-        (
+        key="kernels",
+        title="Kernels",
+        columns=(
             Column("name", "kernel"),
             Column("calls", "calls", Unit.COUNT, 90),
             Column("total_ns", "total", Unit.NS, 100),
@@ -82,7 +82,7 @@ def kernel_table(
             Column("max_ns", "max", Unit.NS, 60),
             Column("wait_median_ns", "wait", Unit.NS, 50),
         ),
-        [_kernel_row(group, whole_ns) for group in shown],
+        rows=[_kernel_row(group, whole_ns) for group in shown],
         note=note,
         why_empty=why_empty,
     )
@@ -105,15 +105,15 @@ def first_launch_table(groups: Sequence[RollupRow]) -> Table:
     ]
     rows.sort(key=lambda row: -row[2])
     return Table(
-        "first_launches",
-        "First launches (a driver may compile in them; not in the waits above)",
-        (
+        key="first_launches",
+        title="First launches (a driver may compile in them; not in the waits above)",
+        columns=(
             Column("kernel", "kernel"),
             Column("calls", "first launches", Unit.COUNT, 80),
             Column("first_wait_mean_ns", "mean wait", Unit.NS, 100),
             Column("wait_median_ns", "later (median)", Unit.NS, 90),
         ),
-        [row for row in rows if _is_notable(row[2], row[3])],
+        rows=[row for row in rows if _is_notable(row[2], row[3])],
     )
 
 
@@ -136,9 +136,9 @@ def transfer_table(groups: Sequence[RollupRow]) -> Table:
                     )
                 )
     return Table(
-        "transfers",
-        "Transfers",
-        (
+        key="transfers",
+        title="Transfers",
+        columns=(
             Column("direction", "direction"),
             Column("calls", "calls", Unit.COUNT, 90),
             Column("size_bytes", "size", Unit.BYTES, 100),
@@ -146,7 +146,7 @@ def transfer_table(groups: Sequence[RollupRow]) -> Table:
             Column("median_ns", "median", Unit.NS, 40),
             Column("bytes_per_s", "rate", Unit.BYTES_PER_S, 80),
         ),
-        rows,
+        rows=rows,
     )
 
 
@@ -154,9 +154,9 @@ def group_table(groups: Sequence[RollupRow], *, by: str, sort: str, top: int | N
     """Return the table of all activities by queue, device, process, thread or call site."""
     shown = sorted(groups, key=lambda group: _sort_key(group, sort))[:top]
     return Table(
-        f"by_{by}",
-        f"By {by}",
-        (
+        key=f"by_{by}",
+        title=f"By {by}",
+        columns=(
             Column("name", by, Unit.PLACE if by == "callsite" else Unit.TEXT),
             *([Column("device", "device", keep=60)] if by == "queue" else []),
             Column("activity", "activity"),
@@ -168,7 +168,7 @@ def group_table(groups: Sequence[RollupRow], *, by: str, sort: str, top: int | N
             Column("wait_median_ns", "wait", Unit.NS, 50),
             Column("size_bytes", "size", Unit.BYTES, 55),
         ),
-        [
+        rows=[
             (
                 *_names(group, by),
                 group.activity,

@@ -11,16 +11,16 @@ from cltrace.timeline.advice.model import Metric
 def advice_table(advice: Sequence[Advice], top: int | None) -> Table:
     """Return the advice as a table, the most expensive first."""
     return Table(
-        "advice",
-        "Advice: what could be done better, and what it costs at most",
-        (
+        key="advice",
+        title="Advice: what could be done better, and what it costs at most",
+        columns=(
             Column("rule", "rule", keep=96),
             Column("site", "place", Unit.PLACE, 70),
             Column("times", "times", Unit.COUNT, 60),
             Column("cost_ns", "cost", Unit.NS, 100),
             Column("advice", "what was seen, what to do", Unit.PROSE, 95),
         ),
-        [
+        rows=[
             (item.rule, item.site, item.times, item.cost_ns, _advice_text(item))
             for item in advice[:top]
         ],

@@ -33,7 +33,13 @@ def baselines_report(baselines: Sequence[tuple[Baseline, SampleFile]]) -> Docume
         )
         for baseline, samples in baselines
     ]
-    table = Table("baselines", "Baselines", columns, rows, why_empty="no baseline is stored here")
+    table = Table(
+        key="baselines",
+        title="Baselines",
+        columns=columns,
+        rows=rows,
+        why_empty="no baseline is stored here",
+    )
     return Document("", [], [table])
 
 
@@ -61,7 +67,11 @@ def samples_report(name: str, samples: SampleFile) -> Document:
     )
     keys = dict.fromkeys(key for run in runs for key in run.kernels)
     rows = [_row(key, samples) for key in keys]
-    return Document(name, facts, [Table("kernels", "Kernels, one value per run", columns, rows)])
+    return Document(
+        name,
+        facts,
+        [Table(key="kernels", title="Kernels, one value per run", columns=columns, rows=rows)],
+    )
 
 
 def _row(key: KernelKey, samples: SampleFile) -> tuple[Value, ...]:

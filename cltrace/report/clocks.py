@@ -35,9 +35,9 @@ def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
         )
     has_reasons = any(row[-1] for row in rows)
     return Table(
-        "clocks",
-        "Device clocks on the host's",
-        (
+        key="clocks",
+        title="Device clocks on the host's",
+        columns=(
             Column("device", "device", keep=96),
             Column("state", "state", keep=100),
             Column("half_width_ns", "half-width", Unit.NS, 95),
@@ -50,7 +50,7 @@ def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
             Column("rejected", "rejected", Unit.COUNT, 70),
             *([Column("reason", "why", Unit.PROSE, 97)] if has_reasons else []),
         ),
-        rows if has_reasons else [row[:-1] for row in rows],
+        rows=rows if has_reasons else [row[:-1] for row in rows],
         note="half-width: if the drift is exact; bound: for any drift that the observations allow, for "
         "half of them and for all",
         why_empty="no command has device stamps",
@@ -110,15 +110,15 @@ def fault_table(activity: Activity) -> Table:
                 name = (fault.name or "").lower().replace("_", "-")
                 rows.append((activity.names.devices.get(device, ""), name, count, _MEANINGS[fault]))
     return Table(
-        "stamp_faults",
-        "Stamps that cannot be right",
-        (
+        key="stamp_faults",
+        title="Stamps that cannot be right",
+        columns=(
             Column("device", "device", keep=45),
             Column("fault", "fault"),
             Column("commands", "commands", Unit.COUNT),
             Column("meaning", "meaning", Unit.PROSE, 60),
         ),
-        rows,
+        rows=rows,
     )
 
 

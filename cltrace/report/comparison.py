@@ -109,16 +109,16 @@ def _counter_parts(comparison: Comparison) -> Iterator[str]:
 
 def _counter_table(comparison: Comparison) -> Table:
     return Table(
-        "counters",
-        "Counters, which have no noise",
-        (
+        key="counters",
+        title="Counters, which have no noise",
+        columns=(
             Column("kind", "what"),
             Column("subject", "of"),
             Column("base", "base", Unit.COUNT),
             Column("head", "head", Unit.COUNT),
             Column("verdict", "verdict", Unit.PROSE),
         ),
-        [_counter_row(counter) for counter in comparison.counters],
+        rows=[_counter_row(counter) for counter in comparison.counters],
         why_empty="all are the same",
     )
 
@@ -138,9 +138,9 @@ def _counter_row(counter: Difference) -> tuple[Value, ...]:
 
 def _work_table(comparison: Comparison) -> Table:
     return Table(
-        "work",
-        "Work per launch, counted from the source",
-        (
+        key="work",
+        title="Work per launch, counted from the source",
+        columns=(
             Column("kernel", "kernel"),
             Column("global_size", "global size", keep=50),
             Column("kind", "what", Unit.PROSE, 95),
@@ -149,7 +149,7 @@ def _work_table(comparison: Comparison) -> Table:
             Column("change", "change", Unit.SHARE, 90),
             Column("verdict", "verdict", Unit.PROSE),
         ),
-        [_work_row(work) for work in comparison.work],
+        rows=[_work_row(work) for work in comparison.work],
     )
 
 
@@ -163,9 +163,9 @@ def _work_row(work: WorkDifference) -> tuple[Value, ...]:
 
 def _energy_table(comparison: Comparison) -> Table:
     return Table(
-        "energy",
-        "Energy per launch, and of the whole run",
-        (
+        key="energy",
+        title="Energy per launch, and of the whole run",
+        columns=(
             Column("of", "of"),
             Column("global_size", "global size", keep=50),
             Column("base_j", "base", Unit.JOULES, 90),
@@ -175,7 +175,7 @@ def _energy_table(comparison: Comparison) -> Table:
             Column("high", "to", Unit.SHARE, 81),
             Column("verdict", "verdict", Unit.PROSE),
         ),
-        [
+        rows=[
             (
                 key.kernel or "the whole run",
                 size_text(key.global_size),
@@ -201,9 +201,9 @@ def _kernel_name(key: KernelKey, devices: int) -> str:
 def _kernel_table(shown: Mapping[KernelKey, KernelComparison], same: int) -> Table:
     devices = len({key.device for key in shown if key != ALL_KERNELS})
     return Table(
-        "kernels",
-        "Time of kernels",
-        (
+        key="kernels",
+        title="Time of kernels",
+        columns=(
             Column("kernel", "kernel"),
             Column("global_size", "global size", keep=50),
             Column("base_ns", "base", Unit.NS, 90),
@@ -215,7 +215,7 @@ def _kernel_table(shown: Mapping[KernelKey, KernelComparison], same: int) -> Tab
             Column("verdict", "verdict", Unit.PROSE, 99),
             Column("more_pairs", "pairs to decide", Unit.COUNT, 70),
         ),
-        [_kernel_row(key, kernel, devices) for key, kernel in shown.items()],
+        rows=[_kernel_row(key, kernel, devices) for key, kernel in shown.items()],
         note=f"{count_text(same, 'other is', 'others are')} the same" if same else "",
         why_empty="all are the same",
     )

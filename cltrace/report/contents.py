@@ -72,10 +72,14 @@ def _counts(trace: Trace) -> Table:
         for view, name in _COUNTED_VIEWS
     ]
     return Table(
-        "contents",
-        "Contents",
-        (Column("what", "what"), Column("count", "number", Unit.COUNT), Column("view", "view")),
-        [row for row in rows if row[1]],
+        key="contents",
+        title="Contents",
+        columns=(
+            Column("what", "what"),
+            Column("count", "number", Unit.COUNT),
+            Column("view", "view"),
+        ),
+        rows=[row for row in rows if row[1]],
     )
 
 
@@ -85,9 +89,9 @@ def _processes(trace: Trace) -> Table:
         "python_version, pyopencl_version, ended_how FROM v_process ORDER BY process_id"
     )
     return Table(
-        "processes",
-        "Processes",
-        (
+        key="processes",
+        title="Processes",
+        columns=(
             Column("process", "process"),
             Column("host", "host", keep=40),
             Column("rank", "rank", keep=60),
@@ -95,7 +99,7 @@ def _processes(trace: Trace) -> Table:
             Column("pyopencl", "pyopencl", keep=35),
             Column("ended", "ended"),
         ),
-        rows,
+        rows=rows,
         why_empty="no process used pyopencl",
     )
 
@@ -124,23 +128,23 @@ def _revealed(trace: Trace) -> Table:
         ("names of regions", count("SELECT count(DISTINCT name) FROM v_region"), "not using them"),
     ]
     return Table(
-        "reveals",
-        "What it reveals",
-        (
+        key="reveals",
+        title="What it reveals",
+        columns=(
             Column("what", "what"),
             Column("count", "number", Unit.COUNT),
             Column("left_out_by", "left out by"),
         ),
-        rows,
+        rows=rows,
     )
 
 
 def _limits(trace: Trace) -> Table:
     return Table(
-        "limits",
-        "Not in this trace (docs/limits.md)",
-        (Column("code", "limit"), Column("text", "what", Unit.PROSE, 90)),
-        [(limit.code, limit.text) for limit in applicable_limits(trace)],
+        key="limits",
+        title="Not in this trace (docs/limits.md)",
+        columns=(Column("code", "limit"), Column("text", "what", Unit.PROSE, 90)),
+        rows=[(limit.code, limit.text) for limit in applicable_limits(trace)],
     )
 
 
@@ -149,14 +153,14 @@ def _diagnostics(trace: Trace) -> Table:
         "SELECT severity, code, message FROM v_diagnostic ORDER BY diagnostic_id LIMIT 100"
     )
     return Table(
-        "diagnostics",
-        "Diagnostics",
-        (
+        key="diagnostics",
+        title="Diagnostics",
+        columns=(
             Column("severity", "severity"),
             Column("code", "code"),
             Column("message", "message", Unit.PROSE, 90),
         ),
-        rows,
+        rows=rows,
     )
 
 

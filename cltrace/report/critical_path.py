@@ -25,15 +25,15 @@ def path_table(activity: Activity, steps: Sequence[Step], top: int | None) -> Ta
     whole = sum(total.values())
     ordered = sorted(total, key=lambda name: -total[name])
     return Table(
-        "critical_path",
-        "Critical path: what the time was spent on, end to end",
-        (
+        key="critical_path",
+        title="Critical path: what the time was spent on, end to end",
+        columns=(
             Column("what", "what"),
             Column("steps", "steps", Unit.COUNT, 80),
             Column("total_ns", "time", Unit.NS, 100),
             Column("share", "share", Unit.SHARE, 95),
         ),
-        [(name, count[name], total[name], total[name] / whole) for name in ordered[:top]],
+        rows=[(name, count[name], total[name], total[name] / whole) for name in ordered[:top]],
         note=more_note(len(ordered), top),
     )
 
@@ -72,9 +72,9 @@ def slack_table(activity: Activity, slack: Int64s, steps: Sequence[Step], top: i
     ]
     rows.sort(key=lambda row: -row[3])
     return Table(
-        "slack",
-        "Slack: how much later launches could have ended without delaying the end",
-        (
+        key="slack",
+        title="Slack: how much later launches could have ended without delaying the end",
+        columns=(
             Column("kernel", "kernel"),
             Column("launches", "launches", Unit.COUNT, 70),
             Column("critical", "on the path", Unit.COUNT, 80),
@@ -82,7 +82,7 @@ def slack_table(activity: Activity, slack: Int64s, steps: Sequence[Step], top: i
             Column("slack_min_ns", "min slack", Unit.NS, 75),
             Column("slack_median_ns", "median slack", Unit.NS, 90),
         ),
-        rows[:top],
+        rows=rows[:top],
         note=more_note(len(rows), top),
     )
 

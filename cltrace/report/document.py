@@ -1,7 +1,7 @@
 """Neutral form of a report: facts and tables of plain values with units."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -51,7 +51,7 @@ class Column:
     keep: int = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Table of values. `why_empty` says why it has no rows; an empty table without it is left out.
 
@@ -63,7 +63,6 @@ class Table:
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Value]]
-    _: KW_ONLY
     note: str = ""
     why_empty: str = ""
     lists_hidden: bool = False

@@ -68,9 +68,9 @@ def energy_table(trace_energy: TraceEnergy, top: int | None) -> Table:
     whole = trace_energy.total_j
     rows = [_row(line, whole) for line in lines]
     return Table(
-        "energy",
-        "Energy of kernels and transfers",
-        (
+        key="energy",
+        title="Energy of kernels and transfers",
+        columns=(
             Column("name", "what"),
             Column("global_size", "global size", keep=42),
             Column("calls", "calls", Unit.COUNT, 60),
@@ -85,7 +85,7 @@ def energy_table(trace_energy: TraceEnergy, top: int | None) -> Table:
             Column("coverage", "covered", Unit.SHARE, 28),
             Column("updates", "readings", Unit.COUNT, 32),
         ),
-        rows[:top],
+        rows=rows[:top],
         note="; ".join(filter(None, (more_note(len(rows), top), _unresolved_note(lines)))),
         why_empty="",
     )
@@ -94,9 +94,9 @@ def energy_table(trace_energy: TraceEnergy, top: int | None) -> Table:
 def balance_table(trace_energy: TraceEnergy) -> Table:
     """Return the balance of each sensor: the parts add up to the measured energy."""
     return Table(
-        "energy_balance",
-        "Where the energy went",
-        (
+        key="energy_balance",
+        title="Where the energy went",
+        columns=(
             Column("sensor", "sensor"),
             Column("measured_j", "measured", Unit.JOULES, 100),
             Column("kernels_j", "kernels", Unit.JOULES, 98),
@@ -111,7 +111,7 @@ def balance_table(trace_energy: TraceEnergy) -> Table:
             Column("lag_s", "lag (s)", Unit.PLAIN, 18),
             Column("period_s", "period (s)", Unit.PLAIN, 22),
         ),
-        [_balance_row(source) for source in trace_energy.sources],
+        rows=[_balance_row(source) for source in trace_energy.sources],
     )
 
 

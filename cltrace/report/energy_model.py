@@ -25,15 +25,15 @@ def model_table(model: EnergyModel) -> Table:
         key=lambda name: (GROUPS.index(group_of(name)), -model.energies_j[name]),
     )
     return Table(
-        "energies",
-        "Energies (per warp of 32, per sector of 32 B)",
-        (
+        key="energies",
+        title="Energies (per warp of 32, per sector of 32 B)",
+        columns=(
             Column("row", "row"),
             Column("class", "class"),
             Column("energy_j", "energy", Unit.JOULES, 100),
             Column("error_j", "±", Unit.JOULES, 80),
         ),
-        [
+        rows=[
             (group_of(name), str(name), model.energies_j[name], 2 * model.errors_j.get(name, 0.0))
             for name in names
         ],
@@ -71,9 +71,9 @@ def modelled_report(profile: DeviceProfile, modelled: ModelledTrace, top: int | 
     if compared:
         facts.append(Fact("mape", "error", _line_errors(compared)))
     table = Table(
-        "predicted_energy",
-        "Measured and predicted energy",
-        (
+        key="predicted_energy",
+        title="Measured and predicted energy",
+        columns=(
             Column("kernel", "kernel"),
             Column("global_size", "global size", keep=35),
             Column("calls", "calls", Unit.COUNT, 50),
@@ -87,7 +87,7 @@ def modelled_report(profile: DeviceProfile, modelled: ModelledTrace, top: int | 
             Column("dynamic_quotient", "dyn. quot.", Unit.PLAIN, 75),
             Column("parts", "largest parts", Unit.PROSE, 65),
         ),
-        rows[:top],
+        rows=rows[:top],
         note=more_note(len(rows), top),
         why_empty=f"no kernel was launched on {profile.device.name}",
     )
@@ -100,9 +100,9 @@ def modelled_report(profile: DeviceProfile, modelled: ModelledTrace, top: int | 
 
 def _terms_table(terms: Sequence[Term]) -> Table:
     return Table(
-        "terms",
-        f"{TOTAL} = {CPU} + {GPU} + {TRANSFER}",
-        (
+        key="terms",
+        title=f"{TOTAL} = {CPU} + {GPU} + {TRANSFER}",
+        columns=(
             Column("term", "term"),
             Column("measured_j", "measured", Unit.JOULES, 100),
             Column("within_j", "±", Unit.JOULES, 60),
@@ -110,7 +110,7 @@ def _terms_table(terms: Sequence[Term]) -> Table:
             Column("quotient", "quotient", Unit.PLAIN, 98),
             Column("why", "unresolved", Unit.PROSE),
         ),
-        [
+        rows=[
             (
                 term.name,
                 term.measured_j,
@@ -161,14 +161,14 @@ def _breakdown(lines: Sequence[ModelledLine]) -> Table:
             energies_j[name] = energies_j.get(name, 0.0) + energy
     whole = sum(energies_j.values())
     return Table(
-        "energy_classes",
-        "Predicted above rest, by class",
-        (
+        key="energy_classes",
+        title="Predicted above rest, by class",
+        columns=(
             Column("row", "class"),
             Column("energy_j", "energy", Unit.JOULES, 100),
             Column("share", "share", Unit.SHARE, 90),
         ),
-        [
+        rows=[
             (name, energies_j[name], energies_j[name] / whole)
             for name in GROUPS
             if energies_j.get(name)
@@ -179,9 +179,9 @@ def _breakdown(lines: Sequence[ModelledLine]) -> Table:
 def _evaluation_table(name: str, examples: Sequence[EvaluatedExample], top: int | None) -> Table:
     worst = sorted(examples, key=lambda example: -abs(example.error))
     return Table(
-        name,
-        name,
-        (
+        key=name,
+        title=name,
+        columns=(
             Column("work", "workload"),
             Column("measured_w", "measured", Unit.WATTS, 100),
             Column("predicted_w", "predicted", Unit.WATTS, 99),
@@ -189,7 +189,7 @@ def _evaluation_table(name: str, examples: Sequence[EvaluatedExample], top: int 
             Column("dynamic_error", "of dynamic", Unit.SHARE, 90),
             Column("parts", "largest parts", Unit.PROSE, 65),
         ),
-        [
+        rows=[
             (
                 example.example.name,
                 example.example.power_w,

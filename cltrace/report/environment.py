@@ -24,10 +24,14 @@ def environment_report(
     """Return the report on the checks, and on the devices of a survey."""
     rows = [(result.name, "ok" if result.is_ok else "missing", result.detail) for result in results]
     checks = Table(
-        "checks",
-        "Checks",
-        (Column("what", "what"), Column("result", "result"), Column("found", "found", Unit.PROSE)),
-        rows,
+        key="checks",
+        title="Checks",
+        columns=(
+            Column("what", "what"),
+            Column("result", "result"),
+            Column("found", "found", Unit.PROSE),
+        ),
+        rows=rows,
     )
     return Document("", _facts(survey), [checks, _devices(survey)], _remedies(results))
 
@@ -51,9 +55,9 @@ def _devices(survey: Mapping[str, Any] | None) -> Table:
         for device in platform["devices"]
     ]
     return Table(
-        "devices",
-        "Devices",
-        (
+        key="devices",
+        title="Devices",
+        columns=(
             Column("device", "device", Unit.PROSE),
             Column("platform", "platform", Unit.PROSE, 95),
             Column("driver", "driver", keep=55),
@@ -62,7 +66,7 @@ def _devices(survey: Mapping[str, Any] | None) -> Table:
             Column("stamps", "stamps", keep=80),
             Column("surcharge_ns", "profiling costs", Unit.NS, 70),
         ),
-        rows,
+        rows=rows,
         note="host timer: clGetDeviceAndHostTimer; without it cltrace aligns clocks by the events "
         "themselves",
         why_empty="no OpenCL device",

@@ -13,9 +13,9 @@ def api_table(trace: Trace, *, top: int | None) -> Table:
         "min(min_ns), max(max_ns) FROM v_api_rollup GROUP BY api ORDER BY 4 DESC"
     )
     return Table(
-        "api_calls",
-        "Host calls",
-        (
+        key="api_calls",
+        title="Host calls",
+        columns=(
             Column("api", "entry point"),
             Column("calls", "calls", Unit.COUNT, 90),
             Column("failed", "failed", Unit.COUNT, 95 if any(row[2] for row in rows) else 45),
@@ -24,7 +24,7 @@ def api_table(trace: Trace, *, top: int | None) -> Table:
             Column("min_ns", "min", Unit.NS, 30),
             Column("max_ns", "max", Unit.NS, 48),
         ),
-        rows[:top],
+        rows=rows[:top],
         note=more_note(len(rows), top),
         why_empty="no OpenCL call was seen",
     )
@@ -48,16 +48,16 @@ def failure_table(trace: Trace, *, top: int | None) -> Table:
         for api, status, site, count, first_ns in rows
     ]
     return Table(
-        "failures",
-        "Failed calls",
-        (
+        key="failures",
+        title="Failed calls",
+        columns=(
             Column("api", "entry point"),
             Column("status", "error", keep=90),
             Column("site", "place", Unit.PLACE, 85),
             Column("calls", "calls", Unit.COUNT, 80),
             Column("first_ns", "first at", Unit.NS, 40),
         ),
-        shown[:top],
+        rows=shown[:top],
         why_empty="no call failed",
     )
 
@@ -85,16 +85,16 @@ def build_table(trace: Trace, *, top: int | None) -> Table:
     failed = sum(row[4] != "ok" for row in shown)
     note = f"{len(shown)} builds, {time_text(total_ns)} in all" if len(shown) > 1 else ""
     return Table(
-        "builds",
-        "Builds",
-        (
+        key="builds",
+        title="Builds",
+        columns=(
             Column("program", "program"),
             Column("origin", "from", keep=60),
             Column("kernels", "kernels used"),
             Column("duration_ns", "time", Unit.NS, 100),
             Column("status", "result", keep=95 if failed else 20),
         ),
-        shown[:top],
+        rows=shown[:top],
         note=note,
     )
 
@@ -106,9 +106,9 @@ def region_table(trace: Trace, *, top: int | None) -> Table:
         "min(duration_ns), max(duration_ns) FROM v_region GROUP BY name ORDER BY 3 DESC, 1"
     )
     return Table(
-        "regions",
-        "Regions",
-        (
+        key="regions",
+        title="Regions",
+        columns=(
             Column("name", "region"),
             Column("entered", "entered", Unit.COUNT, 90),
             Column("total_ns", "total", Unit.NS, 100),
@@ -116,6 +116,6 @@ def region_table(trace: Trace, *, top: int | None) -> Table:
             Column("min_ns", "min", Unit.NS, 30),
             Column("max_ns", "max", Unit.NS, 48),
         ),
-        [(name or "(not known)", *numbers) for name, *numbers in rows[:top]],
+        rows=[(name or "(not known)", *numbers) for name, *numbers in rows[:top]],
         note=more_note(len(rows), top),
     )

@@ -111,15 +111,15 @@ def _cost_types(counts: KernelCounts, costs: Thesis | None) -> Table:
     note = "as in Pöppl 2014; operations as written, reads classed by their actual addresses"
     if costs is None:
         rows = [(row.type.value, _round(row.per_item)) for row in cost_types(counts)]
-        return Table("cost_types", "Cost types", columns, rows, note=note)
+        return Table(key="cost_types", title="Cost types", columns=columns, rows=rows, note=note)
     parts = costs.parts(counts)
     total = sum(part.time_ns for part in parts)
     timed = [(part.type.value, _round(part.per_item), part.time_ns) for part in parts]
     return Table(
-        "cost_types",
-        "Cost types",
-        (*columns, Column("time_ns", "time", Unit.NS)),
-        [*timed, ("total", None, total)],
+        key="cost_types",
+        title="Cost types",
+        columns=(*columns, Column("time_ns", "time", Unit.NS)),
+        rows=[*timed, ("total", None, total)],
         note=f"{note}; times by its model, fitted to the profile's device",
     )
 
@@ -141,9 +141,9 @@ def _operations(counts: KernelCounts) -> Table:
             )
         )
     return Table(
-        "operations",
-        "Operations",
-        (
+        key="operations",
+        title="Operations",
+        columns=(
             Column("class", "class", keep=100),
             Column("type", "type", keep=90),
             Column("per_item", "per work-item", Unit.PLAIN, 95),
@@ -158,7 +158,7 @@ def _operations(counts: KernelCounts) -> Table:
             Column("as_written", "as written", Unit.PLAIN, 70),
             Column("warps", "by warps", Unit.PLAIN, 50),
         ),
-        rows,
+        rows=rows,
         note="optimised code; each element of a vector counts",
     )
 
@@ -188,9 +188,9 @@ def _sites(counts: KernelCounts) -> Table:
             )
         )
     return Table(
-        "sites",
-        "Memory accesses",
-        (
+        key="sites",
+        title="Memory accesses",
+        columns=(
             Column("place", "where", Unit.PLACE, 100),
             Column("access", "access", keep=95),
             Column("memory", "of", keep=98),
@@ -202,7 +202,7 @@ def _sites(counts: KernelCounts) -> Table:
             Column("reuse", "reuse", Unit.PLAIN, 65),
             *((Column("addresses", "addresses", keep=40),) if has_assumed else ()),
         ),
-        rows,
+        rows=rows,
         note=f"sectors of {counts.machine.sector_bytes} B and bank cycles per access of a warp; "
         "reuse: how often each sector is touched",
     )
@@ -214,15 +214,15 @@ def _pattern(name: str, stride: int | None) -> str:
 
 def _loops(counts: KernelCounts) -> Table:
     return Table(
-        "loops",
-        "Loops",
-        (
+        key="loops",
+        title="Loops",
+        columns=(
             Column("place", "where", Unit.PLACE),
             Column("depth", "depth", Unit.COUNT),
             Column("trips", "trips", Unit.PLAIN),
             Column("how", "how known", Unit.PROSE),
         ),
-        [
+        rows=[
             (
                 str(row.place),
                 row.depth,
@@ -241,15 +241,15 @@ def _loops(counts: KernelCounts) -> Table:
 
 def _branches(counts: KernelCounts) -> Table:
     return Table(
-        "branches",
-        "Branches at which lanes diverge",
-        (
+        key="branches",
+        title="Branches at which lanes diverge",
+        columns=(
             Column("place", "where", Unit.PLACE),
             Column("divergent", "warps that split", Unit.SHARE),
             Column("active", "active lanes", Unit.SHARE),
             Column("condition", "condition"),
         ),
-        [
+        rows=[
             (
                 str(row.place),
                 row.divergent_warps / row.warps,
@@ -263,14 +263,14 @@ def _branches(counts: KernelCounts) -> Table:
 
 def _assumptions(assumptions: Sequence[Assumption]) -> Table:
     return Table(
-        "assumptions",
-        "Assumptions",
-        (
+        key="assumptions",
+        title="Assumptions",
+        columns=(
             Column("place", "where", Unit.PLACE),
             Column("what", "unknown value", Unit.PROSE),
             Column("meaning", "assumed value", Unit.PROSE),
         ),
-        [(str(row.place), row.what, row.meaning) for row in assumptions],
+        rows=[(str(row.place), row.what, row.meaning) for row in assumptions],
         note="record with `cltrace run --capture-buffers` to count with the contents of buffers",
     )
 
@@ -293,9 +293,9 @@ def listing(program: Program, counts: KernelCounts) -> Table:
             for number in _lines_to_show(sorted(set(numbers)), len(lines))
         )
     return Table(
-        "listing",
-        "Source",
-        (
+        key="listing",
+        title="Source",
+        columns=(
             Column("line", "line", Unit.COUNT, 100),
             Column("operations", "ops", Unit.PLAIN, 90),
             Column("accesses", "acc.", Unit.PLAIN, 80),
@@ -303,7 +303,7 @@ def listing(program: Program, counts: KernelCounts) -> Table:
             Column("divergent", "split", Unit.SHARE, 70),
             Column("source", "source", Unit.CODE, 100),
         ),
-        rows,
+        rows=rows,
         note="operations and accesses (acc.) per work-item, sectors per access of a warp, share of warps "
         "that split",
     )
@@ -351,10 +351,10 @@ def program_report(program: Program) -> Document:
 
 def _parameters(kernel: Kernel) -> Table:
     return Table(
-        kernel.name,
-        f"{kernel.name} ({kernel.file}:{kernel.line})",
-        (Column("name", "argument"), Column("type", "type"), Column("space", "memory")),
-        [
+        key=kernel.name,
+        title=f"{kernel.name} ({kernel.file}:{kernel.line})",
+        columns=(Column("name", "argument"), Column("type", "type"), Column("space", "memory")),
+        rows=[
             (row.name, " ".join([*row.qualifiers, row.type]), row.space or "by value")
             for row in kernel.parameters
         ],

@@ -20,9 +20,9 @@ def memory_table(trace: Trace) -> Table:
         for process, count, made, peak, at_end, leaked, leaked_bytes in rows
     ]
     return Table(
-        "memory",
-        "Device memory",
-        (
+        key="memory",
+        title="Device memory",
+        columns=(
             Column("process", "process"),
             Column("objects", "objects", Unit.COUNT, 60),
             Column("made_bytes", "made", Unit.BYTES, 70),
@@ -31,7 +31,7 @@ def memory_table(trace: Trace) -> Table:
             Column("leaked", "leaked", Unit.COUNT, 80),
             Column("leaked_bytes", "leaked size", Unit.BYTES, 75),
         ),
-        shown,
+        rows=shown,
     )
 
 
@@ -44,14 +44,14 @@ def leak_table(trace: Trace, *, top: int | None) -> Table:
         "GROUP BY 1, 2 ORDER BY fate = 'leaked' DESC, 4 DESC"
     )
     return Table(
-        "live_at_exit",
-        "Memory live at exit, by the place that allocated it",
-        (
+        key="live_at_exit",
+        title="Memory live at exit, by the place that allocated it",
+        columns=(
             Column("fate", "what"),
             Column("site", "place", Unit.PLACE),
             Column("objects", "objects", Unit.COUNT, 90),
             Column("size_bytes", "size", Unit.BYTES, 100),
         ),
-        [(fate, site or "(not known)", count, size) for fate, site, count, size in rows[:top]],
+        rows=[(fate, site or "(not known)", count, size) for fate, site, count, size in rows[:top]],
         note=more_note(len(rows), top),
     )

@@ -37,15 +37,15 @@ def readers_report(readers: Sequence[ProbedReader]) -> Document:
 
 def _states(readers: Sequence[ProbedReader]) -> Table:
     return Table(
-        "readers",
-        "Readers",
-        (
+        key="readers",
+        title="Readers",
+        columns=(
             Column("reader", "reader"),
             Column("kind", "kind", keep=60),
             Column("state", "state", keep=95),
             Column("evidence", "evidence", Unit.PROSE, 80),
         ),
-        [
+        rows=[
             (reader.name, reader.kind or None, str(reader.probe.state), reader.probe.evidence)
             for reader in readers
         ],
@@ -54,14 +54,14 @@ def _states(readers: Sequence[ProbedReader]) -> Table:
 
 def _remedies(readers: Sequence[ProbedReader]) -> Table:
     return Table(
-        "remedies",
-        "What to do",
-        (
+        key="remedies",
+        title="What to do",
+        columns=(
             Column("reader", "reader"),
             Column("remedy", "remedy", Unit.PROSE, 90),
             Column("security", "security implications", Unit.PROSE, 70),
         ),
-        [
+        rows=[
             (reader.name, reader.probe.remedy, reader.probe.security or None)
             for reader in readers
             if reader.probe.remedy
@@ -71,9 +71,9 @@ def _remedies(readers: Sequence[ProbedReader]) -> Table:
 
 def _channels(readers: Sequence[ProbedReader]) -> Table:
     return Table(
-        "channels",
-        "Channels",
-        (
+        key="channels",
+        title="Channels",
+        columns=(
             Column("key", "channel"),
             Column("quantity", "quantity", keep=80),
             Column("scope", "scope", keep=75),
@@ -81,7 +81,7 @@ def _channels(readers: Sequence[ProbedReader]) -> Table:
             Column("period_s", "period (s)", Unit.PLAIN, 50),
             Column("device", "device", keep=40),
         ),
-        [
+        rows=[
             (
                 channel.key,
                 str(channel.quantity),

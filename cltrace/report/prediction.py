@@ -73,14 +73,14 @@ def prediction_tables(
     yield _type_table(prediction, launches)
     yield _break_table(breaks[:top])
     yield Table(
-        "not_predicted",
-        "Not predicted",
-        (
+        key="not_predicted",
+        title="Not predicted",
+        columns=(
             Column("kernel", "kernel"),
             Column("calls", "calls", Unit.COUNT, 90),
             Column("why", "why", Unit.PROSE),
         ),
-        prediction.refused[:top],
+        rows=prediction.refused[:top],
     )
 
 
@@ -180,10 +180,10 @@ def _launch_table(launches: Sequence[PredictedLaunch], *, is_what_if: bool) -> T
             )
         )
     return Table(
-        "predicted_launches",
-        "Kernels",
-        _launch_columns(is_what_if=is_what_if),
-        rows,
+        key="predicted_launches",
+        title="Kernels",
+        columns=_launch_columns(is_what_if=is_what_if),
+        rows=rows,
         note=_WHAT_IF_NOTE if is_what_if else _NOTE,
     )
 
@@ -210,9 +210,9 @@ def _transfer_table(
         for transfer in chosen
     ]
     return Table(
-        "predicted_transfers",
-        "Transfers",
-        (
+        key="predicted_transfers",
+        title="Transfers",
+        columns=(
             Column("direction", "direction"),
             Column("size_bytes", "size", Unit.BYTES, 98),
             Column("calls", "calls", Unit.COUNT, 60),
@@ -220,7 +220,7 @@ def _transfer_table(
             Column("predicted_ns", "predicted", Unit.NS, 99),
             *([] if is_what_if else [Column("quotient", "quotient", Unit.PLAIN, 96)]),
         ),
-        rows,
+        rows=rows,
         note="measured by device stamps, which cover only a part of small transfers; predicted as the "
         "host sees them, from pageable memory",
     )
@@ -243,16 +243,16 @@ def _part_table(launches: Sequence[PredictedLaunch]) -> Table:
             if part.time_ns >= _MIN_SHARE * whole
         )
     return Table(
-        "predicted_parts",
-        "Parts of the device",
-        (
+        key="predicted_parts",
+        title="Parts of the device",
+        columns=(
             Column("kernel", "kernel"),
             Column("global_size", "size", keep=50),
             Column("part", "part", keep=99),
             Column("time_ns", "by itself", Unit.NS, 98),
             Column("share", "of the whole", Unit.SHARE, 97),
         ),
-        rows,
+        rows=rows,
         note="parts overlap: together they take less than their sum",
     )
 
@@ -275,16 +275,16 @@ def _type_table(prediction: PredictedTrace, launches: Sequence[PredictedLaunch])
                 if row.per_item
             )
     return Table(
-        "predicted_cost_types",
-        "Cost types",
-        (
+        key="predicted_cost_types",
+        title="Cost types",
+        columns=(
             Column("kernel", "kernel"),
             Column("global_size", "size", keep=50),
             Column("type", "type", keep=99),
             Column("per_item", "per work-item", Unit.PLAIN, 90),
             Column("time_ns", "time", Unit.NS, 98),
         ),
-        rows,
+        rows=rows,
         note="by the model of the thesis (Pöppl 2014), which predicts their sum",
     )
 
@@ -302,16 +302,16 @@ def _break_table(breaks: Sequence[BreakEven]) -> Table:
         for break_even in breaks
     )
     return Table(
-        "break_even",
-        "Which device is faster",
-        (
+        key="break_even",
+        title="Which device is faster",
+        columns=(
             Column("kernel", "kernel"),
             Column("work_items", "work-items", Unit.COUNT, 60),
             Column("own_ns", "own device", Unit.NS, 90),
             Column("other_ns", "other device", Unit.NS, 91),
             Column("other_wins", "other device wins", Unit.PROSE, 99),
         ),
-        rows,
+        rows=rows,
         note="both predicted; the other device wins in this range of work-items, if work-groups and "
         "memory grow in proportion",
     )

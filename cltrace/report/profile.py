@@ -55,9 +55,9 @@ def _families(profile: DeviceProfile) -> Table:
             )
         )
     return Table(
-        "families",
-        "Measured",
-        (
+        key="families",
+        title="Measured",
+        columns=(
             Column("family", "family"),
             Column("series", "series", Unit.COUNT, 60),
             Column("points", "points", Unit.COUNT, 80),
@@ -65,7 +65,7 @@ def _families(profile: DeviceProfile) -> Table:
             Column("settled", "settled", Unit.SHARE, 75),
             Column("spread", "spread", Unit.SHARE, 65),
         ),
-        rows,
+        rows=rows,
         note="settled: standard error of the mean within 2 %; spread: median deviation of single runs",
     )
 
@@ -91,9 +91,9 @@ def _parameters(profile: DeviceProfile) -> Table:
             error = f"± {scale * parameter.error:.2g}" if parameter.error else ""
             rows.append((model, name, f"{scale * parameter.value:.4g}", error, unit, title))
     return Table(
-        "parameters",
-        "Costs",
-        (
+        key="parameters",
+        title="Costs",
+        columns=(
             Column("model", "model", keep=70),
             Column("name", "what"),
             Column("value", "cost", Unit.PLAIN),
@@ -101,7 +101,7 @@ def _parameters(profile: DeviceProfile) -> Table:
             Column("unit", "unit", keep=90),
             Column("family", "from", keep=50),
         ),
-        rows,
+        rows=rows,
     )
 
 
@@ -124,9 +124,9 @@ def list_report(paths: Mapping[str, Path]) -> Document:
         facts=[],
         tables=[
             Table(
-                "profiles",
-                "Profiles",
-                (
+                key="profiles",
+                title="Profiles",
+                columns=(
                     Column("name", "name"),
                     Column("device", "device", keep=90),
                     Column("platform", "platform", keep=60),
@@ -134,7 +134,7 @@ def list_report(paths: Mapping[str, Path]) -> Document:
                     Column("date", "measured", keep=80),
                     Column("effort", "effort", keep=50),
                 ),
-                rows,
+                rows=rows,
                 why_empty="there is no profile: `cltrace calibrate` makes one",
             )
         ],
@@ -164,9 +164,9 @@ def comparison_report(profiles: Mapping[str, DeviceProfile]) -> Document:
         ],
         tables=[
             Table(
-                "series",
-                "Series",
-                (
+                key="series",
+                title="Series",
+                columns=(
                     Column("family", "family", keep=80),
                     Column("series", "series"),
                     Column("x", "at", Unit.PLAIN, 60),
@@ -176,7 +176,7 @@ def comparison_report(profiles: Mapping[str, DeviceProfile]) -> Document:
                         for number, name in enumerate(names[1:], start=1)
                     ),
                 ),
-                [tuple(_round(value) for value in row) for row in rows],
+                rows=[tuple(_round(value) for value in row) for row in rows],
                 note="at the largest common point; ratios are relative to the first profile",
                 why_empty="the profiles have no point in common" if others else "",
             )

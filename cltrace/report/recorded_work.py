@@ -45,7 +45,9 @@ def _document(work: RecordedWork) -> Document:
         Column("transactions", "memory transactions", Unit.COUNT, 90),
     ]
     rows = [_row(key, count, work) for key, count in work.by_size.items()]
-    table = Table("kernels", "Kernels", columns, rows, why_empty="it launched nothing")
+    table = Table(
+        key="kernels", title="Kernels", columns=columns, rows=rows, why_empty="it launched nothing"
+    )
     return Document("", facts, [table])
 
 

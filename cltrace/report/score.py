@@ -128,9 +128,9 @@ def _system_facts(file: ScoreFile) -> Iterator[Fact]:
 def _benchmark_table(file: ScoreFile, reference: ScoreFile) -> Table:
     speed_ratios = compute_ratios(file, reference)
     return Table(
-        "benchmarks",
-        "Benchmarks: whole runs, as the host sees them",
-        (
+        key="benchmarks",
+        title="Benchmarks: whole runs, as the host sees them",
+        columns=(
             Column("benchmark", "benchmark"),
             Column("class", "class", keep=70),
             Column("peak_ns", "best", Unit.NS, 95),
@@ -140,23 +140,23 @@ def _benchmark_table(file: ScoreFile, reference: ScoreFile) -> Table:
             Column("average_ratio", "ratio, mean", Unit.PLAIN, 97),
             Column("result", "result", Unit.PROSE, 99),
         ),
-        [_benchmark_row(result, speed_ratios.get(result.name)) for result in file.results],
+        rows=[_benchmark_row(result, speed_ratios.get(result.name)) for result in file.results],
         lists_hidden=True,
     )
 
 
 def _speed_up_table(file: ScoreFile) -> Table:
     return Table(
-        "beside",
-        "Speed-up over one thread of this host, and share of the device's limit",
-        (
+        key="beside",
+        title="Speed-up over one thread of this host, and share of the device's limit",
+        columns=(
             Column("benchmark", "benchmark"),
             Column("by_numpy", "over numpy", Unit.PLAIN, 75),
             Column("by_c", "over C", Unit.PLAIN, 76),
             Column("limit_share", "of limit", Unit.SHARE, 80),
             Column("limit", "limit", keep=70),
         ),
-        [
+        rows=[
             (result.name, *map(_round, speedups(result)), result.limit_share, result.limit)
             for result in file.results
         ],
@@ -187,13 +187,13 @@ def _kind_table(result: Score) -> Table:
         (str(kind), _round(ratio.peak if ratio else None), _round(ratio.average if ratio else None))
         for kind, ratio in result.kinds.items()
     ]
-    return Table("classes", "Scores of classes", columns, rows)
+    return Table(key="classes", title="Scores of classes", columns=columns, rows=rows)
 
 
 def _limit_table(file: ScoreFile) -> Table:
     columns = (Column("limit", "limit"), Column("per_s", "measured per second", Unit.COUNT, 90))
     rows = [(str(limit), round(amount)) for limit, amount in file.limits.items()]
-    return Table("limits", "Measured limits of the device", columns, rows)
+    return Table(key="limits", title="Measured limits of the device", columns=columns, rows=rows)
 
 
 def _notes(file: ScoreFile, result: Score) -> Iterator[str]:
@@ -233,7 +233,11 @@ def _side_by_side_scores(labels: Sequence[str], scores: Sequence[Score]) -> Tabl
         )
     columns = _side_by_side(labels, Column("score", "score"), Unit.PLAIN)
     return Table(
-        "scores", "Scores; those of classes by the mean of runs", columns, rows, lists_hidden=True
+        key="scores",
+        title="Scores; those of classes by the mean of runs",
+        columns=columns,
+        rows=rows,
+        lists_hidden=True,
     )
 
 
@@ -243,7 +247,9 @@ def _side_by_side_times(labels: Sequence[str], files: Sequence[ScoreFile]) -> Ta
         results = [next(result for result in file.results if result.name == name) for file in files]
         rows.append((name, *(_ns(result.average_s) for result in results)))
     columns = _side_by_side(labels, Column("benchmark", "benchmark"), Unit.NS)
-    return Table("times", "Times: the mean of runs", columns, rows, lists_hidden=True)
+    return Table(
+        key="times", title="Times: the mean of runs", columns=columns, rows=rows, lists_hidden=True
+    )
 
 
 def _side_by_side_ratios(
@@ -257,7 +263,13 @@ def _side_by_side_ratios(
             (name, *(_round(ratio.average if ratio else None) for ratio in benchmark_ratios))
         )
     columns = _side_by_side(labels, Column("benchmark", "benchmark"), Unit.PLAIN)
-    return Table("ratios", "Ratios: speed-up over the reference", columns, rows, lists_hidden=True)
+    return Table(
+        key="ratios",
+        title="Ratios: speed-up over the reference",
+        columns=columns,
+        rows=rows,
+        lists_hidden=True,
+    )
 
 
 def _systems(labels: Sequence[str], files: Sequence[ScoreFile]) -> Table:
@@ -282,7 +294,7 @@ def _systems(labels: Sequence[str], files: Sequence[ScoreFile]) -> Table:
         )
         for label, file in zip(labels, files, strict=True)
     ]
-    return Table("systems", "Systems", columns, rows)
+    return Table(key="systems", title="Systems", columns=columns, rows=rows)
 
 
 def _describe(file: ScoreFile) -> str:

@@ -19,9 +19,9 @@ def sensors_report(device: DeviceFacts, channels: Sequence[SensorCharacteristic]
         ],
         tables=[
             Table(
-                "sensors",
-                "Channels",
-                (
+                key="sensors",
+                title="Channels",
+                columns=(
                     Column("key", "channel"),
                     Column("update_ns", "update", Unit.NS, 100),
                     Column("update_p5_ns", "5 %", Unit.NS, 40),
@@ -35,7 +35,7 @@ def sensors_report(device: DeviceFacts, channels: Sequence[SensorCharacteristic]
                     Column("load_w", "load", Unit.WATTS, 82),
                     Column("to_main", "to first", Unit.PLAIN, 70),
                 ),
-                [_row(channel) for channel in channels],
+                rows=[_row(channel) for channel in channels],
                 why_empty="no channel had readings",
             )
         ],

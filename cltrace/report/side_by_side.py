@@ -95,10 +95,10 @@ def _times(labels: Sequence[str], sides: Sequence[NamedRuns]) -> Table:
         has_ratios=True,
     )
     return Table(
-        "kernels",
-        "Kernels: the median launch of the median run",
-        columns,
-        rows,
+        key="kernels",
+        title="Kernels: the median launch of the median run",
+        columns=columns,
+        rows=rows,
         why_empty="no kernel was timed",
         lists_hidden=True,
     )
@@ -140,7 +140,11 @@ def _work(labels: Sequence[str], sides: Sequence[NamedRuns]) -> Table:
     )
     columns = _columns(labels, Unit.COUNT, *first, has_ratios=True)
     return Table(
-        "work", "Work per launch, counted from the source", columns, rows, lists_hidden=True
+        key="work",
+        title="Work per launch, counted from the source",
+        columns=columns,
+        rows=rows,
+        lists_hidden=True,
     )
 
 
@@ -165,7 +169,11 @@ def _counters(labels: Sequence[str], sides: Sequence[NamedRuns]) -> Table:
     first = (Column("kind", "what"), Column("subject", "of"))
     columns = _columns(labels, Unit.COUNT, *first, has_ratios=False)
     return Table(
-        "counters", "Counters that are the same in all runs", columns, rows, lists_hidden=True
+        key="counters",
+        title="Counters that are the same in all runs",
+        columns=columns,
+        rows=rows,
+        lists_hidden=True,
     )
 
 
@@ -182,7 +190,11 @@ def _energy(labels: Sequence[str], sides: Sequence[NamedRuns]) -> Table:
     first = (Column("of", "of"), Column("global_size", "global size", keep=40))
     columns = _columns(labels, Unit.JOULES, *first, has_ratios=True)
     return Table(
-        "energy", "Energy per launch, and of the whole run", columns, rows, lists_hidden=True
+        key="energy",
+        title="Energy per launch, and of the whole run",
+        columns=columns,
+        rows=rows,
+        lists_hidden=True,
     )
 
 

@@ -129,9 +129,9 @@ def _busy_table(activity: Activity) -> Table:
     if len(queues) > len(rows):
         rows += [row(busy, names.queues.get(busy.number, "")) for busy in queues]
     return Table(
-        "busy",
-        "Busy and idle",
-        (
+        key="busy",
+        title="Busy and idle",
+        columns=(
             Column("name", "what"),
             Column("commands", "commands", Unit.COUNT, 45),
             Column("span_ns", "span", Unit.NS, 70),
@@ -144,7 +144,7 @@ def _busy_table(activity: Activity) -> Table:
             Column("longest_gap_ns", "longest gap", Unit.NS, 54),
             Column("lanes", "concurrent", Unit.COUNT, 40),
         ),
-        rows,
+        rows=rows,
         why_empty="no command ran then, or none could be placed on the timeline",
     )
 
@@ -176,16 +176,16 @@ def _idle_table(activity: Activity) -> Table:
         if idle.gaps
     ]
     return Table(
-        "idle",
-        "Why devices were idle",
-        (
+        key="idle",
+        title="Why devices were idle",
+        columns=(
             Column("device", "device"),
             Column("gaps", "gaps", Unit.COUNT, 70),
             Column("program_ns", "not enqueued", Unit.NS, 100),
             Column("call_ns", "in the call", Unit.NS, 95),
             Column("latency_ns", "queued, not started", Unit.NS, 90),
         ),
-        rows,
+        rows=rows,
     )
 
 
@@ -205,9 +205,9 @@ def _latency_table(activity: Activity) -> Table:
         for latency in measure_latencies(activity)
     ]
     return Table(
-        "latency",
-        "Waiting in queues (first launches left out)",
-        (
+        key="latency",
+        title="Waiting in queues (first launches left out)",
+        columns=(
             Column("queue", "queue"),
             Column("device", "device", keep=60),
             Column("commands", "commands", Unit.COUNT, 45),
@@ -216,7 +216,7 @@ def _latency_table(activity: Activity) -> Table:
             Column("submitted_median_ns", "to start", Unit.NS, 95),
             Column("submitted_p99_ns", "99 %", Unit.NS, 65),
         ),
-        rows,
+        rows=rows,
     )
 
 

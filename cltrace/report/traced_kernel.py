@@ -53,7 +53,9 @@ def traced_kernel_tables(
             refused.append((launch.kernel, str(error)))
     if refused:
         columns = (Column("kernel", "kernel"), Column("why", "why", Unit.PROSE))
-        tables.append(Table("kernels_not_counted", "Not counted", columns, refused))
+        tables.append(
+            Table(key="kernels_not_counted", title="Not counted", columns=columns, rows=refused)
+        )
     return tables
 
 

@@ -5,37 +5,70 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import DeviceError
-from cltrace.events.benchmarks import Arrays, Benchmark, LimitProbe, RateLimit
+from cltrace.events.benchmarks import (
+    Arrays,
+    Benchmark,
+    BenchmarkBuffer,
+    LimitProbe,
+    RateLimit,
+    Step,
+)
+from cltrace.profile import DeviceFacts
 from cltrace.regress.host import host_facts
 from cltrace.regress.score import BenchmarkResult, ScoreFile, Sequential
 from cltrace.suite.score import SUITE
 from cltrace.version import __version__
 
 if TYPE_CHECKING:
-    from cltrace.measure.bench import Bench
-    from cltrace.measure.sequential import CCompiler
-    from cltrace.measure.whole_runs import RunCounts
+    from cltrace.measure.sequential import SequentialRun
+    from cltrace.measure.whole_runs import WholeRuns
 
 _PACKAGES: Final = ("numpy", "pyopencl")
 _LIMIT_RUNS: Final = 10
 
 
+class ScoreDevice(Protocol):
+    """A device that runs benchmarks as programs do."""
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """The device."""
+
+    def time_runs(
+        self, source: str, buffers: Sequence[BenchmarkBuffer], steps: Sequence[Step], counted: int
+    ) -> "WholeRuns":
+        """Time `counted` runs. Raises: `DeviceError`."""
+
+
+class SequentialCode(Protocol):
+    """A compiler of C that runs a benchmark on one thread of the host."""
+
+    @property
+    def version(self) -> str:
+        """The version that the compiler prints."""
+
+    def time_run(
+        self, source: str, buffers: Sequence[NDArray[np.generic]], items: int, repeats: int
+    ) -> "SequentialRun | None":
+        """Compile and time a run; None where it cannot be compiled."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreRunner:
-    """Runner of the score's benchmarks on a device.
+    """Runner of the score's benchmarks on a device, with `counted` runs each.
 
     `compiler` is None where no C is compiled for comparison; `report` is called with the progress.
     """
 
-    bench: "Bench"
-    run_counts: "RunCounts"
-    compiler: "CCompiler | None"
+    device: ScoreDevice
+    counted: int
+    compiler: SequentialCode | None
     report: Callable[[str], None]
 
     def run(self, benchmarks: Sequence[Benchmark], probes: Sequence[LimitProbe]) -> ScoreFile:
@@ -53,7 +86,7 @@ class ScoreRunner:
             suite=SUITE,
             date=datetime.now(UTC).strftime("%Y-%m-%d"),
             host=host_facts(),
-            device=self.bench.facts,
+            device=self.device.facts,
             versions=versions,
             limits=limits,
             results=results,
@@ -75,11 +108,7 @@ class ScoreRunner:
 
         Raises: `DeviceError`.
         """
-        from cltrace.measure.whole_runs import RunCounts, time_whole_runs  # noqa: PLC0415 - pyopencl
-
-        measured = time_whole_runs(
-            self.bench, probe.source, probe.buffers, probe.steps, RunCounts(1, runs)
-        )
+        measured = self.device.time_runs(probe.source, probe.buffers, probe.steps, runs)
         return probe.amount / min(measured.counted_s)
 
     def _run_benchmark(
@@ -105,10 +134,9 @@ class ScoreRunner:
     def _measure(self, benchmark: Benchmark, limits: Mapping[RateLimit, float]) -> BenchmarkResult:
         """Run a benchmark and check its results. Raises: `DeviceError`, `MemoryError`."""
         from cltrace.measure.sequential import time_shortest  # noqa: PLC0415 - beside pyopencl
-        from cltrace.measure.whole_runs import time_whole_runs  # noqa: PLC0415 - pyopencl
 
-        runs = time_whole_runs(
-            self.bench, benchmark.source, benchmark.buffers, benchmark.run_steps, self.run_counts
+        runs = self.device.time_runs(
+            benchmark.source, benchmark.buffers, benchmark.run_steps, self.counted
         )
         before = [np.ascontiguousarray(buffer.contents()) for buffer in benchmark.buffers]
         numpy_s, expected = time_shortest(
@@ -134,13 +162,9 @@ class ScoreRunner:
 
     def _run_c(self, benchmark: Benchmark, before: Arrays) -> tuple[float | None, Arrays]:
         """Return the time of C in s, and the buffers after it; None and nothing where C did not run."""
-        from cltrace.measure.sequential import run_sequentially  # noqa: PLC0415 - beside pyopencl
-
         if self.compiler is None:
             return None, ()
-        run = run_sequentially(
-            self.compiler, benchmark.c_source, before, benchmark.items, benchmark.repeats
-        )
+        run = self.compiler.time_run(benchmark.c_source, before, benchmark.items, benchmark.repeats)
         return (None, ()) if run is None else (run.seconds, run.after)
 
 

@@ -16,9 +16,9 @@ import cltrace
 from cltrace.report.page import PageOptions, render_page
 from tests.browser.pages import READY, Open, Opened
 from tests.conftest import MakeTrace
+from tests.hostile import hostile_text
 from tests.patience import HANG_S
 from tests.synthetic import as_it_is
-from tests.unit.hostile import hostile_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

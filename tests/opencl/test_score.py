@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cltrace.events.benchmarks import Arrays, BenchmarkCopy, BenchmarkLaunch
 from cltrace.measure import Bench, find_device
 from cltrace.measure.sequential import CCompiler, find_c_compiler, run_sequentially
-from cltrace.measure.whole_runs import RunCounts, time_whole_runs
+from cltrace.measure.whole_runs import RunCounts, WholeRunTimer, time_whole_runs
 from cltrace.regress.score_files import read_score
 from cltrace.runs.scoring import ScoreRunner
 from cltrace.suite.score import BENCHMARKS
@@ -30,7 +30,7 @@ def bench() -> Bench:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_benchmark_is_right_by_numpy_and_by_c(name: str, bench: Bench) -> None:
-    scoring = ScoreRunner(bench, RunCounts(0, 1), find_c_compiler(), lambda _: None)
+    scoring = ScoreRunner(WholeRunTimer(bench, 0), 1, find_c_compiler(), lambda _: None)
     (found,) = scoring.run([BY_NAME[name]], ()).results
     assert found.wrong == ""
     assert found.is_right
@@ -47,7 +47,7 @@ def test_a_wrong_kernel_fails_its_benchmark(name: str, bench: Bench) -> None:
     one = BY_NAME[name]
     assert wrong[0] in one.source
     broken = replace(one, source=one.source.replace(*wrong))
-    scoring = ScoreRunner(bench, RunCounts(0, 1), None, lambda _: None)
+    scoring = ScoreRunner(WholeRunTimer(bench, 0), 1, None, lambda _: None)
     (found,) = scoring.run([broken], ()).results
     assert found.wrong
     assert not found.is_right
@@ -64,7 +64,7 @@ def test_c_finds_what_numpy_has_wrong_too(bench: Bench) -> None:
     assert broken.source != one.source
     compiler = find_c_compiler()
     for given, text in ((None, ""), (compiler, "a result is off by 1.3e-05 of the largest, by C")):
-        scoring = ScoreRunner(bench, RunCounts(0, 1), given, lambda _: None)
+        scoring = ScoreRunner(WholeRunTimer(bench, 0), 1, given, lambda _: None)
         assert scoring.run([broken], ()).results[0].wrong == text
 
 
@@ -77,13 +77,17 @@ def test_a_device_that_cannot_even_release_is_a_result(
     one = BY_NAME["small launches"]
     large = replace(one, steps=(BenchmarkLaunch("count_one", (1 << 20,), (1 << 20,), (0,)),))
     monkeypatch.setattr(cl.Buffer, "release", release)
-    (found,) = ScoreRunner(bench, RunCounts(0, 1), None, lambda _: None).run([large], ()).results
+    (found,) = (
+        ScoreRunner(WholeRunTimer(bench, 0), 1, None, lambda _: None).run([large], ()).results
+    )
     assert found.wrong.startswith("it cannot run")
 
 
 def test_a_kernel_that_cannot_be_built_is_a_result(bench: Bench) -> None:
     broken = replace(BY_NAME["triad"], source="no OpenCL C")
-    (found,) = ScoreRunner(bench, RunCounts(0, 1), None, lambda _: None).run([broken], ()).results
+    (found,) = (
+        ScoreRunner(WholeRunTimer(bench, 0), 1, None, lambda _: None).run([broken], ()).results
+    )
     assert found.seconds == ()
     assert "cannot be built" in found.wrong
 

@@ -15,7 +15,7 @@ from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
 from cltrace.regress.sample_files import SampleFile, Side, read_samples, write_samples
 from cltrace.regress.samples import read_sample
 from tests.conftest import Runner
-from tests.unit.test_regress_comparison import LIGHT, round_of
+from tests.run_samples import LIGHT, round_of
 
 H200 = Path(__file__).parents[2] / "benchmarks/results/verdicts/h200-3-percent.json"
 """Samples of an H200: one of twenty kernels makes 3 % more trips."""

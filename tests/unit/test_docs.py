@@ -106,7 +106,9 @@ def test_every_view_column_and_limit_is_described() -> None:
     for view in VIEWS:
         section = text[text.index(f"### `{view.name}`") :].split("###")[1]
         for column in view.columns:
-            assert f"| `{column.name}` | {column.description.replace('|', chr(92) + '|')} |" in section
+            assert (
+                f"| `{column.name}` | {column.description.replace('|', chr(92) + '|')} |" in section
+            )
     limits = (DOCS / "limits.md").read_text()
     for limit in LIMITS:
         assert f"- **{limit.code}**:" in limits

@@ -30,7 +30,7 @@ from cltrace.trace.query import query
 from cltrace.trace.schema import TABLES
 from cltrace.trace.views import VIEWS
 from tests.conftest import Finished, MakeTrace, Runner
-from tests.unit.hostile import (
+from tests.hostile import (
     BAD_VALUES,
     ENDLESS,
     FOREIGN_SCHEMAS,

@@ -20,16 +20,10 @@ from cltrace.report.selection import Selection, sum_selected
 from cltrace.trace.column_blocks import ColumnBlocks
 from cltrace.trace.merge import merge
 from cltrace.trace.parallel_read import read_column_parts, worker_count
-from cltrace.trace.table_location import TableLocation, file_identity
+from cltrace.trace.table_location import TableLocation
+from tests.command_parts import NAMES, highest_of, source_of
 from tests.conftest import MakeTrace, Runner
-from tests.unit.hostile import changed
-
-NAMES = ("id", "api", "queue_id", "enter_host_ns", "start_device_ns", "size_bytes", "flags")
-
-
-def source_of(path: Path) -> TableLocation:
-    """Some columns of the commands of a trace."""
-    return TableLocation(path, file_identity(path), "command", {name: name for name in NAMES})
+from tests.hostile import changed
 
 
 def executed(path: Path, sql: str) -> Path:
@@ -39,11 +33,6 @@ def executed(path: Path, sql: str) -> Path:
         database.execute(sql)
 
     return changed(path, change)
-
-
-def highest_of(path: Path) -> int:
-    with cltrace.load(path) as trace:
-        return int(trace.rows("SELECT max(command_id) FROM v_command")[0][0])
 
 
 @pytest.mark.parametrize(("rows", "workers"), [(7, 2), (10, 3), (1, 2), (1000, 2)])
@@ -92,7 +81,7 @@ def test_nothing_of_the_current_directory_is_imported(
     code = (
         "import os, sys; from pathlib import Path\n"
         "from cltrace.trace.parallel_read import read_column_parts\n"
-        "from tests.unit.test_parts import source_of, highest_of\n"
+        "from tests.command_parts import source_of, highest_of\n"
         f"path = Path({str(path)!r}); source, highest = source_of(path), highest_of(path)\n"
         f"sys.path.insert(0, ''); os.chdir({str(tmp_path)!r})\n"
         "print(len(list(read_column_parts(source, highest, 2, rows_per_part=1000))))"

@@ -1,50 +1,16 @@
 """Runs held against runs: what fails, what is open, and what is only told."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from cltrace.regress.comparison import Comparison, compare_rounds
-from cltrace.regress.counters import CounterKey, CounterKind
 from cltrace.regress.floors import Floors
-from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Round, RunSample
+from cltrace.regress.runs import DeviceIdentity, Round
 from cltrace.regress.verdicts import Verdict
-from cltrace.regress.work import RunWork, SizedKernel
+from cltrace.regress.work import RunWork
 from cltrace.report.comparison import regression_report
-
-DEVICE = DeviceIdentity("board", "platform", "1.0", "OpenCL 3.0")
-LAUNCHES = CounterKey(CounterKind.LAUNCHES, SizedKernel("heavy", "[64]"))
-BUILDS = CounterKey(CounterKind.BUILDS)
-HEAVY, LIGHT, TINY = (KernelKey(name, "[64]", "board") for name in ("heavy", "light", "tiny"))
-MS = {HEAVY: 5.0, LIGHT: 1.0, TINY: 0.01}
-
-
-def run_of(
-    factors: dict[KernelKey, float], launches: int = 10, device: DeviceIdentity = DEVICE
-) -> RunSample:
-    kernels = {
-        key: KernelTime(
-            launches, launches, MS[key] * 1e6 * factor, launches * MS[key] * 1e6 * factor
-        )
-        for key, factor in factors.items()
-    }
-    return RunSample((device,), kernels, {LAUNCHES: launches, BUILDS: 1})
-
-
-def round_of(
-    seed: int, changes: dict[KernelKey, float], pairs: int = 12, launches: int = 10
-) -> Round:
-    chooser = np.random.default_rng(seed)
-
-    def noisy(change: Callable[[KernelKey], float]) -> dict[KernelKey, float]:
-        return {key: change(key) * float(np.exp(chooser.normal(0, 0.03))) for key in MS}
-
-    return Round(
-        tuple(run_of(noisy(lambda _: 1.0)) for _ in range(pairs)),
-        tuple(run_of(noisy(lambda key: changes.get(key, 1.0)), launches) for _ in range(pairs)),
-    )
+from tests.run_samples import DEVICE, HEAVY, LAUNCHES, LIGHT, MS, TINY, round_of, run_of
 
 
 def is_worse(found: Comparison) -> bool:

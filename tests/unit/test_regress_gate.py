@@ -11,7 +11,7 @@ from cltrace.regress.gate import Basis, OnAmbiguous, Outcome, judge
 from cltrace.regress.rounds import Budget, resolution, split_rounds, take_rounds
 from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, ModelledTime, Round
 from cltrace.regress.samples import WHOLE_RUN
-from tests.unit.test_regress_comparison import DEVICE, HEAVY, LIGHT, MS, round_of, run_of
+from tests.run_samples import DEVICE, HEAVY, LIGHT, MS, round_of, run_of
 
 OTHER = DeviceIdentity("other board", "platform", "1.0", "OpenCL 3.0")
 

@@ -10,7 +10,7 @@ from cltrace.regress.runs import Round
 from cltrace.report.comparison import regression_report, verdict_sentence
 from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.formats.text import to_json, to_markdown
-from tests.unit.test_regress_comparison import (
+from tests.run_samples import (
     DEVICE,
     HEAVY,
     LIGHT,

@@ -45,10 +45,10 @@ def tables(draw: st.DrawFn) -> Table:
     row = st.tuples(*(cell[unit.is_text] for unit in units))
     rows = draw(st.lists(row, max_size=6))
     return Table(
-        "key",
-        draw(TEXT),
-        columns,
-        rows,
+        key="key",
+        title=draw(TEXT),
+        columns=columns,
+        rows=rows,
         note=draw(TEXT),
         why_empty="none",
         lists_hidden=draw(st.booleans()),
@@ -106,7 +106,9 @@ def test_columns_of_numbers_are_whole_or_gone(
     rows: list[tuple[Value, ...]] = [
         (name, *some) for name, some in zip(names, numbers, strict=True)
     ]
-    text = printed(Document("", [], [Table("key", "", columns, rows)]), width)
+    text = printed(
+        Document("", [], [Table(key="key", title="", columns=columns, rows=rows)]), width
+    )
     shown_columns = []
     for column, keep in enumerate(keeps):
         are_there = [str(row[column]) in text for row in numbers]
@@ -232,13 +234,21 @@ def test_sides_without_room_are_named_and_other_columns_are_not() -> None:
     columns = [Column("name", "name"), *(Column(one, one, Unit.PLAIN, 50) for one in "ABCDEF")]
     rows = [("a kernel", *(123456,) * 6)]
     for lists_hidden in (True, False):
-        table = Table("key", "title", columns, rows, lists_hidden=lists_hidden)
+        table = Table(
+            key="key", title="title", columns=columns, rows=rows, lists_hidden=lists_hidden
+        )
         narrow = printed(Document("", (), [table], ()), 40)
         wide = printed(Document("", (), [table], ()), 100)
         assert ("no room for" in narrow) == lists_hidden
         assert "no room for" not in wide
     assert "no room for A; B; C:" in printed(
-        Document("", (), [Table("key", "title", columns, rows, lists_hidden=True)], ()), 40
+        Document(
+            "",
+            (),
+            [Table(key="key", title="title", columns=columns, rows=rows, lists_hidden=True)],
+            (),
+        ),
+        40,
     )
 
 

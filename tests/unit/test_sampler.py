@@ -22,7 +22,9 @@ from cltrace.timeline.timekeeping import finalise
 from tests.patience import HANG_S, wait_until
 from tests.synthetic import write_recording
 
-CHANNEL = Channel("fake:a", "a", Quantity.POWER, Scope.GPU, 1e-3)
+CHANNEL = Channel(
+    key="fake:a", label="a", quantity=Quantity.POWER, scope=Scope.GPU, unit_per_step=1e-3
+)
 
 
 class Fake:
@@ -149,7 +151,9 @@ def test_a_reader_without_the_lock_reads_nothing_until_it_has_it(tmp_path: Path)
             return False
 
     reader = Fake()
-    (said,), _ = sampled(tmp_path, reader, until=lambda: Later.asked > 1, make_lock=lambda _: Later())
+    (said,), _ = sampled(
+        tmp_path, reader, until=lambda: Later.asked > 1, make_lock=lambda _: Later()
+    )
     assert reader.reads == 0
     assert "another rank" in said.evidence
 

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -26,8 +24,8 @@ from cltrace.events.benchmarks import (
     RateLimit,
     Step,
 )
-from cltrace.measure.sequential import CCompiler, SequentialRun, time_shortest
-from cltrace.measure.whole_runs import RunCounts, WholeRuns
+from cltrace.measure.sequential import SequentialRun, time_shortest
+from cltrace.measure.whole_runs import WholeRuns
 from cltrace.regress.score import (
     BenchmarkResult,
     Ratio,
@@ -46,9 +44,6 @@ from cltrace.suite import calibration, evaluation
 from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
 from cltrace.suite.score.fills import zeros
 from tests.conftest import Runner
-
-if TYPE_CHECKING:
-    from cltrace.measure import Bench
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema-3.cltrace"
 
@@ -292,37 +287,51 @@ def zeroing_benchmark(step: Step, calls: Iterator[int]) -> Benchmark:
     )
 
 
-def test_device_numpy_and_c_do_the_same_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[Step] = []
-    asked: list[int] = []
+class FakeDevice:
+    """A device whose runs take the time that is known of their source, or fail."""
 
-    def time_whole_runs(
-        _: object, __: str, ___: object, mine: Sequence[Step], ____: object
+    facts = REFERENCE.device
+
+    def __init__(self, seconds: Mapping[str, float]) -> None:
+        self._seconds = seconds
+        self.timed: list[tuple[str, int]] = []
+        self.steps: list[Step] = []
+
+    def time_runs(
+        self, source: str, _: Sequence[BenchmarkBuffer], steps: Sequence[Step], counted: int
     ) -> WholeRuns:
-        steps.extend(mine)
-        return WholeRuns((), (1.0,), {0: np.zeros(2, np.uint32)})
+        self.timed.append((source, counted))
+        self.steps.extend(steps)
+        if source not in self._seconds:
+            raise WorkloadError("no room")
+        return WholeRuns((), (self._seconds[source],) * counted, {0: np.zeros(2, np.uint32)})
 
-    def run_sequentially(
-        _: object, __: str, before: Sequence[NDArray[np.uint32]], ___: int, repeats: int
+
+class FakeCompiler:
+    """C that leaves every buffer as it is, and takes 2 s."""
+
+    version = "a compiler"
+
+    def __init__(self) -> None:
+        self.repeats: list[int] = []
+
+    def time_run(
+        self, _: str, buffers: Sequence[NDArray[np.generic]], __: int, repeats: int
     ) -> SequentialRun:
-        asked.append(repeats)
-        return SequentialRun(2.0, tuple(before))
+        self.repeats.append(repeats)
+        return SequentialRun(2.0, tuple(buffers))
 
+
+def test_device_numpy_and_c_do_the_same_as_often() -> None:
     calls = itertools.count(1)
-    monkeypatch.setattr("cltrace.measure.whole_runs.time_whole_runs", time_whole_runs)
-    monkeypatch.setattr("cltrace.measure.sequential.run_sequentially", run_sequentially)
     step = BenchmarkLaunch("f", (2,), (1,), (0,))
     one = zeroing_benchmark(step, calls)
-    scoring = ScoreRunner(
-        cast("Bench", SimpleNamespace(facts=REFERENCE.device)),
-        RunCounts(),
-        CCompiler("", ""),
-        print,
-    )
+    device, compiler = FakeDevice({"": 1.0}), FakeCompiler()
+    scoring = ScoreRunner(device, 1, compiler, print)
     probe = LimitProbe(RateLimit.FLOPS, "", (), (), 60.0)
     (found,) = scoring.run([one], [probe]).results
-    assert steps == [step] * 5
-    assert asked == [5]
+    assert device.steps == [step] * 5
+    assert compiler.repeats == [5]
     assert next(calls) == 3 * 5 + 1
     assert found.is_right
     assert found.limit_share == pytest.approx(5 * 3 / 60)
@@ -358,31 +367,18 @@ def test_a_reference_without_a_right_result_makes_no_score() -> None:
         assert any(text in note for note in scores_report([REFERENCE] * 2, reference).notes)
 
 
-def test_a_probe_that_one_run_shows_to_be_slow_is_not_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    taken: list[tuple[str, int]] = []
-    seconds = {"fast": 1.0, "slow": 5.0, "near": 1.5, "best": 0.5}
-
-    def time_whole_runs(
-        _: object, source: str, __: object, ___: object, runs: RunCounts
-    ) -> WholeRuns:
-        taken.append((source, runs.counted))
-        if source not in seconds:
-            raise WorkloadError("no room")
-        return WholeRuns((), (seconds[source],) * runs.counted, {})
-
-    monkeypatch.setattr("cltrace.measure.whole_runs.time_whole_runs", time_whole_runs)
+def test_a_probe_that_one_run_shows_to_be_slow_is_not_repeated() -> None:
+    device = FakeDevice({"fast": 1.0, "slow": 5.0, "near": 1.5, "best": 0.5})
     asks = replace(BENCHMARKS[0], source="none", amounts={RateLimit.FLOPS: 1.0})
     probes = [
         LimitProbe(RateLimit.FLOPS, name, (), (), 6.0)
         for name in ("none", "fast", "slow", "near", "best")
     ]
-    bench = cast("Bench", SimpleNamespace(facts=REFERENCE.device))
-    found = ScoreRunner(bench, RunCounts(), None, lambda _: None).run([asks], probes)
+    found = ScoreRunner(device, 10, None, lambda _: None).run([asks], probes)
     assert found.limits == {RateLimit.FLOPS: 12.0}
-    assert (found.results[0].wrong, taken.pop()) == ("no room", ("none", 10))
-    assert taken == [
+    assert found.results[0].wrong == "no room"
+    assert device.timed.pop() == ("none", 10)
+    assert device.timed == [
         ("none", 10), ("fast", 10), ("slow", 1), ("near", 1), ("near", 10), ("best", 1),
         ("best", 10),
     ]  # fmt: skip

@@ -17,7 +17,13 @@ from cltrace.errors import UsageError
 from cltrace.power.calibration import QUICK, Pace, PowerCalibration
 from cltrace.power.model import Caches
 from cltrace.power.model.evaluation import count_examples, transfer_energies
-from cltrace.power.model.fitting import IDLE_WITHOUT_CONTEXT, MODEL, Example, fit_energies
+from cltrace.power.model.fitting import (
+    IDLE_WITHOUT_CONTEXT,
+    MODEL,
+    Example,
+    fit_energies,
+    require_scipy,
+)
 from cltrace.power.points import PowerPoints, read_points, write_points
 from cltrace.power.sampler import ChosenReader
 from cltrace.power.workloads import PowerSet, find_set, set_probes
@@ -141,7 +147,8 @@ def _measure(plan: _Plan, readers: Sequence[ChosenReader]) -> PowerPoints:
 
         with Bench(find_device(plan.device)) as bench:
             if plan.is_fitted:
-                # The fit needs the caches: fail for want of a profile now, not after minutes.
+                # The fit needs scipy and the caches: fail for want of either now, not after minutes.
+                require_scipy()
                 Caches.of(choose_profile(plan.profile, bench.facts))
             probes = set_probes(plan.set_name, bench.facts)
             run = PowerCalibration(bench, find_clock_source(bench.device), plan.pace)

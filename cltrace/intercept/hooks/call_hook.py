@@ -43,15 +43,9 @@ def make_hook(
 ) -> Hook:
     """Return a hook that calls `original` and then `record`.
 
-    The program gets the result or the exception of `original`, whatever `record` does.
-
-    Args:
-        recorder: The recorder of the process.
-        original: The hooked function.
-        api: The entry point. A call that an OpenCL error ends is recorded as its failure; with `None`
-            the failure is not recorded.
-        record: Records a call.
-        unrecorded: Called in place of `record` while recording is paused.
+    The program gets the result or the exception of `original`, whatever `record` does. A call that an
+    OpenCL error ends is recorded as a failure of `api`; with `None` it is not recorded. While recording
+    is paused, `unrecorded` is called in place of `record`.
     """
     gate, clock = recorder.gate, recorder.clock
     is_command = api in COMMAND_KINDS

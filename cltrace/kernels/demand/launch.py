@@ -248,9 +248,9 @@ def _fill_together(
 ) -> bool:
     """Return True if several stores of a warp together fill sectors that none of them fills alone."""
     written = sum(site.accesses.value * site.access_bytes for site in sites)
-    whole = different * counts.machine.sector_bytes
+    full_bytes = different * counts.machine.sector_bytes
     is_written_once = region.sectors <= 1.05 * len(sites) * different
-    return len(sites) > 1 and is_written_once and written >= 0.95 * whole
+    return len(sites) > 1 and is_written_once and written >= 0.95 * full_bytes
 
 
 def _scattered(region: MemoryRegion, sites: Sequence[AccessSite]) -> float:

@@ -159,15 +159,9 @@ def _insert(draft: _Draft, current: int, callee: Function, call: Call) -> int:
     draft.constants.extend(replace(c, slot=base + c.slot) for c in callee.constants)
     returned: list[tuple[int, int]] = []
     for number, block in zip(blocks, callee.blocks, strict=True):
-        draft.phis[number].extend(
-            Phi(
-                slot(phi.result),
-                phi.type,
-                tuple((blocks[source], slot(value)) for source, value in phi.incoming),
-                place(phi.place),
-            )
-            for phi in block.phis
-        )
+        for phi in block.phis:
+            incoming = tuple((blocks[source], slot(value)) for source, value in phi.incoming)
+            draft.phis[number].append(Phi(slot(phi.result), phi.type, incoming, place(phi.place)))
         draft.instructions[number].extend(
             replace(rename_slots(instruction, slot), place=place(instruction.place))
             for instruction in block.instructions

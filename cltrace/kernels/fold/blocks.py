@@ -54,19 +54,19 @@ class FoldedBlock:
     chain: Chain
 
 
-def fold_blocks(whole: PreparedKernel, machine: Machine) -> Mapping[int, FoldedBlock]:
+def fold_blocks(kernel: PreparedKernel, machine: Machine) -> Mapping[int, FoldedBlock]:
     """Return all blocks of a kernel by number, as the compiler of a machine leaves them."""
-    return _Folding(whole, machine).blocks()
+    return _Folding(kernel, machine).blocks()
 
 
 class _Folding:
-    def __init__(self, whole: PreparedKernel, machine: Machine) -> None:
-        self._whole = whole
-        self._function = whole.function
+    def __init__(self, kernel: PreparedKernel, machine: Machine) -> None:
+        self._whole = kernel
+        self._function = kernel.function
         self._uses: Counter[int] = Counter()
         self._users: dict[int, Instruction] = {}
         self._defined: dict[int, Instruction] = {}
-        for number in whole.graph.order:
+        for number in kernel.graph.order:
             block = self._function.blocks[number]
             for item in block.instructions:
                 self._defined[result_of(item)] = item
@@ -75,14 +75,14 @@ class _Folding:
                     self._users[slot] = item
             self._uses.update(operands_of(block.terminator))
             self._uses.update(slot for phi in block.phis for _, slot in phi.incoming)
-        self._constants = frozenset(item.slot for item in whole.function.constants)
+        self._constants = frozenset(item.slot for item in kernel.function.constants)
         self._products = frozenset(self._fused_products())
-        self._indices = find_index_values(whole.function, whole.graph)
+        self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
         self._free: frozenset[int] = frozenset()
         if machine.has_item_loops:
-            self._free = find_counter_values(whole.function, whole.graph)
-        self._loops = find_unrolled_loops(whole, machine)
+            self._free = find_counter_values(kernel.function, kernel.graph)
+        self._loops = find_unrolled_loops(kernel, machine)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
@@ -105,8 +105,8 @@ class _Folding:
             operations = self._operations([*block.instructions, block.terminator])
             return FoldedBlock(operations, self._chain(number))
         operations = self._trip_operations(loop, number)
-        alone = self._chain(number, loop)
-        unrolled = alone.side_by_side(self._copies(number), with_operations=loop.is_whole)
+        chain = self._chain(number, loop)
+        unrolled = chain.side_by_side(self._copies(number), with_operations=loop.is_whole)
         carried = find_carried_chain(self._whole, loop.evolution, number, self._is_fused)
         longest = max(unrolled, carried, key=lambda chain: chain.length)
         return FoldedBlock(operations, longest)

@@ -78,25 +78,25 @@ class Chain:
 EMPTY_CHAIN: Final = Chain(0.0, {}, {})
 
 
-def find_longest_chain(whole: PreparedKernel, number: int, is_fused: IsFused) -> Chain:
+def find_longest_chain(kernel: PreparedKernel, number: int, is_fused: IsFused) -> Chain:
     """Return the longest chain through a block. Fused instructions take no time."""
-    search = _ChainSearch(whole, number, is_fused)
+    search = _ChainSearch(kernel, number, is_fused)
     return search.chain_to(search.last())
 
 
 def find_carried_chain(
-    whole: PreparedKernel, evolution: LoopEvolution, number: int, is_fused: IsFused
+    kernel: PreparedKernel, evolution: LoopEvolution, number: int, is_fused: IsFused
 ) -> Chain:
     """Return the longest chain from a value that a loop carries to its next value, within a block."""
     latch = [
         (phi.result, slot)
-        for phi in whole.function.blocks[evolution.loop.header].phis
+        for phi in kernel.function.blocks[evolution.loop.header].phis
         for block, slot in phi.incoming
         if block == number and phi.result in evolution.loop.non_affine
     ]
     longest = EMPTY_CHAIN
     for phi, following in latch:
-        search = _ChainSearch(whole, number, is_fused, from_slot=phi)
+        search = _ChainSearch(kernel, number, is_fused, from_slot=phi)
         longest = max(longest, search.chain_to(following), key=lambda chain: chain.length)
     return longest
 
@@ -105,18 +105,18 @@ class _ChainSearch:
     """The longest chains to each value of a block; only those from a value, if `from_slot` is given."""
 
     def __init__(
-        self, whole: PreparedKernel, number: int, is_fused: IsFused, from_slot: int | None = None
+        self, kernel: PreparedKernel, number: int, is_fused: IsFused, from_slot: int | None = None
     ) -> None:
         self._is_fused = is_fused
-        self._sites = _waiting_sites(whole, number)
-        self._constants = frozenset(item.slot for item in whole.function.constants)
+        self._sites = _waiting_sites(kernel, number)
+        self._constants = frozenset(item.slot for item in kernel.function.constants)
         self._from = from_slot
         self._length: dict[int, float] = {} if from_slot is None else {from_slot: 0.0}
         self._before: dict[int, int] = {}
         self._depth: dict[int, int] = {}
         self._rounds: dict[int, set[int]] = {}
         self._item: dict[int, Instruction | Terminator] = {}
-        block = whole.function.blocks[number]
+        block = kernel.function.blocks[number]
         self._end = -2
         for item in block.instructions:
             self._add(item, result_of(item))
@@ -190,15 +190,15 @@ def _waited_operation(
     return operation
 
 
-def _waiting_sites(whole: PreparedKernel, number: int) -> Mapping[int, tuple[int, float]]:
+def _waiting_sites(kernel: PreparedKernel, number: int) -> Mapping[int, tuple[int, float]]:
     """Return, by identity of an instruction that waits for memory, its site's number and its latency."""
     waiting: dict[int, list[tuple[int, float]]] = {}
-    for site in whole.sites:
+    for site in kernel.sites:
         if site.block == number and site.access is not Access.WRITE:
             latency = {PRIVATE: 0.0, LOCAL: _LOCAL_READ}.get(site.space, _GLOBAL_READ)
             waiting.setdefault(site.pointer, []).append((site.number, latency))
     sites: dict[int, tuple[int, float]] = {}
-    for item in whole.function.blocks[number].instructions:
+    for item in kernel.function.blocks[number].instructions:
         for pointer in _pointers(item):
             if waiting.get(pointer):
                 sites[id(item)] = waiting[pointer].pop(0)

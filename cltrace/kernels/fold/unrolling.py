@@ -35,21 +35,23 @@ class UnrolledLoop:
         return item is loop.comparison or is_step
 
 
-def find_unrolled_loops(whole: PreparedKernel, machine: Machine) -> Mapping[int, UnrolledLoop]:
+def find_unrolled_loops(kernel: PreparedKernel, machine: Machine) -> Mapping[int, UnrolledLoop]:
     """Return the unrolled loops by number: innermost ones, and those around wholly unrolled ones.
 
     A loop in which work-items wait for each other is not unrolled.
     """
-    graph = whole.graph
+    graph = kernel.graph
     unrolled: dict[int, UnrolledLoop] = {}
-    canonical = {loop.number: loop for loop in find_canonical_loops(whole.function, graph).values()}
+    canonical = {
+        loop.number: loop for loop in find_canonical_loops(kernel.function, graph).values()
+    }
     for number in reversed(range(len(graph.loops))):
         inner = [position for position, loop in enumerate(graph.loops) if loop.parent == number]
         if number not in canonical or not all(
             position in unrolled and unrolled[position].is_whole for position in inner
         ):
             continue
-        evolution = LoopEvolution(whole.function, graph, canonical[number])
+        evolution = LoopEvolution(kernel.function, graph, canonical[number])
         if any(map(_is_synchronising, evolution.instructions())):
             continue
         trips = evolution.trips()

@@ -110,7 +110,9 @@ def _transfers_by_place(analysis: Analysis) -> Table:
     lines = read_rollup_rows(analysis.trace, "callsite")
     moved = [line for line in lines if line.activity in TRANSFERS]
     table = group_table(moved, by="callsite", sort="total", top=None)
-    return Table("transfers_by_callsite", "By place", table.columns, table.rows)
+    return Table(
+        key="transfers_by_callsite", title="By place", columns=table.columns, rows=table.rows
+    )
 
 
 def section_values(section: Section, home: str) -> dict[str, object]:

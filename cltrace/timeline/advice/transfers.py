@@ -15,7 +15,7 @@ from cltrace.timeline.advice.model import (
     metric_ns,
     sum_by_site,
 )
-from cltrace.timeline.busy import device_busy_times
+from cltrace.timeline.busy import BusyTime, device_busy_times
 from cltrace.trace.commands import ABSENT
 
 _TINY_BYTES: Final = 4096
@@ -165,12 +165,7 @@ def unoverlapped_transfers(evidence: Evidence) -> list[Advice]:
         device = evidence.devices.get(busy.number)
         if device is None or device.kind == "CPU" or busy.busy_ns < _MIN_BUSY_SHARE * busy.span_ns:
             continue  # copies of a CPU use the cores that kernels use; an idle device has time
-        if (
-            busy.transfer_ns < _MIN_SHARE * busy.busy_ns
-            or busy.compute_ns < _MIN_SHARE * busy.busy_ns
-        ):
-            continue
-        if busy.both_ns > _MAX_OVERLAP_SHARE * busy.transfer_ns:
+        if not _alternates(busy):
             continue
         is_transfer = (
             commands.is_placed
@@ -198,3 +193,13 @@ def unoverlapped_transfers(evidence: Evidence) -> list[Advice]:
             )
         )
     return findings
+
+
+def _alternates(busy: BusyTime) -> bool:
+    """Return whether transfers and kernels both take much time, and little of it at once."""
+    min_ns = _MIN_SHARE * busy.busy_ns
+    return (
+        busy.transfer_ns >= min_ns
+        and busy.compute_ns >= min_ns
+        and busy.both_ns <= _MAX_OVERLAP_SHARE * busy.transfer_ns
+    )
