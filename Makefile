@@ -26,7 +26,7 @@ imports:
 
 test: .oclgrind
 	$(PYTHON) -m tests.known_processor
-	$(PYTHON) -m pytest -n 2
+	$(PYTHON) -m pytest -n 2 --dist loadfile
 
 docs:
 	$(PYTHON) docs/generate.py

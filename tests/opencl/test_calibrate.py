@@ -26,7 +26,7 @@ def test_a_calibration_is_interrupted_goes_on_and_is_fitted(run: Runner, tmp_pat
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=HANG_S)
     assert process.returncode == 2
-    assert "goes on" in said
+    assert "continues from" in said
     before = read_profile(partial)
     assert 0 < len(before.families) < len(FAMILIES)
 

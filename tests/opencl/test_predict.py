@@ -111,7 +111,7 @@ def test_predictions_are_in_the_summary_the_page_and_exports(
     shown = run("summary", trace, "--predict", env={"COLUMNS": "100"})
     assert "limited by" in shown.stdout
     what_if = run("summary", trace, "--predict", "nvidia-h200", env={"COLUMNS": "100"})
-    assert "times as fast" in what_if.stdout
+    assert "speed-up" in what_if.stdout
     assert run("view", trace, "-o", "page.html").status == 0
     assert "predicted_launches" in (tmp_path / "page.html").read_text()
     assert run("export", trace, "--to", "chrome", "-o", "t.json").status == 0

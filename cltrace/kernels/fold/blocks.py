@@ -61,7 +61,7 @@ def fold_blocks(kernel: PreparedKernel, machine: Machine) -> Mapping[int, Folded
 
 class _Folding:
     def __init__(self, kernel: PreparedKernel, machine: Machine) -> None:
-        self._whole = kernel
+        self._kernel = kernel
         self._function = kernel.function
         self._uses: Counter[int] = Counter()
         self._users: dict[int, Instruction] = {}
@@ -86,11 +86,11 @@ class _Folding:
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
-        return {number: self._block(number) for number in self._whole.graph.order}
+        return {number: self._block(number) for number in self._kernel.graph.order}
 
     def _fused_products(self) -> Iterator[int]:
         """Yield products of integers with a single use: one instruction multiplies and adds."""
-        for number in self._whole.graph.order:
+        for number in self._kernel.graph.order:
             for item in self._function.blocks[number].instructions:
                 match item:
                     case Binary(result, "mul", _, _, _) if self._uses[result] == 1:
@@ -100,14 +100,14 @@ class _Folding:
 
     def _block(self, number: int) -> FoldedBlock:
         block = self._function.blocks[number]
-        loop = self._loops.get(self._whole.graph.loop_of[number])
+        loop = self._loops.get(self._kernel.graph.loop_of[number])
         if loop is None:
             operations = self._operations([*block.instructions, block.terminator])
             return FoldedBlock(operations, self._chain(number))
         operations = self._trip_operations(loop, number)
         chain = self._chain(number, loop)
         unrolled = chain.side_by_side(self._copies(number), with_operations=loop.is_whole)
-        carried = find_carried_chain(self._whole, loop.evolution, number, self._is_fused)
+        carried = find_carried_chain(self._kernel, loop.evolution, number, self._is_fused)
         longest = max(unrolled, carried, key=lambda chain: chain.length)
         return FoldedBlock(operations, longest)
 
@@ -120,14 +120,14 @@ class _Folding:
         if self._has_item_loops:
             return EMPTY_CHAIN
         if loop is None:
-            return find_longest_chain(self._whole, number, self._is_fused)
+            return find_longest_chain(self._kernel, number, self._is_fused)
         return find_longest_chain(
-            self._whole, number, lambda item: self._is_fused(item) or loop.is_control(item)
+            self._kernel, number, lambda item: self._is_fused(item) or loop.is_control(item)
         )
 
     def _copies(self, number: int) -> int:
         """Return the copies of a block in the code, for all unrolled loops around it."""
-        graph = self._whole.graph
+        graph = self._kernel.graph
         loop, copies = graph.loop_of[number], 1
         while loop in self._loops:
             copies *= self._loops[loop].trips
