@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-HANG_S: Final = 3600.0
+HANG_S: Final = 900.0
 """Limit of what must end at all: a guard against hanging, out of reach of a loaded machine."""
 PACES: Final = (1.0, 4.0, 16.0)
 """Factors by which a test that needs real time is stretched until it holds."""

@@ -23,6 +23,8 @@ from tests.synthetic import as_it_is
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+BROWSER_WAIT_MS = 300_000
+"""Limit of a wait for an element: ten times Playwright's own, for a loaded machine."""
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
@@ -104,7 +106,7 @@ def open_page(
             ),
         )
         page.goto(address)
-        page.set_default_timeout(HANG_S * 1000)
+        page.set_default_timeout(BROWSER_WAIT_MS)
         page.wait_for_selector(READY, state="attached")
         return one
 

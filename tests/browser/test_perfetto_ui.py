@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cltrace
+from tests.browser.conftest import BROWSER_WAIT_MS
 from tests.conftest import MakeTrace, Runner
-from tests.patience import HANG_S
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -39,7 +39,7 @@ def opened(page: "Page", address: str) -> Callable[[str], list[list[Any]]]:
     """Open `trace.pftrace` in the UI; what is returned runs SQL on it."""
     page.goto(f"{address}/#!/?url={address}/trace.pftrace")
     page.wait_for_function(
-        "window.app && window.app.trace && window.app.trace.engine", timeout=HANG_S * 1000
+        "window.app && window.app.trace && window.app.trace.engine", timeout=BROWSER_WAIT_MS
     )
     return lambda sql: page.evaluate(RUN_SQL, sql)
 

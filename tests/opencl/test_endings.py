@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import cltrace
+from cltrace.events.tables import LAUNCHES
 from cltrace.spool.layout import parts_directory, process_directories
 from tests.conftest import PROGRAMS, Runner, clean_environment
 from tests.patience import HANG_S, wait_until, watched_lateness
@@ -80,16 +81,16 @@ def start() -> Iterator[Start]:
             stack.callback(kill_group, process.pid)
             assert process.stdout is not None
             assert process.stdout.readline() == b"to stdout\n"
-            wait_until(lambda: is_recorded(path), "some launches to be written")
+            wait_until(lambda: are_recorded(path, 20), "the first launches to be written")
             return process
 
         yield starter
 
 
-def is_recorded(path: Path) -> bool:
-    """Return whether a process of a recording has written launches."""
+def are_recorded(path: Path, launches: int) -> bool:
+    """Return whether the processes of a recording have written as many launches."""
     rows = parts_directory(path).glob("*/launches.rows")
-    return sum(file.stat().st_size for file in rows) > 4096
+    return sum(file.stat().st_size for file in rows) >= launches * 8 * LAUNCHES.width
 
 
 def kill_group(pid: int) -> None:
@@ -100,6 +101,7 @@ def kill_group(pid: int) -> None:
 def test_sigterm_to_cltrace_alone_reaches_the_program(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "t.cltrace"
     process = start(path, "loop")
+    wait_until(lambda: are_recorded(path, 100), "launches of the loop to be written")
     process.send_signal(signal.SIGTERM)
     assert process.wait(HANG_S) == -signal.SIGTERM
     with cltrace.load(path) as trace:

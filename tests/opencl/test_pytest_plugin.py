@@ -158,7 +158,8 @@ def test_limits_fail_the_test_itself_and_reach_junit(session: Runner, tmp_path: 
     # The table is in the failure, and beside a failure of the test's own.
     assert "12 288" in found["test_operations"][1]
     assert "Captured cltrace call" in done.stdout
-    for name, text in (("test_no_such_limit", "no limit max_launch;"), ("test_no_name", "5 is of")):
+    wrong = {"test_no_such_limit": "no limit max_launch;", "test_no_name": "5 has none"}
+    for name, text in wrong.items():
         assert found[name][0] == "error"
         assert text in found[name][1]
     properties = ET.parse(tmp_path / "out.xml").findall(
@@ -244,7 +245,9 @@ import sys
 def test_it():
     loaded = {name for name in sys.modules if name.startswith("cltrace.")}
     rooms = {name.split(".")[1] for name in loaded}
-    assert rooms <= {"errors", "pytest_plugin", "version", "inside", "intercept", "trace", "events"}
+    assert rooms <= {
+        "errors", "pytest_plugin", "version", "inside", "intercept", "spool", "trace", "events",
+    }
     assert not {"pyopencl", "numpy", "pandas"} & set(sys.modules)
 """
 

@@ -169,4 +169,4 @@ def test_the_verb_says_what_limits_occupancy(run: Runner, tmp_path: Path) -> Non
     (tmp_path / "wide.cl").write_text(wide(48))
     done = run("kernel", "wide.cl", "--global-size", "65536", "--local-size", "256", "--arg", "n=9")
     assert "registers" in done.stdout
-    assert "1,024 work-items a compute unit" in done.stdout
+    assert "1,024 work-items per compute unit" in done.stdout
