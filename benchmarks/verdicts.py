@@ -28,9 +28,9 @@ from cltrace.regress.floors import Floors
 from cltrace.regress.gate import Basis, Outcome, judge
 from cltrace.regress.host import host_facts
 from cltrace.regress.rounds import Budget, take_rounds
-from cltrace.regress.runs import KernelKey, KernelTime, Round, RunSample
+from cltrace.regress.run_records import KernelKey, KernelTime, Round, RunSample
 from cltrace.regress.verdicts import Verdict
-from cltrace.runs.sampling import Invocation, RunSampler
+from cltrace.runs.run_sampler import Invocation, RunSampler
 from cltrace.version import __version__
 
 PROGRAM: Final = Path(__file__).with_name("programs") / "twenty.py"
@@ -144,13 +144,15 @@ def live(
         one = compare_rounds(rounds)
         # Counters see more trips, too: what is asked there is what time alone tells.
         found.append(replace(one, counters=(), work=()) if "time alone" in what else one)
-        sys.stderr.write(f"{what}: {number + 1} of {checks}, {judge(found[-1], Basis.TURNS)}\n")
+        sys.stderr.write(
+            f"{what}: {number + 1} of {checks}, {judge(found[-1], Basis.INTERLEAVED)}\n"
+        )
     return counted_up(what, found, words[1].partition("=")[0] if words else "")
 
 
 def counted_up(what: str, found: Sequence[Comparison], kernel: str) -> Tried:
     """How checks of one kind ended."""
-    failed = [judge(one, Basis.TURNS).outcome is Outcome.REGRESSION for one in found]
+    failed = [judge(one, Basis.INTERLEAVED).outcome is Outcome.REGRESSION for one in found]
     open_ones = [
         not bad and is_ambiguous(one, kernel) for one, bad in zip(found, failed, strict=True)
     ]
@@ -226,7 +228,7 @@ def resampled(series: Series, what: str, factor: float, budget: Budget, floor: f
         one = compare_rounds(take_rounds(take, budget, Floors(floor)), Floors(floor))
         found.append(one)
         verdicts.append(
-            (judge(one, Basis.TURNS).outcome is Outcome.REGRESSION, is_ambiguous(one, kernel))
+            (judge(one, Basis.INTERLEAVED).outcome is Outcome.REGRESSION, is_ambiguous(one, kernel))
         )
     failed = [bad for bad, _ in verdicts]
     if kernel:  # found is that very kernel

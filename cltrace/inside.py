@@ -70,7 +70,7 @@ class Tracing:
             raise
         self._recording = begun
         if readers:
-            from cltrace.power.recording import make_sampler  # noqa: PLC0415 - loaded with its readers
+            from cltrace.power.reader_selection import make_sampler  # noqa: PLC0415 - loaded with its readers
 
             self._sampler = make_sampler(begun.parts, readers, None, "")
             self._sampler.start()
@@ -80,7 +80,7 @@ class Tracing:
         """Return the readers of power. Raises: `PowerError`."""
         if not self._power:
             return ()
-        from cltrace.power.recording import choose_readers  # noqa: PLC0415 - imports numpy
+        from cltrace.power.reader_selection import choose_readers  # noqa: PLC0415 - imports numpy
 
         return choose_readers(self._power, None)
 

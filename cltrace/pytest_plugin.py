@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cltrace.inside import Tracing
     from cltrace.regress.limits import Limits
     from cltrace.regress.recorded_work import RecordedWork
-    from cltrace.regress.runs import RunSample
+    from cltrace.regress.run_records import RunSample
 
 _DIRECTORY: Final = ".cltrace/tests"
 _PROPERTIES: Final = {
@@ -96,7 +96,7 @@ class WorkRecorder:
     def _read(self, path: Path) -> "RecordedWork":
         from cltrace.regress.recorded_work import RecordedWork  # noqa: PLC0415 - as above
         from cltrace.regress.samples import SampleDetail  # noqa: PLC0415 - imports numpy
-        from cltrace.runs.modelled_sample import read_modelled_sample  # noqa: PLC0415 - imports numpy
+        from cltrace.runs.predicted_sample import read_modelled_sample  # noqa: PLC0415 - imports numpy
         from cltrace.trace.reader import Trace  # noqa: PLC0415 - imports sqlite3
 
         is_counted = self._is_counted or any(limits.is_of_kernels for limits in self.limits)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cltrace.regress.counters import CounterKey, CounterKind
-from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, Round, RunSample
+from cltrace.regress.run_records import DeviceIdentity, KernelKey, KernelTime, Round, RunSample
 from cltrace.regress.work import SizedKernel
 
 DEVICE = DeviceIdentity("board", "platform", "1.0", "OpenCL 3.0")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cltrace.commands.shared.argument_types import parse_positive
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.measurement_flags import add_measured_arguments
+from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments
 from cltrace.commands.shared.messages import progress_bar, say
 from cltrace.errors import MissingExtraError
 from cltrace.predict.accuracy import evaluate
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use this profile, by name or path (default: the device's own)",
     )
     parser.add_argument("--cold", action="store_true", help="measure with empty caches, too")
-    add_measured_arguments(parser, "predict")
+    add_measurement_file_arguments(parser, "predict")
     parser.add_argument("--plot", metavar="DIR", type=Path, help="write figures to DIR")
     add_format_argument(parser)
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--machine",
         metavar="NAME",
         default="",
-        help="show or remove that of the machine whose name begins with NAME",
+        help="show or remove the baseline of the machine whose name begins with NAME",
     )
     parser.add_argument(
         "-f", "--force", action="store_true", help="overwrite the baseline of this name"

@@ -20,14 +20,14 @@ from cltrace.regress.comparison import compare_rounds
 from cltrace.regress.floors import Floors
 from cltrace.regress.host import host_facts
 from cltrace.regress.rounds import Budget, take_rounds
-from cltrace.regress.runs import Round
+from cltrace.regress.run_records import Round
 from cltrace.regress.sample_files import SampleFile, Side, write_samples
 from cltrace.regress.samples import DEFAULT_DROP
 from cltrace.regress.statistics import MIN_PAIRS
 from cltrace.report.comparison import regression_report
-from cltrace.runs.power_recording import choose_power_readers
+from cltrace.runs.command_power import choose_power_readers
 from cltrace.runs.revisions import describe_side, open_base
-from cltrace.runs.sampling import Invocation, RunSampler
+from cltrace.runs.run_sampler import Invocation, RunSampler
 from cltrace.version import __version__
 
 _DEFAULT_PAIRS = 8
@@ -125,7 +125,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if is_paired and num_pairs < MIN_PAIRS:
         raise UsageError(f"--pairs {num_pairs}: fewer than {MIN_PAIRS} cannot decide")
     if not is_paired and output is None:
-        raise UsageError("nothing to compare with (--vs), and no file to keep samples in (-o)")
+        raise UsageError("give --vs BASE to compare, or -o FILE to store the samples")
     readers = choose_power_readers(arguments.power, arguments.power_period)
     head = Invocation(tuple(arguments.command), Path.cwd())
     sampler = RunSampler(arguments.drop, show_progress, say, readers)

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.progress import BarColumn, TextColumn
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.measurement_flags import add_measured_arguments, check_targets
+from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments, check_targets
 from cltrace.commands.shared.messages import progress_bar, say
 from cltrace.errors import MissingExtraError, ProfileError, UsageError
 from cltrace.predict import calibration
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="measure fewer points, in a minute at most"
     )
-    add_measured_arguments(parser, "fit models to")
+    add_measurement_file_arguments(parser, "fit models to")
     add_format_argument(parser)
 
 

@@ -30,13 +30,13 @@ from cltrace.regress.comparison import Comparison, allow_increases, compare_roun
 from cltrace.regress.floors import Floors
 from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, judge
 from cltrace.regress.rounds import split_rounds
-from cltrace.regress.runs import Round, RunSample
+from cltrace.regress.run_records import Round, RunSample
 from cltrace.regress.sample_files import SampleFile, is_samples, read_samples
 from cltrace.report.comparison import regression_report
 from cltrace.report.comparison_files import to_chart_entries, to_junit, to_whole_json
 from cltrace.report.document import Document
 from cltrace.report.formats.text import to_markdown
-from cltrace.runs.modelled_sample import read_modelled_sample
+from cltrace.runs.predicted_sample import read_modelled_sample
 from cltrace.trace.reader import Trace
 
 _STATUS: Final = {
@@ -171,7 +171,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
         ("json", "write the report and the raw samples"),
         ("junit", "write a test case per kernel and counter"),
         ("markdown", "write the report; $GITHUB_STEP_SUMMARY gets it in any case"),
-        ("gab-json", "write customSmallerIsBetter of github-action-benchmark"),
+        ("gab-json", "write JSON for github-action-benchmark (customSmallerIsBetter)"),
     ):
         outputs.add_argument(f"--{name}", metavar="FILE", type=Path, help=text)
 
@@ -216,7 +216,7 @@ def _compare(
     notes: Sequence[str] = ()
     if options.through_model:
         allowed = ["*"]
-        if basis is not Basis.TRACES:
+        if basis is not Basis.SINGLE_TRACES:
             rounds, doubts = project_base(measured)
             floors = replace(floors, doubts=doubts)
             notes = list(_model_notes(measured, rounds))
@@ -283,16 +283,19 @@ def _make_rounds(head: _Input, base: _Input | None) -> tuple[Basis, Sequence[Rou
     """Return the rounds to compare, none where there is no base. Raises: `IncomparableError`."""
     if base is None:
         is_paired = head.samples is not None and head.samples.base is not None
-        return Basis.TURNS, head.samples.rounds if head.samples is not None and is_paired else ()
+        return (
+            Basis.INTERLEAVED,
+            head.samples.rounds if head.samples is not None and is_paired else (),
+        )
     if head.samples is None or base.samples is None:
-        return Basis.TRACES, (Round(tuple(base.runs), tuple(head.runs)),)
+        return Basis.SINGLE_TRACES, (Round(tuple(base.runs), tuple(head.runs)),)
     dropped = head.samples.dropped, base.samples.dropped
     if dropped[0] != dropped[1]:
         raise IncomparableError(
             f"{head.path} was made with --drop {dropped[0]}, {base.path} with --drop {dropped[1]}: "
             "their times are of other launches; make one anew"
         )
-    return Basis.APART, split_rounds(base.runs, head.runs)
+    return Basis.SEPARATE, split_rounds(base.runs, head.runs)
 
 
 def _model_notes(measured: Sequence[Round], projected: Sequence[Round]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from cltrace.report.formats.plain_page import plain_page
 from cltrace.report.score import scores_report
 from cltrace.report.score_page import reference_name, score_page
 from cltrace.report.side_by_side import NamedRuns, side_by_side_report
-from cltrace.runs.modelled_sample import read_modelled_sample
+from cltrace.runs.predicted_sample import read_modelled_sample
 from cltrace.trace.reader import Trace
 
 

@@ -14,7 +14,7 @@ from cltrace.commands.shared.documents import add_format_argument, print_documen
 from cltrace.errors import ExitStatus
 from cltrace.report.environment import CheckResult, environment_report
 from cltrace.runs.child import traced_environment
-from cltrace.runs.probe_process import ANSWER_TIMEOUT_S, ask_process
+from cltrace.runs.child_json import ANSWER_TIMEOUT_S, run_for_json
 from cltrace.spool.layout import process_directories, untraced_reasons
 from cltrace.spool.settings import Settings
 from cltrace.trace import recording
@@ -66,11 +66,11 @@ def _survey(*, with_surcharge: bool) -> tuple[dict[str, Any] | None, str]:
     """Return the survey of pyopencl by a separate process; or None, with the reason."""
     words = ["-m", "cltrace.intercept.survey"]
     if with_surcharge:
-        survey, problem = ask_process([*words, "--surcharge"])
+        survey, problem = run_for_json([*words, "--surcharge"])
         if survey is not None:
             return survey, problem
         # Measuring launches kernels, and a driver that answers everything else may crash at that.
-    return ask_process(words)
+    return run_for_json(words)
 
 
 def _check_pyopencl(survey: dict[str, Any] | None, problem: str) -> CheckResult:
@@ -115,7 +115,7 @@ def _check_builds(survey: dict[str, Any] | None) -> Iterator[CheckResult]:
     for platform_index, platform in enumerate(survey["platforms"] if survey else ()):
         for device_index, device in enumerate(platform["devices"]):
             indices = (str(platform_index), str(device_index))
-            fault, problem = ask_process(("-m", "cltrace.intercept.trial_build", *indices))
+            fault, problem = run_for_json(("-m", "cltrace.intercept.trial_build", *indices))
             wrong = str(fault or "") or (f"builds nothing: {problem}" if problem else "")
             yield CheckResult(
                 "trial build",

@@ -9,7 +9,7 @@ from cltrace.commands.shared.outputs import (
     check_not_the_trace,
     check_replaceable_file,
     output_path,
-    write_in_place,
+    write_output_atomically,
 )
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.errors import OutputError, UsageError
@@ -38,7 +38,7 @@ def execute(arguments: argparse.Namespace) -> int:
     export = EXPORTS[arguments.to or _format_of_name(arguments.output)]
     with open_trace(arguments.trace) as trace:
         target = output_path(trace, arguments.output, export.suffixes[0])
-        write_in_place(
+        write_output_atomically(
             target,
             lambda path: export.write(trace, path),
             lambda path: _check_replaceable(trace, export, path),

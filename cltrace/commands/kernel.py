@@ -180,7 +180,7 @@ def _costs(profile: DeviceProfile | None) -> Thesis | None:
 def _parse_sizes(text: str) -> tuple[int, ...]:
     parts = re.split(r"[,x]", text)
     if not 1 <= len(parts) <= 3:
-        raise argparse.ArgumentTypeError(f"{text!r} has not one to three sizes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not one to three sizes, such as 1024,64")
     return tuple(parse_positive(part.strip()) for part in parts)
 
 

@@ -17,7 +17,7 @@ from cltrace.commands.shared.recording_flags import add_arguments as add_recordi
 from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
 from cltrace.intercept.ranks import rank_of
 from cltrace.runs.child import die_of_signal, resolve_command, run_to_end, traced_environment
-from cltrace.runs.power_recording import PowerRecording, choose_power_readers
+from cltrace.runs.command_power import PowerRecording, choose_power_readers
 from cltrace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace import recording
 from cltrace.trace.file_names import default_name, expand_pattern

@@ -20,7 +20,7 @@ from cltrace.suite.score import BENCHMARKS, PROBES, SUITE
 
 _DEFAULT_RUNS = 10
 _EPILOG = """\
-The first run is discarded, ten more count. The host times each from the first
+The first run is discarded, N more count. The host times each from the first
 command to the end of the last. Results are compared with those of numpy, and
 of C where a compiler exists. Exit status 4 if one is wrong or missing.
 """

@@ -10,7 +10,7 @@ from cltrace.commands.shared.outputs import (
     add_output_arguments,
     check_replaceable_file,
     output_path,
-    write_in_place,
+    write_output_atomically,
 )
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.report.page import PageOptions, write_page
@@ -32,7 +32,7 @@ def execute(arguments: argparse.Namespace) -> int:
     options = PageOptions(from_ns=arguments.from_ns, to_ns=arguments.to_ns)
     with open_trace(arguments.trace) as trace:
         target = output_path(trace, arguments.output, SUFFIX)
-        write_in_place(
+        write_output_atomically(
             target,
             lambda path: write_page(trace, options, path),
             lambda path: check_replaceable_file(trace, path),

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from cltrace.intercept.import_watch import ImportWatch
 
 if TYPE_CHECKING:
-    from cltrace.intercept.hooks.installation import Patches
+    from cltrace.intercept.hooks.patching import PatchSet
 
 
 class Preparation:
     """Patch that enables profiling on every new queue, from `install` to `remove`. Records nothing."""
 
     def __init__(self) -> None:
-        self._patches: Patches | None = None
+        self._patches: PatchSet | None = None
         self._watch: ImportWatch | None = None
 
     def install(self) -> None:
@@ -31,17 +31,17 @@ class Preparation:
 
     def _patch(self) -> None:
         # Each of these modules imports pyopencl, which the program has imported by now.
-        from cltrace.intercept.hooks.constructors import ConstructorsClosedError  # noqa: PLC0415
-        from cltrace.intercept.hooks.installation import Patches  # noqa: PLC0415
-        from cltrace.intercept.hooks.patches import queue_patches  # noqa: PLC0415
+        from cltrace.intercept.hooks.constructors import ConstructorHookError  # noqa: PLC0415
+        from cltrace.intercept.hooks.hook_table import queue_patches  # noqa: PLC0415
+        from cltrace.intercept.hooks.patching import PatchSet  # noqa: PLC0415
         from cltrace.intercept.hooks.queues import QueueHooks  # noqa: PLC0415
         from cltrace.intercept.hooks.recorder import Recorder  # noqa: PLC0415
         from cltrace.intercept.sink import Sink  # noqa: PLC0415
         from cltrace.spool.settings import Settings  # noqa: PLC0415
 
-        patches = Patches()
+        patches = PatchSet()
         try:
             patches.install(queue_patches(QueueHooks(Recorder(Settings(), Sink(), None))))
-        except ConstructorsClosedError:
+        except ConstructorHookError:
             return
         self._patches = patches

@@ -14,12 +14,12 @@ from typing import Any
 import pyopencl as cl
 
 from cltrace.events.statuses import status_name
-from cltrace.intercept.hooks.constructors import ConstructorsClosedError, VectorcallEntry
+from cltrace.intercept.hooks.constructors import ConstructorHookError, VectorcallEntry
 from cltrace.intercept.objects.programs import Programs, Texts
 from cltrace.intercept.objects.registry import Registry
 from cltrace.intercept.objects.slots import NoDestructorCallbackError, ReleaseSlots
+from cltrace.intercept.profiling_cost import measure_profiling_cost
 from cltrace.intercept.sink import Sink
-from cltrace.intercept.surcharge import measure_surcharge
 
 
 def survey(*, with_surcharge: bool) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _profile_marker(device: cl.Device) -> str:
 
 
 def _surcharge(device: cl.Device) -> str:
-    plain_ns, profiling_ns, launches = measure_surcharge(device)
+    plain_ns, profiling_ns, launches = measure_profiling_cost(device)
     return json.dumps([plain_ns, profiling_ns, launches])
 
 
@@ -96,7 +96,7 @@ def _attempt(read: Callable[[], Any]) -> list[Any]:
         value = read()
     except cl.Error as error:
         return [False, f"{error.routine} failed: {status_name(int(error.code))}"]
-    except (ConstructorsClosedError, NoDestructorCallbackError, OSError, AttributeError) as error:
+    except (ConstructorHookError, NoDestructorCallbackError, OSError, AttributeError) as error:
         return [False, str(error)]
     return [True, value if isinstance(value, str) else ""]
 

@@ -12,24 +12,24 @@ from cltrace.events.kinds import RELEASES_UNSEEN, Severity
 from cltrace.events.records import ProcessEnded, Redaction, Surcharge
 from cltrace.intercept.drain.drain import Drain
 from cltrace.intercept.drain.reader_thread import ReaderThread
-from cltrace.intercept.hooks import patches
+from cltrace.intercept.hooks import hook_table
 from cltrace.intercept.hooks.bare_launches import BareLaunches
 from cltrace.intercept.hooks.calls import CallHooks
 from cltrace.intercept.hooks.configurations import Configurations
-from cltrace.intercept.hooks.constructors import ConstructorsClosedError
-from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture, HostWrites
-from cltrace.intercept.hooks.installation import Patch, Patches
+from cltrace.intercept.hooks.constructors import ConstructorHookError
+from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture, HostWriteCapture
 from cltrace.intercept.hooks.launch_paths import LaunchPaths
 from cltrace.intercept.hooks.memory import MemoryHooks
+from cltrace.intercept.hooks.patching import Patch, PatchSet
 from cltrace.intercept.hooks.programs import ProgramHooks
 from cltrace.intercept.hooks.queues import QueueHooks
 from cltrace.intercept.hooks.recorder import Recorder
 from cltrace.intercept.import_watch import ImportWatch
 from cltrace.intercept.objects.slots import NoDestructorCallbackError, ReleaseSlots
 from cltrace.intercept.process_facts import process_started
+from cltrace.intercept.profiling_cost import measure_profiling_cost
 from cltrace.intercept.schedule import Schedule
 from cltrace.intercept.sink import Sink
-from cltrace.intercept.surcharge import measure_surcharge
 from cltrace.intercept.tallies import entry_cost_ns
 from cltrace.spool.settings import Settings
 from cltrace.spool.writer import SpoolWriter
@@ -67,7 +67,7 @@ class Tracer:
         self.recorder: Final = Recorder(settings, sink, slots, self._limit_unread_events)
         self._writer = SpoolWriter(directory)
         self._drain = Drain(self.recorder, self._writer)
-        self._patches = Patches()
+        self._patches = PatchSet()
         self._watch: ImportWatch | None = None
         self._is_over = False
         self._thread = ReaderThread(self._read, _PERIOD_S)
@@ -85,14 +85,14 @@ class Tracer:
         calls, memory = CallHooks(recorder, capture), MemoryHooks(recorder, capture)
         self._install(
             [
-                *patches.launch_patches(bare),
-                *patches.call_patches(calls),
-                *patches.program_patches(ProgramHooks(recorder)),
-                *patches.memory_patches(memory, calls),
-                *patches.queue_patches(QueueHooks(recorder)),
+                *hook_table.launch_patches(bare),
+                *hook_table.call_patches(calls),
+                *hook_table.program_patches(ProgramHooks(recorder)),
+                *hook_table.memory_patches(memory, calls),
+                *hook_table.queue_patches(QueueHooks(recorder)),
             ]
         )
-        self._watch = ImportWatch(patches.INVOKER, lambda: self._install_invoker(paths))
+        self._watch = ImportWatch(hook_table.INVOKER, lambda: self._install_invoker(paths))
         self._schedule.follow(time.perf_counter_ns())
         self._thread.start()
 
@@ -176,18 +176,18 @@ class Tracer:
         budget_bytes = self._settings.capture_bytes
         if not budget_bytes:
             return NO_CAPTURE
-        return HostWrites(self.recorder.sink, self._writer, budget_bytes, self.recorder.clock)
+        return HostWriteCapture(self.recorder.sink, self._writer, budget_bytes, self.recorder.clock)
 
     def _install_invoker(self, paths: LaunchPaths) -> None:
         try:
-            self._patches.install([patches.invoker_patch(paths)])
+            self._patches.install([hook_table.invoker_patch(paths)])
         except Exception as fault:
             self.recorder.stop_on_fault(fault)
 
     def _install(self, wanted: list[Patch]) -> None:
         try:
             self._patches.install(wanted)
-        except ConstructorsClosedError as error:
+        except ConstructorHookError as error:
             message = (
                 f"constructors are not hooked ({error}): queues have no profiling unless the "
                 "program enables it, and memory objects are registered at their first use"
@@ -218,7 +218,7 @@ class Tracer:
         registry = self.recorder.registry
         for device in registry.registered_devices():
             try:
-                plain_ns, profiling_ns, launches = measure_surcharge(device)
+                plain_ns, profiling_ns, launches = measure_profiling_cost(device)
             except cl.Error as error:
                 message = f"the surcharge of profiling was not measured: {error!r}"
                 self.recorder.note(Severity.WARNING, "surcharge-unmeasured", message)

@@ -21,8 +21,8 @@ from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.counts.count import count
 from cltrace.kernels.counts.count_cache import CountCache
+from cltrace.kernels.counts.group_sampling import Sampling, Trips
 from cltrace.kernels.counts.records import KernelCounts
-from cltrace.kernels.counts.sampling import Sampling, Trips
 from cltrace.kernels.launch_results import execute
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import Kernel, KernelParameter, Program, parse

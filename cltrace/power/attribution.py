@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from cltrace.power.activity_shares import ActiveTime, SensorResponse
-from cltrace.power.alignment import Alignment, align, keep_strongest
 from cltrace.power.design import MIN_UPDATES, AttributionInput, DesignMatrix
 from cltrace.power.load_classes import (
     Load,
@@ -27,6 +26,7 @@ from cltrace.power.load_classes import (
 from cltrace.power.mean_power import Floats, Observations
 from cltrace.power.merging import find_inseparable, find_negligible, merge_pair
 from cltrace.power.results import Attribution, Balance, EnergyLine, Tier
+from cltrace.power.sensor_response import ResponseFit, align, keep_strongest
 from cltrace.power.solving import Solution
 from cltrace.power.without_scipy import student_t_95
 from cltrace.timeline.columns import Bools
@@ -82,7 +82,7 @@ def _negligible_line(load: Load, observations: Observations) -> EnergyLine:
 
 
 def _fit_with_tail(
-    problem: AttributionInput, alignment: Alignment, tails: Sequence[float]
+    problem: AttributionInput, alignment: ResponseFit, tails: Sequence[float]
 ) -> tuple[DesignMatrix, Solution]:
     """Return the regression with the tail that explains the readings best."""
     activities = [load.active_time for load in problem.loads]
@@ -98,7 +98,7 @@ def _fit_with_tail(
     return best
 
 
-def _align(problem: AttributionInput, activities: Sequence[ActiveTime]) -> Alignment:
+def _align(problem: AttributionInput, activities: Sequence[ActiveTime]) -> ResponseFit:
     return align(
         problem.observations,
         keep_strongest(activities, _MAX_ACTIVITIES),
@@ -125,7 +125,7 @@ def _possible_tails(problem: AttributionInput) -> list[float]:
 
 
 def _attribution_of(
-    problem: AttributionInput, alignment: Alignment, design: DesignMatrix, solution: Solution
+    problem: AttributionInput, alignment: ResponseFit, design: DesignMatrix, solution: Solution
 ) -> Attribution:
     loads = problem.loads
     shared_s = shared_seconds(loads)
@@ -144,7 +144,7 @@ def _attribution_of(
 
 
 def _response_errors(
-    problem: AttributionInput, alignment: Alignment, design: DesignMatrix, solution: Solution
+    problem: AttributionInput, alignment: ResponseFit, design: DesignMatrix, solution: Solution
 ) -> Floats:
     """Return the change of each load's power, in W, for a response at the ends of its intervals."""
     if not problem.loads:

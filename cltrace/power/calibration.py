@@ -17,7 +17,7 @@ from cltrace.measure.steady import SteadyRun, run_steadily, time_once_ns
 from cltrace.power.channels import measures_kind
 from cltrace.power.mean_power import Observations
 from cltrace.power.metering import MeteredChannel, select_between
-from cltrace.power.points import PowerPoint, PowerPoints
+from cltrace.power.points import PowerMeasurement, PowerMeasurements
 from cltrace.suite.energy import EnergyProbe, Group
 
 _S_NS: Final = 1_000_000_000
@@ -31,7 +31,7 @@ _SETTLING_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class CalibrationDurations:
     """Durations of a power calibration in s.
 
     Each probe first warms the device up: for at least `warm_s`, and until the temperature is steady, but
@@ -46,7 +46,9 @@ class Pace:
     heat_s: float = 10.0
 
 
-QUICK: Final = Pace(warm_s=0.2, max_warm_s=0.2, measure_s=0.6, idle_s=1.0, heat_s=0.5)
+QUICK: Final = CalibrationDurations(
+    warm_s=0.2, max_warm_s=0.2, measure_s=0.6, idle_s=1.0, heat_s=0.5
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ class _FinishedProbe:
 class WarmUp:
     """Condition of a steady temperature: two equal readings, `_STEADY_S` apart."""
 
-    def __init__(self, clocks: ClockSource, pace: Pace) -> None:
+    def __init__(self, clocks: ClockSource, pace: CalibrationDurations) -> None:
         self._clocks = clocks
         self._pace = pace
         self._read_s = 0.0
@@ -86,7 +88,7 @@ class WarmUp:
 class PowerCalibration:
     """Run of a power calibration. Its points need the meter's readings, which are complete after it."""
 
-    def __init__(self, bench: Bench, clocks: ClockSource, pace: Pace) -> None:
+    def __init__(self, bench: Bench, clocks: ClockSource, pace: CalibrationDurations) -> None:
         self._bench = bench
         self._clocks = clocks
         self._pace = pace
@@ -111,10 +113,10 @@ class PowerCalibration:
 
     def points(
         self, metered: Sequence[MeteredChannel], without_ns: tuple[int, int] | None
-    ) -> PowerPoints:
+    ) -> PowerMeasurements:
         """Return the powers of all probes. Raises: `PowerError` without a channel of the device."""
         channels = DeviceChannels.of(metered, self._bench.facts.kind)
-        return PowerPoints(
+        return PowerMeasurements(
             device=self._bench.facts,
             date=datetime.now(UTC).strftime("%Y-%m-%d"),
             channels=tuple(each.channel.key for each in metered),
@@ -212,7 +214,7 @@ class DeviceChannels:
             )
         return mean[0]
 
-    def point(self, probe: _FinishedProbe) -> PowerPoint:
+    def point(self, probe: _FinishedProbe) -> PowerMeasurement:
         """Return the power of a probe. Raises: `PowerError` without readings."""
         run = probe.run
         interval_ns = (run.begin_host_ns, run.end_host_ns)
@@ -222,7 +224,7 @@ class DeviceChannels:
         power, deviation, readings = main
         other = _mean(self.other, *interval_ns) if self.other is not None else None
         memory = _mean(self.memory, *interval_ns) if self.memory is not None else None
-        return PowerPoint(
+        return PowerMeasurement(
             name=probe.name,
             group=probe.group,
             trips=probe.trips,

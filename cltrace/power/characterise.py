@@ -13,9 +13,9 @@ import numpy as np
 
 from cltrace.events.power import Quantity
 from cltrace.power.activity_shares import ActiveTime, SensorResponse
-from cltrace.power.alignment import Alignment, align
 from cltrace.power.mean_power import Floats, Observations
 from cltrace.power.metering import MeteredChannel, select_between
+from cltrace.power.sensor_response import ResponseFit, align
 from cltrace.profile import Parameter
 from cltrace.timeline.columns import Int64s
 
@@ -58,7 +58,7 @@ class SensorCharacteristic:
     quantity: str
     update_s: tuple[float, float, float]
     window_s: float | None
-    alignment: Alignment
+    alignment: ResponseFit
     idle_w: float | None
     load_w: float | None
     noise_w: float | None
@@ -170,7 +170,7 @@ def _characterise(
     )
 
 
-def _fit_window(metered: MeteredChannel, activity: ActiveTime) -> tuple[float, Alignment]:
+def _fit_window(metered: MeteredChannel, activity: ActiveTime) -> tuple[float, ResponseFit]:
     """Return the averaging window and the response that explain the readings best."""
     observations = metered.observations
     update_s = float(np.median(np.diff(observations.end_s)))
@@ -189,7 +189,9 @@ def _fit_window(metered: MeteredChannel, activity: ActiveTime) -> tuple[float, A
     return window_s, best
 
 
-def _align(observations: Observations, activity: ActiveTime, lags_s: Sequence[float]) -> Alignment:
+def _align(
+    observations: Observations, activity: ActiveTime, lags_s: Sequence[float]
+) -> ResponseFit:
     return align(
         observations,
         [activity],

@@ -14,11 +14,11 @@ import numpy as np
 from cltrace.errors import PowerError
 from cltrace.events.power import POWER_SAMPLES, PowerChannel
 from cltrace.power.activity_shares import SensorResponse
-from cltrace.power.alignment import Alignment, align, keep_strongest
 from cltrace.power.channels import MeteredDevice, measures_device, read_devices
 from cltrace.power.load_classes import Load, group_loads
 from cltrace.power.mean_power import compute_observations
 from cltrace.power.protocol import Log, LogClock, validate_channel
+from cltrace.power.sensor_response import ResponseFit, align, keep_strongest
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import read_activity
 from cltrace.trace.commands import Int64s
@@ -40,7 +40,7 @@ class AlignedLog:
 
     channels: tuple[tuple[PowerChannel, LogOffset], ...]
     samples: dict[str, Int64s]
-    alignment: Alignment | None
+    alignment: ResponseFit | None
 
 
 def align_log(
@@ -70,7 +70,7 @@ def align_log(
     if offset_s is None:
         alignment = _find_offset(trace, activity, recorded, columns, max_shift_s)
     else:
-        alignment = Alignment(SensorResponse(offset_s, 0.0), 0.0, 0.0, is_measured=True)
+        alignment = ResponseFit(SensorResponse(offset_s, 0.0), 0.0, 0.0, is_measured=True)
     if not alignment.is_measured or (offset_s is None and alignment.within_s >= max_shift_s / 2):
         raise PowerError(
             "the log does not show what the program did: its offset cannot be determined within "
@@ -132,9 +132,9 @@ def _find_offset(
     recorded: Sequence[PowerChannel],
     columns: dict[str, Int64s],
     max_shift_s: float,
-) -> Alignment:
+) -> ResponseFit:
     """Return the alignment of the channel that determines the offset best."""
-    best: Alignment | None = None
+    best: ResponseFit | None = None
     devices = read_devices(trace)
     origin = next(iter(activity.axis.origin_host_ns.values()), 0)
     for channel in recorded:
@@ -157,7 +157,7 @@ def _find_offset(
         )
         if alignment.is_measured and (best is None or alignment.within_s < best.within_s):
             best = alignment
-    return best or Alignment(SensorResponse(), max_shift_s, 0.0, is_measured=False)
+    return best or ResponseFit(SensorResponse(), max_shift_s, 0.0, is_measured=False)
 
 
 def _loads_of(

@@ -14,7 +14,7 @@ SCHEMA: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerPoint:
+class PowerMeasurement:
     """Steady work and its power in W.
 
     `name` and `trips` identify the work, and `group` its kind. `runs` runs took `seconds`, and each of
@@ -47,7 +47,7 @@ class PowerPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerPoints:
+class PowerMeasurements:
     """Points of a device, with its powers at rest.
 
     `without_w` is the power before it had an OpenCL context, `idle_w` the power with a context after
@@ -60,12 +60,12 @@ class PowerPoints:
     without_w: float | None
     idle_w: float
     rested_w: float
-    points: tuple[PowerPoint, ...]
+    points: tuple[PowerMeasurement, ...]
 
 
-def write_points(points: PowerPoints, path: Path) -> None:
+def write_points(points: PowerMeasurements, path: Path) -> None:
     """Write points as JSON. Raises: `OutputError`."""
-    names = [field.name for field in fields(PowerPoint)]
+    names = [field.name for field in fields(PowerMeasurement)]
     stored = {
         "cltrace_power_points": SCHEMA,
         **{key: value for key, value in asdict(points).items() if key != "points"},
@@ -77,7 +77,7 @@ def write_points(points: PowerPoints, path: Path) -> None:
     write_atomically(text + "\n", path)
 
 
-def read_points(path: Path) -> PowerPoints:
+def read_points(path: Path) -> PowerMeasurements:
     """Read a file of `write_points`. Raises: `ProfileError` for another file."""
     try:
         stored: dict[str, Any] = json.loads(path.read_bytes())
@@ -85,7 +85,7 @@ def read_points(path: Path) -> PowerPoints:
             raise ProfileError(f"{path} was written by another version of cltrace")
         points = _points(stored["point"], stored["points"])
         without = stored["without_w"]
-        return PowerPoints(
+        return PowerMeasurements(
             device=DeviceFacts.from_json(stored["device"]),
             date=str(stored["date"]),
             channels=tuple(map(str, stored["channels"])),
@@ -102,14 +102,14 @@ def read_points(path: Path) -> PowerPoints:
         raise ProfileError(f"{path} holds no measured power of cltrace: {error}") from error
 
 
-def _points(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[PowerPoint, ...]:
+def _points(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[PowerMeasurement, ...]:
     points = []
     for row in rows:
         values: Mapping[str, Any] = dict(zip(names, row, strict=True))
         if not isinstance(values["name"], str) or values["runs"] < 1 or values["seconds"] <= 0:
             raise ValueError(f"{values['name']!r} cannot have been measured")
         _watts(values["power_w"])
-        points.append(PowerPoint(**values))
+        points.append(PowerMeasurement(**values))
     return tuple(points)
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cltrace.power.alignment import Alignment
 from cltrace.power.load_classes import Load
+from cltrace.power.sensor_response import ResponseFit
 
 
 class Tier(StrEnum):
@@ -99,5 +99,5 @@ class Attribution:
 
     lines: tuple[EnergyLine, ...]
     balance: Balance
-    alignment: Alignment
+    alignment: ResponseFit
     period_s: float

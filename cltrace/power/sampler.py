@@ -66,7 +66,7 @@ class NoLock:
 
 
 @dataclass(slots=True)
-class Pacing:
+class ReadSchedule:
     """Deadlines at whole periods since the begin. Missed deadlines are skipped."""
 
     begin_ns: int
@@ -260,7 +260,7 @@ class _ReaderThread(threading.Thread):
         if self._reader_lock.acquire():
             return True
         self._record(Probe(ProbeState.OK, "another rank of this job on this host reads it"))
-        pacing = Pacing(time.perf_counter_ns(), _S_NS)
+        pacing = ReadSchedule(time.perf_counter_ns(), _S_NS)
         while self._sampler.wait_until(pacing.due_ns):
             if self._reader_lock.acquire():
                 return True
@@ -278,7 +278,7 @@ class _ReaderThread(threading.Thread):
     def _read_until_stopped(self, opened: OpenReader) -> None:
         period_s = min(self._chosen.effective_period_s, opened.longest_interval_s)
         period_ns = max(int(max(period_s, _MIN_PERIOD_S) * _S_NS), 1)
-        pacing = Pacing(time.perf_counter_ns(), period_ns)
+        pacing = ReadSchedule(time.perf_counter_ns(), period_ns)
         self._sampler.record_read(-self._number, pacing.period_ns, 0, 0)
         is_running = True
         while is_running:

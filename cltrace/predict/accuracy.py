@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cltrace.errors import KernelError
 from cltrace.events.workloads import Transfer
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.counts.workloads import WorkloadCounts
+from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.predict.measurements import Measurements, SetTiming
 from cltrace.predict.models import MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.models.overlap import OVERLAP
@@ -104,11 +104,11 @@ def evaluate(measurements: Measurements, profile: DeviceProfile) -> Evaluation:
     timed = [(timing, by_name.get((timing.family, timing.name))) for timing in timings]
     if measurements.set_name is SetName.TRANSFERS:
         return _evaluate_transfers(timed, profile)
-    return _evaluate_launches(timed, WorkloadCounts(measurements.device), profile)
+    return _evaluate_launches(timed, WorkloadCounter(measurements.device), profile)
 
 
 def _evaluate_launches(
-    timed: _TimedLaunches, counting: WorkloadCounts, profile: DeviceProfile
+    timed: _TimedLaunches, counting: WorkloadCounter, profile: DeviceProfile
 ) -> Evaluation:
     models: dict[str, FittedModel] = {
         name: model.for_device(profile) for name, model in MODELS.items()
@@ -202,7 +202,7 @@ def _size(launch: SetLaunch | None) -> int:
     return work.size_bytes if isinstance(work, Transfer) else work.work_items
 
 
-def _count(counting: WorkloadCounts, launch: SetLaunch | None) -> KernelCounts | str:
+def _count(counting: WorkloadCounter, launch: SetLaunch | None) -> KernelCounts | str:
     """Return the counts of a launch, or the reason why there are none."""
     if launch is None:
         return "the set has no such launch any more since it was measured"

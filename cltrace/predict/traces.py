@@ -13,7 +13,11 @@ from cltrace.errors import KernelError
 from cltrace.events.workloads import DIRECTION_OF, Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.compiler import Compiler
-from cltrace.kernels.counts.traced_launches import TracedCounts, TracedLaunch, traced_launches
+from cltrace.kernels.counts.traced_launches import (
+    TracedLaunch,
+    TracedLaunchCounter,
+    traced_launches,
+)
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.transfers import TransferModel
@@ -93,7 +97,7 @@ def predict_trace(
     """
     fitted = MODELS[model].for_device(profile)
     machine = machine_of(profile.device)
-    counting = TracedCounts(machine, Compiler())
+    counting = TracedLaunchCounter(machine, Compiler())
     times = _times(trace)
     launches = list(traced_launches(trace))
     warm_votes = _warm_votes(trace, launches, machine.shared_cache_bytes)

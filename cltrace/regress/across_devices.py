@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cltrace.regress.runs import (
+from cltrace.regress.run_records import (
     DeviceIdentity,
     KernelKey,
     KernelTime,
-    ModelledTime,
+    PredictedTime,
     Round,
     RunSample,
 )
@@ -53,8 +53,8 @@ def project_base(rounds: Sequence[Round]) -> tuple[tuple[Round, ...], Mapping[st
 
 def _find_projections(rounds: Sequence[Round]) -> Iterator[tuple[KernelKey, _Projection]]:
     """Yield the projection of each kernel of base that both sides predict."""
-    bases: dict[KernelKey, ModelledTime] = {}
-    heads: dict[tuple[str, str], tuple[KernelKey, ModelledTime]] = {}
+    bases: dict[KernelKey, PredictedTime] = {}
+    heads: dict[tuple[str, str], tuple[KernelKey, PredictedTime]] = {}
     for one_round in rounds:
         for run in one_round.base:
             bases.update(run.modelled)

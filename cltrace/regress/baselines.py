@@ -9,7 +9,7 @@ from typing import Final
 
 from cltrace.errors import OutputError, SampleFileError, UsageError
 from cltrace.files import slug
-from cltrace.regress.runs import DeviceIdentity
+from cltrace.regress.run_records import DeviceIdentity
 from cltrace.regress.sample_files import SampleFile, read_samples, write_samples
 
 DIRECTORY: Final = Path(".cltrace") / "baselines"

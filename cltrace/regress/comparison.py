@@ -15,7 +15,7 @@ from cltrace.regress.counters import (
     compare_counters,
 )
 from cltrace.regress.floors import Floors
-from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
+from cltrace.regress.run_records import DeviceIdentity, KernelKey, Round, RunSample
 from cltrace.regress.statistics import MIN_PAIRS, Floats
 from cltrace.regress.verdicts import Finding, Verdict, compute_findings, confirm
 from cltrace.regress.work import RunWork, SizedKernel, WorkDifference, combine_work, compare_work

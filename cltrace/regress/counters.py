@@ -43,8 +43,8 @@ class CounterKind(StrEnum):
     """Commands that nobody saw end, or of queues without profiling."""
 
 
-class Direction(StrEnum):
-    """Direction of transfers."""
+class CounterDirection(StrEnum):
+    """CounterDirection of transfers."""
 
     TO_DEVICE = "to device"
     FROM_DEVICE = "from device"
@@ -60,13 +60,13 @@ class FailureKind(StrEnum):
 
 
 _DIRECTIONS: Final = {
-    "write": Direction.TO_DEVICE,
-    "read": Direction.FROM_DEVICE,
-    "copy": Direction.WITHIN_DEVICE,
-    "fill": Direction.FILLED,
+    "write": CounterDirection.TO_DEVICE,
+    "read": CounterDirection.FROM_DEVICE,
+    "copy": CounterDirection.WITHIN_DEVICE,
+    "fill": CounterDirection.FILLED,
 }
 
-Subject: TypeAlias = SizedKernel | Direction | FailureKind | None
+Subject: TypeAlias = SizedKernel | CounterDirection | FailureKind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def parse_counter(kind: str, subject: str) -> CounterKey:
         case CounterKind.LAUNCHES:
             return CounterKey(counter_kind, parse_sized_kernel(subject))
         case CounterKind.TRANSFERS | CounterKind.BYTES:
-            return CounterKey(counter_kind, Direction(subject))
+            return CounterKey(counter_kind, CounterDirection(subject))
         case CounterKind.FAILURES:
             return CounterKey(counter_kind, FailureKind(subject))
         case CounterKind.BUILDS | CounterKind.BLOCKING | CounterKind.UNTIMED:

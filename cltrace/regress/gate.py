@@ -11,10 +11,10 @@ from cltrace.regress.verdicts import Verdict
 class Basis(StrEnum):
     """Basis of a comparison, which limits what it can decide."""
 
-    TURNS = "runs in turns"
-    APART = "runs at different times"
+    INTERLEAVED = "runs in turns"
+    SEPARATE = "runs at different times"
     """Drift between the two sides counts as a change."""
-    TRACES = "counters only"
+    SINGLE_TRACES = "counters only"
     """Single runs: times of one process decide nothing."""
 
 
@@ -49,7 +49,7 @@ def judge(
         return Judgement(Outcome.UNDECIDED, "base and head ran on different devices or drivers")
     if comparison.has_more:
         return Judgement(Outcome.REGRESSION, "a counter or the work of a kernel is higher")
-    if basis is Basis.TRACES:
+    if basis is Basis.SINGLE_TRACES:
         return Judgement(Outcome.PASSED, "")
     if comparison.is_slower:
         return Judgement(Outcome.REGRESSION, "a kernel is slower, confirmed by a second round")

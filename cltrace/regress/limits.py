@@ -64,7 +64,7 @@ def find_violations(limits: Limits, work: RecordedWork) -> Iterator[str]:
         if maximum is not None and value > maximum:
             yield f"{value:,} {what}, at most {maximum:,} are allowed"
     if limits.is_of_kernels and limits.kernel != "*" and not launches:
-        yield f"no kernel is called {limits.kernel}: its limits hold nothing"
+        yield f"no launch of kernel {limits.kernel}: its limits check nothing"
     yield from _check_work(work, limits, WorkKind.OPERATIONS, limits.max_operations)
     yield from _check_work(work, limits, WorkKind.TRANSACTIONS, limits.max_transactions)
     if limits.max_over_model is not None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from cltrace.files import write_atomically
 from cltrace.regress.comparison import Comparison, compare_rounds
 from cltrace.regress.json_files import JsonFormat, as_text
-from cltrace.regress.runs import Round, RunSample
+from cltrace.regress.run_records import Round, RunSample
 from cltrace.regress.sample_files import run_from_json, run_to_json
 
 _MARK: Final = "cltrace_tests"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from cltrace.regress.counters import CounterKey, CounterKind, Direction
-from cltrace.regress.runs import RunSample
+from cltrace.regress.counters import CounterDirection, CounterKey, CounterKind
+from cltrace.regress.run_records import RunSample
 from cltrace.regress.work import KernelWork, SizedKernel, WorkKind
 
 
@@ -40,13 +40,13 @@ class RecordedWork:
     @property
     def bytes_to_device(self) -> int:
         """The bytes that the host wrote into buffers and images."""
-        key = CounterKey(CounterKind.BYTES, Direction.TO_DEVICE)
+        key = CounterKey(CounterKind.BYTES, CounterDirection.TO_DEVICE)
         return self.sample.counters.get(key, 0)
 
     @property
     def bytes_from_device(self) -> int:
         """The bytes that the host read from buffers and images."""
-        key = CounterKey(CounterKind.BYTES, Direction.FROM_DEVICE)
+        key = CounterKey(CounterKind.BYTES, CounterDirection.FROM_DEVICE)
         return self.sample.counters.get(key, 0)
 
     @property

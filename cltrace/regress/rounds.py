@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cltrace.regress.comparison import Comparison, compare_rounds
 from cltrace.regress.floors import Floors
-from cltrace.regress.runs import Round, RunSample
+from cltrace.regress.run_records import Round, RunSample
 from cltrace.regress.statistics import MIN_PAIRS
 from cltrace.regress.verdicts import Verdict, min_pairs
 

@@ -14,11 +14,11 @@ from cltrace.errors import SampleFileError
 from cltrace.files import write_atomically
 from cltrace.regress.counters import parse_counter
 from cltrace.regress.json_files import JsonFormat, as_amount, as_count, as_text
-from cltrace.regress.runs import (
+from cltrace.regress.run_records import (
     DeviceIdentity,
     KernelKey,
     KernelTime,
-    ModelledTime,
+    PredictedTime,
     Round,
     RunSample,
 )
@@ -184,7 +184,7 @@ def run_from_json(stored: Mapping[str, Any]) -> RunSample:
         for kind, subject, value in stored["counters"]
     }
     modelled = {
-        _kernel_key(row): ModelledTime(*(_as_ns(row[name]) for name in _MODELLED))
+        _kernel_key(row): PredictedTime(*(_as_ns(row[name]) for name in _MODELLED))
         for row in stored["modelled"]
     }
     energy = {_sized_kernel(row): as_amount(row["energy_j"]) for row in stored["energy_j"]}

@@ -13,7 +13,7 @@ import numpy as np
 from cltrace.power.energy import energy_of, has_power
 from cltrace.power.results import EnergyLine
 from cltrace.regress.counters import count_events
-from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, RunSample
+from cltrace.regress.run_records import DeviceIdentity, KernelKey, KernelTime, RunSample
 from cltrace.regress.work import SizedKernel, count_work
 from cltrace.trace.reader import Trace
 

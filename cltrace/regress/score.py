@@ -124,10 +124,14 @@ def check_suites(files: Mapping[str, ScoreFile], suite: int | None = None) -> No
         others = ", ".join(
             f"{name} of suite {file.suite}" for name, file in files.items() if file.suite != suite
         )
-        raise SampleFileError(f"benchmarks are suite {suite} here, but {others}; make it anew")
+        raise SampleFileError(
+            f"{others}, but this cltrace has suite {suite}: run `cltrace score` again"
+        )
     if len(suites) > 1:
         others = ", ".join(f"{name} of suite {file.suite}" for name, file in files.items())
-        raise SampleFileError(f"these scores are of different suites: {others}; make them anew")
+        raise SampleFileError(
+            f"these scores are of different suites: {others}; run `cltrace score` again"
+        )
 
 
 def compute_ratios(own: ScoreFile, reference: ScoreFile) -> Mapping[str, Ratio | None]:

@@ -14,7 +14,11 @@ from cltrace.kernels import KernelCounts, Machine
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.records import AccessSite
-from cltrace.kernels.counts.traced_launches import TracedCounts, TracedLaunch, traced_launches
+from cltrace.kernels.counts.traced_launches import (
+    TracedLaunch,
+    TracedLaunchCounter,
+    traced_launches,
+)
 from cltrace.trace.reader import Trace
 from cltrace.version import __version__
 
@@ -111,7 +115,7 @@ def count_work(trace: Trace) -> RunWork | None:
         compiler = f"clang {find_clang().version}, cltrace {__version__}"
     except KernelError:
         return None
-    counting = TracedCounts(Machine(), Compiler())
+    counting = TracedLaunchCounter(Machine(), Compiler())
     counted: dict[SizedKernel, list[tuple[TracedLaunch, KernelCounts]]] = {}
     refused: dict[SizedKernel, str] = {}
     launches = sorted(traced_launches(trace), key=lambda launch: -launch.calls)

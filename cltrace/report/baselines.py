@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cltrace.regress.baselines import Baseline, head_devices
-from cltrace.regress.runs import KernelKey
+from cltrace.regress.run_records import KernelKey
 from cltrace.regress.sample_files import SampleFile, Side
 from cltrace.report.comparison import size_text
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value

@@ -7,7 +7,7 @@ from cltrace.regress.comparison import ALL_KERNELS, Comparison, KernelComparison
 from cltrace.regress.counters import Difference
 from cltrace.regress.gate import Basis, Judgement
 from cltrace.regress.rounds import resolution
-from cltrace.regress.runs import KernelKey
+from cltrace.regress.run_records import KernelKey
 from cltrace.regress.verdicts import Verdict
 from cltrace.regress.work import WorkDifference
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
@@ -23,7 +23,7 @@ _ENERGY_WORDS: Final = {
 
 def regression_report(
     comparison: Comparison,
-    basis: Basis = Basis.TURNS,
+    basis: Basis = Basis.INTERLEAVED,
     judgement: Judgement | None = None,
     *,
     is_all: bool = False,
@@ -32,7 +32,7 @@ def regression_report(
 
     `judgement` is the outcome of a check; None where no check was asked for.
     """
-    is_timed = basis is not Basis.TRACES and not comparison.other_devices
+    is_timed = basis is not Basis.SINGLE_TRACES and not comparison.other_devices
     facts = [Fact("verdict", "verdict", verdict_sentence(comparison, basis))]
     if judgement is not None:
         facts.append(Fact("outcome", "outcome", _outcome(judgement), judgement.outcome.value))
@@ -56,16 +56,16 @@ def _outcome(judgement: Judgement) -> str:
 
 
 def _basis(comparison: Comparison, basis: Basis) -> str:
-    if basis is Basis.TRACES:
+    if basis is Basis.SINGLE_TRACES:
         return "counters only: a single run says nothing certain about times"
-    turns = "in turns" if basis is Basis.TURNS else "made at different times, not in turns"
+    turns = "in turns" if basis is Basis.INTERLEAVED else "made at different times, not in turns"
     return f"{comparison.num_pairs} pairs of runs {turns}, each a process"
 
 
-def verdict_sentence(comparison: Comparison, basis: Basis = Basis.TURNS) -> str:
+def verdict_sentence(comparison: Comparison, basis: Basis = Basis.INTERLEAVED) -> str:
     """Return the result in one sentence."""
     parts = list(_counter_parts(comparison))
-    if basis is Basis.TRACES:
+    if basis is Basis.SINGLE_TRACES:
         return "; ".join(parts) or "no counter changed"
     if comparison.other_devices:
         return "; ".join([*(parts or ["no counter changed"]), "times do not compare"])
@@ -290,12 +290,12 @@ def _notes(comparison: Comparison, basis: Basis) -> Iterator[str]:
         yield f"note: the work of {work} is not counted: {why}"
     if comparison.sides_not_counted:
         yield not_counted_note(comparison.sides_not_counted)
-    if basis is Basis.APART:
+    if basis is Basis.SEPARATE:
         yield (
             "note: base and head did not take turns: what drifted between them counts as a change; "
             "`cltrace bench --vs` takes turns"
         )
-    if comparison.other_devices and basis is not Basis.TRACES:
+    if comparison.other_devices and basis is not Basis.SINGLE_TRACES:
         names = ", ".join(
             f"{device.name} (driver {device.driver})" for device in comparison.other_devices
         )

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from cltrace.regress.comparison import Comparison, KernelComparison
 from cltrace.regress.gate import Judgement, Outcome
-from cltrace.regress.runs import KernelKey, Round
+from cltrace.regress.run_records import KernelKey, Round
 from cltrace.regress.sample_files import rounds_to_json
 from cltrace.regress.verdicts import Verdict
 from cltrace.report.comparison import size_text

@@ -10,11 +10,11 @@ from cltrace.report.document import Column, Table, Unit
 from cltrace.report.quantities import more_note
 from cltrace.timeline.activity import KINDS, Activity
 from cltrace.timeline.columns import Int64s
-from cltrace.timeline.critical_path import Step, StepKind
+from cltrace.timeline.critical_path import PathStep, StepKind
 from cltrace.timeline.slack import UNLIMITED_NS
 
 
-def path_table(activity: Activity, steps: Sequence[Step], top: int | None) -> Table:
+def path_table(activity: Activity, steps: Sequence[PathStep], top: int | None) -> Table:
     """Return the steps of the critical path, summed by kind and kernel."""
     total: dict[str, int] = defaultdict(int)
     count: dict[str, int] = defaultdict(int)
@@ -38,7 +38,7 @@ def path_table(activity: Activity, steps: Sequence[Step], top: int | None) -> Ta
     )
 
 
-def _step_name(activity: Activity, step: Step) -> str:
+def _step_name(activity: Activity, step: PathStep) -> str:
     if step.kind is StepKind.HOST:
         return f"host: {activity.names.threads.get(step.thread, 'thread')}"
     if step.kind is not StepKind.DEVICE:
@@ -54,7 +54,9 @@ _STEP_NAMES: Final = {
 }
 
 
-def slack_table(activity: Activity, slack: Int64s, steps: Sequence[Step], top: int | None) -> Table:
+def slack_table(
+    activity: Activity, slack: Int64s, steps: Sequence[PathStep], top: int | None
+) -> Table:
     """Return how much later kernels could have ended, given the slack of each command in ns."""
     commands = activity.commands
     on_path = np.zeros(len(commands), np.int64)

@@ -19,7 +19,7 @@ def work_text(work: RecordedWork, width: int = 80) -> str:
 
 def difference_text(comparison: Comparison, width: int = 80) -> str:
     """Return the differences from an earlier run."""
-    return _text(regression_report(comparison, Basis.TRACES), width)
+    return _text(regression_report(comparison, Basis.SINGLE_TRACES), width)
 
 
 def _text(document: Document, width: int) -> str:

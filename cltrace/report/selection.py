@@ -13,7 +13,7 @@ from cltrace.report.activity import RollupRow
 from cltrace.report.quantities import time_text
 from cltrace.trace.catalogue import catalogue_of_trace
 from cltrace.trace.column_blocks import ColumnBlocks
-from cltrace.trace.command_groups import KEY_COLUMNS, Group, device_ids_of, group_by
+from cltrace.trace.command_groups import KEY_COLUMNS, CommandGroup, device_ids_of, group_by
 from cltrace.trace.command_sums import columns_by_name, command_columns, pop_columns, roll_up
 from cltrace.trace.commands import ABSENT, Int64s
 from cltrace.trace.reader import Trace
@@ -67,7 +67,7 @@ def sum_selected(trace: Trace, dimension: str, selection: Selection) -> list[Rol
     catalogue = catalogue_of_trace(trace.rows, {})
     is_selected = _condition(trace, selection)
     # Sites and kernels of the same name in several processes are one group.
-    numbers: dict[Group, int] = {}
+    numbers: dict[CommandGroup, int] = {}
     collected = ColumnBlocks()
     for columns in trace.column_parts("command", _column_queries(dimension, selection)):
         commands = _unpack(columns, dimension)

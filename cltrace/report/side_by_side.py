@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cltrace.regress.counters import select_steady
-from cltrace.regress.runs import RunSample
+from cltrace.regress.run_records import RunSample
 from cltrace.regress.work import RunWork, SizedKernel, WorkKind, combine_work
 from cltrace.report.comparison import not_counted_note, size_text
 from cltrace.report.document import Column, Document, Table, Unit, Value

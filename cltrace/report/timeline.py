@@ -14,7 +14,7 @@ from cltrace.report.tracks.power_chart import power_rows
 from cltrace.timeline.activity import Activity, clip_activity
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.busy import BusyTime, device_busy_times, queue_busy_times
-from cltrace.timeline.critical_path import Step
+from cltrace.timeline.critical_path import PathStep
 from cltrace.timeline.latency import measure_latencies
 from cltrace.timeline.starvation import measure_starvation
 
@@ -92,10 +92,10 @@ def span_ns(activity: Activity, from_ns: int | None, to_ns: int | None) -> tuple
     return begin_ns, end_ns
 
 
-def clip_steps(steps: list[Step], begin_ns: int, end_ns: int) -> list[Step]:
+def clip_steps(steps: list[PathStep], begin_ns: int, end_ns: int) -> list[PathStep]:
     """Return the steps of a path within a stretch of time."""
     return [
-        Step(
+        PathStep(
             step.kind,
             max(step.begin_ns, begin_ns),
             min(step.end_ns, end_ns),

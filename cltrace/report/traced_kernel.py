@@ -8,7 +8,7 @@ from typing import Final
 from cltrace.errors import KernelError
 from cltrace.kernels import Machine
 from cltrace.kernels.compiler import Compiler
-from cltrace.kernels.compiler.confinement import Limits
+from cltrace.kernels.compiler.confinement import ProcessLimits
 from cltrace.kernels.counts.traced_launches import TracedLaunch, count_traced, traced_launches
 from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Table, Unit
@@ -18,7 +18,7 @@ from cltrace.trace.reader import Trace
 _MAX_KERNELS: Final = 12
 _MAX_SECONDS: Final = 20.0
 """Time for counting all kernels of a trace, where they are a part of a larger report."""
-_SHORT_LIMITS: Final = Limits(wall_s=8.0, cpu_s=5)
+_SHORT_LIMITS: Final = ProcessLimits(wall_s=8.0, cpu_s=5)
 _TABLE_KEYS: Final = ("listing", "sites", "cost_types", "assumptions")
 
 

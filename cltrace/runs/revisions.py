@@ -14,7 +14,7 @@ from typing import Final
 from cltrace.errors import RefusedError, UsageError
 from cltrace.regress.sample_files import Side
 from cltrace.runs.child import resolve_command
-from cltrace.runs.sampling import Invocation
+from cltrace.runs.run_sampler import Invocation
 
 _READ_ONLY: Final = ("--no-optional-locks", "-c", f"core.hooksPath={os.devnull}")
 """Options with which git writes nothing into the repository and runs none of the user's hooks."""

@@ -6,7 +6,7 @@ from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice import Advice, advise
 from cltrace.timeline.advice.evidence import read_evidence
 from cltrace.timeline.columns import Int64s
-from cltrace.timeline.critical_path import Step, StepKind, find_critical_path
+from cltrace.timeline.critical_path import PathStep, StepKind, find_critical_path
 from cltrace.timeline.dependencies import Dependencies, find_dependencies
 from cltrace.timeline.reading import read_activity
 from cltrace.timeline.slack import compute_slack_ns
@@ -30,7 +30,7 @@ class Analysis:
         return find_dependencies(self.activity)
 
     @cached_property
-    def critical_path(self) -> list[Step]:
+    def critical_path(self) -> list[PathStep]:
         """The critical path, the first step first."""
         return find_critical_path(self.activity, self.dependencies)
 

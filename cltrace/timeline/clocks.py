@@ -16,7 +16,7 @@ from cltrace.events.clocks import UNBOUNDED_NS, ClockSegment
 from cltrace.events.kinds import ClockState, StampFault
 from cltrace.timeline.clock_fit.epochs import Epochs, find_epochs
 from cltrace.timeline.clock_fit.pieces import Piece, fit_pieces
-from cltrace.timeline.clock_fit.points import ClockObservations, Frame, compute_points
+from cltrace.timeline.clock_fit.points import ClockObservations, TimeOrigin, compute_points
 from cltrace.timeline.clock_fit.stretches import divide
 from cltrace.timeline.columns import NEVER, Bools, Float64s, Int64s
 
@@ -89,7 +89,7 @@ def _fit_epoch(
     if not len(observations):
         return FittedClock((), faults)
     trusts_queued = _is_one_clock(observations, quantum_ns)
-    frame = Frame(int(observations.queued_device_ns[0]), int(observations.enter_host_ns[0]))
+    frame = TimeOrigin(int(observations.queued_device_ns[0]), int(observations.enter_host_ns[0]))
     points = compute_points(observations, frame, quantum_ns=quantum_ns, trusts_queued=trusts_queued)
     division = divide(points)
     if not division.stretches:
@@ -152,7 +152,7 @@ def _epoch_limits(
 
 
 def _make_segments(
-    pieces: Sequence[Piece], frame: Frame, device_id: int, limit: tuple[int, int]
+    pieces: Sequence[Piece], frame: TimeOrigin, device_id: int, limit: tuple[int, int]
 ) -> list[ClockSegment]:
     begins = [-UNBOUNDED_NS, *(frame.device_ns + round(piece.begin_ns) for piece in pieces[1:])]
     segments = []

@@ -36,7 +36,7 @@ class StepKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A step of the critical path, in ns on the trace's axis.
 
     `command` is the position of the command that ran, was about to run, or was waited for; `NONE` for a
@@ -55,7 +55,7 @@ class Step:
         return self.end_ns - self.begin_ns
 
 
-def find_critical_path(activity: Activity, dependencies: Dependencies) -> list[Step]:
+def find_critical_path(activity: Activity, dependencies: Dependencies) -> list[PathStep]:
     """Return the steps of the critical path, the first first. Empty when no command is placed."""
     commands = activity.commands
     if not commands.is_placed.any():
@@ -71,10 +71,10 @@ class _BackwardWalk:
         self._dependencies = dependencies
         self._threads = _threads(activity)
         self._waits = _waits_by_thread(dependencies, self._commands.end_ns)
-        self._steps: list[Step] = []
+        self._steps: list[PathStep] = []
         self._begin_ns = 0
 
-    def run(self) -> list[Step]:
+    def run(self) -> list[PathStep]:
         """Return the whole path."""
         time_ns, thread = max(
             (calls.returns[-1], number) for number, calls in self._threads.items()
@@ -102,7 +102,7 @@ class _BackwardWalk:
         begin_ns = max(begin_ns, self._begin_ns)
         if begin_ns >= end_ns:
             return end_ns
-        self._steps.append(Step(kind, begin_ns, end_ns, command, thread))
+        self._steps.append(PathStep(kind, begin_ns, end_ns, command, thread))
         return begin_ns
 
     def _from_host(self, thread: int, time_ns: int) -> tuple[int, int, int]:
@@ -136,7 +136,7 @@ class _BackwardWalk:
         return best[1], best[0]
 
     def _from_command(self, command: int, time_ns: int) -> tuple[int, int, int]:
-        """Step back over a command, and return time, command and thread that let it start."""
+        """PathStep back over a command, and return time, command and thread that let it start."""
         commands = self._commands
         start_ns = int(commands.start_ns[command])
         time_ns = self._add(StepKind.DEVICE, start_ns, time_ns, command, NONE)

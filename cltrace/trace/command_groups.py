@@ -43,7 +43,7 @@ KEY_COLUMNS: Final[Mapping[str, str]] = {
 """Column of commands from which the groups of a dimension are determined."""
 
 
-class Group(NamedTuple):
+class CommandGroup(NamedTuple):
     """Identity of a group of commands: a key for machines, a label for people, and their kind."""
 
     key: str
@@ -51,7 +51,7 @@ class Group(NamedTuple):
     activity: str
 
 
-Groups = dict[str, tuple[Int64s, list[Group]]]
+Groups = dict[str, tuple[Int64s, list[CommandGroup]]]
 """By dimension: the index of each command's group in a list, and that list."""
 
 
@@ -59,7 +59,7 @@ class RollupBuilder:
     """Accumulator of the commands of all processes, which are summed up at the end."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, dict[Group, int]] = {name: {} for name in DIMENSIONS}
+        self._numbers: dict[str, dict[CommandGroup, int]] = {name: {} for name in DIMENSIONS}
         self._groups, self._commands = ColumnBlocks(), ColumnBlocks()
         self._api_rollups: list[tuple[int, ApiRollup]] = []
 
@@ -82,7 +82,7 @@ class RollupBuilder:
         self._groups.append(part)
         self._commands.append(columns_by_name(command_columns(commands, part[WHOLE_DEVICE])))
 
-    def rollups(self) -> Iterable[tuple[str, Group, Rollup]]:
+    def rollups(self) -> Iterable[tuple[str, CommandGroup, Rollup]]:
         """Yield the sums of each group of each dimension. This consumes the added commands."""
         commands = pop_columns(self._commands)
         cache: dict[bytes, dict[int, Rollup]] = {}
@@ -124,13 +124,13 @@ def write_rollups(database: TraceDatabase, builder: RollupBuilder) -> None:
 
 
 def group_commands(commands: dict[str, Int64s], catalogue: Catalogue) -> Groups:
-    """Group commands, which are given as columns, in every dimension."""
+    """CommandGroup commands, which are given as columns, in every dimension."""
     return {name: group_by(name, commands, catalogue) for name in DIMENSIONS}
 
 
 def group_by(
     dimension: str, commands: Mapping[str, Int64s], catalogue: Catalogue
-) -> tuple[Int64s, list[Group]]:
+) -> tuple[Int64s, list[CommandGroup]]:
     """Group commands in a dimension: return the index of each command's group, and the list of groups.
 
     This reads the columns `api` and `KEY_COLUMNS[dimension]`.
@@ -163,10 +163,10 @@ def _key_tables(catalogue: Catalogue) -> dict[str, tuple[Int64s | None, Mapping[
     }
 
 
-def _group_by_key(keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[Group]]:
-    """Group commands of the same key, of any kind."""
+def _group_by_key(keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[CommandGroup]]:
+    """CommandGroup commands of the same key, of any kind."""
     unique, positions = np.unique(keys, return_inverse=True)
-    return positions, [Group(*names.get(key, ("", "")), "all") for key in unique.tolist()]
+    return positions, [CommandGroup(*names.get(key, ("", "")), "all") for key in unique.tolist()]
 
 
 def _look_up(table: Int64s, numbers: Int64s) -> Int64s:
@@ -186,11 +186,11 @@ class _CommandKinds:
 
     def group_by_key_and_kind(
         self, keys: Int64s, names: Mapping[int, Name]
-    ) -> tuple[Int64s, list[Group]]:
-        """Group commands of the same key and kind."""
+    ) -> tuple[Int64s, list[CommandGroup]]:
+        """CommandGroup commands of the same key and kind."""
         count = len(self._names)
         unique, positions = np.unique(keys * count + self._numbers, return_inverse=True)
         groups = []
         for key, kind in (divmod(number, count) for number in unique.tolist()):
-            groups.append(Group(*names.get(key, ("", "")), self._names[kind]))
+            groups.append(CommandGroup(*names.get(key, ("", "")), self._names[kind]))
         return positions, groups

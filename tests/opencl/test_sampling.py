@@ -13,7 +13,7 @@ from cltrace.errors import BenchmarkFailedError, ExitStatus
 from cltrace.regress.comparison import compare_rounds
 from cltrace.regress.counters import CounterKind
 from cltrace.regress.work import SizedKernel
-from cltrace.runs.sampling import Invocation, RunSampler
+from cltrace.runs.run_sampler import Invocation, RunSampler
 from tests.patience import HANG_S, wait_until
 
 pytestmark = pytest.mark.opencl
@@ -106,7 +106,7 @@ def test_an_interrupt_ends_the_command_too(tmp_path: Path) -> None:
     )
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from pathlib import Path; from cltrace.runs.sampling import Invocation, RunSampler; "
+        "from pathlib import Path; from cltrace.runs.run_sampler import Invocation, RunSampler; "
         f"RunSampler().run_once(Invocation(('-c', {inner!r}), Path({str(tmp_path)!r})))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)

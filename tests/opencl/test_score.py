@@ -155,4 +155,4 @@ def test_a_reference_of_another_suite_is_refused_before_anything_runs(
     for flag in ("--reference", "--beside"):
         done = run("score", "--device", "no such device", flag, "old.json", cwd=tmp_path)
         assert done.status != 0
-        assert "of suite 1; make it anew" in done.stderr
+        assert "of suite 1, but this cltrace has suite 2" in done.stderr

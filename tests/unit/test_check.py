@@ -11,7 +11,7 @@ import pytest
 
 import cltrace
 from cltrace.regress.counters import CounterKey, CounterKind
-from cltrace.regress.runs import DeviceIdentity, KernelKey, Round, RunSample
+from cltrace.regress.run_records import DeviceIdentity, KernelKey, Round, RunSample
 from cltrace.regress.sample_files import SampleFile, Side, read_samples, write_samples
 from cltrace.regress.samples import read_sample
 from tests.conftest import Runner

@@ -24,7 +24,7 @@ from cltrace.kernels import BufferArgument, Sampling, count, execute, parse
 from cltrace.kernels.compiler import CodeForm, Compiler, CompileRequest, read_options
 from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
-from cltrace.kernels.compiler.confinement import Limits
+from cltrace.kernels.compiler.confinement import ProcessLimits
 from tests.kernels.catalogue import CASES
 from tests.patience import HANG_S
 
@@ -124,7 +124,7 @@ def test_directories_give_their_headers_and_nothing_above(tmp_path: Path) -> Non
 
 
 def confined(**limits: float) -> Compiler:
-    return Compiler(limits=Limits(**limits))  # type: ignore[arg-type]
+    return Compiler(limits=ProcessLimits(**limits))  # type: ignore[arg-type]
 
 
 MACRO_BOMB = "#define A0 x x x x x x x x\n" + "".join(
@@ -134,7 +134,7 @@ MACRO_BOMB = "#define A0 x x x x x x x x\n" + "".join(
 
 def test_a_macro_bomb_ends_in_time(tmp_path: Path) -> None:
     began = time.monotonic()
-    compiler = Compiler(DiskCache(tmp_path), Limits(wall_s=6, cpu_s=3, memory_bytes=1 << 30))
+    compiler = Compiler(DiskCache(tmp_path), ProcessLimits(wall_s=6, cpu_s=3, memory_bytes=1 << 30))
     with pytest.raises((CompilerFailedError, KernelSourceError)):
         parse(f"{MACRO_BOMB}\n__kernel void k(void) {{ int x; A11; }}", compiler=compiler)
     assert time.monotonic() - began < HANG_S / 2
@@ -144,13 +144,13 @@ def test_output_is_bounded(tmp_path: Path) -> None:
     many = "".join(
         f"__kernel void k{n}(__global int *a) {{ a[{n}] += {n}; }}\n" for n in range(400)
     )
-    compiler = Compiler(DiskCache(tmp_path), Limits(output_bytes=64 << 10))
+    compiler = Compiler(DiskCache(tmp_path), ProcessLimits(output_bytes=64 << 10))
     with pytest.raises(CompilerFailedError, match="MiB"):
         parse(many, compiler=compiler)
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    compiler = Compiler(DiskCache(tmp_path), Limits(memory_bytes=60 << 20))
+    compiler = Compiler(DiskCache(tmp_path), ProcessLimits(memory_bytes=60 << 20))
     with pytest.raises(CltraceError):
         parse(KERNEL, "-DVALUE=1", compiler=compiler)
 

@@ -15,14 +15,14 @@ import cltrace
 from cltrace.errors import ProfileError, UsageError
 from cltrace.events.cost_names import CostName
 from cltrace.events.workloads import Workload
-from cltrace.kernels.counts.workloads import WorkloadCounts
+from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.power.energy import energy_of
 from cltrace.power.model import (
     Caches,
     EnergyModel,
+    EnergyWork,
     Example,
     Operations,
-    Work,
     fit_energies,
     group_of,
     model_of,
@@ -39,7 +39,7 @@ from cltrace.power.model.evaluation import (
 from cltrace.power.model.rows import GROUPS
 from cltrace.power.model.terms import compute_terms
 from cltrace.power.model.traces import model_trace
-from cltrace.power.points import PowerPoints, read_points, write_points
+from cltrace.power.points import PowerMeasurements, read_points, write_points
 from cltrace.power.workloads import PowerSet, find_set, set_probes
 from cltrace.profile import load_profile
 from cltrace.suite.energy import Group
@@ -56,7 +56,7 @@ DOUBLE_MULTIPLY_ADD = CostName("double", "multiply-add")
 INT_ADD = CostName("int", "add")
 
 
-def points(wanted: PowerSet) -> PowerPoints:
+def points(wanted: PowerSet) -> PowerMeasurements:
     return read_points(DATA / f"h200-power-{wanted}.json")
 
 
@@ -135,7 +135,7 @@ def test_energies_that_were_put_in_are_found_again() -> None:
             for name, amount in amounts.items()
             if name is not Resource.MEMORY
         )
-        work = Work(
+        work = EnergyWork(
             done, {Resource.MEMORY: amounts[Resource.MEMORY]}, float(chooser.integers(1, 132))
         )
         model = EnergyModel(120.0, 0.4, {**truth, Resource.ACTIVE_UNIT: 0.2}, {})
@@ -153,7 +153,7 @@ def test_energies_that_were_put_in_are_found_again() -> None:
 
 
 def test_full_warps_do_not_tell_what_lanes_are_worth() -> None:
-    full = Work((Operations(FLOAT_ADD, 1e9, 1.0),), {}, 0.0)
+    full = EnergyWork((Operations(FLOAT_ADD, 1e9, 1.0),), {}, 0.0)
     some = replace(full, operations=(Operations(FLOAT_ADD, 1e9, 0.25),))
     known = Example("a", "a", full, 0.01, 200.0, False)
     assert not full.is_partial
@@ -167,7 +167,7 @@ def test_full_warps_do_not_tell_what_lanes_are_worth() -> None:
 
 
 def test_probes_of_lanes_have_so_many() -> None:
-    counting, caches = WorkloadCounts(H200.device), Caches.of(H200)
+    counting, caches = WorkloadCounter(H200.device), Caches.of(H200)
     wanted = {"1": 1 / 32, "8": 8 / 32, "16": 16 / 32}
     seen = 0
     for probe in set_probes(PowerSet.CALIBRATION, H200.device):

@@ -6,7 +6,7 @@ import pytest
 from cltrace.errors import PowerError
 from cltrace.events.power import Scope
 from cltrace.measure.clocks import NoClocks
-from cltrace.power.calibration import DeviceChannels, Pace, WarmUp
+from cltrace.power.calibration import CalibrationDurations, DeviceChannels, WarmUp
 from cltrace.power.metering import MeteredChannel
 from tests.channels import power_channel
 
@@ -23,7 +23,7 @@ class _Heating:
 
 def test_what_is_measured_is_as_warm_as_it_gets() -> None:
     clocks = _Heating()
-    warming = WarmUp(clocks, Pace(warm_s=0.5, max_warm_s=20.0))
+    warming = WarmUp(clocks, CalibrationDurations(warm_s=0.5, max_warm_s=20.0))
     while not warming(clocks.spent_s):
         clocks.spent_s += 0.02
     assert warming.temperature_c == 50
@@ -59,11 +59,11 @@ def test_a_device_is_calibrated_by_its_own_sensors() -> None:
 
 def test_warming_ends() -> None:
     clocks = _Heating()
-    warming = WarmUp(clocks, Pace(warm_s=0.5, max_warm_s=2.0))
+    warming = WarmUp(clocks, CalibrationDurations(warm_s=0.5, max_warm_s=2.0))
     while not warming(clocks.spent_s):
         clocks.spent_s += 0.02
     assert clocks.spent_s == pytest.approx(2.0, abs=0.05)
-    unknown = WarmUp(NoClocks(), Pace(warm_s=0.5))
+    unknown = WarmUp(NoClocks(), CalibrationDurations(warm_s=0.5))
     assert not unknown(0.4)
     assert unknown(0.5)
     assert unknown.temperature_c is None

@@ -13,7 +13,7 @@ from cltrace.errors import ProfileError
 from cltrace.events.workloads import Direction, HostMemory, Transfer, Workload
 from cltrace.kernels import Argument, BufferArgument, KernelCounts, count, parse
 from cltrace.kernels.costs.operation import SUM
-from cltrace.kernels.counts.workloads import WorkloadCounts, machine_of
+from cltrace.kernels.counts.workloads import WorkloadCounter, machine_of
 from cltrace.kernels.demand.launch import demand_of
 from cltrace.predict import MODELS, Cache, load_profile, predict_launch
 from cltrace.predict.models.overlap import OVERLAP
@@ -262,7 +262,7 @@ def test_empty_launches_take_what_they_took(profile: DeviceProfile) -> None:
     """
     room = ProbeLimits.of(profile.device, Effort.FULL)
     taken = {(one.series, one.x): one.median_ns for one in profile.points("groups")}
-    model, counting = OVERLAP.for_device(profile), WorkloadCounts(profile.device)
+    model, counting = OVERLAP.for_device(profile), WorkloadCounter(profile.device)
     quotients = [
         model.predict(counting.count(probe.work)).duration_ns / taken[probe.series, probe.x]
         for probe in FAMILIES["groups"].probes(room)

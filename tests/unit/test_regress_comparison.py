@@ -6,7 +6,7 @@ import pytest
 
 from cltrace.regress.comparison import Comparison, compare_rounds
 from cltrace.regress.floors import Floors
-from cltrace.regress.runs import DeviceIdentity, Round
+from cltrace.regress.run_records import DeviceIdentity, Round
 from cltrace.regress.verdicts import Verdict
 from cltrace.regress.work import RunWork
 from cltrace.report.comparison import regression_report

@@ -9,7 +9,7 @@ from cltrace.regress.comparison import ALL_KERNELS, compare_rounds
 from cltrace.regress.floors import Floors
 from cltrace.regress.gate import Basis, OnAmbiguous, Outcome, judge
 from cltrace.regress.rounds import Budget, resolution, split_rounds, take_rounds
-from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, ModelledTime, Round
+from cltrace.regress.run_records import DeviceIdentity, KernelKey, KernelTime, PredictedTime, Round
 from cltrace.regress.samples import WHOLE_RUN
 from tests.run_samples import DEVICE, HEAVY, LIGHT, MS, round_of, run_of
 
@@ -17,10 +17,10 @@ OTHER = DeviceIdentity("other board", "platform", "1.0", "OpenCL 3.0")
 
 
 def test_the_same_passes_and_slower_twice_fails() -> None:
-    assert judge(compare_rounds([round_of(1, {})]), Basis.TURNS).outcome is Outcome.PASSED
+    assert judge(compare_rounds([round_of(1, {})]), Basis.INTERLEAVED).outcome is Outcome.PASSED
     rounds = [round_of(2, {LIGHT: 1.3}), round_of(3, {LIGHT: 1.3})]
-    assert judge(compare_rounds(rounds), Basis.TURNS).outcome is Outcome.REGRESSION
-    once = judge(compare_rounds(rounds[:1]), Basis.TURNS)
+    assert judge(compare_rounds(rounds), Basis.INTERLEAVED).outcome is Outcome.REGRESSION
+    once = judge(compare_rounds(rounds[:1]), Basis.INTERLEAVED)
     assert (once.outcome, "second round" in once.why) == (Outcome.UNDECIDED, True)
 
 
@@ -35,8 +35,8 @@ def test_a_counter_fails_on_any_basis_of_the_same_device() -> None:
 
 def test_single_runs_say_nothing_of_time() -> None:
     one = round_of(2, {LIGHT: 5.0}, pairs=1)
-    assert judge(compare_rounds([one]), Basis.TRACES).outcome is Outcome.PASSED
-    few = judge(compare_rounds([one]), Basis.TURNS)
+    assert judge(compare_rounds([one]), Basis.SINGLE_TRACES).outcome is Outcome.PASSED
+    few = judge(compare_rounds([one]), Basis.INTERLEAVED)
     assert (few.outcome, few.why) == (
         Outcome.UNDECIDED, "1 runs of each side are too few: 6 at least",
     )  # fmt: skip
@@ -47,7 +47,7 @@ def test_another_device_is_refused() -> None:
     moved = [
         Round(one.base, tuple(replace(run, devices=(OTHER,)) for run in one.head)) for one in rounds
     ]
-    found = judge(compare_rounds(moved), Basis.TURNS)
+    found = judge(compare_rounds(moved), Basis.INTERLEAVED)
     assert found.outcome is Outcome.UNDECIDED
     assert "different devices" in found.why
 
@@ -55,9 +55,9 @@ def test_another_device_is_refused() -> None:
 def test_what_may_be_slower_passes_unless_asked() -> None:
     found = compare_rounds([round_of(2, {LIGHT: 1.09})])
     assert found.is_open
-    assert judge(found, Basis.TURNS).outcome is Outcome.PASSED
+    assert judge(found, Basis.INTERLEAVED).outcome is Outcome.PASSED
     strict = OnAmbiguous.FAIL
-    assert judge(found, Basis.TURNS, strict).outcome is Outcome.UNDECIDED
+    assert judge(found, Basis.INTERLEAVED, strict).outcome is Outcome.UNDECIDED
 
 
 def test_energy_informs_and_with_a_floor_fails() -> None:
@@ -70,19 +70,19 @@ def test_energy_informs_and_with_a_floor_fails() -> None:
     rounds = [powered(round_of(1, {}), 1.08), powered(round_of(13, {}), 1.08)]
     informing = compare_rounds(rounds, Floors(0.05))
     assert informing.energy[WHOLE_RUN].is_higher
-    assert judge(informing, Basis.TURNS).outcome is Outcome.PASSED
+    assert judge(informing, Basis.INTERLEAVED).outcome is Outcome.PASSED
     gated = compare_rounds(rounds, Floors(energy=0.05))
     assert gated.energy[WHOLE_RUN].finding.ratio == pytest.approx(1.08)
-    assert judge(gated, Basis.TURNS).outcome is Outcome.REGRESSION
+    assert judge(gated, Basis.INTERLEAVED).outcome is Outcome.REGRESSION
     once = compare_rounds(rounds[:1], Floors(energy=0.05))
-    assert judge(once, Basis.TURNS).outcome is Outcome.UNDECIDED
+    assert judge(once, Basis.INTERLEAVED).outcome is Outcome.UNDECIDED
     within = compare_rounds(rounds, Floors(energy=0.2))
-    assert judge(within, Basis.TURNS).outcome is Outcome.PASSED
+    assert judge(within, Basis.INTERLEAVED).outcome is Outcome.PASSED
 
 
 def test_a_kernel_that_a_second_round_does_not_have_is_not_confirmed() -> None:
     rounds = [round_of(2, {LIGHT: 1.3}), round_of(3, {LIGHT: 1.3}, pairs=5)]
-    assert judge(compare_rounds(rounds), Basis.TURNS).outcome is Outcome.UNDECIDED
+    assert judge(compare_rounds(rounds), Basis.INTERLEAVED).outcome is Outcome.UNDECIDED
 
 
 def test_a_kernel_with_another_name_is_seen_in_the_time_of_all() -> None:
@@ -100,7 +100,7 @@ def test_a_kernel_with_another_name_is_seen_in_the_time_of_all() -> None:
 
     slow = compare_rounds([renamed(round_of(n, {}), 3.0) for n in (1, 2)])
     assert slow.kernels[ALL_KERNELS].is_slower
-    assert judge(slow, Basis.TURNS).outcome is Outcome.REGRESSION
+    assert judge(slow, Basis.INTERLEAVED).outcome is Outcome.REGRESSION
     same = compare_rounds([renamed(round_of(n, {}), 1.2) for n in (1, 2)])  # without the light one
     assert not same.is_slower
 
@@ -153,8 +153,8 @@ def modelled_round(seed: int, change: float, predicted: dict[KernelKey, float]) 
     def on(key: KernelKey) -> KernelKey:
         return replace(key, device=OTHER.name)
 
-    before = {key: ModelledTime(ns, 0.9 * ns, 1.1 * ns) for key, ns in predicted.items()}
-    after = {on(key): ModelledTime(ns / 2, 0.45 * ns, 0.55 * ns) for key, ns in predicted.items()}
+    before = {key: PredictedTime(ns, 0.9 * ns, 1.1 * ns) for key, ns in predicted.items()}
+    after = {on(key): PredictedTime(ns / 2, 0.45 * ns, 0.55 * ns) for key, ns in predicted.items()}
     return Round(
         tuple(replace(run, modelled=before) for run in one.base),
         tuple(
@@ -179,16 +179,17 @@ def test_through_the_model_another_device_is_compared() -> None:
     found = compare_rounds(rounds, Floors(doubts=doubts))
     assert found.other_devices == ()
     assert {key.kernel for key in found.kernels} == {"heavy", "light"}
-    assert judge(found, Basis.APART).outcome is Outcome.PASSED
+    assert judge(found, Basis.SEPARATE).outcome is Outcome.PASSED
     slow = [modelled_round(3, 1.2, known), modelled_round(4, 1.2, known)]
     rounds, doubts = project_base(slow)
     # +20 % is within what the model leaves open, and a double is not.
     assert (
-        judge(compare_rounds(rounds, Floors(doubts=doubts)), Basis.APART).outcome is Outcome.PASSED
+        judge(compare_rounds(rounds, Floors(doubts=doubts)), Basis.SEPARATE).outcome
+        is Outcome.PASSED
     )
     rounds, doubts = project_base([modelled_round(n, 2.0, known) for n in (5, 6)])
     found = compare_rounds(rounds, Floors(doubts=doubts))
-    assert judge(found, Basis.APART).outcome is Outcome.REGRESSION
+    assert judge(found, Basis.SEPARATE).outcome is Outcome.REGRESSION
 
 
 def test_without_a_model_nothing_is_compared() -> None:

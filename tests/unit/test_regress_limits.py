@@ -6,11 +6,17 @@ from pathlib import Path
 import pytest
 
 from cltrace.errors import SampleFileError
-from cltrace.regress.counters import CounterKey, CounterKind, Direction, FailureKind
+from cltrace.regress.counters import CounterDirection, CounterKey, CounterKind, FailureKind
 from cltrace.regress.limits import find_violations, parse_limits
 from cltrace.regress.recorded_tests import compare_test, read_tests, write_tests
 from cltrace.regress.recorded_work import RecordedWork
-from cltrace.regress.runs import DeviceIdentity, KernelKey, KernelTime, ModelledTime, RunSample
+from cltrace.regress.run_records import (
+    DeviceIdentity,
+    KernelKey,
+    KernelTime,
+    PredictedTime,
+    RunSample,
+)
 from cltrace.regress.work import Amount, KernelWork, RunWork, SizedKernel, WorkKind
 from cltrace.report.recorded_work import difference_text, work_text
 
@@ -32,8 +38,8 @@ RUN = RunSample(
     {
         CounterKey(CounterKind.LAUNCHES, SizedKernel("heavy", "[64]")): 3,
         CounterKey(CounterKind.LAUNCHES, SizedKernel("light", "[32]")): 2,
-        CounterKey(CounterKind.BYTES, Direction.TO_DEVICE): 1000,
-        CounterKey(CounterKind.BYTES, Direction.FROM_DEVICE): 10,
+        CounterKey(CounterKind.BYTES, CounterDirection.TO_DEVICE): 1000,
+        CounterKey(CounterKind.BYTES, CounterDirection.FROM_DEVICE): 10,
         CounterKey(CounterKind.BUILDS): 2,
         CounterKey(CounterKind.FAILURES, FailureKind.CALLS): 1,
         CounterKey(CounterKind.FAILURES, FailureKind.COMMANDS): 1,
@@ -46,7 +52,7 @@ RUN = RunSample(
         },
         {},
     ),
-    {HEAVY: ModelledTime(2e6, 1e6, 3e6), LIGHT: ModelledTime(1e6, 0.9e6, 1.1e6)},
+    {HEAVY: PredictedTime(2e6, 1e6, 3e6), LIGHT: PredictedTime(1e6, 0.9e6, 1.1e6)},
 )
 
 
@@ -90,7 +96,7 @@ def test_a_limit_on_what_is_not_known_is_not_kept() -> None:
     assert "no compiler" in said(replace(RUN, work=None), max_operations=1e9)[0]
     assert "no model of board" in said(replace(RUN, modelled={}), max_over_model=9)[0]
     assert said(kernel="none", max_operations=9) == [
-        "no kernel is called none: its limits hold nothing"
+        "no launch of kernel none: its limits check nothing"
     ]
     assert "without profiling" in said(replace(RUN, kernels={}), max_over_model=9)[0]
     refused = RunWork(

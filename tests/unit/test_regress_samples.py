@@ -12,16 +12,16 @@ import cltrace
 from cltrace.events.kinds import FAULT_SHIFT, StampFault
 from cltrace.power.energy import energy_of
 from cltrace.regress.counters import (
+    CounterDirection,
     CounterKey,
     CounterKind,
-    Direction,
     FailureKind,
     compare_counters,
     count_events,
     parse_counter,
     select_steady,
 )
-from cltrace.regress.runs import DeviceIdentity, KernelKey
+from cltrace.regress.run_records import DeviceIdentity, KernelKey
 from cltrace.regress.samples import WHOLE_RUN, kernel_energies, read_sample
 from cltrace.regress.work import SizedKernel
 
@@ -64,8 +64,8 @@ def test_counters_of_a_real_run() -> None:
         found = count_events(trace)
     assert found[LAUNCHES] == 1031
     assert found[CounterKey(CounterKind.BUILDS)] == 1
-    assert found[CounterKey(CounterKind.TRANSFERS, Direction.TO_DEVICE)] == 1150
-    assert found[CounterKey(CounterKind.BYTES, Direction.TO_DEVICE)] == 1150 * (64 << 20)
+    assert found[CounterKey(CounterKind.TRANSFERS, CounterDirection.TO_DEVICE)] == 1150
+    assert found[CounterKey(CounterKind.BYTES, CounterDirection.TO_DEVICE)] == 1150 * (64 << 20)
     assert CounterKey(CounterKind.FAILURES, FailureKind.CALLS) not in found
 
 
@@ -163,7 +163,7 @@ def test_energy_of_a_run_is_that_of_its_time_and_of_kernels_told_apart() -> None
         CounterKey(CounterKind.LAUNCHES, SizedKernel("k", "[64, 2]")),
         CounterKey(CounterKind.LAUNCHES, SizedKernel("k", "")),
         CounterKey(CounterKind.LAUNCHES, SizedKernel("", "[64]")),
-        CounterKey(CounterKind.BYTES, Direction.WITHIN_DEVICE),
+        CounterKey(CounterKind.BYTES, CounterDirection.WITHIN_DEVICE),
         CounterKey(CounterKind.FAILURES, FailureKind.COMMANDS),
     ],
 )

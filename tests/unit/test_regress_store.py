@@ -9,7 +9,7 @@ import pytest
 
 import cltrace
 from cltrace.errors import SampleFileError
-from cltrace.regress.runs import ModelledTime, Round
+from cltrace.regress.run_records import PredictedTime, Round
 from cltrace.regress.sample_files import SampleFile, Side, read_samples, write_samples
 from cltrace.regress.samples import WHOLE_RUN, SampleDetail, read_sample
 from cltrace.regress.work import Amount, KernelWork, RunWork, SizedKernel, WorkKind
@@ -27,7 +27,7 @@ def samples() -> SampleFile:
     work = RunWork(
         "clang 22", {SizedKernel("k", "[1]"): WORK}, {SizedKernel("other", "[1]"): "why"}
     )
-    modelled = {key: ModelledTime(2.0, 1.0, 3.0) for key in run.kernels}
+    modelled = {key: PredictedTime(2.0, 1.0, 3.0) for key in run.kernels}
     run = replace(run, work=work, modelled=modelled, energy_j={WHOLE_RUN: 2.5})
     side = Side(("python", "app.py"), "/work", "abc123", is_dirty=False)
     return SampleFile(

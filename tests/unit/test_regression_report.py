@@ -6,7 +6,7 @@ import json
 import pytest
 
 from cltrace.regress.comparison import Comparison, compare_rounds
-from cltrace.regress.runs import Round
+from cltrace.regress.run_records import Round
 from cltrace.report.comparison import regression_report, verdict_sentence
 from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.formats.text import to_json, to_markdown

@@ -7,7 +7,7 @@ import pytest
 
 from cltrace.errors import UsageError
 from cltrace.runs.revisions import describe_side, open_base
-from cltrace.runs.sampling import Invocation
+from cltrace.runs.run_sampler import Invocation
 
 
 def git(directory: Path, *words: str) -> str:

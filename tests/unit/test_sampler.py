@@ -17,7 +17,7 @@ from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, Scope
 from cltrace.power.energy import energy_of
 from cltrace.power.protocol import API, Channel, Probe, Sample
-from cltrace.power.sampler import ChosenReader, NoLock, Pacing, Sampler
+from cltrace.power.sampler import ChosenReader, NoLock, ReadSchedule, Sampler
 from cltrace.timeline.timekeeping import finalise
 from tests.patience import HANG_S, wait_until
 from tests.synthetic import write_recording
@@ -221,7 +221,7 @@ def test_no_directory_ends_the_reader_and_nothing_else(tmp_path: Path) -> None:
 
 @given(st.integers(1, 10**9), st.lists(st.integers(0, 5 * 10**9), min_size=1, max_size=30))
 def test_deadlines_are_whole_periods_and_lie_ahead(period_ns: int, takes_ns: list[int]) -> None:
-    pacing = Pacing(1000, period_ns)
+    pacing = ReadSchedule(1000, period_ns)
     now = 1000
     for taken in takes_ns:
         now = max(now, pacing.due_ns) + taken

@@ -10,8 +10,8 @@ import pytest
 
 from cltrace.events.power import PowerChannel
 from cltrace.power.characterise import SENSORS, Phase, characterise_channels, to_parameters
-from cltrace.power.kept_readings import read_readings
 from cltrace.power.metering import MeteredChannel
+from cltrace.power.stored_readings import read_readings
 from cltrace.profile import load_profile
 
 DATA = Path(__file__).parents[1] / "data"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cltrace.power.kept_readings import read_readings, write_readings
 from cltrace.power.points import read_points, write_points
+from cltrace.power.stored_readings import read_readings, write_readings
 from cltrace.predict.measurements import read_measurements, write_measurements
 from cltrace.profile import DeviceFacts, Point, read_profile, stored_fields, write_profile
 from cltrace.regress.score_files import read_score, write_score

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cltrace.timeline.activity import Activity, clip_activity
 from cltrace.timeline.busy import device_busy_times, queue_busy_times
 from cltrace.timeline.columns import Int64s
-from cltrace.timeline.critical_path import Step, StepKind, find_critical_path
+from cltrace.timeline.critical_path import PathStep, StepKind, find_critical_path
 from cltrace.timeline.dependencies import NONE, find_dependencies
 from cltrace.timeline.intervals import (
     Intervals,
@@ -142,14 +142,14 @@ def test_dependencies_of_a_queue_in_order_a_wait_list_and_a_barrier() -> None:
     assert dependencies.last_predecessor.tolist() == [NONE, 0, NONE, NONE, 3, 4]
 
 
-def path_of(one: Activity) -> list[Step]:
+def path_of(one: Activity) -> list[PathStep]:
     steps = find_critical_path(one, find_dependencies(one))
     for before, after in itertools.pairwise(steps):
         assert before.end_ns == after.begin_ns, "a path has neither gaps nor overlaps"
     return steps
 
 
-def words(steps: list[Step]) -> list[tuple[str, int]]:
+def words(steps: list[PathStep]) -> list[tuple[str, int]]:
     return [(step.kind.value, step.duration_ns) for step in steps]
 
 

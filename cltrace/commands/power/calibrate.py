@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cltrace.commands.shared.measurement_flags import add_measured_arguments, check_targets
+from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments, check_targets
 from cltrace.commands.shared.messages import say, show_progress
 from cltrace.commands.shared.power_measurement import (
-    add_measuring_arguments,
+    add_device_arguments,
     available_readers,
     metered,
 )
 from cltrace.errors import UsageError
-from cltrace.power.calibration import QUICK, Pace, PowerCalibration
+from cltrace.power.calibration import QUICK, CalibrationDurations, PowerCalibration
 from cltrace.power.model import Caches
 from cltrace.power.model.evaluation import count_examples, transfer_energies
 from cltrace.power.model.fitting import (
@@ -24,7 +24,7 @@ from cltrace.power.model.fitting import (
     fit_energies,
     require_scipy,
 )
-from cltrace.power.points import PowerPoints, read_points, write_points
+from cltrace.power.points import PowerMeasurements, read_points, write_points
 from cltrace.power.sampler import ChosenReader
 from cltrace.power.workloads import PowerSet, find_set, set_probes
 from cltrace.profile import (
@@ -52,14 +52,14 @@ class _Plan:
 
     device: str
     set_name: PowerSet
-    pace: Pace
+    pace: CalibrationDurations
     profile: str | None
     is_fitted: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `power calibrate`."""
-    add_measuring_arguments(parser)
+    add_device_arguments(parser)
     parser.add_argument(
         "--set",
         dest="set_name",
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="measure for 0.6 s each instead of 3, to try it out"
     )
-    add_measured_arguments(parser, "fit to", is_repeatable=True)
+    add_measurement_file_arguments(parser, "fit to", is_repeatable=True)
     parser.add_argument(
         "--profile",
         metavar="PROFILE",
@@ -95,7 +95,7 @@ def execute(arguments: argparse.Namespace) -> int:
         plan = _Plan(
             arguments.device,
             PowerSet(arguments.set_name),
-            QUICK if arguments.quick else Pace(),
+            QUICK if arguments.quick else CalibrationDurations(),
             arguments.profile,
             is_fitted=measure_only is None,
         )
@@ -111,7 +111,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _add_energies(profile: DeviceProfile, sets: Sequence[PowerPoints]) -> DeviceProfile:
+def _add_energies(profile: DeviceProfile, sets: Sequence[PowerMeasurements]) -> DeviceProfile:
     """Return the profile with the energies that fit the points."""
     examples: list[Example] = []
     more: dict[str, Parameter] = {}
@@ -135,7 +135,7 @@ def _add_energies(profile: DeviceProfile, sets: Sequence[PowerPoints]) -> Device
     return replace(profile, parameters=parameters)
 
 
-def _measure(plan: _Plan, readers: Sequence[ChosenReader]) -> PowerPoints:
+def _measure(plan: _Plan, readers: Sequence[ChosenReader]) -> PowerMeasurements:
     """Measure the power of each point."""
     begin_ns = time.perf_counter_ns()
     with metered(readers, "power calibrate") as meter:

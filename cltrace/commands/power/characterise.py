@@ -8,10 +8,10 @@ from pathlib import Path
 
 from cltrace.commands.shared.argument_types import parse_seconds
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.measurement_flags import add_measured_arguments, check_targets
+from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments, check_targets
 from cltrace.commands.shared.messages import say, show_progress
 from cltrace.commands.shared.power_measurement import (
-    add_measuring_arguments,
+    add_device_arguments,
     available_readers,
     metered,
 )
@@ -23,7 +23,7 @@ from cltrace.power.characterise import (
     run_phases,
     to_parameters,
 )
-from cltrace.power.kept_readings import read_readings, write_readings
+from cltrace.power.stored_readings import read_readings, write_readings
 from cltrace.profile import DeviceProfile, load_profile, write_profile
 from cltrace.report.sensors import sensors_report
 
@@ -32,7 +32,7 @@ _LOAD_S = 8.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `power characterise`."""
-    add_measuring_arguments(parser)
+    add_device_arguments(parser)
     parser.add_argument(
         "--seconds",
         metavar="S",
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=4.0,
         help="run each square wave for S seconds (default 4)",
     )
-    add_measured_arguments(parser, "evaluate")
+    add_measurement_file_arguments(parser, "evaluate")
     parser.add_argument(
         "--profile",
         metavar="PROFILE",

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="instead of a trace, read the points of `power calibrate --measure-only` (repeatable) "
+        help="read the points of `power calibrate --measure-only` instead of a trace (repeatable), "
         "and predict programs by a model that was fitted without them",
     )
     parser.add_argument(

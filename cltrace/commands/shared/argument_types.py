@@ -15,7 +15,7 @@ _TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|min)?")
 def parse_natural(text: str) -> int:
     """Return a whole number ≥ 0."""
     if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ 0")
     return int(text)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from cltrace.errors import UsageError
 
 
-def add_measured_arguments(
+def add_measurement_file_arguments(
     parser: argparse.ArgumentParser, evaluation: str, *, is_repeatable: bool = False
 ) -> None:
     """Declare `--measure-only` and `--from`. `evaluation` says what the second step does."""

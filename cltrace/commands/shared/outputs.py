@@ -41,7 +41,7 @@ def _is_special(path: Path) -> bool:
     return str(path).startswith(("/dev/", "/proc/"))
 
 
-def write_in_place(
+def write_output_atomically(
     target: Path,
     write: Callable[[Path], None],
     check_replaceable: Callable[[Path], None],

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from cltrace.commands.shared.argument_types import parse_period
 from cltrace.errors import MissingExtraError, PowerError
 from cltrace.power.metering import Meter
-from cltrace.power.recording import AUTO, choose_readers
+from cltrace.power.reader_selection import AUTO, choose_readers
 from cltrace.power.sampler import ChosenReader
 
 
-def add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
+def add_device_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags that choose a device and its readers."""
     parser.add_argument(
         "--device",

@@ -16,7 +16,7 @@ HookFactory = Callable[[Hook], Any]
 """Function that makes a hook of the original."""
 
 
-class Call(NamedTuple):
+class HookedCall(NamedTuple):
     """A call that returned. `span` is its entry and its return, in host ns.
 
     The instance of a method or constructor is the first of `args`.
@@ -38,8 +38,8 @@ def make_hook(
     recorder: Recorder,
     original: Hook,
     api: Api | None,
-    record: Callable[[Call], None],
-    unrecorded: Callable[[Call], None] | None = None,
+    record: Callable[[HookedCall], None],
+    unrecorded: Callable[[HookedCall], None] | None = None,
 ) -> Hook:
     """Return a hook that calls `original` and then `record`.
 
@@ -58,7 +58,7 @@ def make_hook(
             note = record if gate else unrecorded
             if note is not None:
                 try:
-                    note(Call((enter, leave), args, kwargs, result))
+                    note(HookedCall((enter, leave), args, kwargs, result))
                 except Exception as fault:
                     recorder.stop_on_fault(fault)
             elif is_command:

@@ -8,7 +8,7 @@ import pyopencl as cl
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import Severity
-from cltrace.intercept.hooks.call_hook import Call, HookFactory, make_hook
+from cltrace.intercept.hooks.call_hook import HookedCall, HookFactory, make_hook
 from cltrace.intercept.hooks.call_shapes import CallShape
 from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
@@ -27,7 +27,7 @@ class CallHooks:
     def enqueue(self, api: Api, shape_of: Callable[..., CallShape]) -> HookFactory:
         """Return the hook factory of an enqueueing entry point; `shape_of` describes its arguments."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             shape = self._describe(api, shape_of, call)
             row = self._row(api, shape, call.result)
             self._recorder.record_call(
@@ -41,7 +41,7 @@ class CallHooks:
         """Return the hook factory of `MemoryMap.release`."""
         api = Api.clEnqueueUnmapMemObject
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             shape = self._describe(api, shape_of, call)
             buffer_id, size_bytes = self._maps.pop(id(call.args[0]), (0, -1))
             queue = shape.queue or call.result.command_queue
@@ -56,7 +56,7 @@ class CallHooks:
     def on_queue(self, api: Api) -> HookFactory:
         """Return the hook factory of `CommandQueue.finish` and `flush`."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             handle = self._recorder.registry.queue_handle(call.args[0])
             self._recorder.record_call(CallRow(api, handle), call.span)
 
@@ -65,7 +65,7 @@ class CallHooks:
     def on_event(self, api: Api) -> HookFactory:
         """Return the hook factory of `Event.wait`, `Event.set_callback` and `UserEvent.set_status`."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             self._recorder.record_call(CallRow(api), call.span, wait_for=[call.args[0]])
 
         return lambda original: make_hook(self._recorder, original, api, record)
@@ -73,13 +73,15 @@ class CallHooks:
     def on_events(self, api: Api) -> HookFactory:
         """Return the hook factory of `wait_for_events`."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             events = call.args[0] if call.args else next(iter(call.kwargs.values()))
             self._recorder.record_call(CallRow(api), call.span, wait_for=events)
 
         return lambda original: make_hook(self._recorder, original, api, record)
 
-    def _describe(self, api: Api, shape_of: Callable[..., CallShape], call: Call) -> CallShape:
+    def _describe(
+        self, api: Api, shape_of: Callable[..., CallShape], call: HookedCall
+    ) -> CallShape:
         try:
             return shape_of(*call.args, **call.kwargs)
         except Exception as error:

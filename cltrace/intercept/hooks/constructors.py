@@ -7,7 +7,7 @@ constructs objects in the ordinary way, by `__new__` and then `__init__`, and us
 `match`, `singledispatch` and annotations work as before.
 
 CPython itself gives the position of the entry: the metaclass's `tp_vectorcall_offset`. The value there
-is checked before it is changed, and `ConstructorsClosedError` is raised when it is not as expected.
+is checked before it is changed, and `ConstructorHookError` is raised when it is not as expected.
 """
 
 import ctypes
@@ -22,14 +22,14 @@ _TYPE_BYTES: Final = object.__getattribute__(type, "__basicsize__")
 """Size of a type object: the entry is inside it."""
 
 
-class ConstructorsClosedError(Exception):
+class ConstructorHookError(Exception):
     """The reason why the constructors of this build of pyopencl or Python cannot be hooked."""
 
 
 class VectorcallEntry:
     """Vectorcall entry of a class: `clear` clears it, `restore` restores it.
 
-    Raises: `ConstructorsClosedError` when the entry is not found with certainty.
+    Raises: `ConstructorHookError` when the entry is not found with certainty.
     """
 
     def __init__(self, cls: type, witness: type) -> None:
@@ -37,14 +37,14 @@ class VectorcallEntry:
         _require_known_layout()
         metaclass = type(cls)
         if type(witness) is not metaclass:
-            raise ConstructorsClosedError(f"{cls} and {witness} have different metaclasses")
+            raise ConstructorHookError(f"{cls} and {witness} have different metaclasses")
         offset = ctypes.c_ssize_t.from_address(id(metaclass) + _METACLASS_OFFSET_FIELD).value
         if not 0 < offset < _TYPE_BYTES or offset % ctypes.sizeof(ctypes.c_void_p):
-            raise ConstructorsClosedError(f"{metaclass} has no vectorcall entry")
+            raise ConstructorHookError(f"{metaclass} has no vectorcall entry")
         self._entry = ctypes.c_void_p.from_address(id(cls) + offset)
         expected = ctypes.c_void_p.from_address(id(witness) + offset).value
         if self._entry.value is None or self._entry.value != expected:
-            raise ConstructorsClosedError(f"{cls} is not constructed as {witness} is")
+            raise ConstructorHookError(f"{cls} is not constructed as {witness} is")
         self._saved = expected
 
     def clear(self) -> None:
@@ -58,7 +58,7 @@ class VectorcallEntry:
 
 def _require_known_layout() -> None:
     if platform.python_implementation() != "CPython" or sys.maxsize < 2**32:
-        raise ConstructorsClosedError("only a 64-bit CPython is supported")
+        raise ConstructorHookError("only a 64-bit CPython is supported")
     is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
     if is_gil_enabled is not None and not is_gil_enabled():
-        raise ConstructorsClosedError("a free-threaded CPython is not supported")
+        raise ConstructorHookError("a free-threaded CPython is not supported")

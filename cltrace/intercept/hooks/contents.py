@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from cltrace.events.apis import Api
 from cltrace.events.records import Argument, Content
-from cltrace.intercept.hooks.call_hook import Call
+from cltrace.intercept.hooks.call_hook import HookedCall
 from cltrace.intercept.hooks.recorder import CallRow
 from cltrace.intercept.sink import Sink
 from cltrace.spool.writer import SpoolWriter
@@ -27,7 +27,7 @@ class ContentCapture(Protocol):
     def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
         """Take note of a part of a buffer that is now a memory object of its own."""
 
-    def command_enqueued(self, row: CallRow, call: Call) -> None:
+    def command_enqueued(self, row: CallRow, call: HookedCall) -> None:
         """Take note of a recorded command that is not a launch."""
 
     def launch_configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
@@ -43,7 +43,7 @@ class _NoCapture:
     def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
         """Do nothing."""
 
-    def command_enqueued(self, row: CallRow, call: Call) -> None:
+    def command_enqueued(self, row: CallRow, call: HookedCall) -> None:
         """Do nothing."""
 
     def launch_configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
@@ -59,7 +59,7 @@ class _Copy:
     written_host_ns: int
 
 
-class HostWrites:
+class HostWriteCapture:
     """Content capture by copies of host-written buffers: at most `budget_bytes`, and as many stored.
 
     A copy is made when the host writes a whole buffer, or creates it from host data. The copy follows
@@ -95,7 +95,7 @@ class HostWrites:
         """Note which buffer a sub-buffer is a part of."""
         self._parents[sub_buffer_id] = self._parents.get(parent_id, parent_id)
 
-    def command_enqueued(self, row: CallRow, call: Call) -> None:
+    def command_enqueued(self, row: CallRow, call: HookedCall) -> None:
         """Update the copy of a buffer that the host writes; drop it if another command writes it."""
         if not row.target_buffer_id:
             return

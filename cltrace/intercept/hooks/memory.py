@@ -7,7 +7,13 @@ from pyopencl import _cl
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import CallFlag, Severity
-from cltrace.intercept.hooks.call_hook import Call, Hook, HookFactory, copy_identity, make_hook
+from cltrace.intercept.hooks.call_hook import (
+    Hook,
+    HookedCall,
+    HookFactory,
+    copy_identity,
+    make_hook,
+)
 from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.objects.memory import Registration
@@ -26,7 +32,7 @@ class MemoryHooks:
     def buffer_constructor(self, original: Hook) -> Hook:
         """Return the hook of `Buffer.__init__`."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             number = self._register(Api.clCreateBuffer, call)
             hostbuf = call.argument(4, "hostbuf")
             if hostbuf is not None:
@@ -37,7 +43,7 @@ class MemoryHooks:
     def other_constructor(self, api: Api) -> HookFactory:
         """Return the hook factory of `Image._custom_init`, which makes images, or of `Pipe.__init__`."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             self._register(api, call)
 
         return lambda original: make_hook(self._recorder, original, api, record)
@@ -46,7 +52,7 @@ class MemoryHooks:
         """Return the hook of `Buffer.get_sub_region` and `Buffer.__getitem__`."""
         memory = self._recorder.memory
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             parent_id = memory.id_of(call.args[0])
             registration = self._recorder.make_registration(call.span[0])
             number = memory.register(call.result, registration, parent_id)
@@ -59,7 +65,7 @@ class MemoryHooks:
     def allocation(self, original: Hook) -> Hook:
         """Return the hook of pyopencl's allocators and pools, which create memory in C++ code."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             registration = self._recorder.make_registration(call.span[0])
             match call.result:
                 case cl.MemoryObjectHolder():
@@ -75,7 +81,7 @@ class MemoryHooks:
     def svm_constructor(self, original: Hook) -> Hook:
         """Return the hook of `SVMAllocation.__init__`."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             context_id = self._recorder.registry.context_id(call.argument(1, "context"))
             number = self._svm_number(call.args[0], context_id, call.span)
             size_bytes = call.args[0].size or 0
@@ -114,13 +120,13 @@ class MemoryHooks:
     def release(self, original: Hook) -> Hook:
         """Return the hook of `MemoryObject.release`, by which a program frees memory at once."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             self._recorder.record_call(CallRow(Api.clReleaseMemObject), call.span)
             self._recorder.memory.note_releases()
 
         return make_hook(self._recorder, original, Api.clReleaseMemObject, record)
 
-    def _register(self, api: Api, call: Call) -> int:
+    def _register(self, api: Api, call: HookedCall) -> int:
         holder = call.args[0]
         registration = self._recorder.make_registration(call.span[0])
         number = self._recorder.memory.register(holder, registration)

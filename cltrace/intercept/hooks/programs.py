@@ -6,7 +6,13 @@ import pyopencl as cl
 
 from cltrace.events.apis import Api
 from cltrace.events.kinds import ProgramOrigin
-from cltrace.intercept.hooks.call_hook import Call, Hook, HookFactory, copy_identity, make_hook
+from cltrace.intercept.hooks.call_hook import (
+    Hook,
+    HookedCall,
+    HookFactory,
+    copy_identity,
+    make_hook,
+)
 from cltrace.intercept.hooks.call_shapes import byte_count
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.objects.programs import decode_text, find_cached_source
@@ -36,7 +42,7 @@ class ProgramHooks:
     def constructor(self, original: Hook) -> Hook:
         """Return the hook of `_Program.__init__`, from a source or from binaries."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             program, *arguments = (*call.args, *call.kwargs.values())
             if len(arguments) == _SOURCE_ARGUMENTS:
                 api, origin = Api.clCreateProgramWithSource, ProgramOrigin.SOURCE
@@ -63,7 +69,7 @@ class ProgramHooks:
         """Return the hook of `_create_program_with_il`."""
         api = Api.clCreateProgramWithIL
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             self._register(api, ProgramOrigin.IL, call, binary_bytes=byte_count(call.args[1]))
 
         return make_hook(self._recorder, original, api, record, self._unrecorded)
@@ -72,7 +78,7 @@ class ProgramHooks:
         """Return the hook of `_Program.create_with_built_in_kernels`."""
         api = Api.clCreateProgramWithBuiltInKernels
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             self._register(api, ProgramOrigin.BUILT_IN, call)
 
         return staticmethod(make_hook(self._recorder, original, api, record, self._unrecorded))
@@ -81,7 +87,7 @@ class ProgramHooks:
         """Return the hook of `_Program.link`, which creates a program and builds it."""
         api = Api.clLinkProgram
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             parents = call.argument(1, "programs", ())
             self._recorder.programs.register(
                 call.result,
@@ -124,7 +130,7 @@ class ProgramHooks:
         return wrap
 
     def _register(
-        self, api: Api, origin: ProgramOrigin, call: Call, *, binary_bytes: int = 0
+        self, api: Api, origin: ProgramOrigin, call: HookedCall, *, binary_bytes: int = 0
     ) -> None:
         number = self._recorder.programs.register(
             call.result,
@@ -135,7 +141,7 @@ class ProgramHooks:
         )
         self._recorder.record_call(CallRow(api, subject_id=number), call.span)
 
-    def _unrecorded(self, call: Call) -> None:
+    def _unrecorded(self, call: HookedCall) -> None:
         """Drop the number of a handle that a program created during a pause may have reused."""
         program = call.args[0] if call.result is None else call.result
         self._recorder.programs.forget(program)

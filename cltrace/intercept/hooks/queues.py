@@ -5,7 +5,13 @@ from typing import Any, Final
 import pyopencl as cl
 
 from cltrace.events.apis import Api
-from cltrace.intercept.hooks.call_hook import Call, Hook, HookFactory, copy_identity, make_hook
+from cltrace.intercept.hooks.call_hook import (
+    Hook,
+    HookedCall,
+    HookFactory,
+    copy_identity,
+    make_hook,
+)
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.objects.registry import FORCED_QUEUES, PROFILING_ENABLE
 from cltrace.intercept.tracebacks import hide_own_frames
@@ -42,7 +48,7 @@ class QueueHooks:
     def from_handle(self, original: Hook) -> Any:
         """Return the hook of `CommandQueue.from_int_ptr`, for queues that other code created."""
 
-        def record(call: Call) -> None:
+        def record(call: HookedCall) -> None:
             self._recorder.registry.forget_finalised(call.result)
             self._recorder.registry.queue_handle(call.result)
 

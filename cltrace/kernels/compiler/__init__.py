@@ -15,7 +15,7 @@ from typing import Final
 from cltrace.errors import CompilerFailedError, KernelSourceError
 from cltrace.kernels.compiler.cache import DiskCache, cache_directory
 from cltrace.kernels.compiler.clang import Clang, find_clang
-from cltrace.kernels.compiler.confinement import HEADERS, PRELUDE, Limits, run_confined
+from cltrace.kernels.compiler.confinement import HEADERS, PRELUDE, ProcessLimits, run_confined
 from cltrace.kernels.compiler.options import BuildOptions, read_options
 from cltrace.kernels.compiler.targets import (
     SHIM,
@@ -124,9 +124,9 @@ class Compiler:
     Clang is looked up on the first compilation.
     """
 
-    def __init__(self, cache: DiskCache | None = None, limits: Limits | None = None) -> None:
+    def __init__(self, cache: DiskCache | None = None, limits: ProcessLimits | None = None) -> None:
         self._cache = cache if cache is not None else DiskCache(cache_directory())
-        self._limits = limits if limits is not None else Limits()
+        self._limits = limits if limits is not None else ProcessLimits()
 
     def compile(self, request: CompileRequest, form: CodeForm) -> str:
         """Return the compiled text of `request` in `form`.

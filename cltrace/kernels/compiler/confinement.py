@@ -27,7 +27,7 @@ HEADERS: Final = "/cltrace/headers"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProcessLimits:
     """Resource limits of a compilation. `output_bytes` bounds each file that is written."""
 
     wall_s: float = 30.0
@@ -46,7 +46,11 @@ class ConfinedRun:
 
 
 def run_confined(
-    command: Sequence[str], source: str, headers: Mapping[str, str], prelude: Path, limits: Limits
+    command: Sequence[str],
+    source: str,
+    headers: Mapping[str, str],
+    prelude: Path,
+    limits: ProcessLimits,
 ) -> ConfinedRun:
     """Run a compiler with `source` as its input. It sees only `prelude` and `headers`, by their names.
 
@@ -90,7 +94,7 @@ def _write_headers(directory: Path, headers: Mapping[str, str], prelude: Path) -
     return json.dumps(overlay)
 
 
-def _limit(limits: Limits) -> list[str]:
+def _limit(limits: ProcessLimits) -> list[str]:
     """Return the words of a shell that sets the limits and then executes the command after them."""
     script = (
         f"ulimit -c 0; ulimit -t {limits.cpu_s}; ulimit -v {limits.memory_bytes >> 10};"
@@ -100,7 +104,7 @@ def _limit(limits: Limits) -> list[str]:
     return ["/bin/sh", "-c", script, "sh"]
 
 
-def _run(words: Sequence[str], directory: Path, limits: Limits) -> int:
+def _run(words: Sequence[str], directory: Path, limits: ProcessLimits) -> int:
     """Run in a session of its own, and return the exit status, which is negative after a signal."""
     environment = {
         "PATH": "/usr/bin:/bin",
@@ -133,7 +137,7 @@ def _read_text(path: Path, max_bytes: int) -> str:
     return ""
 
 
-def _explain_kill(status: int, limits: Limits, diagnostics: str) -> str:
+def _explain_kill(status: int, limits: ProcessLimits, diagnostics: str) -> str:
     """Return the error message for a compiler that was killed by a signal."""
     number = -status if status < 0 else status - 128
     if number in {signal.SIGXCPU, signal.SIGKILL}:

@@ -5,9 +5,9 @@ from typing import Final
 
 from cltrace.kernels.counts.bounds import ScenarioBounds
 from cltrace.kernels.counts.footprints import count_distinct, estimate_footprint
+from cltrace.kernels.counts.group_sampling import GroupExecution
 from cltrace.kernels.counts.observer import VARYING_STRIDE, SiteColumn
 from cltrace.kernels.counts.records import AccessSite, Estimate, Footprint, Pattern
-from cltrace.kernels.counts.sampling import SampleRun
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.types import LOCAL, PRIVATE, SPACE_NAMES
@@ -18,7 +18,7 @@ _MIN_USED_SHARE: Final = 0.5
 
 def build_access_sites(
     sample: ScaledSample,
-    wave_run: SampleRun | None,
+    wave_run: GroupExecution | None,
     wave_groups: int,
     bounds: ScenarioBounds | None,
 ) -> tuple[AccessSite, ...]:
@@ -48,7 +48,7 @@ def site_positions(sample: ScaledSample) -> Mapping[int, int]:
 def _build_site(
     sample: ScaledSample,
     site: Site,
-    wave_run: SampleRun | None,
+    wave_run: GroupExecution | None,
     wave_groups: int,
     bounds: ScenarioBounds | None,
 ) -> AccessSite:
@@ -111,7 +111,7 @@ def _classify_pattern(
     return Pattern.CONTIGUOUS if abs(stride) == site.access_bytes else Pattern.STRIDED
 
 
-def _accessed_memory(run: SampleRun, site: Site) -> tuple[str, int, int]:
+def _accessed_memory(run: GroupExecution, site: Site) -> tuple[str, int, int]:
     """Return the names of the objects that a site accesses, their space and their total bytes."""
     objects = run.launch.memory.objects
     accessed = [
@@ -127,7 +127,7 @@ def _accessed_memory(run: SampleRun, site: Site) -> tuple[str, int, int]:
 def _site_footprint(
     sample: ScaledSample,
     site: Site,
-    wave_run: SampleRun | None,
+    wave_run: GroupExecution | None,
     wave_groups: int,
     size: int,
     *,

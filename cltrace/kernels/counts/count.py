@@ -17,19 +17,19 @@ from cltrace.kernels.counts.assumptions import (
     describe_assumptions,
 )
 from cltrace.kernels.counts.bounds import ScenarioBounds
-from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
-from cltrace.kernels.counts.observer import AccessDetail
-from cltrace.kernels.counts.records import Assumption, GroupSample, KernelCounts, OperationCount
-from cltrace.kernels.counts.regions import find_regions
-from cltrace.kernels.counts.sampling import (
-    SampleRun,
+from cltrace.kernels.counts.group_sampling import (
+    GroupExecution,
     Sampling,
     Task,
     max_relative_error,
     sample_launch,
     sample_wave,
 )
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
+from cltrace.kernels.counts.observer import AccessDetail
+from cltrace.kernels.counts.records import Assumption, GroupSample, KernelCounts, OperationCount
 from cltrace.kernels.counts.scaling import ScaledSample
+from cltrace.kernels.counts.shared_sectors import find_regions
 from cltrace.kernels.execute.lanes import NDRange
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.ir.types import LOCAL, size_bytes
@@ -143,7 +143,7 @@ def _sample_written(
 
 def _build_counts(
     sample: ScaledSample,
-    wave_run: SampleRun | None,
+    wave_run: GroupExecution | None,
     bounds: ScenarioBounds | None,
     written: ScaledSample | None,
     assumptions: tuple[Assumption, ...],
@@ -210,7 +210,9 @@ def _unbounded_notes(bounds: ScenarioBounds | None) -> tuple[str, ...]:
     return ("an extreme assumption takes too long to count: counts are unbounded on that side",)
 
 
-def _describe_sample(run: SampleRun, wave_run: SampleRun | None, groups: int) -> GroupSample:
+def _describe_sample(
+    run: GroupExecution, wave_run: GroupExecution | None, groups: int
+) -> GroupSample:
     return GroupSample(
         groups=run.grid.groups,
         wave_groups=wave_run.grid.groups if wave_run is not None else 0,
@@ -232,7 +234,7 @@ def _local_bytes(task: Task) -> int:
     return variables + passed
 
 
-def _notes(run: SampleRun) -> tuple[str, ...]:
+def _notes(run: GroupExecution) -> tuple[str, ...]:
     notes = set(run.state.notes)
     for item in run.launch.memory.objects:
         if item.out_of_bounds:

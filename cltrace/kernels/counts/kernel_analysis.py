@@ -15,7 +15,7 @@ from cltrace.kernels.flow.slicing import reduce_to_slice
 from cltrace.kernels.flow.taint import Taint, find_taint
 from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
 from cltrace.kernels.fold import FoldedBlock, fold_blocks
-from cltrace.kernels.fold.instruction_costs import operations_of
+from cltrace.kernels.fold.instruction_operations import operations_of
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
     AtomicUpdate,

@@ -118,7 +118,7 @@ class AccessSite:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadRound:
+class ConcurrentLoads:
     """Loads in flight together. `sites` are positions in `KernelCounts.sites`.
 
     `waits` is the number of times that warps wait for them, over the launch.
@@ -129,7 +129,7 @@ class LoadRound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRegion:
+class SharedSectors:
     """Access sites of one memory that touch the same sectors, with counts over the whole launch.
 
     `sites` are positions in `KernelCounts.sites`. `sectors` sums the sectors touched per request.
@@ -254,8 +254,8 @@ class KernelCounts:
     written: tuple[OperationCount, ...]
     folded: tuple[FoldedCount, ...]
     sites: tuple[AccessSite, ...]
-    regions: tuple[MemoryRegion, ...]
-    rounds: tuple[LoadRound, ...]
+    regions: tuple[SharedSectors, ...]
+    rounds: tuple[ConcurrentLoads, ...]
     written_operators: tuple[tuple[str, float], ...]
     """LLVM operators of the code as written, with their mean number of executions per work-item."""
     private_accesses: float

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.counts.group_sampling import GroupExecution, Task, mean_and_error
 from cltrace.kernels.counts.observer import SiteColumn
 from cltrace.kernels.counts.records import (
     BranchSite,
+    ConcurrentLoads,
     Estimate,
     FoldedCount,
     LineCount,
-    LoadRound,
     LoopCount,
     OperationCount,
     PrivateArray,
 )
-from cltrace.kernels.counts.sampling import SampleRun, Task, mean_and_error
 from cltrace.kernels.execute.sites import private_bytes
 from cltrace.kernels.fold import Operation
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction
@@ -49,7 +49,7 @@ class ScaledSample:
     """A sample, scaled to the launch: means over groups times the number of groups."""
 
     task: Task
-    run: SampleRun
+    run: GroupExecution
 
     @property
     def groups(self) -> int:
@@ -113,7 +113,7 @@ class ScaledSample:
         )
         return tuple(sorted(rows, key=lambda row: (-row.warp_total, row.cost, row.type)))
 
-    def rounds(self, positions: Mapping[int, int]) -> tuple[LoadRound, ...]:
+    def rounds(self, positions: Mapping[int, int]) -> tuple[ConcurrentLoads, ...]:
         """Return the loads in flight together. `positions` has the position of each site, by number."""
         _, warps = self._block_totals
         waits_by_sites: dict[tuple[int, ...], float] = {}
@@ -124,7 +124,7 @@ class ScaledSample:
                     waits_by_sites[sites] = waits_by_sites.get(sites, 0.0) + count * float(
                         warps[number]
                     )
-        return tuple(LoadRound(sites, waits) for sites, waits in waits_by_sites.items())
+        return tuple(ConcurrentLoads(sites, waits) for sites, waits in waits_by_sites.items())
 
     @cached_property
     def operation_totals(self) -> Mapping[_Key, float]:

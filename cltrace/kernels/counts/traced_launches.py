@@ -109,7 +109,7 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
             )
 
 
-class TracedCounts:
+class TracedLaunchCounter:
     """Counts of launches of a trace. Programs are parsed once, configurations counted once."""
 
     def __init__(self, machine: Machine, compiler: Compiler) -> None:
@@ -159,7 +159,7 @@ def count_traced(
     launch: TracedLaunch, machine: Machine, compiler: Compiler
 ) -> tuple[Program, KernelCounts]:
     """Return the program and the counts of a launch. Raises: `KernelError`."""
-    return TracedCounts(machine, compiler).count(launch)
+    return TracedLaunchCounter(machine, compiler).count(launch)
 
 
 def usual_local_size(global_size: Sequence[int]) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from cltrace.profile import DeviceFacts
 _DEFAULT_CACHE_BYTES: Final = 32 << 20
 
 
-class WorkloadCounts:
+class WorkloadCounter:
     """Counts of workloads. Parsed programs are cached, as suites reuse them."""
 
     def __init__(self, device: DeviceFacts) -> None:

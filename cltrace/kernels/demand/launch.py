@@ -7,7 +7,7 @@ from typing import Final
 from cltrace.events.cost_names import CostName
 from cltrace.kernels import CostClass, KernelCounts, Machine
 from cltrace.kernels.costs.operation import is_private_type
-from cltrace.kernels.counts.records import AccessSite, FoldedCount, MemoryRegion, Pattern
+from cltrace.kernels.counts.records import AccessSite, FoldedCount, Pattern, SharedSectors
 from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
 from cltrace.kernels.ir.instructions import Access
 
@@ -218,7 +218,7 @@ def _spilled(counts: KernelCounts) -> float:
     return sum(row.warp_total for row in counts.folded if is_private_type(row.type))
 
 
-def _traffic(region: MemoryRegion, counts: KernelCounts, waves: float) -> Traffic:
+def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traffic:
     sites = [counts.sites[position] for position in region.sites]
     footprint = region.footprint
     sectors, partial = region.sectors, sum(site.partial_sectors for site in sites)
@@ -244,7 +244,7 @@ def _traffic(region: MemoryRegion, counts: KernelCounts, waves: float) -> Traffi
 
 
 def _fill_together(
-    region: MemoryRegion, sites: Sequence[AccessSite], different: float, counts: KernelCounts
+    region: SharedSectors, sites: Sequence[AccessSite], different: float, counts: KernelCounts
 ) -> bool:
     """Return True if several stores of a warp together fill sectors that none of them fills alone."""
     written = sum(site.accesses.value * site.access_bytes for site in sites)
@@ -253,7 +253,7 @@ def _fill_together(
     return len(sites) > 1 and is_written_once and written >= 0.95 * full_bytes
 
 
-def _scattered(region: MemoryRegion, sites: Sequence[AccessSite]) -> float:
+def _scattered(region: SharedSectors, sites: Sequence[AccessSite]) -> float:
     """Return the different sectors of a region that lie at random places, or far from each other."""
     at_random = sum(site.sectors.value for site in sites if _is_scattered(site))
     return region.footprint.launch_sectors * min(at_random / max(region.sectors, 1e-9), 1.0)
@@ -265,7 +265,7 @@ def _is_scattered(site: AccessSite) -> bool:
 
 
 def _moved_bytes(
-    region: MemoryRegion, sites: Sequence[AccessSite], sector_bytes: int, partial_share: float
+    region: SharedSectors, sites: Sequence[AccessSite], sector_bytes: int, partial_share: float
 ) -> float:
     """Return the bytes that memory moves for a region's different sectors.
 
@@ -277,7 +277,7 @@ def _moved_bytes(
 
 
 def _granules(
-    region: MemoryRegion, sites: Sequence[AccessSite], sector_bytes: int, granule_bytes: int
+    region: SharedSectors, sites: Sequence[AccessSite], sector_bytes: int, granule_bytes: int
 ) -> float:
     per_granule = max(granule_bytes // sector_bytes, 1)
     sectors = region.footprint.launch_sectors

@@ -14,8 +14,8 @@ from cltrace.kernels.fold.chains import (
     find_carried_chain,
     find_longest_chain,
 )
-from cltrace.kernels.fold.instruction_costs import named_operations
-from cltrace.kernels.fold.movement import (
+from cltrace.kernels.fold.instruction_operations import named_operations
+from cltrace.kernels.fold.loop_evolution import (
     Evolution,
     find_counter_values,
     find_index_values,

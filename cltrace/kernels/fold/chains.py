@@ -11,8 +11,8 @@ from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import SUM, Operation
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.fold.instruction_costs import named_operations
-from cltrace.kernels.fold.movement import LoopEvolution
+from cltrace.kernels.fold.instruction_operations import named_operations
+from cltrace.kernels.fold.loop_evolution import LoopEvolution
 from cltrace.kernels.ir.instructions import (
     Access,
     AtomicExchange,

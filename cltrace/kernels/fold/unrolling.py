@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.canonical_loops import find_canonical_loops
-from cltrace.kernels.fold.instruction_costs import named_operations
-from cltrace.kernels.fold.movement import LoopEvolution
+from cltrace.kernels.fold.instruction_operations import named_operations
+from cltrace.kernels.fold.loop_evolution import LoopEvolution
 from cltrace.kernels.ir.instructions import Branch, Call, Instruction, Terminator
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine

@@ -5,7 +5,7 @@ instruction classes times their energies, above the power of the device's state;
 to it (equations 6.3 to 6.9). `E_total = E_CPU + E_GPU + E_transfer` (6.1).
 """
 
-from cltrace.power.model.classes import Caches, Operations, Work, work_of
+from cltrace.power.model.classes import Caches, EnergyWork, Operations, work_of
 from cltrace.power.model.fitting import EnergyModel, Example, fit_energies, model_of
 from cltrace.power.model.rows import GROUPS, group_of
 
@@ -13,9 +13,9 @@ __all__ = [
     "GROUPS",
     "Caches",
     "EnergyModel",
+    "EnergyWork",
     "Example",
     "Operations",
-    "Work",
     "fit_energies",
     "group_of",
     "model_of",

@@ -1,4 +1,4 @@
-"""Work of a launch, by the classes of operations and of accesses that have an energy each."""
+"""EnergyWork of a launch, by the classes of operations and of accesses that have an energy each."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class Operations:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class EnergyWork:
     """Work of one launch: operations, other amounts by class (sectors of 32 B), and active units."""
 
     operations: tuple[Operations, ...]
@@ -111,13 +111,13 @@ class Work:
         return amounts
 
 
-def work_of(counts: KernelCounts, caches: Caches) -> Work:
+def work_of(counts: KernelCounts, caches: Caches) -> EnergyWork:
     """Return the work of a launch whose data is in the shared cache, as far as it fits."""
     demand = demand_of(counts, _OPERATIONS)
     others: dict[EnergyClass, float] = {}
     for name, amount in _memory_amounts(demand, caches):
         others[name] = others.get(name, 0.0) + amount
-    return Work(
+    return EnergyWork(
         tuple(_operations(counts)),
         {name: amount for name, amount in others.items() if amount > 0},
         demand.units,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cltrace.errors import KernelError, ProfileError
 from cltrace.events.workloads import Workload
-from cltrace.kernels.counts.workloads import WorkloadCounts
+from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.power.model.classes import Caches, work_of
 from cltrace.power.model.fitting import (
     EnergyModel,
@@ -13,7 +13,7 @@ from cltrace.power.model.fitting import (
     fit_energies,
     transfer_parameter_name,
 )
-from cltrace.power.points import PowerPoint, PowerPoints
+from cltrace.power.points import PowerMeasurement, PowerMeasurements
 from cltrace.power.workloads import PowerSet, set_probes
 from cltrace.profile import DeviceProfile
 from cltrace.suite.energy import TRANSFER_BYTES, Group
@@ -41,7 +41,7 @@ class EvaluatedExample:
 
 
 def count_examples(
-    points: PowerPoints, power_set: PowerSet, profile: DeviceProfile
+    points: PowerMeasurements, power_set: PowerSet, profile: DeviceProfile
 ) -> tuple[list[Example], list[str]]:
     """Return the measured points with their work, and messages about those that cannot be counted.
 
@@ -50,7 +50,7 @@ def count_examples(
     """
     if points.device.name != profile.device.name:
         raise ProfileError(f"the points are of {points.device.name}, not of {profile.device.name}")
-    caches, counter = Caches.of(profile), WorkloadCounts(profile.device)
+    caches, counter = Caches.of(profile), WorkloadCounter(profile.device)
     probes = {probe.name: probe for probe in set_probes(power_set, points.device)}
     examples, refused = [], []
     for point in points.points:
@@ -76,7 +76,7 @@ def count_examples(
     return examples, refused
 
 
-def transfer_energies(points: PowerPoints) -> dict[str, float]:
+def transfer_energies(points: PowerMeasurements) -> dict[str, float]:
     """Return the energy of transfers above idle in J per byte, by host memory and direction."""
     return {
         transfer_parameter_name(point.name): _joules_per_byte(point, points.idle_w)
@@ -110,5 +110,5 @@ def cross_validate(
     return evaluated
 
 
-def _joules_per_byte(point: PowerPoint, idle_w: float) -> float:
+def _joules_per_byte(point: PowerMeasurement, idle_w: float) -> float:
     return max(point.power_w - idle_w, 0.0) * point.run_s / TRANSFER_BYTES

@@ -9,7 +9,7 @@ import numpy as np
 
 from cltrace.errors import MissingExtraError, ProfileError
 from cltrace.power.mean_power import Floats
-from cltrace.power.model.classes import Work
+from cltrace.power.model.classes import EnergyWork
 from cltrace.power.model.energy_classes import EnergyClass, Resource, parse_class
 from cltrace.power.model.rows import group_of
 from cltrace.power.solving import solve
@@ -34,7 +34,7 @@ class Example:
 
     name: str
     program: str
-    work: Work
+    work: EnergyWork
     run_s: float
     power_w: float
     is_real: bool
@@ -53,15 +53,15 @@ class EnergyModel:
     energies_j: Mapping[EnergyClass, float]
     errors_j: Mapping[EnergyClass, float]
 
-    def dynamic_j(self, work: Work, run_s: float) -> float:
+    def dynamic_j(self, work: EnergyWork, run_s: float) -> float:
         """Return the energy of a run above idle."""
         return sum(self.parts_j(work, run_s).values())
 
-    def energy_j(self, work: Work, run_s: float) -> float:
+    def energy_j(self, work: EnergyWork, run_s: float) -> float:
         """Return the total energy of a run that takes `run_s`."""
         return self.idle_w * run_s + self.dynamic_j(work, run_s)
 
-    def parts_j(self, work: Work, run_s: float) -> Mapping[str, float]:
+    def parts_j(self, work: EnergyWork, run_s: float) -> Mapping[str, float]:
         """Return the energy of a run above idle, by rows of the table."""
         parts: dict[str, float] = {}
         amounts = work.amounts(self.lane_exponent)

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 from cltrace.errors import KernelError
 from cltrace.kernels.compiler import Compiler
-from cltrace.kernels.counts.traced_launches import TracedCounts, TracedLaunch, traced_launches
+from cltrace.kernels.counts.traced_launches import (
+    TracedLaunch,
+    TracedLaunchCounter,
+    traced_launches,
+)
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.power.energy import TraceEnergy
 from cltrace.power.load_classes import Load, LoadKind
@@ -57,7 +61,7 @@ def model_trace(trace: Trace, energy: TraceEnergy, profile: DeviceProfile) -> Mo
     Raises: `ProfileError` for a profile without energies.
     """
     model, caches = model_of(profile), Caches.of(profile)
-    counter = TracedCounts(machine_of(profile.device), Compiler())
+    counter = TracedLaunchCounter(machine_of(profile.device), Compiler())
     launches = list(traced_launches(trace))
     lines = []
     for line in energy.lines:
@@ -76,7 +80,7 @@ def model_trace(trace: Trace, energy: TraceEnergy, profile: DeviceProfile) -> Mo
 def _model_line(
     line: EnergyLine,
     launches: Sequence[TracedLaunch],
-    counter: TracedCounts,
+    counter: TracedLaunchCounter,
     model: EnergyModel,
     caches: Caches,
 ) -> ModelledLine:

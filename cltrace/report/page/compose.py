@@ -12,7 +12,7 @@ from cltrace.report.page.thinning import (
     thin_levels,
 )
 from cltrace.report.tracks.launches import LaunchShape, read_launch_shapes
-from cltrace.report.tracks.links import TrackRow, link_commands, number_commands
+from cltrace.report.tracks.links import TrackRow, index_drawn_commands, link_commands
 from cltrace.report.tracks.names import NameTable
 from cltrace.report.tracks.power_levels import power_levels
 from cltrace.report.tracks.rows import (
@@ -48,7 +48,7 @@ def build_scene(
         rows = [_merge_row(row, resolution) for row in rows]
     launches, launch = _launches(analysis)
     slices = join_slices([row.slices for row in rows])
-    numbers = number_commands(len(activity.commands), slices, rows)
+    numbers = index_drawn_commands(len(activity.commands), slices, rows)
     return Scene(
         begin_ns=begin_ns,
         end_ns=end_ns,

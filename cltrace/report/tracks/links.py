@@ -30,7 +30,7 @@ class TrackRow:
     calls: Int64s
 
 
-def number_commands(count: int, slices: Slices, rows: Sequence[TrackRow]) -> Int64s:
+def index_drawn_commands(count: int, slices: Slices, rows: Sequence[TrackRow]) -> Int64s:
     """Return the number on the page of each of `count` commands: of those with a slice, in their order.
 
     It is `NONE` for the others, and for one more place at the end, so that `NONE` maps to `NONE`.

@@ -11,7 +11,7 @@ from cltrace.report.tracks.scene import NameKind, SliceName
 from cltrace.report.tracks.slices import HostSlices, api_name
 from cltrace.timeline.activity import KINDS, Activity
 from cltrace.timeline.columns import Int64s
-from cltrace.timeline.critical_path import Step, StepKind
+from cltrace.timeline.critical_path import PathStep, StepKind
 
 _WAITING: Final = frozenset(map(int, (Api.clFinish, Api.clWaitForEvents)))
 _STEP_NAMES: Final = {
@@ -36,7 +36,7 @@ class NameTable:
         """Return the number of a name."""
         return self._numbers.setdefault(name, len(self._numbers))
 
-    def number_commands(self, positions: Int64s) -> Int64s:
+    def number_slice_names(self, positions: Int64s) -> Int64s:
         """Return the numbers of commands' names: the kernel, or the kind of command."""
         commands, kernels = self._activity.commands, self._activity.names.kernels
         kind, kernel = commands.kind[positions], commands.kernel[positions]
@@ -58,7 +58,7 @@ class NameTable:
         name_numbers: Int64s = np.array(numbers, np.int64)[position.reshape(-1)]
         return name_numbers
 
-    def number_steps(self, steps: Sequence[Step]) -> Int64s:
+    def number_steps(self, steps: Sequence[PathStep]) -> Int64s:
         """Return the numbers of the names of the critical path's steps."""
         threads = self._activity.names.threads
         numbers = np.empty(len(steps), np.int64)
@@ -72,7 +72,7 @@ class NameTable:
             else:
                 numbers[at] = self.number(_STEP_NAMES[step.kind])
         positions = np.array([steps[at].command for at in on_device], np.int64)
-        numbers[on_device] = self.number_commands(positions)
+        numbers[on_device] = self.number_slice_names(positions)
         return numbers
 
     def _command_name(self, kind: int, kernel: int) -> SliceName:

@@ -82,7 +82,7 @@ def device_rows(
         slices = _slices(
             device.begin_ns[members],
             device.end_ns[members],
-            names.number_commands(command),
+            names.number_slice_names(command),
             command=command,
             size_bytes=np.maximum(activity.commands.size_bytes[command], 0),
         )

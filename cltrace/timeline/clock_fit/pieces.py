@@ -9,7 +9,7 @@ import numpy as np
 from cltrace.timeline.clock_fit.corridor import compute_corridor
 from cltrace.timeline.clock_fit.lines import Lines
 from cltrace.timeline.clock_fit.points import MAX_DRIFT, Points
-from cltrace.timeline.clock_fit.stretches import Division, Stretch
+from cltrace.timeline.clock_fit.stretches import ConstantRateSpan, Segmentation
 from cltrace.timeline.columns import Float64s
 
 _WANDER: Final = 1e-7
@@ -51,7 +51,7 @@ class Piece:
     drift_within: float
 
 
-def fit_pieces(points: Points, division: Division, wanted_ns: Float64s) -> list[Piece]:
+def fit_pieces(points: Points, division: Segmentation, wanted_ns: Float64s) -> list[Piece]:
     """Return the map of a divided clock, piece by piece, for the times `wanted_ns`, which ascend."""
     stretches = division.stretches
     cores = [_fit_core(points, stretch, is_only=len(stretches) == 1) for stretch in stretches]
@@ -100,7 +100,7 @@ def _thin_out(time_ns: Float64s) -> Float64s:
     return np.append(time_ns[:: max(len(time_ns) // _MAX_TIMES, 1)], time_ns[-1:])
 
 
-def _fit_core(points: Points, stretch: Stretch, *, is_only: bool) -> _Core:
+def _fit_core(points: Points, stretch: ConstantRateSpan, *, is_only: bool) -> _Core:
     """Return the core of a stretch, with the limits of its clock's rate.
 
     The clock may have followed any curve that stays within the room that the bounds leave, and that

@@ -64,7 +64,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class TimeOrigin:
     """Origin of times and residuals, near enough that a float64 keeps them to a fraction of a ns."""
 
     device_ns: int
@@ -80,7 +80,7 @@ class Frame:
 
 
 def compute_points(
-    observations: ClockObservations, frame: Frame, *, quantum_ns: int, trusts_queued: bool
+    observations: ClockObservations, frame: TimeOrigin, *, quantum_ns: int, trusts_queued: bool
 ) -> Points:
     """Return the bounds that observations put on their device's clock.
 

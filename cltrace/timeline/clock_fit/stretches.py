@@ -30,7 +30,7 @@ _MAX_STRETCHES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ConstantRateSpan:
     """Points `begin` to `end` of those that were kept. The core is `begin` to `core_end`."""
 
     begin: int
@@ -51,30 +51,30 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Division:
+class Segmentation:
     """Points divided into stretches.
 
     `rejected` is a mask of the given points that were left out. Positions in `stretches` count the other
     points. Without stretches nothing fits the points.
     """
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[ConstantRateSpan, ...]
     rejected: Bools
 
 
-def divide(points: Points) -> Division:
+def divide(points: Points) -> Segmentation:
     """Divide points into stretches of constant rate."""
     rejected = np.zeros(len(points), np.bool_)
     bounds, lines = _find_boundaries(points, rejected)
     if len(bounds) > _MAX_STRETCHES:
         count = int((~rejected).sum())
-        return Division((Stretch(0, count, 0, Lines(np.empty((0, 2)))),), rejected)
+        return Segmentation((ConstantRateSpan(0, count, 0, Lines(np.empty((0, 2)))),), rejected)
     if not bounds:
-        return Division((), np.ones(len(points), np.bool_))
+        return Segmentation((), np.ones(len(points), np.bool_))
     kept = points[~rejected]
     shift = np.cumsum(rejected)
     ends = [0, *(int(bound - shift[bound - 1]) for bound in bounds[1:])]
-    return Division(_make_stretches(kept, sorted(set(ends)), lines), rejected)
+    return Segmentation(_make_stretches(kept, sorted(set(ends)), lines), rejected)
 
 
 def _find_boundaries(points: Points, rejected: Bools) -> tuple[list[int], Lines]:
@@ -108,7 +108,7 @@ def _find_boundaries(points: Points, rejected: Bools) -> tuple[list[int], Lines]
     return (bounds, lines) if len(bounds) > _MAX_STRETCHES else ([], lines)
 
 
-def _make_stretches(points: Points, bounds: list[int], last: Lines) -> tuple[Stretch, ...]:
+def _make_stretches(points: Points, bounds: list[int], last: Lines) -> tuple[ConstantRateSpan, ...]:
     """Return the stretches between `bounds`, each with a core that excludes the transitions.
 
     `last` holds the lines of the last stretch.
@@ -125,7 +125,7 @@ def _make_stretches(points: Points, bounds: list[int], last: Lines) -> tuple[Str
         lines = (
             last if is_whole else fit_lines(points[begin : core_end if core_end > begin else end])
         )
-        stretches.append(Stretch(begin, end, core_end, lines))
+        stretches.append(ConstantRateSpan(begin, end, core_end, lines))
     return tuple(stretches)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.counts.records import AccessSite, Estimate, FoldedCount, MemoryRegion
+from cltrace.kernels.counts.records import AccessSite, Estimate, FoldedCount, SharedSectors
 
 _Bound = Callable[[Estimate], float]
 
@@ -59,7 +59,7 @@ def _site(site: AccessSite, bound: _Bound) -> AccessSite:
     )
 
 
-def _region(region: MemoryRegion, share: float) -> MemoryRegion:
+def _region(region: SharedSectors, share: float) -> SharedSectors:
     """Return a region whose sectors change by `share`, up to the sectors that the memory has."""
     different = region.footprint.launch_sectors * share
     footprint = replace(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cltrace.errors import KernelError
 from cltrace.events.cost_names import CostName
 from cltrace.events.workloads import Transfer
-from cltrace.kernels.counts.workloads import WorkloadCounts
+from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.kernels.demand.launch import Demand, demand_of
 from cltrace.profile import DeviceProfile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
@@ -30,7 +30,7 @@ def measured_probes(profile: DeviceProfile) -> Sequence[MeasuredProbe]:
     Raises: `ValueError` for a series of operations that is no name of a cost.
     """
     limits = ProbeLimits.of(profile.device, Effort[profile.provenance.effort.upper()])
-    counting = WorkloadCounts(profile.device)
+    counting = WorkloadCounter(profile.device)
     operations = frozenset(CostName.parse(point.series) for point in profile.points("throughput"))
     measured: list[MeasuredProbe] = []
     for name, family in FAMILIES.items():

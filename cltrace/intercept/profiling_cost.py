@@ -12,7 +12,7 @@ _LAUNCHES: Final = 500
 _ROUNDS: Final = 7
 
 
-def measure_surcharge(device: cl.Device) -> tuple[float, float, int]:
+def measure_profiling_cost(device: cl.Device) -> tuple[float, float, int]:
     """Return the median host ns per launch without and with profiling, and the launches of each kind.
 
     The rounds of both kinds alternate. Call it only where nothing of cltrace is installed, or while

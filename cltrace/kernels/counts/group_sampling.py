@@ -79,7 +79,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleRun:
+class GroupExecution:
     """A finished execution of a sample."""
 
     grid: Grid
@@ -92,7 +92,7 @@ class SampleRun:
 
 def run_groups(
     task: Task, groups: NDArray[np.int64], sampling: Sampling, scenario: Scenario = TYPICAL_SCENARIO
-) -> SampleRun:
+) -> GroupExecution:
     """Execute some groups. Raises: `KernelExecutionError`."""
     grid = Grid(task.ndrange, groups, task.machine.warp_width)
     launch = LaunchMemory(task.prepared, task.arguments, grid)
@@ -119,7 +119,7 @@ def run_groups(
     )
     runner = Runner(task.prepared, state, sampling.max_steps, extrapolation)
     runner.run(launch.frame)
-    return SampleRun(grid, observer, extrapolation, state, launch, runner.lane_steps)
+    return GroupExecution(grid, observer, extrapolation, state, launch, runner.lane_steps)
 
 
 def _skippable_loops(task: Task, redirection: ScenarioRedirection) -> Mapping[int, SkippableLoop]:
@@ -145,7 +145,7 @@ def _skippable_loops(task: Task, redirection: ScenarioRedirection) -> Mapping[in
 
 def sample_launch(
     task: Task, sampling: Sampling, scenario: Scenario = TYPICAL_SCENARIO
-) -> SampleRun:
+) -> GroupExecution:
     """Execute as large a sample of the launch as needed. Raises: `KernelExecutionError`."""
     groups = task.ndrange.groups
     if groups <= sampling.max_groups and task.ndrange.work_items <= _MAX_FULL_ITEMS:
@@ -155,7 +155,7 @@ def sample_launch(
     return _grow_sample(task, sampling, scenario)
 
 
-def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> SampleRun:
+def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> GroupExecution:
     """Grow a sample from two groups until the error of the mean is small enough."""
     groups = task.ndrange.groups
     pilot = run_groups(task, _spread_groups(groups, min(2, groups)), sampling, scenario)
@@ -178,7 +178,9 @@ def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> SampleRu
         pilot, size = run, min(size * 2, groups)
 
 
-def _try_sample(task: Task, size: int, sampling: Sampling, scenario: Scenario) -> SampleRun | None:
+def _try_sample(
+    task: Task, size: int, sampling: Sampling, scenario: Scenario
+) -> GroupExecution | None:
     """Execute a sample of some size; None if it takes too much memory or time."""
     try:
         return run_groups(task, _spread_groups(task.ndrange.groups, size), sampling, scenario)
@@ -186,14 +188,16 @@ def _try_sample(task: Task, size: int, sampling: Sampling, scenario: Scenario) -
         return None
 
 
-def _choose_size(task: Task, sampling: Sampling, pilot: SampleRun) -> int:
+def _choose_size(task: Task, sampling: Sampling, pilot: GroupExecution) -> int:
     """Return the number of groups that the steps allow; all groups of a small launch."""
     per_group = max(pilot.lane_steps / pilot.grid.groups, 1.0)
     affordable = int(sampling.target_steps / per_group)
     return min(max(affordable, sampling.min_groups), sampling.max_groups, task.ndrange.groups)
 
 
-def sample_wave(task: Task, sampling: Sampling, sample: SampleRun, wave_groups: int) -> SampleRun:
+def sample_wave(
+    task: Task, sampling: Sampling, sample: GroupExecution, wave_groups: int
+) -> GroupExecution:
     """Execute groups spread over one wave."""
     return _sample_span(
         task, sampling, sample, wave_groups, sampling.wave_groups, sampling.target_steps
@@ -201,8 +205,8 @@ def sample_wave(task: Task, sampling: Sampling, sample: SampleRun, wave_groups: 
 
 
 def sample_window(
-    task: Task, sampling: Sampling, sample: SampleRun, window_groups: int
-) -> SampleRun:
+    task: Task, sampling: Sampling, sample: GroupExecution, window_groups: int
+) -> GroupExecution:
     """Execute groups spread over a window. More of them are needed, as few groups share little."""
     return _sample_span(
         task,
@@ -215,8 +219,8 @@ def sample_window(
 
 
 def _sample_span(
-    task: Task, sampling: Sampling, sample: SampleRun, span: int, max_groups: int, steps: int
-) -> SampleRun:
+    task: Task, sampling: Sampling, sample: GroupExecution, span: int, max_groups: int, steps: int
+) -> GroupExecution:
     """Execute at most `max_groups` groups, spread over `span` groups inside the launch."""
     per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
     affordable = max(int(steps / per_group), sampling.min_groups)
@@ -236,7 +240,7 @@ def _spread_groups(groups: int, size: int) -> NDArray[np.int64]:
     return chosen
 
 
-def sample_consecutive(task: Task, sampling: Sampling, sample: SampleRun) -> SampleRun:
+def sample_consecutive(task: Task, sampling: Sampling, sample: GroupExecution) -> GroupExecution:
     """Execute consecutive groups."""
     groups = task.ndrange.groups
     per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
@@ -260,7 +264,7 @@ def _draw_groups(span: int, size: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(span).choice(span, size, replace=False)).astype(np.int64)
 
 
-def max_relative_error(run: SampleRun, groups: int) -> float:
+def max_relative_error(run: GroupExecution, groups: int) -> float:
     """Return the larger relative standard error of the mean, of the warps' work and of sectors."""
     work = run.observer.block_warps().sum(axis=0)
     sectors = np.zeros(run.grid.groups)

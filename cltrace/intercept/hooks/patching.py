@@ -33,7 +33,7 @@ class _Installed:
     entry: VectorcallEntry | None
 
 
-class Patches:
+class PatchSet:
     """Replacements that are in place: `install` makes them and `remove` undoes them."""
 
     def __init__(self) -> None:

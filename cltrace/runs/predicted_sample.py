@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cltrace.predict.trace_profile import predict_on_own_device
-from cltrace.regress.runs import DeviceIdentity, KernelKey, ModelledTime, RunSample
+from cltrace.regress.run_records import DeviceIdentity, KernelKey, PredictedTime, RunSample
 from cltrace.regress.samples import DEFAULT_DROP, SampleDetail, read_sample
 from cltrace.trace.reader import Trace
 
@@ -21,7 +21,7 @@ def read_modelled_sample(
 
 def predict_kernels(
     trace: Trace, devices: Sequence[DeviceIdentity], max_s: float = 20.0
-) -> Mapping[KernelKey, ModelledTime]:
+) -> Mapping[KernelKey, PredictedTime]:
     """Predict the launches of a trace on its own device; nothing without a profile of the device.
 
     The prediction of a kernel is the mean over its configurations of one size, weighted by their number
@@ -41,8 +41,8 @@ def predict_kernels(
     return {key: _weighted_mean(rows) for key, rows in sorted(rows_by_kernel.items())}
 
 
-def _weighted_mean(rows: Sequence[tuple[int, float, float, float]]) -> ModelledTime:
+def _weighted_mean(rows: Sequence[tuple[int, float, float, float]]) -> PredictedTime:
     calls = sum(row[0] for row in rows)
-    return ModelledTime(
+    return PredictedTime(
         *(sum(row[0] * row[column] for row in rows) / calls for column in (1, 2, 3))
     )

@@ -17,7 +17,7 @@ def choose_power_readers(names: Sequence[str], period_s: float | None) -> "Seque
     """Return the readers with these names; `period_s` is None for their own. Raises: `RefusedError`."""
     if not names:
         return ()
-    from cltrace.power.recording import choose_readers  # noqa: PLC0415 - imports numpy
+    from cltrace.power.reader_selection import choose_readers  # noqa: PLC0415 - imports numpy
 
     try:
         return choose_readers(names, period_s)
@@ -40,7 +40,7 @@ class PowerRecording:
         """Begin to read. The command runs already: it does not wait for sensors."""
         if not self._readers:
             return
-        from cltrace.power.recording import make_sampler  # noqa: PLC0415 - loaded with the readers
+        from cltrace.power.reader_selection import make_sampler  # noqa: PLC0415 - loaded with the readers
 
         rank = rank_of(self._environment)
         job = job_of(self._environment, os.getppid())

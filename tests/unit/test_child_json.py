@@ -2,11 +2,11 @@
 
 import pytest
 
-from cltrace.runs.probe_process import ask_process
+from cltrace.runs.child_json import run_for_json
 
 
 def test_an_answer_is_an_answer() -> None:
-    assert ask_process(["-c", "print('[1, 2]')"]) == ([1, 2], "")
+    assert run_for_json(["-c", "print('[1, 2]')"]) == ([1, 2], "")
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_an_answer_is_an_answer() -> None:
 )
 def test_a_process_that_fails_is_a_reason(code: str, reason: str) -> None:
     timeout_s = 0.5 if "sleep" in code else 60
-    assert ask_process(["-c", code], timeout_s) == (None, reason)
+    assert run_for_json(["-c", code], timeout_s) == (None, reason)

@@ -32,7 +32,7 @@ _HALVINGS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
+class ResponseFit:
     """Response of a sensor, with the 95 % half-widths of its delay and of its time constant.
 
     The half-width of the time constant holds for a constant sum of delay and time constant.
@@ -55,7 +55,7 @@ def align(
     max_shift_s: float,
     lags_s: Sequence[float],
     block: int,
-) -> Alignment:
+) -> ResponseFit:
     """Return the response with which a sensor follows the active times of some work.
 
     Delays up to `max_shift_s` from the declared one are tried, with each time constant of `lags_s`. The
@@ -63,7 +63,7 @@ def align(
     """
     chosen = _select_informative(observations, activities, max_shift_s)
     if len(chosen) < _MIN_OBSERVATIONS or not activities:
-        return Alignment(declared, max_shift_s, 0.0, is_measured=False)
+        return ResponseFit(declared, max_shift_s, 0.0, is_measured=False)
     objective = _ResponseObjective(chosen, activities)
     spacing_s = float(np.median(np.diff(chosen.end_s)))
     coarse = max(min(spacing_s / 2, max_shift_s / _COARSE_STEPS), max_shift_s / 200)
@@ -144,7 +144,7 @@ def _estimate_uncertainty(
     declared: SensorResponse,
     max_shift_s: float,
     block: int,
-) -> Alignment:
+) -> ResponseFit:
     """Return a response with its half-widths: the shifts at which the fit is significantly worse."""
     least = objective.squares(response)
     independent = max(objective.count / max(block, 1), 2.0)
@@ -154,7 +154,7 @@ def _estimate_uncertainty(
         for sign in (-1, 1)
     )
     if worst <= 0 or least > _MAX_RESIDUAL_RATIO * worst:
-        return Alignment(declared, max_shift_s, 0.0, is_measured=False)
+        return ResponseFit(declared, max_shift_s, 0.0, is_measured=False)
 
     def is_delay_beyond(shift_s: float) -> bool:
         shifted = SensorResponse(response.delay_s + shift_s, response.lag_s)
@@ -170,7 +170,7 @@ def _estimate_uncertainty(
     if response.lag_s > 0:
         lag_within_s = max(_find_limit(is_lag_beyond, sign, max_shift_s) for sign in (-1.0, 1.0))
     residual_w = math.sqrt(least / max(objective.count, 1))
-    return Alignment(response, within_s, lag_within_s, is_measured=True, residual_w=residual_w)
+    return ResponseFit(response, within_s, lag_within_s, is_measured=True, residual_w=residual_w)
 
 
 def _find_limit(is_beyond: Callable[[float], bool], sign: float, max_shift_s: float) -> float:

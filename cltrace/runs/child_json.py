@@ -1,4 +1,4 @@
-"""Questions to a separate process, because drivers crash and hang."""
+"""JSON results of a child Python process, which isolates driver crashes."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any, Final
 ANSWER_TIMEOUT_S: Final = 120.0
 
 
-def ask_process(words: Sequence[str], timeout_s: float = ANSWER_TIMEOUT_S) -> tuple[Any, str]:
+def run_for_json(words: Sequence[str], timeout_s: float = ANSWER_TIMEOUT_S) -> tuple[Any, str]:
     """Run Python with `words` and return the JSON that it prints, with ""; or None, with the reason."""
     command = [sys.executable, *words]
     try:

@@ -18,9 +18,14 @@ from cltrace.kernels.counts.footprints import (
     extrapolate_distinct,
     fit_growth,
 )
+from cltrace.kernels.counts.group_sampling import (
+    GroupExecution,
+    Sampling,
+    sample_consecutive,
+    sample_window,
+)
 from cltrace.kernels.counts.observer import CountObserver, SiteColumn, TouchedSectors
-from cltrace.kernels.counts.records import MemoryRegion
-from cltrace.kernels.counts.sampling import SampleRun, Sampling, sample_consecutive, sample_window
+from cltrace.kernels.counts.records import SharedSectors
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
@@ -54,11 +59,11 @@ class _Cluster:
 
 def find_regions(
     sample: ScaledSample,
-    wave_run: SampleRun | None,
+    wave_run: GroupExecution | None,
     wave_groups: int,
     positions: Mapping[int, int],
     sampling: Sampling,
-) -> tuple[MemoryRegion, ...]:
+) -> tuple[SharedSectors, ...]:
     """Find the memory regions of a launch.
 
     `positions` has the position of each site in `KernelCounts.sites`, by site number.
@@ -105,7 +110,7 @@ def _cluster_sites(sample: ScaledSample, positions: Mapping[int, int]) -> Sequen
 
 
 def _find_overlapping(
-    clusters: Sequence[_Cluster], regions: Sequence[MemoryRegion]
+    clusters: Sequence[_Cluster], regions: Sequence[SharedSectors]
 ) -> frozenset[tuple[frozenset[int], Access]]:
     """Return the memories whose regions together touch more sectors than exist."""
     touched: dict[tuple[frozenset[int], Access], float] = {}
@@ -135,7 +140,7 @@ def _merge_overlapping(
     return [*others, *by_memory.values()]
 
 
-def _is_private_or_local(run: SampleRun, objects: frozenset[int], site: Site) -> bool:
+def _is_private_or_local(run: GroupExecution, objects: frozenset[int], site: Site) -> bool:
     """Return True if a site accesses a work-group's or a work-item's own memory."""
     memory_objects = run.launch.memory.objects
     spaces = {
@@ -173,17 +178,17 @@ def _merge_touched(observer: CountObserver, sites: Sequence[Site]) -> TouchedSec
     return merged
 
 
-def _count_cluster(run: SampleRun, cluster: _Cluster) -> DistinctSectors:
+def _count_cluster(run: GroupExecution, cluster: _Cluster) -> DistinctSectors:
     return count_distinct(_merge_touched(run.observer, cluster.sites), run.grid.groups)
 
 
 def _build_region(
     sample: ScaledSample,
-    wave_run: SampleRun | None,
+    wave_run: GroupExecution | None,
     wave_groups: int,
     positions: Mapping[int, int],
     cluster: _Cluster,
-) -> MemoryRegion:
+) -> SharedSectors:
     run = sample.run
     objects = [run.launch.memory.objects[number] for number in sorted(cluster.objects)]
     size = sum(item.size_bytes for item in objects)
@@ -194,7 +199,7 @@ def _build_region(
         launch_distinct, wave_distinct, sample.groups, wave_groups, cap
     )
     totals = [run.observer.site(site.number) for site in cluster.sites]
-    return MemoryRegion(
+    return SharedSectors(
         memory=", ".join(dict.fromkeys(item.name for item in objects)),
         access=cluster.access,
         sites=tuple(positions[site.number] for site in cluster.sites),
@@ -205,7 +210,7 @@ def _build_region(
     )
 
 
-def _with_window(region: MemoryRegion, sectors_per_group: float, groups: int) -> MemoryRegion:
+def _with_window(region: SharedSectors, sectors_per_group: float, groups: int) -> SharedSectors:
     """Return a region whose window sectors follow from the fetched sectors per group."""
     max_sectors = region.footprint.group_sectors * groups
     total = min(max(sectors_per_group * groups, region.footprint.launch_sectors), max_sectors)
@@ -215,7 +220,7 @@ def _with_window(region: MemoryRegion, sectors_per_group: float, groups: int) ->
 def _measure_windows(
     sample: ScaledSample,
     clusters: Sequence[_Cluster],
-    regions: Sequence[MemoryRegion],
+    regions: Sequence[SharedSectors],
     sampling: Sampling,
 ) -> Sequence[float | None]:
     """Return the sectors that the shared cache fetches per group, by region.
@@ -266,7 +271,7 @@ class _WindowGrowth:
         cls,
         neighbour_growth: Callable[[float], float],
         drawn_groups: DistinctSectors,
-        region: MemoryRegion,
+        region: SharedSectors,
         size: int,
     ) -> "_WindowGrowth":
         """Take the smaller sectors and the smaller slope of consecutive groups and of drawn ones."""

@@ -18,9 +18,9 @@ from cltrace.intercept.hooks.argument_setters import SETTERS
 from cltrace.intercept.hooks.bare_launches import BareLaunches
 from cltrace.intercept.hooks.call_shapes import CallShape
 from cltrace.intercept.hooks.calls import CallHooks
-from cltrace.intercept.hooks.installation import Patch
 from cltrace.intercept.hooks.launch_paths import LaunchPaths
 from cltrace.intercept.hooks.memory import MemoryHooks
+from cltrace.intercept.hooks.patching import Patch
 from cltrace.intercept.hooks.programs import ProgramHooks
 from cltrace.intercept.hooks.queues import QueueHooks
 

@@ -41,7 +41,7 @@ class KernelTime:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelledTime:
+class PredictedTime:
     """Predicted time of a launch, with its interval, in ns."""
 
     duration_ns: float
@@ -72,7 +72,7 @@ class RunSample:
     kernels: Mapping[KernelKey, KernelTime]
     counters: Counters
     work: RunWork | None = None
-    modelled: Mapping[KernelKey, ModelledTime] = field(default_factory=dict)
+    modelled: Mapping[KernelKey, PredictedTime] = field(default_factory=dict)
     energy_j: Mapping[SizedKernel, float] = field(default_factory=dict)
 
 

@@ -13,11 +13,11 @@ from typing import Final
 
 from cltrace.errors import BenchmarkFailedError, RefusedError
 from cltrace.power.sampler import ChosenReader
-from cltrace.regress.runs import Round, RunSample
+from cltrace.regress.run_records import Round, RunSample
 from cltrace.regress.samples import DEFAULT_DROP, SampleDetail
 from cltrace.runs.child import resolve_command, traced_environment
-from cltrace.runs.modelled_sample import read_modelled_sample
-from cltrace.runs.power_recording import PowerRecording
+from cltrace.runs.command_power import PowerRecording
+from cltrace.runs.predicted_sample import read_modelled_sample
 from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.settings import Settings
 from cltrace.timeline.timekeeping import finalise
