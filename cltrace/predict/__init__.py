@@ -1,9 +1,9 @@
 """Predicted times of launches and transfers: calibration, models, and their accuracy.
 
-profile = load_profile("nvidia-h200")
-arguments = [BufferArgument(4 << 20), 2.0]
-prediction = predict_launch(source, "scale", (1 << 20,), (256,), arguments, profile)
-prediction.duration_ns, prediction.interval_ns, prediction.limiter
+    profile = load_profile("nvidia-h200")
+    arguments = [BufferArgument(4 << 20), 2.0]
+    prediction = predict_launch(source, "scale", (1 << 20,), (256,), arguments, profile)
+    prediction.duration_ns, prediction.interval_ns, prediction.limiter
 """
 
 from typing import TYPE_CHECKING, Any

@@ -166,7 +166,7 @@ def test_scores_of_different_suites_do_not_compare() -> None:
     with pytest.raises(SampleFileError, match="different suites"):
         check_suites({"a": REFERENCE, "b": replace(REFERENCE, suite=SUITE + 1)})
     with pytest.raises(
-        SampleFileError, match=f"suite {SUITE} here, but b of suite {SUITE + 1}; make"
+        SampleFileError, match=f"b of suite {SUITE + 1}, but this cltrace has suite {SUITE}: run"
     ):
         check_suites({"a": REFERENCE, "b": replace(REFERENCE, suite=SUITE + 1)}, SUITE)
     check_suites({"a": REFERENCE}, SUITE)

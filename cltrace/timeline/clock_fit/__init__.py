@@ -1,4 +1,6 @@
-"""Fit of a device's clock, in this order:
+"""Fit of a device's clock: from bounds on single stamps to pieces of a map.
+
+Steps, in order:
 
     observations     bounds that single commands put on the host time of a stamp (`points`)
     epochs           runs of stamps that one counter can have made: no step, no wrap (`epochs`)
