@@ -1,5 +1,7 @@
 """Predicted times of launches and transfers: calibration, models, and their accuracy.
 
+Predict one launch from its source:
+
     profile = load_profile("nvidia-h200")
     arguments = [BufferArgument(4 << 20), 2.0]
     prediction = predict_launch(source, "scale", (1 << 20,), (256,), arguments, profile)
