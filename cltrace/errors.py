@@ -33,6 +33,7 @@ Python interface is a `ValueError` or a `TypeError`, not one of these.
 """
 
 from enum import IntEnum
+from importlib import import_module
 
 
 class ExitStatus(IntEnum):
@@ -110,6 +111,14 @@ class MissingExtraError(CltraceError):
 
     def __init__(self, what: str, extra: str, error: ImportError) -> None:
         super().__init__(f"{what} needs more packages: pip install 'cltrace[{extra}]' ({error})")
+
+
+def require_module(name: str, purpose: str, extra: str) -> None:
+    """Import a module of an extra. Raises: `MissingExtraError` if it is not installed."""
+    try:
+        import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(purpose, extra, error) from error
 
 
 class DeviceError(CltraceError):

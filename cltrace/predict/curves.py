@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.errors import MissingExtraError
+from cltrace.errors import require_module
 
 _Floats = NDArray[np.float64]
 _MAX_LOG = 60.0
@@ -16,10 +15,7 @@ _MAX_LOG = 60.0
 
 def require_scipy() -> None:
     """Raises: `MissingExtraError` if scipy is not installed, which fits need."""
-    try:
-        import_module("scipy.optimize")
-    except ImportError as error:
-        raise MissingExtraError("fitting a model", "predict", error) from error
+    require_module("scipy.optimize", "fitting a model", "predict")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from cltrace.power.energy import energy_of
 from cltrace.power.protocol import API, Channel, Probe, Sample
 from cltrace.power.sampler import ChosenReader, NoLock, ReadSchedule, Sampler
 from cltrace.timeline.timekeeping import finalise
-from tests.patience import HANG_S, wait_until
+from tests.patience import HANG_S, wait_until, watched_lateness
 from tests.synthetic import write_recording
 
 CHANNEL = Channel(
@@ -84,7 +84,8 @@ def sampled(
 
 def test_what_is_read_is_in_the_trace(tmp_path: Path) -> None:
     reader = Fake()
-    (said,), path = sampled(tmp_path, reader)
+    with watched_lateness() as lateness:
+        (said,), path = sampled(tmp_path, reader)
     assert said.ended == ""
     assert reader.is_closed
     with cltrace.load(path) as trace:
@@ -97,6 +98,7 @@ def test_what_is_read_is_in_the_trace(tmp_path: Path) -> None:
     assert (state, reads) == ("ok", reader.reads)
     assert asked == pytest.approx(0.01)
     assert median == pytest.approx(float(np.median(np.diff(times_ns))) / 1e9, rel=0.5)
+    assert median == pytest.approx(0.01, abs=0.005 + lateness.max_s)
 
 
 @pytest.mark.parametrize("at", [0, 1, 5])

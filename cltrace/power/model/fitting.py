@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Final
 
 import numpy as np
 
-from cltrace.errors import MissingExtraError, ProfileError
+from cltrace.errors import ProfileError, require_module
 from cltrace.power.mean_power import Floats
 from cltrace.power.model.classes import EnergyWork
 from cltrace.power.model.energy_classes import EnergyClass, Resource, parse_class
@@ -92,10 +91,7 @@ def transfer_parameter_name(route: str) -> str:
 
 def require_scipy() -> None:
     """Raises: `MissingExtraError` where no model can be fitted."""
-    try:
-        import_module("scipy.optimize")
-    except ImportError as error:
-        raise MissingExtraError("fitting an energy model", "predict", error) from error
+    require_module("scipy.optimize", "fitting an energy model", "predict")
 
 
 def fit_energies(examples: Sequence[Example], idle_w: float) -> EnergyModel:
