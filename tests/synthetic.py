@@ -29,6 +29,7 @@ from cltrace.events.tables import (
     RELEASES,
     STAMPS,
     RowTable,
+    arguments_table,
 )
 from cltrace.spool.layout import (
     ProcessIdentity,
@@ -105,7 +106,7 @@ def _records(rank: int, text: Text, writer: SpoolWriter) -> list[r.Record]:
         *_programs(text),
         r.Kernel(1, text("scale"), 2, 1),
         r.WorkGroupInfo(256, 8, 0, 16, 1, 1),
-        *_configurations(text),
+        *_forms(text),
         r.Content(
             sha256=digest,
             position_bytes=position,
@@ -113,7 +114,8 @@ def _records(rank: int, text: Text, writer: SpoolWriter) -> list[r.Record]:
             size_bytes=len(SENT),
             written_host_ns=ORIGIN_NS + 500,
             buffer_id=1,
-            launch_id=1,
+            circumstance_id=1,
+            arguments_id=1,
         ),
         r.Surcharge(2000, 1500.0, 2100.5, 1),
         r.Diagnostic(Severity.NOTE, "a-code", text("something to know"), ORIGIN_NS + 600),
@@ -153,32 +155,21 @@ def _queues() -> list[r.Record]:
     return [queue, plain]
 
 
-def _configurations(text: Text) -> list[r.Record]:
-    scalar = r.Argument(kind=ArgumentKind.SCALAR, size_bytes=4, dtype="<f4", value="0000003f")
+def _forms(text: Text) -> list[r.Record]:
     return [
-        r.Launch(
-            id=1,
-            global_size=(1024,),
-            local_size=(64,),
-            global_offset=(),
-            arguments_known=True,
-            arguments=(
-                r.Argument(kind=ArgumentKind.BUFFER, offset_bytes=16, buffer_id=1),
-                scalar,
+        r.ArgumentForm(
+            1,
+            (
+                r.ArgumentSlot(ArgumentKind.BUFFER, 2),
+                r.ArgumentSlot(ArgumentKind.SCALAR, 1, "<f4", 4),
             ),
-            kernel_id=1,
         ),
-        r.Launch(
-            id=2,
-            global_size=(32, 32),
-            local_size=(),
-            global_offset=(1, 1),
-            arguments_known=True,
-            arguments=(
-                r.Argument(kind=ArgumentKind.LOCAL, size_bytes=256),
-                r.Argument(kind=ArgumentKind.UNKNOWN, detail=text("<object>")),
+        r.ArgumentForm(
+            2,
+            (
+                r.ArgumentSlot(ArgumentKind.LOCAL, 1),
+                r.ArgumentSlot(ArgumentKind.UNKNOWN, 0, detail=text("<object>")),
             ),
-            kernel_id=1,
         ),
     ]
 
@@ -320,11 +311,20 @@ def _launches() -> tuple[list[list[int]], list[list[int]]]:
     launches, stamps = [], []
     for number in range(LAUNCHES_EACH):
         enter = ORIGIN_NS + 10_000_000 + 1_000_000 * number
-        launches.append([enter, enter + 5_000, 1 + number % 2, 0x9000 + number])
+        kind = 1 + number % 2
+        launches.append([enter, enter + 5_000, kind, kind, 0, 0x9000 + number])
         queued = enter + 2_000
         start = queued + (5_000_000 if number < 2 else 20_000)
         stamps.append([2 * number, queued, queued + 1_000, start, start + 100_000, 0])
     return launches, stamps
+
+
+def _argument_lists() -> dict[RowTable, list[list[int]]]:
+    """A buffer from byte 16 on and 0.5; 256 bytes of local memory."""
+    return {
+        arguments_table(3): [[1, 1, 0xA000, 16, 0x3F000000]],
+        arguments_table(1): [[2, 2, 256]],
+    }
 
 
 def _rows() -> dict[RowTable, list[list[int]]]:
@@ -332,22 +332,26 @@ def _rows() -> dict[RowTable, list[list[int]]]:
     call = ORIGIN_NS + 5_000_000
     calls = [
         # A blocking write, a failing copy, a wait for the first launch, a fill without stamps, a copy.
-        [call, call + 90_000, Api.clEnqueueWriteBuffer, 0, 1, 1, 0x1000, 0, 0, 0, 1, 4096, 0, 64, 1,
-         0x8001],
-        [call + 100_000, call + 101_000, Api.clEnqueueCopyBuffer, -30, 2, 1, 0x1000, 0, 0, 1, 2,
+        [call, call + 90_000, Api.clEnqueueWriteBuffer, 0, 1, 1, 0x1000, 0, 0, 0, 0xA000, 4096, 0, 64,
+         1, 0x8001],
+        [call + 100_000, call + 101_000, Api.clEnqueueCopyBuffer, -30, 2, 1, 0x1000, 0, 0, 0xA000, 0xB000,
          4096, 0, 0, 0, 0],
         [call + 200_000, call + 300_000, Api.clWaitForEvents, 0, 1, 1, 0, 7, 0, 0, 0, -1, 0, 0, 0,
          0],
-        [call + 400_000, call + 410_000, Api.clEnqueueFillBuffer, 0, 2, 1, 0x2000, 8, 0, 0, 2, 512,
-         0, 0, 0, 0x8002],
-        [call + 420_000, call + 430_000, Api.clEnqueueCopyBuffer, 0, 2, 1, 0x1000, 0, 0, 1, 2, 256,
-         128, 64, 0, 0x8003],
+        [call + 400_000, call + 410_000, Api.clEnqueueFillBuffer, 0, 2, 1, 0x2000, 8, 0, 0, 0xB000,
+         512, 0, 0, 0, 0x8002],
+        [call + 420_000, call + 430_000, Api.clEnqueueCopyBuffer, 0, 2, 1, 0x1000, 0, 0, 0xA000,
+         0xB000, 256, 128, 64, 0, 0x8003],
     ]  # fmt: skip
     stamps.append([1, call + 1_000, call + 2_000, call + 10_000, call + 60_000, 0])
     # The last copy is submitted before it is queued.
     stamps.append([9, call + 425_000, call + 421_000, call + 440_000, call + 450_000, 0])
     return {
-        CIRCUMSTANCES: [[1, 1, 2, 1, 0x1000], [2, 2, 2, 1, 0x1000]],
+        CIRCUMSTANCES: [
+            [1, 1, 2, 1, 0x1000, 0, 1, 1, 0, 1024, 0, 0, 64, 0, 0, 0, 0, 0],
+            [2, 1, 2, 1, 0x1000, 0, 2, 0, 2, 32, 32, 0, 0, 0, 0, 1, 1, 0],
+        ],
+        **_argument_lists(),
         LAUNCHES: launches,
         CALLS: calls,
         STAMPS: stamps,

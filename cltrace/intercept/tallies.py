@@ -8,25 +8,25 @@ from dataclasses import dataclass
 class Tallies:
     """Counters of one process. All times in ns.
 
-    A plain launch is timed when the low six bits of its return time are zero: one in 64, at random.
-    `sampled_ns` is the time of these hooks after their calls had returned.
+    A frequent hook is timed when the low six bits of its call's return time are zero: one in 64, at
+    random. `sampled_ns` is the time of these hooks after their calls had returned, `rare_ns` that of all
+    other hooks, which are timed always.
     """
 
     sampled_ns: int = 0
-    calls: int = 0
-    slow_ns: int = 0
+    rare_ns: int = 0
     reader_cpu_ns: int = 0
     event_waits: int = 0
     event_wait_ns: int = 0
     unread_events_peak: int = 0
     commands_skipped: int = 0
 
-    def hook_ns(self, launches: int, entry_ns: int) -> int:
-        """Return the time spent in hooks, without the hooked calls.
+    def hook_ns(self, calls: int, entry_ns: int) -> int:
+        """Return the time spent in the hooks of `calls` calls, without the calls themselves.
 
-        `launches` is the number of plain launches, `entry_ns` the time of a hook before its call.
+        `entry_ns` is the time of a hook before its call.
         """
-        return 64 * self.sampled_ns + self.slow_ns + (launches + self.calls) * entry_ns
+        return 64 * self.sampled_ns + self.rare_ns + calls * entry_ns
 
 
 def entry_cost_ns() -> int:

@@ -15,7 +15,6 @@ from cltrace.intercept.drain.reader_thread import ReaderThread
 from cltrace.intercept.hooks import hook_table
 from cltrace.intercept.hooks.bare_launches import BareLaunches
 from cltrace.intercept.hooks.calls import CallHooks
-from cltrace.intercept.hooks.configurations import Configurations
 from cltrace.intercept.hooks.constructors import ConstructorHookError
 from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture, HostWriteCapture
 from cltrace.intercept.hooks.launch_paths import LaunchPaths
@@ -24,6 +23,8 @@ from cltrace.intercept.hooks.patching import Patch, PatchSet
 from cltrace.intercept.hooks.programs import ProgramHooks
 from cltrace.intercept.hooks.queues import QueueHooks
 from cltrace.intercept.hooks.recorder import Recorder
+from cltrace.intercept.hooks.single_launches import SingleLaunches
+from cltrace.intercept.hooks.svm import SvmHooks
 from cltrace.intercept.import_watch import ImportWatch
 from cltrace.intercept.objects.slots import NoDestructorCallbackError, ReleaseSlots
 from cltrace.intercept.process_facts import process_started
@@ -78,17 +79,19 @@ class Tracer:
 
     def install(self) -> None:
         """Install the hooks and start to record."""
-        recorder, capture = self.recorder, self._content_capture()
-        configurations = Configurations(recorder, capture)
-        bare = BareLaunches(recorder, configurations)
-        paths = LaunchPaths(recorder, configurations, bare)
+        recorder = self.recorder
+        capture = _content_capture(recorder, self._writer)
+        single_launches = SingleLaunches(recorder, capture)
+        bare = BareLaunches(recorder, single_launches)
+        paths = LaunchPaths(recorder, single_launches, bare)
         calls, memory = CallHooks(recorder, capture), MemoryHooks(recorder, capture)
         self._install(
             [
                 *hook_table.launch_patches(bare),
                 *hook_table.call_patches(calls),
                 *hook_table.program_patches(ProgramHooks(recorder)),
-                *hook_table.memory_patches(memory, calls),
+                *hook_table.memory_patches(memory),
+                *hook_table.svm_patches(SvmHooks(recorder), calls),
                 *hook_table.queue_patches(QueueHooks(recorder)),
             ]
         )
@@ -172,12 +175,6 @@ class Tracer:
         if self._watch is not None:
             self._watch.cancel()
 
-    def _content_capture(self) -> ContentCapture:
-        budget_bytes = self._settings.capture_bytes
-        if not budget_bytes:
-            return NO_CAPTURE
-        return HostWriteCapture(self.recorder.sink, self._writer, budget_bytes, self.recorder.clock)
-
     def _install_invoker(self, paths: LaunchPaths) -> None:
         try:
             self._patches.install([hook_table.invoker_patch(paths)])
@@ -193,6 +190,7 @@ class Tracer:
                 "program enables it, and memory objects are registered at their first use"
             )
             self.recorder.note(Severity.WARNING, "constructors-closed", message)
+            self.recorder.registry.watches_contexts = False
             self._patches.install(patch for patch in wanted if not patch.constructor_witness)
 
     def _read(self) -> bool:
@@ -229,12 +227,12 @@ class Tracer:
 
     def _process_ended(self, ending: str) -> ProcessEnded:
         tallies, memory = self.recorder.tallies, self.recorder.memory
-        launches = self._drain.launches_written
+        calls = self._drain.commands_written
         return ProcessEnded(
             how=ending,
             ended_host_ns=time.perf_counter_ns(),
-            hook_calls=launches + tallies.calls,
-            hook_ns=tallies.hook_ns(launches, entry_cost_ns()),
+            hook_calls=calls,
+            hook_ns=tallies.hook_ns(calls, entry_cost_ns()),
             reader_cpu_ns=tallies.reader_cpu_ns,
             event_waits=tallies.event_waits,
             event_wait_ns=tallies.event_wait_ns,
@@ -256,6 +254,14 @@ def _note_other_libraries(recorder: Recorder) -> None:
         if name in sys.modules:
             message = f"{name} calls OpenCL without pyopencl: its commands are not in this trace"
             recorder.note(Severity.NOTE, "other-library", message)
+
+
+def _content_capture(recorder: Recorder, writer: SpoolWriter) -> ContentCapture:
+    budget_bytes = recorder.settings.capture_bytes
+    if not budget_bytes:
+        return NO_CAPTURE
+    numbers = recorder.memory.numbers
+    return HostWriteCapture(recorder.sink, writer, numbers, budget_bytes, recorder.clock)
 
 
 def _release_slots(directory: Path) -> tuple[ReleaseSlots | None, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cltrace.events.records import Device, Kernel, Launch, Queue
+from cltrace.events.records import Device, Kernel, Queue
 from cltrace.events.tables import CALLS, CIRCUMSTANCES, LAUNCHES, STAMPS
 from cltrace.spool.reader import ProcessSpool, read_parts
 from cltrace.timeline.columns import Int64s
@@ -97,19 +97,16 @@ class _Circumstances:
 
     def __init__(self, spool: ProcessSpool) -> None:
         kernels = {kernel.id: kernel.name for kernel in spool.records(Kernel)}
-        launches = {
-            launch.id: kernels.get(launch.kernel_id, "?") for launch in spool.records(Launch)
-        }
         devices = {device.id: device.name for device in spool.records(Device)}
         queues = {queue.handle: devices.get(queue.device_id, "?") for queue in spool.records(Queue)}
         rows = spool.rows(CIRCUMSTANCES)
         numbers = rows[:, CIRCUMSTANCES.index("circumstance_id")].tolist()
-        launch_ids = rows[:, CIRCUMSTANCES.index("launch_id")].tolist()
+        kernel_ids = rows[:, CIRCUMSTANCES.index("kernel_id")].tolist()
         queue_handles = rows[:, CIRCUMSTANCES.index("queue_handle")].tolist()
         self._kernel = {
-            number: launches[launch]
-            for number, launch in zip(numbers, launch_ids, strict=True)
-            if launch in launches
+            number: kernels[kernel]
+            for number, kernel in zip(numbers, kernel_ids, strict=True)
+            if kernel in kernels
         }
         self._device = {
             number: queues.get(queue, "?")

@@ -9,7 +9,6 @@ import numpy as np
 from cltrace.events.records import (
     Device,
     Kernel,
-    Launch,
     ProcessStarted,
     Queue,
     Site,
@@ -42,16 +41,17 @@ class Catalogue:
     sites: Mapping[int, Name]
 
 
-def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds) -> Catalogue:
-    """Return the catalogue of a process, by the process's own ids. Its keys are ids of the trace."""
+def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds, kernel_of_launch: Int64s) -> Catalogue:
+    """Return the catalogue of a process, by the process's own ids. Its keys are ids of the trace.
+
+    `kernel_of_launch` are the kernels of the launch configurations by number.
+    """
     queues = {queue.id: queue.device_id for queue in spool.records(Queue)}
     devices = {device.id: valid_unicode(device.name) for device in spool.records(Device)}
     kernels = {kernel.id: valid_unicode(kernel.name) for kernel in spool.records(Kernel)}
     names = _NameNumbers()
-    launches = {
-        launch.id: names.number(kernels.get(launch.kernel_id, ""))
-        for launch in spool.records(Launch)
-    }
+    name_of_kernel = lookup_table({number: names.number(kernels[number]) for number in kernels})
+    in_range = (kernel_of_launch > 0) & (kernel_of_launch < len(name_of_kernel))
     threads = {
         thread.id: thread_label(valid_unicode(thread.name), thread.native_id)
         for thread in spool.records(Thread)
@@ -63,7 +63,7 @@ def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds) -> Catalogue:
 
     return Catalogue(
         kernel_names=names.in_order,
-        kernel_of_launch=lookup_table(launches),
+        kernel_of_launch=name_of_kernel[np.where(in_range, kernel_of_launch, 0)],
         device_of_queue=lookup_table(queues),
         process_of_thread=lookup_table(dict.fromkeys(threads, ids.process_id)),
         queues={

@@ -11,10 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.errors import SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.kinds import CallFlag
-from cltrace.events.records import Launch, Queue
+from cltrace.events.records import Queue
 from cltrace.events.tables import (
     CALLS,
     CIRCUMSTANCES,
@@ -24,6 +23,8 @@ from cltrace.events.tables import (
     STAMPS,
 )
 from cltrace.spool.reader import ProcessSpool
+from cltrace.trace.handles import MemoryHandles
+from cltrace.trace.launches import LaunchConfigurations
 
 Int64s = NDArray[np.int64]
 
@@ -36,9 +37,6 @@ compile the kernel only then."""
 
 OUT_OF_ORDER: Final = 1
 """`CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE`."""
-
-_MAX_MISSING_IDS: Final = 1 << 20
-"""Largest number of ids that may be missing from a spool that was cut off."""
 
 _STAMP_COLUMNS: Final = (
     "queued_device_ns",
@@ -83,24 +81,30 @@ def queue_facts(spool: ProcessSpool) -> QueueFacts:
     )
 
 
-def assemble_host_calls(spool: ProcessSpool) -> HostCalls:
-    """Assemble the host calls of a process. References to rows that were never written become empty."""
+def assemble_host_calls(spool: ProcessSpool) -> tuple[HostCalls, LaunchConfigurations]:
+    """Assemble the host calls of a process and the configurations of its launches.
+
+    References to rows that were never written become empty.
+    """
     launches, calls = spool.rows(LAUNCHES), spool.rows(CALLS)
     is_command = _enqueued_command(calls)
-    columns, order = _merge_commands(spool, launches, calls[is_command])
+    handles = MemoryHandles(spool)
+    configurations = LaunchConfigurations(spool, handles)
+    columns, order = _merge_commands(configurations, launches, calls[is_command], handles)
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
     _add_stamps(columns, spool.rows(STAMPS), position, len(launches), is_command)
     _add_completions(columns, spool.rows(COMPLETIONS))
     columns["queue_id"] = _queue_ids(columns, spool.records(Queue))
-    columns["flags"] |= np.where(_first_launches(columns, spool), FIRST_LAUNCH, 0)
+    columns["flags"] |= np.where(_first_launches(columns, configurations, spool), FIRST_LAUNCH, 0)
     has_known_api = np.isin(calls[:, CALLS.index("api")], [int(api) for api in Api])
     others = _call_columns(calls[~is_command & has_known_api], spool)
     edges, waits = _dependencies(spool.rows(EDGES), columns, others)
     for column in ("queue_handle", "event_handle", "mark"):
         del columns[column]
     del others["mark"], others["queue_handle"]
-    return HostCalls(columns, others, edges, waits, int((~has_known_api).sum()))
+    damaged = int((~has_known_api).sum())
+    return HostCalls(columns, others, edges, waits, damaged), configurations
 
 
 def _enqueued_command(calls: Int64s) -> NDArray[np.bool_]:
@@ -111,30 +115,38 @@ def _enqueued_command(calls: Int64s) -> NDArray[np.bool_]:
 
 
 def _merge_commands(
-    spool: ProcessSpool, launches: Int64s, calls: Int64s
+    configurations: LaunchConfigurations, launches: Int64s, calls: Int64s, handles: MemoryHandles
 ) -> tuple[dict[str, Int64s], Int64s]:
     """Return all commands as columns in order of entry, and each one's row in (launches, calls)."""
-    circumstance = _circumstances(spool, launches[:, LAUNCHES.index("circumstance_id")])
+
+    def circumstance(name: str) -> Int64s:
+        return configurations.circumstances[:, CIRCUMSTANCES.index(name)]
+
+    def memory(side: str) -> Int64s:
+        column = _column(calls, f"{side}_handle")
+        return handles.objects(column, _column(calls, "enter_host_ns"))
+
     zero, unknown = np.zeros(len(launches), np.int64), np.full(len(launches), ABSENT)
-    is_launch = calls[:, CALLS.index("api")] == Api.clEnqueueNDRangeKernel
-    has_launch = is_launch | (calls[:, CALLS.index("flags")] & int(CallFlag.EMPTY_RANGE) != 0)
-    subject = calls[:, CALLS.index("subject_id")]
+    flags = circumstance("flags") & int(CallFlag.EMPTY_RANGE)
+    # pyopencl enqueues a marker in place of a launch without work-items.
+    api = np.where(flags, int(Api.clEnqueueMarkerWithWaitList), int(Api.clEnqueueNDRangeKernel))
+    source_id, target_id = memory("source"), memory("target")
     pairs = {
         "enter_host_ns": (launches[:, 0], _column(calls, "enter_host_ns")),
         "return_host_ns": (launches[:, 1], _column(calls, "return_host_ns")),
-        "api": (zero + int(Api.clEnqueueNDRangeKernel), _column(calls, "api")),
-        "thread_id": (circumstance["thread_id"], _column(calls, "thread_id")),
-        "site_id": (circumstance["site_id"], _column(calls, "site_id")),
-        "launch_id": (circumstance["launch_id"], np.where(has_launch, subject, 0)),
-        "queue_handle": (circumstance["queue_handle"], _column(calls, "queue_handle")),
+        "api": (api, _column(calls, "api")),
+        "thread_id": (circumstance("thread_id"), _column(calls, "thread_id")),
+        "site_id": (circumstance("site_id"), _column(calls, "site_id")),
+        "launch_id": (configurations.ids, np.zeros(len(calls), np.int64)),
+        "queue_handle": (circumstance("queue_handle"), _column(calls, "queue_handle")),
         "event_handle": (launches[:, LAUNCHES.index("event_handle")], calls[:, -1]),
-        "mark": (zero, _column(calls, "mark")),
+        "mark": (launches[:, LAUNCHES.index("mark")], _column(calls, "mark")),
         "size_bytes": (unknown, _sizes(calls)),
-        "source_buffer_id": (zero, _column(calls, "source_buffer_id")),
-        "target_buffer_id": (zero, _column(calls, "target_buffer_id")),
-        "source_offset_bytes": (unknown, _offsets(calls, "source")),
-        "target_offset_bytes": (unknown, _offsets(calls, "target")),
-        "flags": (zero, _column(calls, "flags")),
+        "source_buffer_id": (zero, source_id),
+        "target_buffer_id": (zero, target_id),
+        "source_offset_bytes": (unknown, _offsets(calls, "source", source_id)),
+        "target_offset_bytes": (unknown, _offsets(calls, "target", target_id)),
+        "flags": (flags, _column(calls, "flags")),
     }
     enter = np.concatenate(pairs["enter_host_ns"])
     order = np.argsort(enter, kind="stable")
@@ -150,28 +162,9 @@ def _sizes(calls: Int64s) -> Int64s:
     return np.where(sizes < 0, ABSENT, sizes)
 
 
-def _offsets(calls: Int64s, side: str) -> Int64s:
+def _offsets(calls: Int64s, side: str, buffer_id: Int64s) -> Int64s:
     """Return the offsets in memory objects; `ABSENT` for calls without a memory object."""
-    has_buffer = _column(calls, f"{side}_buffer_id") > 0
-    return np.where(has_buffer, _column(calls, f"{side}_offset_bytes"), ABSENT)
-
-
-def _circumstances(spool: ProcessSpool, numbers: Int64s) -> dict[str, Int64s]:
-    """Return the columns of the circumstances in `numbers`; zeros for those never written."""
-    rows = spool.rows(CIRCUMSTANCES)
-    highest = _highest_id(rows[:, 0], len(rows), "circumstances")
-    table = np.zeros((highest + 1, CIRCUMSTANCES.width), np.int64)
-    table[rows[:, 0]] = rows
-    rows = table[np.where((numbers > 0) & (numbers <= highest), numbers, 0)]
-    return {name: rows[:, index] for index, name in enumerate(CIRCUMSTANCES.columns)}
-
-
-def _highest_id(numbers: Int64s, count: int, what: str) -> int:
-    """Return the highest of consecutive ids. Raises: `SpoolError` if there are far too few for it."""
-    lowest, highest = int(numbers.min(initial=0)), int(numbers.max(initial=0))
-    if lowest < 0 or highest > count + _MAX_MISSING_IDS:
-        raise SpoolError(f"the spool is damaged: {count} {what} are numbered up to {highest}")
-    return highest
+    return np.where(buffer_id > 0, _column(calls, f"{side}_offset_bytes"), ABSENT)
 
 
 def _add_stamps(
@@ -236,27 +229,26 @@ def _queue_ids(columns: dict[str, Int64s], queues: list[Queue]) -> Int64s:
     return queue_ids
 
 
-def _first_launches(columns: dict[str, Int64s], spool: ProcessSpool) -> NDArray[np.bool_]:
+def _first_launches(
+    columns: dict[str, Int64s], configurations: LaunchConfigurations, spool: ProcessSpool
+) -> NDArray[np.bool_]:
     """Return a mask of the first launches of a kernel with a work-group size on a device."""
-    variants: dict[tuple[int, tuple[int, ...]], int] = {}
-    launches = spool.records(Launch)
-    launch_ids = np.array([launch.id for launch in launches], np.int64)
-    highest = _highest_id(launch_ids, len(launches), "launches")
-    variant_of = np.full(highest + 1, -1, np.int64)
-    for launch in launches:
-        key = (launch.kernel_id, launch.local_size)
-        variant_of[launch.id] = variants.setdefault(key, len(variants))
     queues = spool.records(Queue)
     device_of = np.zeros(max((queue.id for queue in queues), default=0) + 1, np.int64)
     for queue in queues:
         device_of[queue.id] = queue.device_id
-    is_kernel = columns["api"] == int(Api.clEnqueueNDRangeKernel)
-    launch_id = columns["launch_id"]
-    variant = variant_of[np.where((launch_id > 0) & (launch_id <= highest), launch_id, 0)]
-    group = variant * (device_of.max(initial=0) + 1) + device_of[columns["queue_id"]]
-    candidates = np.flatnonzero(is_kernel & (variant >= 0))
-    first = np.zeros(len(variant), np.bool_)
-    _, index = np.unique(group[candidates], return_index=True)
+    candidates = np.flatnonzero(
+        (columns["api"] == int(Api.clEnqueueNDRangeKernel)) & (columns["launch_id"] > 0)
+    )
+    launch_id = columns["launch_id"][candidates]
+    variant = np.concatenate(
+        [configurations.kernel_ids[1:, None], configurations.work_group_sizes], axis=1
+    )
+    _, variant_of = np.unique(variant, axis=0, return_inverse=True)
+    device = device_of[columns["queue_id"][candidates]]
+    group = variant_of.ravel()[launch_id - 1] * (device_of.max(initial=0) + 1) + device
+    first = np.zeros(len(columns["api"]), np.bool_)
+    _, index = np.unique(group, return_index=True)
     first[candidates[index]] = True
     return first
 

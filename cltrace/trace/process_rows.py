@@ -1,12 +1,14 @@
 """Conversion of a process's records to rows of the trace's tables."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from cltrace.events import records as ev
 from cltrace.spool.reader import ProcessSpool
 from cltrace.trace import schema
+from cltrace.trace.launches import Argument, LaunchConfiguration
 from cltrace.trace.renumbering import TraceIds
 from cltrace.trace.schema import Table
 
@@ -199,28 +201,29 @@ def _work_group_info(record: ev.WorkGroupInfo, ids: TraceIds) -> Iterator[tuple[
     )
 
 
-def _launch(record: ev.Launch, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
-    number = ids.of("launch", record.id)
-    work_items = 1
-    for extent in record.global_size:
-        work_items *= extent
-    yield (
-        schema.LAUNCH,
-        (
-            number,
-            ids.of("kernel", record.kernel_id),
-            json.dumps(record.global_size),
-            json.dumps(record.local_size) if record.local_size else None,
-            json.dumps(record.global_offset) if record.global_offset else None,
-            min(work_items, 2**63 - 1),
-            record.arguments_known,
-        ),
-    )
-    for position, argument in enumerate(record.arguments):
-        yield schema.LAUNCH_ARG, _argument_row(number, position, argument, ids)
+def launch_rows(
+    configurations: Iterable[LaunchConfiguration], ids: TraceIds
+) -> Iterator[tuple[Table, Row]]:
+    """Yield the rows for the launch configurations of a process, each with its table."""
+    for launch in configurations:
+        number = ids.of("launch", launch.id)
+        yield (
+            schema.LAUNCH,
+            (
+                number,
+                ids.of("kernel", launch.kernel_id),
+                json.dumps(launch.global_size),
+                json.dumps(launch.local_size) if launch.local_size else None,
+                json.dumps(launch.global_offset) if launch.global_offset else None,
+                min(math.prod(launch.global_size), 2**63 - 1),
+                launch.arguments is not None,
+            ),
+        )
+        for position, argument in enumerate(launch.arguments or ()):
+            yield schema.LAUNCH_ARG, _argument_row(number, position, argument, ids)
 
 
-def _argument_row(launch: int | None, position: int, argument: ev.Argument, ids: TraceIds) -> Row:
+def _argument_row(launch: int | None, position: int, argument: Argument, ids: TraceIds) -> Row:
     return (
         launch,
         position,
@@ -229,16 +232,9 @@ def _argument_row(launch: int | None, position: int, argument: ev.Argument, ids:
         argument.offset_bytes or None,
         argument.size_bytes or None,
         valid_unicode(argument.dtype) or None,
-        _bytes_of(argument.value),
+        argument.value or None,
         valid_unicode(argument.detail) or None,
     )
-
-
-def _bytes_of(hexadecimal: str) -> bytes | None:
-    try:
-        return bytes.fromhex(hexadecimal) or None
-    except ValueError:
-        return None
 
 
 def _surcharge(record: ev.Surcharge, ids: TraceIds) -> Iterator[tuple[Table, Row]]:
@@ -272,7 +268,6 @@ _CONVERTERS: Final[dict[type, Callable[[Any, TraceIds], Iterator[tuple[Table, Ro
     ev.Build: _build,
     ev.Kernel: _kernel,
     ev.WorkGroupInfo: _work_group_info,
-    ev.Launch: _launch,
     ev.Surcharge: _surcharge,
     ev.Diagnostic: _diagnostic,
     ev.Redaction: _redaction,

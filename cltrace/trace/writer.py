@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +21,13 @@ from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
 from cltrace.spool.settings import CommandOutcome, SessionFacts, read_outcome, read_session
 from cltrace.trace import schema
-from cltrace.trace.catalogue import catalogue_of_spool
+from cltrace.trace.catalogue import Catalogue, catalogue_of_spool
 from cltrace.trace.command_groups import RollupBuilder, group_commands, write_rollups
 from cltrace.trace.commands import HostCalls, Int64s, QueueFacts, assemble_host_calls, queue_facts
 from cltrace.trace.database import TraceDatabase
+from cltrace.trace.launches import LaunchConfigurations
 from cltrace.trace.power import add_recorded_power
-from cltrace.trace.process_rows import record_rows, valid_unicode
+from cltrace.trace.process_rows import launch_rows, record_rows, valid_unicode
 from cltrace.trace.renumbering import TraceIdAllocator, TraceIds
 
 _LARGE_TRACE_COMMANDS: Final = 10_000
@@ -125,20 +127,22 @@ class _TraceBuilder:
     def add(self, spool: ProcessSpool) -> None:
         """Add one process."""
         ids = self._ids.add_process(spool)
+        host_calls, configurations = assemble_host_calls(spool)
+        self._ids.reserve("launch", len(configurations))
         by_table: dict[str, tuple[schema.Table, list[Any]]] = defaultdict()
-        for table, row in record_rows(spool, ids):
+        for table, row in chain(record_rows(spool, ids), launch_rows(configurations, ids)):
             by_table.setdefault(table.name, (table, []))[1].append(row)
         for table, rows in by_table.values():
             self._database.insert(table, rows)
         self._database.insert(schema.BUFFER, _buffer_rows(spool, ids))
-        self._add_contents(spool, ids)
+        self._add_contents(spool, configurations, ids)
         self._database.insert_columns(schema.REGION, _region_columns(spool, ids))
         self._database.insert_columns(schema.HOST_CLOCK, _clock_columns(spool, ids))
-        host_calls = assemble_host_calls(spool)
         clocks = self._fit_clocks(host_calls, queue_facts(spool))
         host_calls.commands["flags"] |= clocks.faults << FAULT_SHIFT
         self._database.insert(schema.CLOCK_SEGMENT, _segment_rows(clocks, ids))
-        self._add_calls(host_calls, spool, ids)
+        catalogue = catalogue_of_spool(spool, ids, configurations.kernel_ids)
+        self._add_calls(host_calls, catalogue, ids)
 
     def note_untraced(self, reasons: dict[int, list[str]]) -> None:
         """Add the reasons for which processes were not traced."""
@@ -173,25 +177,32 @@ class _TraceBuilder:
         warnings = ((None, None, Severity.WARNING, "incomplete", text, None) for text in missing)
         self._database.insert(schema.DIAGNOSTIC, warnings)
 
-    def _add_contents(self, spool: ProcessSpool, ids: TraceIds) -> None:
-        for content in spool.records(Content):
+    def _add_contents(
+        self, spool: ProcessSpool, configurations: LaunchConfigurations, ids: TraceIds
+    ) -> None:
+        contents = spool.records(Content)
+        launches = configurations.first_with(
+            [(content.circumstance_id, content.arguments_id) for content in contents]
+        )
+        added = set()
+        for content, launch_id in zip(contents, launches, strict=True):
+            where = ids.of("buffer", content.buffer_id), ids.of("launch", launch_id)
+            if where in added:
+                continue
+            added.add(where)
             data_id = self._contents.get(content.sha256)
             if data_id is None:
                 data_id = self._contents[content.sha256] = len(self._contents) + 1
                 stored = spool.stored_content(content)
                 row = (data_id, content.sha256, content.size_bytes, stored)
                 self._database.insert(schema.CONTENT_DATA, [row])
-            where = (
-                ids.of("buffer", content.buffer_id),
-                ids.of("launch", content.launch_id),
-            )
             self._database.insert(schema.CONTENT, [(*where, content.written_host_ns, data_id)])
 
-    def _add_calls(self, host_calls: HostCalls, spool: ProcessSpool, ids: TraceIds) -> None:
+    def _add_calls(self, host_calls: HostCalls, catalogue: Catalogue, ids: TraceIds) -> None:
         commands, calls = host_calls.commands, host_calls.calls
         first_command = self._ids.reserve("command", len(commands["api"]))
         first_call = self._ids.reserve("api_call", len(calls["api"]))
-        groups = group_commands(commands, catalogue_of_spool(spool, ids))
+        groups = group_commands(commands, catalogue)
         self._rollups.add(groups, commands, calls, ids.process_id)
         # SQLite gives rows without an `id` the numbers after the last one: these are the reserved ids.
         commands = {

@@ -21,6 +21,7 @@
     X(clCreateProgramWithSource, 26) \
     X(clCreateProgramWithBinary, 27) \
     X(clBuildProgram, 30) \
+    X(clCreateKernel, 34) \
     X(clWaitForEvents, 41) \
     X(clFlush, 46) \
     X(clFinish, 47) \

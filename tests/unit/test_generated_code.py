@@ -12,26 +12,38 @@ from pathlib import Path
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyopencl as cl
 import pytest
 from pytools.py_codegen import PythonCodeGenerator
 
 import cltrace
 from cltrace.intercept.hooks.launches import (
-    CircumstanceCache,
+    PathLog,
+    PathParameter,
     PathShape,
     make_launch_path,
+    parameter_of,
     path_source,
-    signed_zero,
 )
 from cltrace.intercept.hooks.raw_invoker import make_code_generator, make_raw_generator
-from cltrace.intercept.objects.arguments import describe
 from cltrace.intercept.tracebacks import is_from_signal_handler
 
 BOOTSTRAP = Path(cltrace.__file__).parent / "intercept" / "bootstrap" / "sitecustomize.py"
-KINDS = ("address", "value", "real", "size", "other")
+
+
+def parameters_of(*arguments: Any) -> tuple[PathParameter, ...]:
+    """How a path records arguments like these."""
+    parameters = tuple(parameter_of(argument) for argument in arguments)
+    assert None not in parameters
+    return tuple(parameter for parameter in parameters if parameter is not None)
+
+
+ARGUMENTS = (1, 0.5, np.int32(3), np.zeros(1, "i4,f4")[0], None, cl.LocalMemory(64))
+LISTS = [(), *((argument,) for argument in ARGUMENTS), ARGUMENTS]
 SHAPES = [
-    PathShape(len(kinds or ()), kinds, depth, is_direct=is_direct)
-    for kinds in (None, (), *((kind,) for kind in KINDS), KINDS)
+    PathShape(len(arguments), parameters_of(*arguments), depth, is_direct=is_direct)
+    for arguments in LISTS
     for depth in (0, 1, 3)
     for is_direct in (True, False)
 ]
@@ -63,13 +75,12 @@ def test_a_launch_path_uses_nothing_but_its_own_names_and_builtins(shape: PathSh
     assert [nested.co_name for nested in codes(code)] == [
         "<module>",
         "make",
-        "forget_last",
         "enqueue",
     ]
 
 
 def test_a_launch_path_has_the_signature_of_the_function_that_it_replaces() -> None:
-    source = path_source(PathShape(2, ("address", "value"), 1, is_direct=True))
+    source = path_source(PathShape(2, parameters_of(1, 0.5), 1, is_direct=True))
     make = ast.parse(source).body[0]
     assert isinstance(make, ast.FunctionDef)
     enqueue = make.body[-2]
@@ -80,40 +91,33 @@ def test_a_launch_path_has_the_signature_of_the_function_that_it_replaces() -> N
     )
 
 
-def test_the_text_of_a_key_follows_the_kinds_of_the_arguments() -> None:
-    source = path_source(PathShape(5, KINDS, 1, is_direct=True))
+def test_the_text_of_a_path_follows_its_parameters() -> None:
+    source = path_source(PathShape(6, parameters_of(*ARGUMENTS), 1, is_direct=True))
     for line in (
-        "frame = getframe(1); code = frame.f_code; at = frame.f_lasti",
-        "key0 = arg0.int_ptr if type(arg0) is type0 else describe(arg0); "
-        "key1 = arg1 if type(arg1) is type1 else describe(arg1); "
-        "key2 = (arg2 or signed_zero(arg2)) if type(arg2) is type2 else describe(arg2); "
-        "key3 = arg3.size if type(arg3) is type3 else describe(arg3); "
-        "key4 = describe(arg4)",
-        "if not (key0 == last_key0 and (key1 is last_key1 or key1 == last_key1) and "
-        "(key2 is last_key2 or key2 == last_key2) and key3 == last_key3 and key4 == last_key4 and "
-        "at == last_at and code is last_code",
-        "if not (wait_for or global_offset or g_times_l or allow_empty_ndrange):",
+        "frame = getframe(1); code = frame.f_code",
+        "type(arg0) is type0 and type(arg1) is type1 and type(arg2) is type2 and "
+        "type(arg3) is type3 and arg4 is None and type(arg5) is type5:",
+        "extend((enter, leave, circumstance, mark, event, "
+        "arg0, arg1, arg2, arg3.tobytes(), arg5.size, ))",
     ):
         assert line in source
     assert "if False:" in path_source(PathShape(0, (), 1, is_direct=False))
-    assert "code = at = None" in path_source(PathShape(0, (), 0, is_direct=True))
-    assert "at = locate(getframe(1))" in path_source(PathShape(0, (), 2, is_direct=True))
+    assert "code, at = None, 0" in path_source(PathShape(0, (), 0, is_direct=True))
+    assert "code, at = place(getframe(1))" in path_source(PathShape(0, (), 2, is_direct=True))
 
 
 class Owner:
     """The owner of a path that records what the path calls."""
 
-    def __init__(self) -> None:
-        self.cache = CircumstanceCache()
-        self.interned: list[tuple[Any, ...]] = []
+    def __init__(self, parameters: tuple[PathParameter, ...]) -> None:
+        self.log = PathLog(parameters, has_arguments=True)
+        self.numbered: list[tuple[Any, ...]] = []
         self.slow: list[tuple[Any, ...]] = []
         self.unrecorded = 0
 
-    def intern(self, *args: Any, **_: Any) -> int:
-        key, _queue, _sizes, arguments = args
-        self.interned.append(arguments)
-        self.cache.circumstances[key] = len(self.interned)
-        return len(self.interned)
+    def number_circumstance(self, *args: Any) -> int:
+        self.numbered.append(args)
+        return len(self.numbered)
 
     def record_slowly(self, *args: Any, **_: Any) -> None:
         _span, _event, _queue, sizes, wait_for, arguments = args
@@ -127,21 +131,22 @@ class Owner:
 class World:
     """A launch path between a stand-in for pyopencl's function and one for the recorder."""
 
-    def __init__(self, kinds: tuple[str, ...], types: tuple[type, ...]) -> None:
-        self.rows: list[tuple[Any, ...]] = []
+    def __init__(self, *arguments: Any) -> None:
         self.gate = [1]
-        self.owner = Owner()
+        self.waits: list[tuple[int, Any]] = []
         self.faults: list[BaseException] = []
         clock = itertools.count(1, 2).__next__
+        self.active: dict[int, Any] = {}
         recorder = SimpleNamespace(
             gate=self.gate,
             clock=clock,
-            add_launch=self.rows.append,
-            get_thread=lambda: 7,
+            threads=SimpleNamespace(number=7),
             getframe=sys._getframe,
-            sites=SimpleNamespace(locate=lambda _: 0),
-            describe=describe,
-            signed_zero=signed_zero,
+            sites=SimpleNamespace(program_codes={}, program_frame=None, place=None),
+            memory=SimpleNamespace(numbers={}, observe=None),
+            registry=SimpleNamespace(queues={11: 1}, queue_handle=None),
+            sink=SimpleNamespace(next_mark=itertools.count(1).__next__, active_logs=self.active),
+            add_waits=lambda mark, events: self.waits.append((mark, events)),
             sample_hook_time=lambda _: None,
             launch_failed=lambda error, *_: self.faults.append(error),
             stop_on_fault=self.faults.append,
@@ -154,42 +159,74 @@ class World:
             return "event"
 
         assert isinstance(inner, FunctionType)
-        shape = PathShape(len(kinds), kinds, 0, is_direct=True)
+        parameters = parameters_of(*arguments)
+        self.owner = Owner(parameters)
+        shape = PathShape(len(arguments), parameters, 0, is_direct=True)
+        types = tuple(map(type, arguments))
         self.launch = make_launch_path(shape, inner, types, recorder, self.owner)
         self.queue = SimpleNamespace(int_ptr=11)
 
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        width, flat = self.owner.log.width, self.owner.log.rows
+        return [tuple(flat[at : at + width]) for at in range(0, len(flat), width)]
 
-def test_a_launch_path_interns_a_circumstance_once_and_appends_a_row_each_time() -> None:
-    world = World(("value", "real"), (int, float))
-    for a, b in ((1, 0.5), (1, 0.5), (2, 0.5), (1, 0.5), (1, 0.0), (1, -0.0)):
+
+def test_a_launch_path_appends_a_row_each_time_and_numbers_a_circumstance_once() -> None:
+    world = World(1, 0.5)
+    for a, b in ((1, 0.5), (1, 0.5), (2, 0.5), (1, 0.0), (1, -0.0)):
         assert world.launch(None, world.queue, (8,), None, a, b) == "event"
-    assert world.owner.interned == [(1, 0.5), (2, 0.5), (1, 0.0), (1, -0.0)]
-    assert [row[2] for row in world.rows] == [1, 1, 2, 1, 3, 4]
-    assert [row[:2] for row in world.rows][:2] == [(1, 3), (5, 7)]
-    assert {row[3] for row in world.rows} == {"event"}
+    assert world.owner.numbered == [((None, 0), 7, 11, (8,), None, None, False)]
+    assert [row[:5] for row in world.rows][:2] == [(1, 3, 1, 0, "event"), (5, 7, 1, 0, "event")]
+    assert [repr(row[5:]) for row in world.rows] == [
+        "(1, 0.5)",
+        "(1, 0.5)",
+        "(2, 0.5)",
+        "(1, 0.0)",
+        "(1, -0.0)",
+    ]
+    assert list(world.active.values()) == [world.owner.log]
     assert not world.owner.slow
     assert not world.faults
 
 
-def test_a_launch_path_forgets_its_last_launch_with_its_cache() -> None:
-    world = World(("value", "real"), (int, float))
-    world.launch(None, world.queue, (8,), None, 1, 0.5)
-    world.owner.cache.forget()
-    world.launch(None, world.queue, (8,), None, 1, 0.5)
-    assert len(world.owner.interned) == 2
+def test_a_launch_path_numbers_each_other_ndrange() -> None:
+    world = World(1, 0.5)
+    sizes: list[tuple[Any, Any]] = [((8,), None), ((8,), (4,)), ((16,), (4,)), ((16,), (4,))]
+    for size, local in sizes:
+        world.launch(None, world.queue, size, local, 1, 0.5)
+    world.launch(None, world.queue, (16,), (4,), 1, 0.5, (2,))
+    assert [row[2] for row in world.rows] == [1, 2, 3, 3, 4]
 
 
-def test_a_launch_that_is_not_plain_or_has_no_key_is_recorded_slowly() -> None:
-    world = World(("value", "real"), (int, float))
+def test_a_launch_path_compares_no_size_that_the_program_can_change() -> None:
+    world = World(1, 0.5)
+    size = [8]
+    world.launch(None, world.queue, size, None, 1, 0.5)
+    size[0] = 16
+    world.launch(None, world.queue, size, None, 1, 0.5)
+    assert [row[2] for row in world.rows] == [1, 2]
+
+
+def test_a_launch_path_marks_launches_that_wait() -> None:
+    world = World(1, 0.5)
     world.launch(None, world.queue, (8,), None, 1, 0.5, wait_for=["event"])
-    world.launch(None, world.queue, [8], None, 1, 0.5)
+    world.launch(None, world.queue, (8,), None, 1, 0.5)
+    assert [row[3] for row in world.rows] == [1, 0]
+    assert world.waits == [(1, ["event"])]
+
+
+def test_a_launch_with_arguments_of_other_types_or_an_empty_range_is_recorded_slowly() -> None:
+    world = World(1, 0.5)
+    world.launch(None, world.queue, (8,), None, 1, 2)
+    world.launch(None, world.queue, (0,), None, 1, 0.5, allow_empty_ndrange=True)
     sizes = [sizes for sizes, _, _ in world.owner.slow]
-    assert sizes == [((8,), None, None, False, False), ([8], None, None, False, False)]
+    assert sizes == [((8,), None, None, False, False), ((0,), None, None, False, True)]
     assert not world.rows
 
 
 def test_a_launch_path_records_nothing_behind_a_closed_gate_and_passes_errors_on() -> None:
-    world = World(("value", "real"), (int, float))
+    world = World(1, 0.5)
     with pytest.raises(RuntimeError, match="fails"):
         world.launch(None, world.queue, (8,), None, "fails", 0.5)
     assert [str(fault) for fault in world.faults] == ["fails"]
@@ -200,7 +237,7 @@ def test_a_launch_path_records_nothing_behind_a_closed_gate_and_passes_errors_on
 
 
 def test_a_launch_path_has_the_name_of_the_function_that_it_calls() -> None:
-    world = World(("value", "real"), (int, float))
+    world = World(1, 0.5)
     assert world.launch.__name__ == world.launch.__code__.co_name == "inner"
     with pytest.raises(TypeError, match="inner"):
         world.launch(None)

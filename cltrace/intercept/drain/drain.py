@@ -8,9 +8,8 @@ events.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
-from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -24,17 +23,16 @@ from cltrace.events.tables import (
     BUFFERS,
     CALLS,
     CIRCUMSTANCES,
-    COMPLETIONS,
-    EDGES,
     LAUNCHES,
-    REGIONS,
-    RELEASES,
     STAMPS,
     RowTable,
+    arguments_table,
 )
 from cltrace.intercept.drain.host_clocks import anchor
+from cltrace.intercept.drain.raw_rows import CommandBlock, RowMaker
 from cltrace.intercept.drain.stamps import StampReader
 from cltrace.intercept.hooks.recorder import Recorder
+from cltrace.intercept.sink import PLAIN_TABLES, RAW_CALL_WIDTH, SINGLE_LAUNCH_WIDTH, take
 from cltrace.spool.writer import SpoolWriter
 
 _MAX_UNREAD: Final = 200_000
@@ -46,10 +44,8 @@ _MAX_FRUITLESS_BLOCKS: Final = 8
 _PATIENCE_NS: Final = 1000 * NS_PER_MS
 _ANCHOR_PERIOD_NS: Final = 1000 * NS_PER_MS
 
-_handle_of: Final = attrgetter("int_ptr")
-_PLAIN_TABLES: Final = (CIRCUMSTANCES, COMPLETIONS, EDGES, BUFFERS, RELEASES, REGIONS)
-
 Pause = Callable[[], None]
+Int64s = NDArray[np.int64]
 
 
 def _no_pause() -> None:
@@ -62,6 +58,7 @@ class Drain:
     def __init__(self, recorder: Recorder, writer: SpoolWriter) -> None:
         self._recorder = recorder
         self._writer = writer
+        self._rows = RowMaker(recorder.sites, recorder.argument_lists)
         self.lock: Final = threading.RLock()
         self._unread: deque[tuple[NDArray[np.int64], list[cl.Event]]] = deque()
         self._unread_count = 0
@@ -70,11 +67,6 @@ class Drain:
         self._next_anchor_ns = 0
         self._stamps = StampReader()
         self._is_flushing = False
-
-    @property
-    def launches_written(self) -> int:
-        """The number of launches in the spool."""
-        return self._written[LAUNCHES.name]
 
     @property
     def commands_written(self) -> int:
@@ -98,16 +90,28 @@ class Drain:
 
     def _flush(self, pause: Pause, max_ns: int | None) -> bool:
         self._recorder.memory.note_releases()
-        # Rows are taken before records: a record is created before the first row that refers to it.
+        # What refers to something is taken before it: it was appended after it.
         sink = self._recorder.sink
-        launches, calls = sink.take(LAUNCHES), sink.take(CALLS)
-        plain = [(table, sink.take(table)) for table in _PLAIN_TABLES]
+        logs, single, calls = sink.take_logs(), take(sink.single_launches), take(sink.calls)
+        plain = [(table, take(sink.rows[table.name])) for table in PLAIN_TABLES]
+        circumstances, buffers = take(sink.circumstances), take(sink.buffers)
         self._write_anchor()
-        self._writer.records(sink.take_records())
-        for table, flat in plain:
-            self._writer.rows(table, _as_rows(flat, table))
-        self._write_commands(LAUNCHES, launches)
-        self._write_commands(CALLS, calls)
+        tables = [(table, _as_rows(flat, table)) for table, flat in plain if flat]
+        if circumstances:
+            tables.append((CIRCUMSTANCES, self._rows.circumstances(circumstances)))
+        if buffers:
+            tables.append((BUFFERS, self._rows.buffers(buffers)))
+        self._write_records()
+        for table, rows in tables:
+            self._writer.rows(table, rows)
+        for log, flat in logs:
+            for part in _parts(flat, log.width):
+                block, table, stored = self._rows.path_launches(log, part)
+                self._write_commands(block, [(table, stored)])
+        for part in _parts(single, SINGLE_LAUNCH_WIDTH):
+            self._write_commands(self._rows.single_launches(part))
+        for part in _parts(calls, RAW_CALL_WIDTH):
+            self._write_commands(self._rows.calls(part))
         deadline_ns = None if max_ns is None else time.perf_counter_ns() + max_ns
         return self._read_complete(pause, deadline_ns)
 
@@ -165,31 +169,27 @@ class Drain:
             self._next_anchor_ns = now_ns + _ANCHOR_PERIOD_NS
             self._writer.rows(ANCHORS, np.array([anchor()], np.int64))
 
-    def _write_commands(self, table: RowTable, flat: list[Any]) -> None:
-        """Write the rows of a command table with handles in place of events, and keep the events.
+    def _write_records(self) -> None:
+        self._writer.records(self._recorder.sink.take_records())
 
-        `flat` is consumed. The rows and events are released in blocks, while they are still in the
-        processor's cache.
-        """
-        step, width = _BLOCK_EVENTS * table.width, table.width
-        for begin in range(0, len(flat), step):
-            part = flat[begin : begin + step]
-            flat[begin : begin + step] = repeat(None, len(part))
-            events: list[cl.Event | None] = part[width - 1 :: width]
-            del part[width - 1 :: width]
-            rows = np.empty((len(events), width), np.int64)
-            rows[:, :-1] = np.fromiter(part, np.int64, len(part)).reshape(-1, width - 1)
-            if table is LAUNCHES:
-                rows[:, -1] = np.fromiter(map(_handle_of, events), np.int64, len(events))
-            else:
-                rows[:, -1] = [0 if event is None else event.int_ptr for event in events]
+    def _write_commands(
+        self, block: CommandBlock, arguments: Sequence[tuple[RowTable, Int64s]] = ()
+    ) -> None:
+        """Write the rows of commands, after what they refer to, and keep the events."""
+        self._write_records()
+        for words, flat in self._recorder.sink.take_arguments():
+            table = arguments_table(words)
+            self._writer.rows(table, _as_rows(flat, table))
+        for table, rows in arguments:
             self._writer.rows(table, rows)
-            kept = [event for event in events if event is not None]
-            if kept:
-                positions = np.flatnonzero(rows[:, -1]) + self._written[table.name]
-                self._unread.append((positions * 2 + (table is CALLS), kept))
-                self._unread_count += len(kept)
-            self._written[table.name] += len(rows)
+        self._writer.rows(block.table, block.rows)
+        kept = [event for event in block.events if event is not None]
+        name = block.table.name
+        if kept:
+            positions = np.flatnonzero(block.rows[:, -1]) + self._written[name]
+            self._unread.append((positions * 2 + (block.table is CALLS), kept))
+            self._unread_count += len(kept)
+        self._written[name] += len(block.rows)
 
     def _read_complete(self, pause: Pause = _no_pause, deadline_ns: int | None = None) -> bool:
         """Read the stamps of complete commands, oldest first; return true when the deadline ended that.
@@ -244,5 +244,14 @@ _immortal: Final[list[Any]] = []
 """Objects that must not be destroyed as long as this process lives."""
 
 
-def _as_rows(flat: list[Any], table: RowTable) -> NDArray[np.int64]:
+def _parts(flat: list[Any], width: int) -> Iterator[list[Any]]:
+    """Yield the rows in blocks, and release each while it is still in the processor's cache."""
+    step = _BLOCK_EVENTS * width
+    for begin in range(0, len(flat), step):
+        part = flat[begin : begin + step]
+        flat[begin : begin + step] = repeat(None, len(part))
+        yield part
+
+
+def _as_rows(flat: list[Any], table: RowTable) -> Int64s:
     return np.fromiter(flat, np.int64, len(flat)).reshape(-1, table.width)

@@ -2,39 +2,35 @@
 
 Functions that libraries generate (pyopencl's for a kernel object, loopy's for a program) set many
 arguments by one call. Its tuple alternates an index and an argument, or an index, the character of a C
-type and a number. pyopencl converts such a number as C does: it loses the digits that the type cannot
-hold.
+type and a number.
 """
 
-import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
+from cltrace.intercept.objects.arguments import Frozen, Packed, freeze
 
-from cltrace.intercept.objects.arguments import Description, describe
-
-ArgumentsSet = dict[int, Description]
+ArgumentsSet = dict[int, Frozen]
 """Arguments that a call set, by their index in the kernel."""
 
 
 def _single(arg_index: int, arg: Any) -> ArgumentsSet:
-    return {arg_index: describe(arg)}
+    return {arg_index: freeze(arg)}
 
 
 def _null(arg_index: int) -> ArgumentsSet:
-    return {arg_index: describe(None)}
+    return {arg_index: freeze(None)}
 
 
 def _alternating(indices_and_args: tuple[Any, ...]) -> ArgumentsSet:
     """Return the arguments of a tuple that alternates an index and an argument."""
-    return dict(zip(indices_and_args[::2], map(describe, indices_and_args[1::2]), strict=False))
+    return dict(zip(indices_and_args[::2], map(freeze, indices_and_args[1::2]), strict=False))
 
 
 def _packed(indices_chars_and_args: tuple[Any, ...]) -> ArgumentsSet:
     """Return the arguments of a tuple that alternates an index, the character of a type and a number."""
-    triples = zip(*(indices_chars_and_args[first::3] for first in range(3)), strict=False)
-    return {index: _PACKERS[char](number) for index, char, number in triples}
+    every = indices_chars_and_args
+    return dict(zip(every[::3], map(Packed, every[1::3], every[2::3]), strict=False))
 
 
 SETTERS: Final[tuple[tuple[str, Callable[..., ArgumentsSet]], ...]] = (
@@ -47,24 +43,3 @@ SETTERS: Final[tuple[tuple[str, Callable[..., ArgumentsSet]], ...]] = (
     ("_set_arg_buf_pack_multi", _packed),
 )
 """Methods of `Kernel`, each with a function that takes its arguments and returns what they set."""
-
-
-def _packer(kind: type[Any], convert: Callable[[Any], float]) -> Callable[[Any], Description]:
-    dtype = np.dtype(kind).str
-    return lambda number: ("x", dtype, bytes(kind(convert(number))))
-
-
-_PACKERS: Final[dict[bytes, Callable[[Any], Description]]] = {
-    b"c": _packer(ctypes.c_byte, int),
-    b"b": _packer(ctypes.c_byte, int),
-    b"B": _packer(ctypes.c_ubyte, int),
-    b"h": _packer(ctypes.c_short, int),
-    b"H": _packer(ctypes.c_ushort, int),
-    b"i": _packer(ctypes.c_int, int),
-    b"I": _packer(ctypes.c_uint, int),
-    b"l": _packer(ctypes.c_long, int),
-    b"L": _packer(ctypes.c_ulong, int),
-    b"f": _packer(ctypes.c_float, float),
-    b"d": _packer(ctypes.c_double, float),
-}
-"""Conversions of a number, by the character that pyopencl uses for a C type."""

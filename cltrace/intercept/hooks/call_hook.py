@@ -34,11 +34,32 @@ class HookedCall(NamedTuple):
         return self.kwargs.get(name, default)
 
 
+Record = Callable[[int, int, tuple[Any, ...], dict[str, Any], Any], None]
+"""Function that records a call, given its entry and return in host ns, its arguments and its result."""
+
+
 def make_hook(
     recorder: Recorder,
     original: Hook,
     api: Api | None,
     record: Callable[[HookedCall], None],
+    unrecorded: Callable[[HookedCall], None] | None = None,
+) -> Hook:
+    """Return a hook that calls `original` and then `record` (`make_fast_hook`)."""
+
+    def record_call(
+        enter: int, leave: int, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        record(HookedCall((enter, leave), args, kwargs, result))
+
+    return make_fast_hook(recorder, original, api, record_call, unrecorded)
+
+
+def make_fast_hook(
+    recorder: Recorder,
+    original: Hook,
+    api: Api | None,
+    record: Record,
     unrecorded: Callable[[HookedCall], None] | None = None,
 ) -> Hook:
     """Return a hook that calls `original` and then `record`.
@@ -55,20 +76,21 @@ def make_hook(
         try:
             result = original(*args, **kwargs)
             leave = clock()
-            note = record if gate else unrecorded
-            if note is not None:
-                try:
-                    note(HookedCall((enter, leave), args, kwargs, result))
-                except Exception as fault:
-                    recorder.stop_on_fault(fault)
-            elif is_command:
-                recorder.tallies.commands_skipped += 1
+            try:
+                if gate:
+                    record(enter, leave, args, kwargs, result)
+                elif unrecorded is not None:
+                    unrecorded(HookedCall((enter, leave), args, kwargs, result))
+                elif is_command:
+                    recorder.tallies.commands_skipped += 1
+            except Exception as fault:
+                recorder.stop_on_fault(fault)
             return result
         except BaseException as error:
             if api is None:
                 hide_own_frames(error)
             else:
-                recorder.call_failed(error, _failed_row(recorder, api, args), enter)
+                recorder.call_failed(error, failed_row(recorder, api, args), enter)
             raise
 
     return copy_identity(original, hook)
@@ -87,7 +109,8 @@ def copy_identity(original: Hook, hook: Hook) -> Hook:
 _ATTRIBUTES: Final = ("__name__", "__qualname__", "__doc__", "__module__")
 
 
-def _failed_row(recorder: Recorder, api: Api, args: tuple[Any, ...]) -> CallRow:
+def failed_row(recorder: Recorder, api: Api, args: tuple[Any, ...]) -> CallRow:
+    """Return the row of a call that an error ended."""
     try:
         queue = next((value for value in args[:2] if isinstance(value, cl.CommandQueue)), None)
         return CallRow(api, recorder.registry.queue_handle(queue))

@@ -4,7 +4,8 @@ Each function takes the arguments of the entry point of the same name, with its 
 returns those that a trace records. Nothing is called and no object is kept.
 """
 
-from typing import Any, NamedTuple
+import math
+from typing import Any
 
 from cltrace.events.kinds import CallFlag
 
@@ -14,21 +15,13 @@ _MAP_WRITES = 0b110
 """`CL_MAP_WRITE` and `CL_MAP_WRITE_INVALIDATE_REGION`."""
 
 
-class CallShape(NamedTuple):
-    """Recorded arguments of an enqueueing call.
+CallShape = tuple[Any, Any, Any, Any, int, int, int, int]
+"""Recorded arguments of an enqueueing call: queue, wait list, source, target, size, offset in the source
+and in the target (all in bytes), flags.
 
-    `source` and `target` are memory objects or shared memory, or `None`. `size_bytes` is -1 when the
-    arguments do not determine it.
-    """
-
-    queue: Any
-    wait_for: Any = None
-    source: Any = None
-    target: Any = None
-    size_bytes: int = -1
-    source_offset_bytes: int = 0
-    target_offset_bytes: int = 0
-    flags: int = 0
+Source and target are memory objects or shared memory, or `None`. The size is -1 when the arguments do not
+determine it.
+"""
 
 
 def read_buffer(
@@ -41,7 +34,7 @@ def read_buffer(
 ) -> CallShape:
     """`clEnqueueReadBuffer`: the size is that of the host's array."""
     size = byte_count(hostbuf)
-    return CallShape(queue, wait_for, mem, None, size, src_offset, 0, _blocking(is_blocking))
+    return (queue, wait_for, mem, None, size, src_offset, 0, _blocking(is_blocking))
 
 
 def write_buffer(
@@ -54,7 +47,7 @@ def write_buffer(
 ) -> CallShape:
     """`clEnqueueWriteBuffer`: the size is that of the host's array."""
     size = byte_count(hostbuf)
-    return CallShape(queue, wait_for, None, mem, size, 0, dst_offset, _blocking(is_blocking))
+    return (queue, wait_for, None, mem, size, 0, dst_offset, _blocking(is_blocking))
 
 
 def copy_buffer(
@@ -68,7 +61,7 @@ def copy_buffer(
 ) -> CallShape:
     """`clEnqueueCopyBuffer`: without a count, pyopencl copies the smaller of the two."""
     size = byte_count if byte_count >= 0 else min(src.size, dst.size)
-    return CallShape(queue, wait_for, src, dst, size, src_offset, dst_offset)
+    return (queue, wait_for, src, dst, size, src_offset, dst_offset, 0)
 
 
 def read_buffer_rect(
@@ -85,9 +78,7 @@ def read_buffer_rect(
 ) -> CallShape:
     """`clEnqueueReadBufferRect`: the region's first extent is in bytes."""
     offset = _rect_offset(buffer_origin, region, buffer_pitches)
-    return CallShape(
-        queue, wait_for, mem, None, _product(region), offset, 0, _blocking(is_blocking)
-    )
+    return (queue, wait_for, mem, None, _product(region), offset, 0, _blocking(is_blocking))
 
 
 def write_buffer_rect(
@@ -104,9 +95,7 @@ def write_buffer_rect(
 ) -> CallShape:
     """`clEnqueueWriteBufferRect`: the region's first extent is in bytes."""
     offset = _rect_offset(buffer_origin, region, buffer_pitches)
-    return CallShape(
-        queue, wait_for, None, mem, _product(region), 0, offset, _blocking(is_blocking)
-    )
+    return (queue, wait_for, None, mem, _product(region), 0, offset, _blocking(is_blocking))
 
 
 def copy_buffer_rect(
@@ -123,14 +112,14 @@ def copy_buffer_rect(
     """`clEnqueueCopyBufferRect`."""
     source_offset = _rect_offset(src_origin, region, src_pitches)
     target_offset = _rect_offset(dst_origin, region, dst_pitches)
-    return CallShape(queue, wait_for, src, dst, _product(region), source_offset, target_offset)
+    return (queue, wait_for, src, dst, _product(region), source_offset, target_offset, 0)
 
 
 def fill_buffer(
     queue: Any, mem: Any, pattern: Any, offset: int, size: int, wait_for: Any = None
 ) -> CallShape:
     """`clEnqueueFillBuffer`."""
-    return CallShape(queue, wait_for, None, mem, size, 0, offset)
+    return (queue, wait_for, None, mem, size, 0, offset, 0)
 
 
 def copy_buffer_p2p_amd(
@@ -138,7 +127,7 @@ def copy_buffer_p2p_amd(
 ) -> CallShape:
     """`clEnqueueCopyBufferP2PAMD`."""
     size = min(src.size, dst.size) if byte_count is None else byte_count
-    return CallShape(queue, wait_for, src, dst, size)
+    return (queue, wait_for, src, dst, size, 0, 0, 0)
 
 
 def read_image(
@@ -154,7 +143,7 @@ def read_image(
 ) -> CallShape:
     """`clEnqueueReadImage`: a region counts pixels."""
     size = _product(region) * mem.element_size
-    return CallShape(queue, wait_for, mem, None, size, flags=_blocking(is_blocking))
+    return (queue, wait_for, mem, None, size, 0, 0, _blocking(is_blocking))
 
 
 def write_image(
@@ -170,7 +159,7 @@ def write_image(
 ) -> CallShape:
     """`clEnqueueWriteImage`: a region counts pixels."""
     size = _product(region) * mem.element_size
-    return CallShape(queue, wait_for, None, mem, size, flags=_blocking(is_blocking))
+    return (queue, wait_for, None, mem, size, 0, 0, _blocking(is_blocking))
 
 
 def copy_image(
@@ -183,7 +172,7 @@ def copy_image(
     wait_for: Any = None,
 ) -> CallShape:
     """`clEnqueueCopyImage`."""
-    return CallShape(queue, wait_for, src, dest, _product(region) * src.element_size)
+    return (queue, wait_for, src, dest, _product(region) * src.element_size, 0, 0, 0)
 
 
 def copy_image_to_buffer(
@@ -191,7 +180,7 @@ def copy_image_to_buffer(
 ) -> CallShape:
     """`clEnqueueCopyImageToBuffer`."""
     size = _product(region) * src.element_size
-    return CallShape(queue, wait_for, src, dest, size, 0, offset)
+    return (queue, wait_for, src, dest, size, 0, offset, 0)
 
 
 def copy_buffer_to_image(
@@ -199,14 +188,14 @@ def copy_buffer_to_image(
 ) -> CallShape:
     """`clEnqueueCopyBufferToImage`."""
     size = _product(region) * dest.element_size
-    return CallShape(queue, wait_for, src, dest, size, offset, 0)
+    return (queue, wait_for, src, dest, size, offset, 0, 0)
 
 
 def fill_image(
     queue: Any, mem: Any, color: Any, origin: Any, region: Any, wait_for: Any = None
 ) -> CallShape:
     """`clEnqueueFillImage`."""
-    return CallShape(queue, wait_for, None, mem, _product(region) * mem.element_size)
+    return (queue, wait_for, None, mem, _product(region) * mem.element_size, 0, 0, 0)
 
 
 def map_buffer(
@@ -223,7 +212,7 @@ def map_buffer(
 ) -> CallShape:
     """`clEnqueueMapBuffer`: `calls` takes the size from the mapped array."""
     call_flags = _blocking(is_blocking) | _map_writes(flags)
-    return CallShape(queue, wait_for, buf, buf, -1, offset, offset, call_flags)
+    return (queue, wait_for, buf, buf, -1, offset, offset, call_flags)
 
 
 def map_image(
@@ -242,34 +231,34 @@ def map_image(
     """`clEnqueueMapImage`."""
     call_flags = _blocking(is_blocking) | _map_writes(flags)
     size = _product(region) * img.element_size
-    return CallShape(queue, wait_for, img, img, size, flags=call_flags)
+    return (queue, wait_for, img, img, size, 0, 0, call_flags)
 
 
 def unmap(memory_map: Any, queue: Any = None, wait_for: Any = None) -> CallShape:
     """`clEnqueueUnmapMemObject`, by `MemoryMap.release`."""
-    return CallShape(queue, wait_for)
+    return (queue, wait_for, None, None, -1, 0, 0, 0)
 
 
 def migrate(queue: Any, mem_objects: Any, flags: int = 0, wait_for: Any = None) -> CallShape:
     """`clEnqueueMigrateMemObjects`."""
     objects = list(mem_objects)
     target = objects[0] if len(objects) == 1 else None
-    return CallShape(queue, wait_for, None, target, sum(memory.size for memory in objects))
+    return (queue, wait_for, None, target, sum(memory.size for memory in objects), 0, 0, 0)
 
 
 def gl_objects(queue: Any, mem_objects: Any, wait_for: Any = None) -> CallShape:
     """`clEnqueueAcquireGLObjects` and `clEnqueueReleaseGLObjects`."""
-    return CallShape(queue, wait_for)
+    return (queue, wait_for, None, None, -1, 0, 0, 0)
 
 
 def marker(queue: Any, wait_for: Any = None) -> CallShape:
     """Markers and barriers that return an event."""
-    return CallShape(queue, wait_for)
+    return (queue, wait_for, None, None, -1, 0, 0, 0)
 
 
 def eventless(queue: Any, wait_for: Any = None) -> CallShape:
     """`clEnqueueBarrier` and `clEnqueueWaitForEvents` of OpenCL 1.1, which return no event."""
-    return CallShape(queue, wait_for, flags=_QUEUED_ONLY)
+    return (queue, wait_for, None, None, -1, 0, 0, _QUEUED_ONLY)
 
 
 def svm_memcpy(
@@ -280,7 +269,7 @@ def svm_memcpy(
     if size is None:
         sizes = [svm.size for svm in (dst, src) if svm.size is not None]
         size = min(sizes) if sizes else -1
-    return CallShape(queue, wait_for, src, dst, size, flags=_blocking(is_blocking))
+    return (queue, wait_for, src, dst, size, 0, 0, _blocking(is_blocking))
 
 
 def svm_memfill(
@@ -288,7 +277,7 @@ def svm_memfill(
 ) -> CallShape:
     """`clEnqueueSVMMemFill`."""
     size = dst.size if byte_count is None else byte_count
-    return CallShape(queue, wait_for, None, dst, -1 if size is None else size)
+    return (queue, wait_for, None, dst, -1 if size is None else size, 0, 0, 0)
 
 
 def svm_map(
@@ -298,22 +287,22 @@ def svm_map(
     mapped = svm.size if size is None else size
     call_flags = _blocking(is_blocking) | _map_writes(flags)
     size_bytes = -1 if mapped is None else mapped
-    return CallShape(queue, wait_for, svm, svm, size_bytes, flags=call_flags)
+    return (queue, wait_for, svm, svm, size_bytes, 0, 0, call_flags)
 
 
 def svm_unmap(queue: Any, svm: Any, wait_for: Any = None) -> CallShape:
     """`clEnqueueSVMUnmap`."""
-    return CallShape(queue, wait_for, svm, svm)
+    return (queue, wait_for, svm, svm, -1, 0, 0, 0)
 
 
 def svm_migrate(queue: Any, svms: Any, flags: Any = None, wait_for: Any = None) -> CallShape:
     """`clEnqueueSVMMigrateMem`."""
-    return CallShape(queue, wait_for)
+    return (queue, wait_for, None, None, -1, 0, 0, 0)
 
 
 def svm_free(allocation: Any, queue: Any = None, wait_for: Any = None) -> CallShape:
     """`clEnqueueSVMFree`, by `SVMAllocation.enqueue_release`."""
-    return CallShape(queue, wait_for, None, allocation)
+    return (queue, wait_for, None, allocation, -1, 0, 0, 0)
 
 
 def byte_count(buffer: Any) -> int:
@@ -331,17 +320,16 @@ def _map_writes(flags: int) -> int:
 
 
 def _product(extents: Any) -> int:
-    total = 1
-    for extent in extents:
-        total *= int(extent)
-    return total
+    return math.prod(extents)
 
 
 def _rect_offset(origin: Any, region: Any, pitches: Any) -> int:
     """Return the offset of a rectangle in a buffer, in bytes. A pitch of 0 means that rows touch."""
-    x, y, z = (*(int(extent) for extent in origin), 0, 0)[:3]
-    width, height = (*(int(extent) for extent in region), 1, 1)[:2]
-    row_pitch, slice_pitch = (*(int(pitch) for pitch in pitches or ()), 0, 0)[:2]
+    x, y, z = (*origin, 0, 0)[:3]
+    if not (y or z):
+        return int(x)
+    width, height = (*region, 1, 1)[:2]
+    row_pitch, slice_pitch = (*(pitches or ()), 0, 0)[:2]
     row_pitch = row_pitch or width
     slice_pitch = slice_pitch or row_pitch * height
-    return z * slice_pitch + y * row_pitch + x
+    return int(z * slice_pitch + y * row_pitch + x)

@@ -1,138 +1,132 @@
-"""Launch configurations: a kernel, its sizes and its arguments under one number."""
+"""Circumstances of launches: kernel, call site, thread, queue and NDRange under one number."""
 
-import threading
-from dataclasses import dataclass
 from itertools import count
+from types import CodeType
 from typing import Any, Final
 
-import pyopencl as cl
-
-from cltrace.events.apis import Api
-from cltrace.events.kinds import CallFlag
-from cltrace.events.records import Launch
-from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
-from cltrace.intercept.hooks.recorder import CallRow, Recorder
-from cltrace.intercept.objects.arguments import Description, argument_record, replace_handle
-from cltrace.intercept.objects.weak_users import HandleUser
+from cltrace.intercept.objects.callsites import CallSites, Place
+from cltrace.intercept.sink import Sink
 
 MAX_KEYS: Final = 65_536
-"""Size at which a table of configurations is cleared: a program that changes an argument at every launch
-must not fill the memory. A configuration that was cleared gets a new number when it occurs again."""
+"""Size at which a table is cleared: a program that launches differently each time must not fill the
+memory. What was cleared gets a new number when it occurs again."""
+
+_AXES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchSizes:
-    """Sizes of a launch as the program passed them.
+class Circumstances:
+    """Numbers of circumstances. A new one is stored as it is seen; the drain makes a row of it."""
 
-    `is_multiplied` is pyopencl's `g_times_l`: the global size counts work-groups. `may_be_empty` is
-    pyopencl's `allow_empty_ndrange`.
-    """
-
-    global_size: Any
-    local_size: Any
-    global_offset: Any = None
-    is_multiplied: bool = False
-    may_be_empty: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        """True if pyopencl enqueues a marker in place of this launch."""
-        return self.may_be_empty and 0 in (*self.global_size, *(self.local_size or ()))
-
-    def in_work_items(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Return global size, local size and offset. Local size and offset are empty if not passed."""
-        size, local = _to_tuple(self.global_size), _to_tuple(self.local_size)
-        offset = _to_tuple(self.global_offset)
-        if not local:
-            return size, (), offset
-        padding = (1,) * max(len(local), len(size))
-        size = (*size, *padding)[: len(padding)]
-        local = (*local, *padding)[: len(padding)]
-        if self.is_multiplied:
-            size = tuple(a * b for a, b in zip(size, local, strict=True))
-            offset = tuple(a * b for a, b in zip(offset, local, strict=False))
-        return size, local, offset
-
-
-class Configurations:
-    """Numbers of launch configurations, and rows of launches that are not plain."""
-
-    def __init__(self, recorder: Recorder, capture: ContentCapture = NO_CAPTURE) -> None:
-        self._recorder = recorder
-        self._launch_configured = capture.launch_configured
+    def __init__(self, sink: Sink) -> None:
+        self._extend = sink.circumstances.extend
         self._next_id = count(1).__next__
-        self._ids: dict[tuple[Any, ...], int] = {}
-        self._lock = threading.RLock()
+        self._numbers: dict[tuple[Any, ...], int] = {}
 
-    def launch_id(
+    def number(
         self,
         kernel_id: int,
-        sizes: LaunchSizes,
-        arguments: tuple[Description, ...] | None,
-        user: HandleUser | None = None,
+        place: Place,
+        thread_id: int,
+        queue_handle: int,
+        global_size: Any,
+        local_size: Any,
+        global_offset: Any,
+        is_multiplied: Any,
+        flags: int = 0,
     ) -> int:
-        """Return the number of a configuration, and record it if it is new.
+        """Return the number of a circumstance, and store it if it is new.
 
-        `arguments` is `None` when they were not observed. `user.forget()` is called when the handle of
-        one of their memory objects gets to stand for another object.
+        Sizes are as the program passed them. `is_multiplied` is pyopencl's `g_times_l`: the global size
+        counts work-groups. Raises: `TypeError` if a size is no sequence of numbers.
         """
-        with self._lock:
-            exact = tuple(self._replace_handle(argument, user) for argument in arguments or ())
-            work_items = sizes.in_work_items()
-            key = (kernel_id, arguments is None, *work_items, *exact)
-            launch_id = self._ids.get(key)
-            if launch_id is None:
-                launch_id = self._next_id()
-                if len(self._ids) >= MAX_KEYS:
-                    self._ids.clear()
-                self._ids[key] = launch_id
-                records = tuple(map(argument_record, exact))
-                global_size, local_size, global_offset = work_items
-                self._recorder.sink.records.append(
-                    Launch(
-                        id=launch_id,
-                        global_size=global_size,
-                        local_size=local_size,
-                        global_offset=global_offset,
-                        arguments_known=arguments is not None,
-                        arguments=records,
-                        kernel_id=kernel_id,
-                    )
-                )
-                self._launch_configured(launch_id, records)
-            return launch_id
+        code, instruction = place
+        # fmt: off
+        key = (kernel_id, id(code), instruction, thread_id, queue_handle, flags,
+               global_size, local_size, global_offset, is_multiplied)
+        # fmt: on
+        try:
+            number = self._numbers.get(key)
+        except TypeError:  # a list, or an array
+            sizes = (_to_tuple(global_size), _to_tuple(local_size), _to_tuple(global_offset))
+            key = (*key[:6], *sizes, is_multiplied)
+            number = self._numbers.get(key)
+        return self._add(key, code) if number is None else number
 
-    def record(
+    def _add(self, key: tuple[Any, ...], code: CodeType | None) -> int:
+        if len(self._numbers) >= MAX_KEYS:
+            self._numbers.clear()
+        number = self._numbers[key] = self._next_id()
+        kernel_id, _, *where, flags, global_size, local_size, global_offset, multiplied = key
+        sizes = (global_size, local_size, global_offset, multiplied)
+        self._extend((number, kernel_id, code, *where, *sizes, flags))
+        return number
+
+
+def _to_tuple(sizes: Any) -> tuple[Any, ...] | None:
+    return None if sizes is None else tuple(sizes)
+
+
+def is_empty_range(global_size: Any, local_size: Any) -> bool:
+    """Return whether a range has no work-items. pyopencl enqueues a marker in its place if allowed."""
+    return 0 in (*global_size, *(local_size or ()))
+
+
+class CircumstanceRows:
+    """Maker of rows of `CIRCUMSTANCES` from what hooks store."""
+
+    def __init__(self, sites: CallSites) -> None:
+        self._sites = sites
+        self._extents: dict[tuple[Any, ...], tuple[int, ...]] = {}
+
+    def row(
         self,
-        launch_id: int,
-        sizes: LaunchSizes,
-        queue: cl.CommandQueue,
-        span: tuple[int, int],
-        event: cl.Event,
-        wait_for: Any,
-    ) -> None:
-        """Append the row of a launch that is not plain."""
-        row = CallRow(
-            Api.clEnqueueNDRangeKernel,
-            self._recorder.registry.queue_handle(queue),
-            subject_id=launch_id,
-        )
-        if sizes.is_empty:
-            # pyopencl enqueues a marker in its place.
-            row = row._replace(api=Api.clEnqueueMarkerWithWaitList, flags=int(CallFlag.EMPTY_RANGE))
-        self._recorder.record_call(row, span, event=event, wait_for=wait_for)
-
-    def _replace_handle(self, description: Description, user: HandleUser | None) -> Description:
-        memory = self._recorder.memory
-        if description[0] not in {"m", "i", "v", "s"}:
-            return description
-        handle = description[1]
-        if user is not None:
-            memory.add_user(handle, user)
-        if description[0] == "s":
-            return ("s", memory.svm_id(handle), handle)
-        return replace_handle(description, memory.id_of_handle(handle))
+        number: int,
+        kernel_id: int,
+        code: CodeType | None,
+        instruction: int,
+        thread_id: int,
+        queue_handle: int,
+        global_size: tuple[Any, ...],
+        local_size: tuple[Any, ...] | None,
+        global_offset: tuple[Any, ...] | None,
+        is_multiplied: Any,
+        flags: int,
+    ) -> tuple[int, ...]:
+        """Return the row of a circumstance (`sink.RAW_CIRCUMSTANCE_WIDTH`)."""
+        sizes = (global_size, local_size, global_offset, is_multiplied)
+        extents = self._extents.get(sizes)
+        if extents is None:
+            if len(self._extents) >= MAX_KEYS:
+                self._extents.clear()
+            extents = self._extents[sizes] = to_extents(*sizes)
+        site_id = self._sites.number(code, instruction)
+        return (number, kernel_id, site_id, thread_id, queue_handle, flags, *extents)
 
 
-def _to_tuple(sizes: Any) -> tuple[int, ...]:
+def to_extents(
+    global_size: tuple[Any, ...],
+    local_size: tuple[Any, ...] | None,
+    global_offset: tuple[Any, ...] | None,
+    is_multiplied: Any,
+) -> tuple[int, ...]:
+    """Return the dimensions of global size, local size and offset, and three extents of each.
+
+    As pyopencl does, the shorter of global and local size is padded with ones.
+    """
+    size, local, offset = (
+        _to_integers(sizes) for sizes in (global_size, local_size, global_offset)
+    )
+    if local:
+        axes = max(len(local), len(size))
+        size = (*size, *(1,) * (axes - len(size)))
+        local = (*local, *(1,) * (axes - len(local)))
+        if is_multiplied:
+            size = tuple(a * b for a, b in zip(size, local, strict=True))
+            offset = tuple(a * b for a, b in zip(offset, local, strict=False))
+    dimensions = tuple(min(len(sizes), _AXES) for sizes in (size, local, offset))
+    padded = (extent for sizes in (size, local, offset) for extent in (*sizes, 0, 0, 0)[:_AXES])
+    return (*dimensions, *padded)
+
+
+def _to_integers(sizes: Any) -> tuple[int, ...]:
     return () if sizes is None else tuple(int(size) for size in sizes)

@@ -3,14 +3,14 @@
 import hashlib
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from cltrace.events.apis import Api
-from cltrace.events.records import Argument, Content
+from cltrace.events.records import Content
 from cltrace.intercept.hooks.call_hook import HookedCall
-from cltrace.intercept.hooks.recorder import CallRow
+from cltrace.intercept.hooks.circumstances import MAX_KEYS
 from cltrace.intercept.sink import Sink
 from cltrace.spool.writer import SpoolWriter
 
@@ -27,11 +27,15 @@ class ContentCapture(Protocol):
     def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
         """Take note of a part of a buffer that is now a memory object of its own."""
 
-    def command_enqueued(self, row: CallRow, call: HookedCall) -> None:
-        """Take note of a recorded command that is not a launch."""
+    def command_enqueued(
+        self, api: Api, target_handle: int, offset_bytes: int, size_bytes: int, call: HookedCall
+    ) -> None:
+        """Take note of a recorded command that is not a launch, and of what it writes."""
 
-    def launch_configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
-        """Take note of a new launch configuration."""
+    def launched(
+        self, circumstance_id: int, arguments_id: int, buffer_ids: tuple[int, ...]
+    ) -> None:
+        """Take note of a launch with these memory objects among its arguments."""
 
 
 class _NoCapture:
@@ -43,10 +47,14 @@ class _NoCapture:
     def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
         """Do nothing."""
 
-    def command_enqueued(self, row: CallRow, call: HookedCall) -> None:
+    def command_enqueued(
+        self, api: Api, target_handle: int, offset_bytes: int, size_bytes: int, call: HookedCall
+    ) -> None:
         """Do nothing."""
 
-    def launch_configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
+    def launched(
+        self, circumstance_id: int, arguments_id: int, buffer_ids: tuple[int, ...]
+    ) -> None:
         """Do nothing."""
 
 
@@ -63,14 +71,22 @@ class HostWriteCapture:
     """Content capture by copies of host-written buffers: at most `budget_bytes`, and as many stored.
 
     A copy is made when the host writes a whole buffer, or creates it from host data. The copy follows
-    the host's later writes. Each new launch configuration stores the copies of the buffers that it uses,
-    with the time of the last write. The trace shows whether a kernel has written them since.
+    the host's later writes. The first launch with some arguments in a circumstance stores the copies of
+    the buffers that it uses, with the time of the last write. The trace shows whether a kernel has
+    written them since. `numbers` are those of memory objects, by handle.
     """
 
     def __init__(
-        self, sink: Sink, writer: SpoolWriter, budget_bytes: int, clock: Callable[[], int]
+        self,
+        sink: Sink,
+        writer: SpoolWriter,
+        numbers: Mapping[int, int],
+        budget_bytes: int,
+        clock: Callable[[], int],
     ) -> None:
         self._sink = sink
+        self._numbers = numbers
+        self._launched: set[tuple[int, ...]] = set()
         self._writer = writer
         self._budget_bytes = budget_bytes
         self._clock = clock
@@ -95,42 +111,51 @@ class HostWriteCapture:
         """Note which buffer a sub-buffer is a part of."""
         self._parents[sub_buffer_id] = self._parents.get(parent_id, parent_id)
 
-    def command_enqueued(self, row: CallRow, call: HookedCall) -> None:
+    def command_enqueued(
+        self, api: Api, target_handle: int, offset_bytes: int, size_bytes: int, call: HookedCall
+    ) -> None:
         """Update the copy of a buffer that the host writes; drop it if another command writes it."""
-        if not row.target_buffer_id:
+        buffer_id = self._numbers.get(target_handle, 0)
+        if not buffer_id:
             return
-        self._drop_overlapping(row.target_buffer_id)
-        if row.api is not Api.clEnqueueWriteBuffer:
-            self._drop(row.target_buffer_id)
-        elif row.target_offset_bytes == 0 and row.size_bytes == call.argument(1, "mem").size:
-            self.buffer_initialised(row.target_buffer_id, call.argument(2, "hostbuf"))
-        elif row.target_buffer_id in self._copies:
-            copy = self._copies[row.target_buffer_id]
-            end = row.target_offset_bytes + row.size_bytes
-            copy.data[row.target_offset_bytes : end] = memoryview(
-                call.argument(2, "hostbuf")
-            ).tobytes()
+        self._drop_overlapping(buffer_id)
+        if api is not Api.clEnqueueWriteBuffer:
+            self._drop(buffer_id)
+        elif offset_bytes == 0 and size_bytes == call.argument(1, "mem").size:
+            self.buffer_initialised(buffer_id, call.argument(2, "hostbuf"))
+        elif buffer_id in self._copies:
+            copy = self._copies[buffer_id]
+            end = offset_bytes + size_bytes
+            copy.data[offset_bytes:end] = memoryview(call.argument(2, "hostbuf")).tobytes()
             copy.written_host_ns = self._clock()
 
-    def launch_configured(self, launch_id: int, arguments: tuple[Argument, ...]) -> None:
-        """Store the copies of the buffers that a new launch configuration uses."""
-        for argument in arguments:
-            copy = self._copies.get(argument.buffer_id)
+    def launched(
+        self, circumstance_id: int, arguments_id: int, buffer_ids: tuple[int, ...]
+    ) -> None:
+        """Store the copies of the buffers that a launch uses, unless one like it was seen before."""
+        key = (circumstance_id, arguments_id, *buffer_ids)
+        if key in self._launched:
+            return
+        if len(self._launched) >= MAX_KEYS:
+            self._launched.clear()
+        self._launched.add(key)
+        for buffer_id in dict.fromkeys(buffer_ids):
+            copy = self._copies.get(buffer_id)
             if copy is None:
                 continue
             digest = hashlib.sha256(copy.data).hexdigest()
             place = self._stored.get(digest) or self._store(digest, copy.data)
             if place is not None:
-                size_bytes = len(copy.data)
                 self._sink.records.append(
                     Content(
                         sha256=digest,
                         position_bytes=place[0],
                         stored_bytes=place[1],
-                        size_bytes=size_bytes,
+                        size_bytes=len(copy.data),
                         written_host_ns=copy.written_host_ns,
-                        buffer_id=argument.buffer_id,
-                        launch_id=launch_id,
+                        buffer_id=buffer_id,
+                        circumstance_id=circumstance_id,
+                        arguments_id=arguments_id,
                     )
                 )
 

@@ -23,6 +23,7 @@ from cltrace.intercept.hooks.memory import MemoryHooks
 from cltrace.intercept.hooks.patching import Patch
 from cltrace.intercept.hooks.programs import ProgramHooks
 from cltrace.intercept.hooks.queues import QueueHooks
+from cltrace.intercept.hooks.svm import SvmHooks
 
 ENQUEUES: Final[tuple[tuple[str, Api, Callable[..., CallShape]], ...]] = (
     ("_enqueue_read_buffer", Api.clEnqueueReadBuffer, call_shapes.read_buffer),
@@ -72,6 +73,8 @@ def launch_patches(bare: BareLaunches) -> Iterator[Patch]:
     yield from _in_both("enqueue_nd_range_kernel", bare.wrap_enqueue)
     for name, arguments_of in SETTERS:
         yield from _on_class("Kernel", name, bare.wrap_setter(arguments_of))
+    yield Patch(cl.Kernel, "__init__", bare.kernel_constructor, constructor_witness=cl.Event)
+    yield Patch(_cl._Program, "all_kernels", bare.all_kernels)
 
 
 INVOKER: Final = "pyopencl.invoker"
@@ -98,9 +101,11 @@ def call_patches(calls: CallHooks) -> Iterator[Patch]:
 
 
 def queue_patches(queues: QueueHooks) -> Iterator[Patch]:
-    """Yield the patches of the creation of queues, and of queries of their properties."""
+    """Yield the patches of the creation of contexts and queues, and of queries of queues."""
     info = cl.command_queue_info
     queue = cl.CommandQueue
+    yield Patch(cl.Context, "__init__", queues.context_constructor, constructor_witness=cl.Event)
+    yield Patch(cl.Context, "from_int_ptr", queues.context_from_handle)
     yield Patch(queue, "__init__", queues.constructor, constructor_witness=cl.Event)
     yield Patch(queue, "from_int_ptr", queues.from_handle)
     yield Patch(queue, "_finalize", queues.finalise)
@@ -110,7 +115,7 @@ def queue_patches(queues: QueueHooks) -> Iterator[Patch]:
     yield Patch(queue, "properties_array", queues.property_of(info.PROPERTIES_ARRAY))
 
 
-def memory_patches(memory: MemoryHooks, calls: CallHooks) -> Iterator[Patch]:
+def memory_patches(memory: MemoryHooks) -> Iterator[Patch]:
     """Yield the patches of calls that create and free memory."""
     image = memory.other_constructor(Api.clCreateImage)
     yield Patch(cl.Buffer, "__init__", memory.buffer_constructor, constructor_witness=cl.Event)
@@ -124,11 +129,16 @@ def memory_patches(memory: MemoryHooks, calls: CallHooks) -> Iterator[Patch]:
     if hasattr(_cl, "Pipe"):
         pipe = memory.other_constructor(Api.clCreatePipe)
         yield Patch(_cl.Pipe, "__init__", pipe, constructor_witness=cl.Event)
+
+
+def svm_patches(svm: SvmHooks, calls: CallHooks) -> Iterator[Patch]:
+    """Yield the patches of calls that allocate and free shared virtual memory."""
     if hasattr(_cl, "SVMAllocation"):
-        svm, free = _cl.SVMAllocation, calls.enqueue(Api.clEnqueueSVMFree, call_shapes.svm_free)
-        yield Patch(svm, "__init__", memory.svm_constructor, constructor_witness=cl.Event)
-        yield Patch(svm, "release", memory.svm_release(None))
-        yield Patch(svm, "enqueue_release", memory.svm_release(free))
+        allocation = _cl.SVMAllocation
+        free = calls.enqueue(Api.clEnqueueSVMFree, call_shapes.svm_free)
+        yield Patch(allocation, "__init__", svm.constructor, constructor_witness=cl.Event)
+        yield Patch(allocation, "release", svm.release(None))
+        yield Patch(allocation, "enqueue_release", svm.release(free))
 
 
 def program_patches(programs: ProgramHooks) -> Iterator[Patch]:

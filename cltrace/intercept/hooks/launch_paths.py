@@ -1,28 +1,24 @@
 """Launch paths of kernel objects: opening and closing of the functions that `launches` generates."""
 
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
-from types import CodeType, FunctionType
+from itertools import chain, repeat
+from types import FunctionType
 from typing import Any, Final
 
+import numpy as np
 import pyopencl as cl
 from pyopencl import _cl
 from pyopencl.tools import VectorArg
 
-from cltrace.events.kinds import Timing
-from cltrace.events.tables import CIRCUMSTANCES
 from cltrace.intercept.hooks.bare_launches import BareLaunches
-from cltrace.intercept.hooks.configurations import MAX_KEYS, Configurations, LaunchSizes
 from cltrace.intercept.hooks.launches import (
-    CircumstanceCache,
+    PathLog,
     PathShape,
-    describe_all,
-    key_kind,
     make_launch_path,
+    parameter_of,
 )
 from cltrace.intercept.hooks.raw_invoker import (
     RawInvokers,
@@ -32,6 +28,16 @@ from cltrace.intercept.hooks.raw_invoker import (
     make_raw_generator,
 )
 from cltrace.intercept.hooks.recorder import Recorder
+from cltrace.intercept.hooks.single_launches import ArgumentSnapshot, SingleLaunches
+from cltrace.intercept.objects.arguments import (
+    BUFFER,
+    BUFFER_WITH_OFFSET,
+    IMAGE,
+    Frozen,
+    Words,
+    declare,
+    freeze,
+)
 from cltrace.intercept.tracebacks import hide_own_frames
 
 _FIXED_PARAMETERS: Final = 8
@@ -52,26 +58,19 @@ class _Invoker:
     set_args: FunctionType
     inner: FunctionType
     declared: Sequence[Any] | None
-    has_hidden_waits: bool
 
 
 class LaunchPaths:
     """Factory of the launch paths of kernel objects."""
 
     def __init__(
-        self, recorder: Recorder, configurations: Configurations, bare: BareLaunches
+        self, recorder: Recorder, single_launches: SingleLaunches, bare: BareLaunches
     ) -> None:
-        self.recorder = recorder
-        self.configurations = configurations
+        self.recorder: Final = recorder
+        self.single_launches: Final = single_launches
         self._bare = bare
-        self._native_enqueue = _cl.enqueue_nd_range_kernel
-        self._view = make_native_view(self._native_enqueue)
-        self._waits_view = make_native_view(self._enqueue_noting_waits)
+        self._view = make_native_view(_cl.enqueue_nd_range_kernel)
         self._raw_invokers = RawInvokers()
-        self._noted = threading.local()
-        self._circumstances: dict[tuple[int, ...], int] = {}
-        self._next_circumstance = count(1).__next__
-        self._add_circumstance = recorder.sink.extender(CIRCUMSTANCES)
 
     def wrap_generator(self, generate: FunctionType) -> Callable[..., tuple[Any, Any]]:
         """Return the replacement of `pyopencl.invoker.generate_enqueue_and_set_args`."""
@@ -114,10 +113,8 @@ class LaunchPaths:
         if self.recorder.is_closed:
             return enqueue
         try:
-            has_hidden_waits = any(isinstance(kind, VectorArg) for kind in declared or ())
-            view = self._waits_view if has_hidden_waits else self._view
-            inner = self._raw_invokers.make(enqueue, view, generate_again)
-            invoker = _Invoker(name, enqueue, set_args, inner, declared, has_hidden_waits)
+            inner = self._raw_invokers.make(enqueue, self._view, generate_again)
+            invoker = _Invoker(name, enqueue, set_args, inner, declared)
             return self._make_opener(invoker)
         except Exception as fault:
             self.recorder.stop_on_fault(fault)
@@ -162,88 +159,45 @@ class LaunchPaths:
             argument_count = invoker.inner.__code__.co_argcount - _FIXED_PARAMETERS
             passed = args[3 : 3 + argument_count]
             arguments = (*passed, *[None] * (argument_count - len(passed)))
+            is_recorded = settings.record_arguments
+            declared = chain(invoker.declared or (), repeat(None))
+            parameters = [
+                parameter_of(argument, declaration)
+                for argument, declaration in zip(arguments, declared, strict=False)
+            ]
+            usable = tuple(parameter for parameter in parameters if parameter is not None)
             shape = PathShape(
                 argument_count,
-                tuple(map(key_kind, arguments)) if settings.record_arguments else None,
+                usable if is_recorded else (),
                 settings.callsite_depth,
-                is_direct=settings.timing is Timing.EVENT and not invoker.has_hidden_waits,
+                is_direct=not self.single_launches.is_required
+                and (not is_recorded or len(usable) == argument_count),
             )
+            log = PathLog(shape.parameters, has_arguments=is_recorded)
+            owner = _KernelPath(self, kernel_id, invoker, log)
+            self._bare.path_opened(kernel, owner.life, close)
             types = tuple(map(type, arguments))
-            owner = _KernelPath(self, kernel_id, invoker)
-            self._bare.path_opened(kernel, owner.cache, close)
             return make_launch_path(shape, invoker.inner, types, recorder, owner)
         except Exception as fault:
             recorder.stop_on_fault(fault)
             return invoker.inner
 
-    def launch_id(
-        self,
-        kernel_id: int,
-        sizes: LaunchSizes,
-        invoker: "_Invoker",
-        arguments: tuple[Any, ...],
-        user: CircumstanceCache,
-    ) -> int:
-        """Return the number of a launch configuration. `user` as in `Configurations.launch_id`."""
-        descriptions = None
-        if self.recorder.settings.record_arguments:
-            descriptions = describe_all(arguments, invoker.declared)
-        return self.configurations.launch_id(kernel_id, sizes, descriptions, user)
 
-    def circumstance(self, launch_id: int, queue: cl.CommandQueue) -> int:
-        """Return the number of a launch configuration on `queue`, at this site and in this thread."""
-        recorder = self.recorder
-        handle = recorder.registry.queue_handle(queue)
-        key = (launch_id, recorder.current_site(), recorder.threads.number, handle)
-        circumstance = self._circumstances.get(key)
-        if circumstance is None:
-            if len(self._circumstances) >= MAX_KEYS:
-                self._circumstances.clear()
-            self._circumstances[key] = circumstance = self._next_circumstance()
-            self._add_circumstance((circumstance, *key))
-        return circumstance
-
-    # Wait lists that pyopencl builds inside the generated function
-
-    def _enqueue_noting_waits(self, *args: Any) -> cl.Event:
-        self._noted.wait_for = args[5] if len(args) > 5 else None
-        return self._native_enqueue(*args)
-
-    def take_noted_waits(self, wait_for: Any) -> Any:
-        """Return the wait list that pyopencl just built in this thread, else `wait_for`."""
-        noted = getattr(self._noted, "wait_for", None)
-        self._noted.wait_for = None
-        return wait_for if noted is None else noted
+class _Life:
+    """Object that lives as long as a launch path."""
 
 
 class _KernelPath:
     """Owner of one kernel object's launch path. The path calls it off the hot path."""
 
-    def __init__(self, paths: LaunchPaths, kernel_id: int, invoker: _Invoker) -> None:
-        self.cache: Final = CircumstanceCache()
-        self._paths = paths
+    def __init__(self, paths: LaunchPaths, kernel_id: int, invoker: _Invoker, log: PathLog) -> None:
+        self.life: Final = _Life()
+        self.log: Final = log
+        self.number_circumstance: Final = partial(paths.recorder.circumstances.number, kernel_id)
+        self._single_launches = paths.single_launches
         self._recorder = paths.recorder
         self._kernel_id = kernel_id
         self._invoker = invoker
-
-    def intern(
-        self,
-        key: Any,
-        queue: cl.CommandQueue,
-        sizes: tuple[Any, Any],
-        arguments: tuple[Any, ...],
-    ) -> int:
-        """Return the circumstance of a plain launch, and store it in the cache under `key`."""
-        launch_id = self._launch_id(LaunchSizes(*sizes), arguments)
-        circumstance = self._paths.circumstance(launch_id, queue)
-        self._recorder.threads.add_user(self.cache)
-        sites = self._recorder.sites
-        # The site of a call from inside a library is farther out than the frame in the key.
-        if sites.depth != 1 or not sites.is_library(_caller_of_path()):
-            if len(self.cache.circumstances) >= MAX_KEYS:
-                self.cache.forget()
-            self.cache.circumstances[key] = circumstance
-        return circumstance
 
     def record_slowly(
         self,
@@ -254,14 +208,26 @@ class _KernelPath:
         wait_for: Any,
         arguments: tuple[Any, ...],
     ) -> None:
-        """Record a launch that is not plain."""
+        """Record a launch that the path cannot record."""
         try:
-            launch_sizes = LaunchSizes(*sizes)
-            waits = self._paths.take_noted_waits(wait_for)
-            launch_id = self._launch_id(launch_sizes, arguments)
-            self._paths.configurations.record(launch_id, launch_sizes, queue, span, event, waits)
+            snapshot, waits = None, wait_for
+            if self._recorder.settings.record_arguments:
+                snapshot = self._take_snapshot(arguments, span[0])
+            if self._invoker.declared:
+                waits = [*(wait_for or ()), *_events_of(arguments, self._invoker.declared)]
+            self._single_launches.record(
+                *(self._kernel_id, sizes, queue, sys._getframe(2), *span),
+                *(event, waits, snapshot),
+            )
         except Exception as fault:
             self._recorder.stop_on_fault(fault)
+
+    def _take_snapshot(self, arguments: tuple[Any, ...], enter_ns: int) -> ArgumentSnapshot:
+        frozen = freeze_all(arguments, self._invoker.declared)
+        for argument in frozen:
+            if isinstance(argument, Words) and argument.slot in {BUFFER, BUFFER_WITH_OFFSET, IMAGE}:
+                self._recorder.memory.observe_handle(argument.words[0], enter_ns)
+        return ArgumentSnapshot(dict(enumerate(frozen)))
 
     def launch_unrecorded(self, kernel: cl.Kernel, *args: Any) -> Any:
         """Launch without recording; when tracing is over, restore the kernel as pyopencl made it."""
@@ -278,10 +244,29 @@ class _KernelPath:
             hide_own_frames(error)
             raise
 
-    def _launch_id(self, sizes: LaunchSizes, arguments: tuple[Any, ...]) -> int:
-        return self._paths.launch_id(self._kernel_id, sizes, self._invoker, arguments, self.cache)
+
+def freeze_all(arguments: Sequence[Any], declared: Sequence[Any] | None) -> tuple[Frozen, ...]:
+    """Return all arguments of a launch, one or two per argument that was passed.
+
+    An array that was declared as an array is a memory object; its offset may be another argument.
+    """
+    frozen: list[Frozen] = []
+    for argument, declaration in zip(arguments, chain(declared or (), repeat(None)), strict=False):
+        if isinstance(declaration, VectorArg):
+            frozen.append(freeze(argument.base_data))
+            if declaration.with_offset:
+                frozen.append(np.int64(argument.offset))
+        else:
+            value = freeze(argument)
+            frozen.append(value if declaration is None else declare(value, declaration))
+    return tuple(frozen)
 
 
-def _caller_of_path() -> CodeType:
-    """Return the code that called the launch path, which called the caller of this function."""
-    return sys._getframe(3).f_code
+def _events_of(arguments: Sequence[Any], declared: Sequence[Any]) -> list[cl.Event]:
+    """Return the events of arrays that were declared as arrays: pyopencl waits for them."""
+    return [
+        event
+        for argument, declaration in zip(arguments, declared, strict=False)
+        if isinstance(declaration, VectorArg)
+        for event in argument.events
+    ]

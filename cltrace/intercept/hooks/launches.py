@@ -2,21 +2,21 @@
 
 pyopencl generates a function for each kernel object that sets the arguments and enqueues. A *launch
 path* replaces it: a function with the same signature, generated too, that calls pyopencl's function
-between two clock readings and appends one row. Besides the times, the row has one number, the
-*circumstance* of the launch. It is looked up under a key of the arguments and the call site; a new key
-is interned once (`launch_paths`).
+between two clock readings and appends one row to the log of the path.
 
-The parts of the key are chosen at the kernel's first call, by the types of its arguments: the address
-of a memory object, a whole number itself, a float itself unless it is zero (0.0 and -0.0 compare equal).
-An argument whose type changes later is described in full. The other parts are the call site, the queue
-and the thread. Most launches equal the last launch of their kernel, so they are compared with it first:
-that is cheaper than a look-up of the key.
+A row has the times, the event, the *circumstance* of the launch and its arguments. The circumstance is a
+number for call site, thread, queue and NDRange (`circumstances`). Most launches of a kernel have that of
+the last, so they are compared with it first. Arguments change from launch to launch, so they are stored
+as they are: the handle of a memory object, a number itself. The drain turns them into words
+(`argument_columns`).
+
+The code of a path is chosen at the kernel's first call, by the types of its arguments. A launch whose
+arguments have other types is recorded by a slower way.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from types import CodeType, FunctionType
 from typing import Any, Final, Protocol
 
@@ -24,26 +24,47 @@ import numpy as np
 import pyopencl as cl
 from pyopencl.tools import VectorArg
 
-from cltrace.intercept.objects.arguments import Description, describe, describe_declared
+from cltrace.events.records import ArgumentSlot
+from cltrace.intercept.objects.argument_columns import (
+    ArgumentColumn,
+    ArgumentNumbers,
+    BytesColumn,
+    IntegerColumn,
+    NumberColumn,
+    RealColumn,
+    ScalarColumn,
+)
+from cltrace.intercept.objects.arguments import (
+    BUFFER,
+    IMAGE,
+    LOCAL,
+    NULL,
+    QUEUE,
+    SAMPLER,
+    SVM,
+    scalar_slot,
+)
 from cltrace.intercept.tracebacks import GENERATED_FILENAME
 
 _TEMPLATE: Final = """\
-def make(inner, launch_unrecorded, recorder, cache, intern, record_slowly, kinds):
-    gate, clock, extend = recorder.gate, recorder.clock, recorder.add_launch
-    get_thread, getframe, locate = recorder.get_thread, recorder.getframe, recorder.sites.locate
-    describe, signed_zero = recorder.describe, recorder.signed_zero
+def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kinds):
+    gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
+    getframe, sites = recorder.getframe, recorder.sites
+    program_codes, program_frame, place = sites.program_codes, sites.program_frame, sites.place
+    handles, observe = recorder.memory.numbers, recorder.memory.observe
+    queues, queue_handle = recorder.registry.queues, recorder.registry.queue_handle
+    next_mark, add_waits = recorder.sink.next_mark, recorder.add_waits
     sample_hook_time, launch_failed = recorder.sample_hook_time, recorder.launch_failed
-    stop_on_fault, circumstances = recorder.stop_on_fault, cache.circumstances
-    is_from_signal_handler = recorder.is_from_signal_handler
-    last = nothing = (None,) * {last_length}
+    stop_on_fault, is_from_signal_handler = recorder.stop_on_fault, recorder.is_from_signal_handler
+    rows, active_logs, log_key = log.rows, recorder.sink.active_logs, id(log)
+    extend = rows.extend
+    last_code = last_size = last_local = last_offset = last_groups = None
+    last_at = last_thread = last_address = circumstance = -1
     {types} = kinds
-    def forget_last():
-        nonlocal last
-        last = nothing
-    cache.forget_last = forget_last
     def enqueue(self, queue, global_size, local_size, {parameters}global_offset=None,
                 g_times_l=False, allow_empty_ndrange=False, wait_for=None):
-        nonlocal last
+        nonlocal last_code, last_size, last_local, last_offset, last_groups, last_at, last_thread
+        nonlocal last_address, circumstance
         if not gate:
             return launch_unrecorded(self, queue, global_size, local_size, {parameters}global_offset,
                                      g_times_l, allow_empty_ndrange, wait_for)
@@ -56,28 +77,30 @@ def make(inner, launch_unrecorded, recorder, cache, intern, record_slowly, kinds
             try:
                 if {is_plain}:
                     {call_site}
-                    thread, address = get_thread(), queue.int_ptr
-                    {keys}
-                    ({last_keys}last_code, last_at, last_size, last_local, last_thread,
-                     last_address, circumstance) = last
-                    if not ({same_keys}at == last_at and code is last_code
-                            and (global_size is last_size or global_size == last_size)
-                            and (local_size is last_local or local_size == last_local)
-                            and address == last_address and thread == last_thread):
-                        key = ({key_names}id(code), at, global_size, local_size, address, thread)
-                        try:
-                            circumstance = circumstances[key]
-                        except KeyError:
-                            circumstance = intern(
-                                key, queue, (global_size, local_size), ({parameters}))
-                        last = ({key_names}code, at, global_size, local_size, thread, address,
-                                circumstance)
-                    extend((enter, leave, circumstance, event))
+                    thread, address = threads.number, queue.int_ptr
+                    {statements}
+                    if not (at == last_at and code is last_code and global_size == last_size
+                            and local_size == last_local and address == last_address
+                            and thread == last_thread and global_offset == last_offset
+                            and g_times_l is last_groups):
+                        if address not in queues:
+                            address = queue_handle(queue)
+                        circumstance = number_of((code, at), thread, address, global_size,
+                                                 local_size, global_offset, g_times_l)
+                        last_code, last_at, last_thread, last_address = code, at, thread, address
+                        last_size, last_local, last_offset = global_size, local_size, global_offset
+                        last_groups = g_times_l
+                        if not (type(global_size) is tuple and {are_tuples}):
+                            last_size = None
+                    {mark}
+                    if not rows:
+                        active_logs[log_key] = log
+                    extend((enter, leave, circumstance, mark, event, {values}))
                     if not leave & 63:
                         sample_hook_time(leave)
                     return event
             except (TypeError, ValueError) as fault:
-                # A list or an array cannot be part of a key: record such sizes slowly.
+                # Sizes that cannot be compared or numbered are recorded slowly.
                 if is_from_signal_handler(fault):
                     raise
             except Exception as fault:
@@ -92,99 +115,213 @@ def make(inner, launch_unrecorded, recorder, cache, intern, record_slowly, kinds
     return enqueue
 """
 
-_IS_PLAIN: Final = "not (wait_for or global_offset or g_times_l or allow_empty_ndrange)"
-"""Condition under which the row of a launch is complete. Other launches are recorded slowly."""
+_ARE_TUPLES: Final = (
+    "(local_size is None or type(local_size) is tuple) "
+    "and (global_offset is None or type(global_offset) is tuple)"
+)
+"""Condition under which a size of the last launch can be compared: the program may change a list."""
 
 _CALL_SITES: Final = {
-    0: "code = at = None",
-    1: "frame = getframe(1); code = frame.f_code; at = frame.f_lasti",
+    0: "code, at = None, 0",
+    1: """frame = getframe(1); code = frame.f_code
+                    if code is not last_code and id(code) not in program_codes:
+                        frame = program_frame(frame)
+                        code, at = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+                    else:
+                        at = frame.f_lasti""",
 }
-"""Code that determines the call site, by depth: the caller's code and the offset of the instruction in
-it (`callsites` keeps the code alive, so its address is not reused)."""
+"""Code that determines the place of the call, by depth (`callsites`)."""
 
-_DEEP_CALL_SITE: Final = "code = None; at = locate(getframe(1))"
+_DEEP_CALL_SITE: Final = "code, at = place(getframe(1))"
 
-_KEY_PARTS: Final = {
-    "address": "{a}.int_ptr if type({a}) is {t} else describe({a})",
-    "value": "{a} if type({a}) is {t} else describe({a})",
-    "real": "({a} or signed_zero({a})) if type({a}) is {t} else describe({a})",
-    "size": "{a}.size if type({a}) is {t} else describe({a})",
-    "other": "describe({a})",
-}
-_SAME: Final = {
-    "address": "{k} == last_{k}",
-    "value": "({k} is last_{k} or {k} == last_{k})",
-    "real": "({k} is last_{k} or {k} == last_{k})",
-    "size": "{k} == last_{k}",
-    "other": "{k} == last_{k}",
-}
+_MARK: Final = """mark = 0
+                    if wait_for:
+                        mark = next_mark(); add_waits(mark, wait_for)"""
+
+_MARK_OF_ARRAYS: Final = """mark = 0
+                    waits = [*(wait_for or ()), {events}]
+                    if waits:
+                        mark = next_mark(); add_waits(mark, waits)"""
+
+
+@dataclass(frozen=True, slots=True)
+class PathParameter:
+    """How a path records an argument.
+
+    `condition` is the condition under which it can, `statement` is executed before the row is appended,
+    and `values` are stored in it; `{a}` stands for the argument, `{t}` for its type at the first call.
+    `columns` turn the values into words; a slot stands for an argument without a value.
+    """
+
+    condition: str
+    columns: tuple[ArgumentColumn | ArgumentSlot, ...]
+    values: tuple[str, ...] = ()
+    statement: str = ""
+    has_events: bool = False
+
+
+_IS_OF_TYPE: Final = "type({a}) is {t}"
+_CHECK_HANDLE: Final = "if {a}_handle not in handles: observe({object}, enter)"
+
+
+def _memory(slot: ArgumentSlot) -> PathParameter:
+    return PathParameter(
+        _IS_OF_TYPE,
+        (NumberColumn(slot),),
+        ("{a}_handle",),
+        "{a}_handle = {a}.int_ptr\n" + _CHECK_HANDLE.replace("{object}", "{a}"),
+    )
+
+
+def _array(declaration: Any) -> PathParameter:
+    """Return how an array that was declared as an array is recorded: it is a memory object.
+
+    Its offset may be another argument.
+    """
+    statement = "{a}_base = {a}.base_data; {a}_handle = {a}_base.int_ptr\n" + _CHECK_HANDLE
+    columns: tuple[ArgumentColumn, ...] = (NumberColumn(BUFFER),)
+    values: tuple[str, ...] = ("{a}_handle",)
+    if declaration.with_offset:
+        offset = np.dtype(np.int64)
+        columns, values = (*columns, ScalarColumn(offset, offset)), (*values, "{a}.offset")
+    return PathParameter(
+        _IS_OF_TYPE, columns, values, statement.replace("{object}", "{a}_base"), has_events=True
+    )
+
+
+def _scalar(argument: Any, declared: Any) -> PathParameter:
+    column: ArgumentColumn
+    dtype = argument.dtype if isinstance(argument, np.generic) else np.asarray(argument).dtype
+    try:
+        target = None if declared is None else np.dtype(declared)
+    except TypeError:
+        target = None
+    if dtype.hasobject or (target is not None and target.hasobject):
+        raise _UnknownArgumentError
+    match argument:
+        case np.void():
+            slot = scalar_slot(dtype.str, dtype.itemsize)
+            return PathParameter(_IS_OF_TYPE, (BytesColumn(slot),), ("{a}.tobytes()",))
+        case _ if target is not None:
+            column = ScalarColumn(dtype, target)
+        case np.generic():
+            column = ScalarColumn(dtype, dtype)
+        case bool() | int():
+            column = IntegerColumn()
+        case float():
+            column = RealColumn()
+        case _:
+            raise _UnknownArgumentError
+    return PathParameter(_IS_OF_TYPE, (column,), ("{a}",))
+
+
+class _UnknownArgumentError(Exception):
+    """An argument that a path does not record."""
+
+
+def parameter_of(argument: Any, declared: Any = None) -> PathParameter | None:
+    """Return how a path records arguments like this one; `None` if it does not."""
+    try:
+        return _parameter(argument, declared)
+    except _UnknownArgumentError:
+        return None
+
+
+def _parameter(argument: Any, declared: Any) -> PathParameter:
+    if isinstance(declared, VectorArg):
+        if not isinstance(getattr(argument, "base_data", None), cl.MemoryObjectHolder):
+            raise _UnknownArgumentError
+        return _array(declared)
+    match argument:
+        case cl.MemoryObjectHolder():
+            return _memory(IMAGE if isinstance(argument, cl.Image) else BUFFER)
+        case None:
+            return PathParameter("{a} is None", (NULL,))
+        case np.generic() | bool() | int() | float():
+            return _scalar(argument, declared)
+        case _:
+            return _object(argument)
+
+
+def _object(argument: Any) -> PathParameter:
+    match argument:
+        case cl.LocalMemory():
+            return PathParameter(_IS_OF_TYPE, (NumberColumn(LOCAL),), ("{a}.size",))
+        case cl.Sampler():
+            return PathParameter(_IS_OF_TYPE, (SAMPLER,))
+        case cl.CommandQueue():
+            return PathParameter(_IS_OF_TYPE, (QUEUE,))
+        case cl.SVMPointer():
+            return PathParameter(_IS_OF_TYPE, (NumberColumn(SVM),), ("{a}.svm_ptr",))
+        case _:
+            raise _UnknownArgumentError
 
 
 @dataclass(frozen=True, slots=True)
 class PathShape:
     """Properties that determine the code of a launch path.
 
-    `key_kinds` has one word of `_KEY_PARTS` per argument, and is `None` when arguments are not recorded.
-    `is_direct` is false when every launch is to be recorded slowly.
+    `parameters` are those of the arguments; an empty tuple records none. `is_direct` is false when every
+    launch is to be recorded slowly.
     """
 
     argument_count: int
-    key_kinds: tuple[str, ...] | None
+    parameters: tuple[PathParameter, ...]
     callsite_depth: int
     is_direct: bool
 
 
-def key_kind(argument: Any) -> str:
-    """Return the word of `_KEY_PARTS` for an argument of this type."""
-    match argument:
-        case cl.MemoryObjectHolder():
-            return "address"
-        case bool() | int() | np.integer() | np.bool_():
-            return "value"
-        case float() | np.floating():
-            return "real"
-        case cl.LocalMemory():
-            return "size"
-        case _:
-            return "other"
-
-
-def signed_zero(zero: Any) -> Description:
-    """Return the part of a key for a zero: 0.0 and -0.0 are different arguments."""
-    return describe(zero)
-
-
 @cache
-def _compile_path(shape: PathShape) -> CodeType:
-    return compile(path_source(shape), GENERATED_FILENAME, "exec")
+def _compile_path(source: str) -> CodeType:
+    return compile(source, GENERATED_FILENAME, "exec")
 
 
 def path_source(shape: PathShape) -> str:
     """Return the source of a launch path: a function `make` that returns the path."""
     names = [f"arg{position}" for position in range(shape.argument_count)]
-    kinds = shape.key_kinds or ()
-    keys = [f"key{position}" for position in range(len(kinds))]
-    parts = [
-        _KEY_PARTS[kind].format(a=name, t=f"type{position}")
-        for position, (name, kind) in enumerate(zip(names, kinds, strict=False))
-    ]
-    same = [_SAME[kind].format(k=key) for key, kind in zip(keys, kinds, strict=True)]
+    conditions = ["(not allow_empty_ndrange or 0 not in global_size)"]
+    statements: list[str] = []
+    values: list[str] = []
+    events: list[str] = []
+    for position, (name, parameter) in enumerate(zip(names, shape.parameters, strict=False)):
+        words = {"a": name, "t": f"type{position}"}
+        conditions.append(parameter.condition.format(**words))
+        statements += parameter.statement.format(**words).splitlines()
+        values += [value.format(**words) for value in parameter.values]
+        if parameter.has_events:
+            events.append(f"*{name}.events")
     return _TEMPLATE.format(
         types=_joined(f"type{position}" for position in range(len(names))) or "_",
         parameters=_joined(names),
-        is_plain=_IS_PLAIN if shape.is_direct else "False",
+        is_plain=" and ".join(conditions) if shape.is_direct else "False",
         call_site=_CALL_SITES.get(shape.callsite_depth, _DEEP_CALL_SITE),
-        keys="; ".join(f"{key} = {part}" for key, part in zip(keys, parts, strict=True)) or "pass",
-        key_names=_joined(keys),
-        last_keys=_joined(f"last_{key}" for key in keys),
-        last_length=len(keys) + 7,
-        same_keys="".join(f"{comparison} and " for comparison in same),
+        statements=("\n" + " " * 20).join(statements) or "pass",
+        mark=_MARK_OF_ARRAYS.format(events=", ".join(events)) if events else _MARK,
+        values=_joined(values),
+        are_tuples=_ARE_TUPLES,
     )
 
 
 def _joined(names: Iterable[str]) -> str:
     """Return the names with a comma after each."""
     return "".join(f"{name}, " for name in names)
+
+
+class PathLog:
+    """Rows of the launches of one launch path, flat: `HEAD_WIDTH` values and the arguments."""
+
+    HEAD_WIDTH: Final = 5
+    """Number of values before the arguments: entry, return, circumstance, mark and event."""
+
+    def __init__(self, parameters: tuple[PathParameter, ...], *, has_arguments: bool) -> None:
+        self.rows: list[Any] = []
+        columns = tuple(column for parameter in parameters for column in parameter.columns)
+        self.arguments = ArgumentNumbers(columns) if has_arguments else None
+
+    @property
+    def width(self) -> int:
+        """The number of values in a row."""
+        return self.HEAD_WIDTH + (self.arguments.values if self.arguments else 0)
 
 
 def make_launch_path(
@@ -196,13 +333,13 @@ def make_launch_path(
 ) -> FunctionType:
     """Return a function with the name of `inner` that launches through `inner` and records."""
     namespace: dict[str, Any] = {}
-    exec(_compile_path(shape), namespace)
+    exec(_compile_path(path_source(shape)), namespace)
     path: FunctionType = namespace["make"](
         inner,
         owner.launch_unrecorded,
         recorder,
-        owner.cache,
-        owner.intern,
+        owner.log,
+        owner.number_circumstance,
         owner.record_slowly,
         tuple(argument_types),
     )
@@ -212,40 +349,16 @@ def make_launch_path(
     return path
 
 
-class CircumstanceCache:
-    """Circumstances of a launch path by key. The path compares a launch with the last of them first.
-
-    Keys have addresses of memory objects, queues and threads. When one of these is reused, `forget` is
-    called.
-    """
-
-    __slots__ = ("__weakref__", "circumstances", "forget_last")
-
-    def __init__(self) -> None:
-        self.circumstances: dict[Any, int] = {}
-        self.forget_last: Callable[[], None] = lambda: None
-
-    def forget(self) -> None:
-        """Drop all circumstances."""
-        self.circumstances.clear()
-        self.forget_last()
-
-
 class PathOwner(Protocol):
-    """Owner of a launch path: its cache, and the functions that it calls off the hot path."""
+    """Owner of a launch path: its log, and the functions that it calls off the hot path."""
 
     @property
-    def cache(self) -> CircumstanceCache:
-        """The circumstances that the path has met."""
+    def log(self) -> PathLog:
+        """The rows of the path."""
 
-    def intern(
-        self,
-        key: Any,
-        queue: cl.CommandQueue,
-        sizes: tuple[Any, Any],
-        arguments: tuple[Any, ...],
-    ) -> int:
-        """Return the circumstance of a plain launch that is not in the cache."""
+    @property
+    def number_circumstance(self) -> Callable[..., int]:
+        """Returns the number of a circumstance, given all but the kernel."""
 
     def record_slowly(
         self,
@@ -256,28 +369,7 @@ class PathOwner(Protocol):
         wait_for: Any,
         arguments: tuple[Any, ...],
     ) -> None:
-        """Record a launch that is not plain."""
+        """Record a launch that the path cannot record."""
 
     def launch_unrecorded(self, kernel: cl.Kernel, *args: Any) -> Any:
         """Launch without recording."""
-
-
-def describe_all(
-    arguments: Sequence[Any], declared: Sequence[Any] | None
-) -> tuple[Description, ...]:
-    """Return the descriptions of all arguments of a launch, one per parameter of the kernel.
-
-    An array that was declared as an array is a memory object; its offset may be another argument.
-    """
-    if declared is None:
-        return tuple(map(describe, arguments))
-    descriptions: list[Description] = []
-    pairs = zip(arguments, chain(declared, [None] * len(arguments)), strict=False)
-    for argument, declaration in pairs:
-        if not isinstance(declaration, VectorArg):
-            descriptions.append(describe_declared(argument, declaration))
-            continue
-        descriptions.append(describe(argument.base_data))
-        if declaration.with_offset:
-            descriptions.append(describe(np.int64(argument.offset)))
-    return tuple(descriptions)

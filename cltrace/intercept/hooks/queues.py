@@ -54,6 +54,25 @@ class QueueHooks:
 
         return staticmethod(make_hook(self._recorder, original, None, record))
 
+    def context_constructor(self, original: Hook) -> Hook:
+        """Return the hook of `Context.__init__`."""
+        registry = self._recorder.registry
+        registry.watches_contexts = True
+
+        def record(call: HookedCall) -> None:
+            registry.forget_context(call.args[0])
+
+        return make_hook(self._recorder, original, None, record, record)
+
+    def context_from_handle(self, original: Hook) -> Any:
+        """Return the hook of `Context.from_int_ptr`, for contexts that other code created."""
+        registry = self._recorder.registry
+
+        def record(call: HookedCall) -> None:
+            registry.forget_context(call.result)
+
+        return staticmethod(make_hook(self._recorder, original, None, record, record))
+
     def of_event(self, original: Any) -> Any:
         """Return the hook of `Event.command_queue`, which makes a new object for the queue."""
         registry, read = self._recorder.registry, original.fget

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyopencl as cl
 from pyopencl import _cl
 
-from cltrace.intercept.hooks.configurations import MAX_KEYS
+from cltrace.intercept.hooks.circumstances import MAX_KEYS
 
 _SETTER_CALL: Final = re.compile(r"\bself\._(set_arg\w*_multi)\(")
 _SETTERS: Final = ("set_arg_multi", "set_arg_buf_multi", "set_arg_buf_pack_multi")

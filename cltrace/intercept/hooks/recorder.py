@@ -1,10 +1,9 @@
 """Shared state of all hooks: gate, clock, numbers of objects, and the rows to append to."""
 
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import pyopencl as cl
@@ -12,11 +11,11 @@ import pyopencl as cl
 from cltrace.events.apis import Api
 from cltrace.events.kinds import Severity
 from cltrace.events.records import Diagnostic
-from cltrace.events.tables import CALLS, COMPLETIONS, EDGES, LAUNCHES, REGIONS
+from cltrace.events.tables import COMPLETIONS, EDGES, REGIONS
+from cltrace.intercept.hooks.circumstances import Circumstances
 from cltrace.intercept.hooks.completions import make_completions
-from cltrace.intercept.hooks.launches import signed_zero
-from cltrace.intercept.objects.arguments import describe
-from cltrace.intercept.objects.callsites import CallSites
+from cltrace.intercept.objects.arguments import ArgumentLists
+from cltrace.intercept.objects.callsites import CallSites, Place
 from cltrace.intercept.objects.memory import MemoryObjects, Registration
 from cltrace.intercept.objects.programs import Programs, Texts
 from cltrace.intercept.objects.registry import Registry
@@ -34,8 +33,8 @@ class CallRow(NamedTuple):
     api: Api
     queue_handle: int = 0
     subject_id: int = 0
-    source_buffer_id: int = 0
-    target_buffer_id: int = 0
+    source_handle: int = 0
+    target_handle: int = 0
     size_bytes: int = -1
     source_offset_bytes: int = 0
     target_offset_bytes: int = 0
@@ -56,9 +55,6 @@ class Recorder:
 
     getframe = staticmethod(sys._getframe)
     clock = staticmethod(time.perf_counter_ns)
-    get_thread = staticmethod(threading.get_ident)
-    describe = staticmethod(describe)
-    signed_zero = staticmethod(signed_zero)
     is_from_signal_handler = staticmethod(is_from_signal_handler)
 
     def __init__(
@@ -79,9 +75,11 @@ class Recorder:
         self.memory: Final = MemoryObjects(sink, self.registry, slots)
         self.sites: Final = CallSites(sink, settings.callsite_depth)
         self.threads: Final[ThreadNumbers] = thread_numbers(sink)
-        self.add_launch: Final[Callable[[tuple[Any, ...]], None]] = sink.extender(LAUNCHES)
+        self.circumstances: Final = Circumstances(sink)
+        self.argument_lists: Final = ArgumentLists(sink)
+        self.add_call: Final[Callable[[tuple[Any, ...]], None]] = sink.calls.extend
+        """Appends a row of a call: `sink.RAW_CALL_WIDTH` values."""
         self.add_region: Final[Callable[[tuple[Any, ...]], None]] = sink.extender(REGIONS)
-        self._add_call = sink.extender(CALLS)
         self._add_edge = sink.extender(EDGES)
         self.completions: Final = make_completions(
             settings.timing, sink.extender(COMPLETIONS), self.tallies
@@ -90,13 +88,13 @@ class Recorder:
 
     # Calls
 
-    def current_site(self) -> int:
-        """Return the site of the call that is being recorded."""
-        return self.sites.locate(sys._getframe(1)) if self.settings.callsite_depth else 0
+    def place(self) -> Place:
+        """Return the place of the call that is being recorded."""
+        return self.sites.place(sys._getframe(1))
 
     def make_registration(self, host_ns: int) -> Registration:
         """Return the registration of an object that the recorded call creates."""
-        return Registration(host_ns, self.current_site(), self.threads.number, is_creation=True)
+        return host_ns, self.sites.place(sys._getframe(1)), self.threads.number, True
 
     def record_call(
         self,
@@ -108,33 +106,30 @@ class Recorder:
         wait_for: Any = None,
     ) -> None:
         """Append one row for a host call with the given `span` (entry and return, host ns)."""
-        own = event_to_keep(event)
-        mark = self._make_mark(own, wait_for)
-        self._add_call(
-            (
-                *(*span, row.api, status, self.current_site(), self.threads.number),
-                *(row.queue_handle, mark, *row[2:], own),
-            )
-        )
-        self.tallies.calls += 1
-        self.tallies.slow_ns += self.clock() - span[1]
-        if not span[1] & 63:
-            self._limit_unread_events()
+        mark = self.make_mark(event, wait_for)
+        where = (*self.place(), self.threads.number, row.queue_handle, mark)
+        self.add_call((*span, row.api, status, *where, *row[2:], event_to_keep(event)))
+        self.tallies.rare_ns += self.clock() - span[1]
 
-    def _make_mark(self, event: cl.Event | None, wait_for: Any) -> int:
-        """Return a mark that joins a wait list or a completion to the row; 0 if it has neither."""
-        awaited = list(wait_for) if isinstance(wait_for, (list, tuple, set, frozenset)) else []
+    def make_mark(self, event: cl.Event | None, wait_for: Any) -> int:
+        """Return a mark that joins a wait list or a completion to a row; 0 if it has neither."""
         completions = self.completions
+        awaited = wait_for if isinstance(wait_for, (list, tuple, set, frozenset)) else ()
         if not awaited and (event is None or completions is None):
             return 0
         mark = self.sink.next_mark()
-        for awaited_event in awaited:
-            # A user event belongs to no command, and its handle may have been a command's before.
-            if not isinstance(awaited_event, cl.UserEvent):
-                self._add_edge((mark, awaited_event.int_ptr))
+        self.add_waits(mark, awaited)
         if event is not None and completions is not None:
             completions.watch(event, mark)
         return mark
+
+    def add_waits(self, mark: int, wait_for: Iterable[cl.Event]) -> None:
+        """Append a row for each event that the call of this mark waits for."""
+        add = self._add_edge
+        for event in wait_for:
+            # A user event belongs to no command, and its handle may have been a command's before.
+            if type(event) is not cl.UserEvent:
+                add((mark, event.int_ptr))
 
     def record_region(self, name: str, entered_ns: int) -> None:
         """Append one row for a region of the program that ends now."""

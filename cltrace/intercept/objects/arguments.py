@@ -1,155 +1,234 @@
-"""Descriptions of kernel arguments: small, hashable and exact. They keep no object of the program alive.
+"""Kernel arguments as words: what a launch stores of its arguments.
 
-A description is a tuple whose first item is the kind of the argument:
-
-    ("m", handle)              a buffer
-    ("i", handle)              an image
-    ("v", handle, offset)      an array that pyopencl passes with its offset in bytes
-    ("s", address)             shared virtual memory
-    ("l", bytes)               local memory
-    ("x", dtype, bytes)        a scalar or a structure, by value
-    ("p",) ("q",) ("0",)       a sampler, a queue, a null pointer
-    ("u", type name)           anything else
+An argument list is stored as 64-bit words, and its `ArgumentForm` tells what the words are. Memory
+objects are stored by handle, so no argument keeps an object of the program alive.
 """
 
+import ctypes
 import struct
-from typing import Any, Final
+from collections.abc import Callable
+from functools import cache
+from itertools import count
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
 from cltrace.events.kinds import ArgumentKind
-from cltrace.events.records import Argument
+from cltrace.events.records import ArgumentForm, ArgumentSlot
+from cltrace.intercept.sink import Sink
 
-Description = tuple[Any, ...]
-
-_SAMPLER: Final[Description] = ("p",)
-_QUEUE: Final[Description] = ("q",)
-_NULL: Final[Description] = ("0",)
+WORD_BYTES: Final = 8
+_MAX_LISTS: Final = 65_536
+"""Number of remembered argument lists. A list that was forgotten gets a new number."""
 
 
-def describe(argument: Any) -> Description:
-    """Return the description of an argument that a program passed to a kernel."""
+class Words(NamedTuple):
+    """An argument as words, with the slot that tells what they are."""
+
+    slot: ArgumentSlot
+    words: tuple[int, ...] = ()
+
+
+class Packed(NamedTuple):
+    """A number that pyopencl converts to the C type with this character of `struct`.
+
+    It converts as C does: the number loses the digits that the type cannot hold.
+    """
+
+    char: bytes
+    number: Any
+
+
+Frozen = Words | Packed | np.generic | complex | None
+"""An argument as it was at a call: words, or a value that never changes (`freeze`)."""
+
+BUFFER: Final = ArgumentSlot(ArgumentKind.BUFFER, 1)
+BUFFER_WITH_OFFSET: Final = ArgumentSlot(ArgumentKind.BUFFER, 2)
+IMAGE: Final = ArgumentSlot(ArgumentKind.IMAGE, 1)
+SVM: Final = ArgumentSlot(ArgumentKind.SVM, 1)
+LOCAL: Final = ArgumentSlot(ArgumentKind.LOCAL, 1)
+SAMPLER: Final = ArgumentSlot(ArgumentKind.SAMPLER, 0)
+QUEUE: Final = ArgumentSlot(ArgumentKind.QUEUE, 0)
+NULL: Final = ArgumentSlot(ArgumentKind.NULL, 0)
+INTEGER: Final = ArgumentSlot(ArgumentKind.SCALAR, 1, "int")
+WIDE_INTEGER: Final = ArgumentSlot(ArgumentKind.SCALAR, 2, "int")
+REAL: Final = ArgumentSlot(ArgumentKind.SCALAR, 1, "float", WORD_BYTES)
+COMPLEX: Final = ArgumentSlot(ArgumentKind.SCALAR, 2, "complex", 2 * WORD_BYTES)
+
+
+@cache
+def scalar_slot(dtype: str, size_bytes: int) -> ArgumentSlot:
+    """Return the slot of a scalar of a type with a size."""
+    return ArgumentSlot(ArgumentKind.SCALAR, -(-size_bytes // WORD_BYTES), dtype, size_bytes)
+
+
+def freeze(argument: Any) -> Frozen:
+    """Return an argument that a program passed, in a form that the program cannot change any more."""
+    kind = type(argument)
+    slot = _MEMORY_SLOTS.get(kind)
+    if slot is not None:
+        return Words(slot, (argument.int_ptr,))
+    if kind in _CONSTANTS:
+        constant: Frozen = argument
+        return constant
+    return _freeze_first(argument)
+
+
+_MEMORY_SLOTS: Final[dict[type, ArgumentSlot]] = {}
+"""Slots of memory objects, by the types that were met."""
+
+_CONSTANTS: Final[set[type]] = {type(None), bool, int, float, complex}
+"""Types that were met whose values never change."""
+
+
+def _freeze_first(argument: Any) -> Frozen:
+    """Return an argument of a type that was not met before, or is not of the frequent ones."""
     match argument:
         case cl.MemoryObjectHolder():
-            return ("i" if isinstance(argument, cl.Image) else "m", argument.int_ptr)
+            slot = IMAGE if isinstance(argument, cl.Image) else BUFFER
+            _MEMORY_SLOTS[type(argument)] = slot
+            return Words(slot, (argument.int_ptr,))
+        case np.void():
+            return _bytes_words(argument.dtype.str, argument.tobytes())
         case np.generic():
-            return ("x", argument.dtype.str, argument.tobytes())
-        case None:
-            return _NULL
+            if type(argument).__module__ == "numpy":
+                _CONSTANTS.add(type(argument))
+            return argument
         case bool() | int() | float() | complex():
-            return _describe_number(argument)
+            return argument
         case _:
-            return _describe_object(argument)
+            return _freeze_object(argument)
 
 
-def describe_declared(argument: Any, declared: Any) -> Description:
-    """Return the description of an argument whose type the program declared (`Kernel.set_arg_types`).
+def declare(frozen: Frozen, declared: Any) -> Frozen:
+    """Return a frozen argument as the type that the program declared (`Kernel.set_arg_types`).
 
     If `declared` is a numpy type, pyopencl converts a scalar argument to it. Any other declaration
     leaves the argument as it is.
     """
-    if isinstance(argument, (bool, int, float, complex, np.generic)):
-        try:
-            dtype = np.dtype(declared)
-            return ("x", dtype.str, np.asarray(argument).astype(dtype).tobytes())
-        except (TypeError, ValueError, OverflowError):
-            return describe(argument)
-    return describe(argument)
+    if frozen is None or isinstance(frozen, (Words, Packed)):
+        return frozen
+    try:
+        dtype = np.dtype(declared)
+        return _bytes_words(dtype.str, np.asarray(frozen).astype(dtype).tobytes())
+    except (TypeError, ValueError, OverflowError):
+        return frozen
 
 
-def _describe_number(number: complex) -> Description:
-    """Return the description of a Python number, whose type in the kernel is not declared here."""
+def to_words(frozen: Frozen) -> Words:
+    """Return the words of a frozen argument."""
+    match frozen:
+        case Words():
+            return frozen
+        case Packed():
+            return _unpack(*frozen)
+        case None:
+            return Words(NULL)
+        case np.generic():
+            return _bytes_words(frozen.dtype.str, frozen.tobytes())
+        case _:
+            return _number_words(frozen)
+
+
+def _number_words(number: complex) -> Words:
     match number:
         case bool() | int():
-            return ("x", "int", str(int(number)).encode())
+            return integer_words(int(number))
         case float():
-            return ("x", "float", struct.pack("<d", number))
+            return Words(REAL, struct.unpack("<q", struct.pack("<d", number)))
         case _:
-            return ("x", "complex", struct.pack("<dd", number.real, number.imag))
+            return Words(
+                COMPLEX, struct.unpack("<qq", struct.pack("<dd", number.real, number.imag))
+            )
 
 
-def _describe_object(argument: Any) -> Description:
+def _unpack(char: bytes, number: Any) -> Words:
+    kind, convert = _C_TYPES[char]
+    return _bytes_words(np.dtype(kind).str, bytes(kind(convert(number))))
+
+
+_C_TYPES: Final[dict[bytes, tuple[type[Any], Callable[[Any], Any]]]] = {
+    b"c": (ctypes.c_byte, int),
+    b"b": (ctypes.c_byte, int),
+    b"B": (ctypes.c_ubyte, int),
+    b"h": (ctypes.c_short, int),
+    b"H": (ctypes.c_ushort, int),
+    b"i": (ctypes.c_int, int),
+    b"I": (ctypes.c_uint, int),
+    b"l": (ctypes.c_long, int),
+    b"L": (ctypes.c_ulong, int),
+    b"f": (ctypes.c_float, float),
+    b"d": (ctypes.c_double, float),
+}
+"""C types and conversions of a number, by the character that pyopencl uses."""
+
+
+def integer_words(number: int) -> Words:
+    """Return the words of a number whose type in the kernel is not declared here."""
+    if -(2**63) <= number < 2**63:
+        return Words(INTEGER, (number,))
+    low, high = struct.unpack("<qq", (number & (2**128 - 1)).to_bytes(16, "little"))
+    return Words(WIDE_INTEGER, (low, high))
+
+
+def _freeze_object(argument: Any) -> Words:
     match argument:
         case cl.LocalMemory():
-            return ("l", argument.size)
+            return Words(LOCAL, (argument.size,))
         case cl.Sampler():
-            return _SAMPLER
+            return Words(SAMPLER)
         case cl.CommandQueue():
-            return _QUEUE
+            return Words(QUEUE)
         case cl.SVMPointer():
-            return ("s", argument.svm_ptr)
+            return Words(SVM, (argument.svm_ptr,))
         case _:
-            return _describe_other(argument)
+            return _freeze_other(argument)
 
 
-def _describe_other(argument: Any) -> Description:
+def _freeze_other(argument: Any) -> Words:
     base = getattr(argument, "base_data", None)
     if isinstance(base, cl.MemoryObjectHolder):
-        return ("v", base.int_ptr, int(argument.offset))
+        return Words(BUFFER_WITH_OFFSET, (base.int_ptr, int(argument.offset)))
     try:
         data = memoryview(argument).tobytes()
     except (TypeError, BufferError, ValueError):
-        return ("u", type(argument).__qualname__)
-    dtype = getattr(argument, "dtype", None)
-    return ("x", getattr(dtype, "str", ""), data)
+        return Words(ArgumentSlot(ArgumentKind.UNKNOWN, 0, detail=type(argument).__qualname__))
+    return _bytes_words(getattr(getattr(argument, "dtype", None), "str", ""), data)
 
 
-def replace_handle(description: Description, object_id: int) -> Description:
-    """Return `description` with the handle of a memory object replaced by its number."""
-    tag, _, *rest = description
-    return (tag, object_id, *rest)
+def _bytes_words(dtype: str, data: bytes) -> Words:
+    slot = scalar_slot(dtype, len(data))
+    return Words(slot, struct.unpack(f"<{slot.words}q", data.ljust(slot.words * WORD_BYTES, b"\0")))
 
 
-def argument_record(description: Description) -> Argument:
-    """Return the record of an argument whose description has numbers, not handles (`replace_handle`)."""
-    tag, *rest = description
-    match tag:
-        case "m" | "i":
-            kind = ArgumentKind.IMAGE if tag == "i" else ArgumentKind.BUFFER
-            return _record(kind, buffer_id=rest[0])
-        case "v":
-            return _record(ArgumentKind.BUFFER, buffer_id=rest[0], offset_bytes=rest[1])
-        case "s":
-            return _record(ArgumentKind.SVM, buffer_id=rest[0], detail=f"{rest[1]:#x}")
-        case "l":
-            return _record(ArgumentKind.LOCAL, size_bytes=rest[0])
-        case "x":
-            return _scalar_record(*rest)
-        case _:
-            kind = _OPAQUE.get(tag, ArgumentKind.UNKNOWN)
-            return _record(kind, detail="".join(rest))
+class ArgumentLists:
+    """Numbers of argument lists and of their forms."""
 
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._forms: dict[tuple[ArgumentSlot, ...], int] = {}
+        self._ids: dict[tuple[int, tuple[int, ...]], int] = {}
+        self.next_id: Final = count(1).__next__
+        """Returns the number of a new argument list."""
 
-_OPAQUE: Final = {
-    "p": ArgumentKind.SAMPLER,
-    "q": ArgumentKind.QUEUE,
-    "0": ArgumentKind.NULL,
-}
+    def form_id(self, slots: tuple[ArgumentSlot, ...]) -> int:
+        """Return the number of a form, and record it if it is new."""
+        number = self._forms.get(slots)
+        if number is None:
+            number = self._forms[slots] = len(self._forms) + 1
+            self._sink.records.append(ArgumentForm(number, slots))
+        return number
 
-
-def _scalar_record(dtype: str, value: bytes) -> Argument:
-    if dtype == "int":
-        return _record(ArgumentKind.SCALAR, dtype=dtype, detail=value.decode())
-    return _record(ArgumentKind.SCALAR, dtype=dtype, size_bytes=len(value), value=value.hex())
-
-
-def _record(
-    kind: ArgumentKind,
-    *,
-    buffer_id: int = 0,
-    offset_bytes: int = 0,
-    size_bytes: int = 0,
-    dtype: str = "",
-    value: str = "",
-    detail: str = "",
-) -> Argument:
-    return Argument(
-        kind=kind,
-        offset_bytes=offset_bytes,
-        size_bytes=size_bytes,
-        dtype=dtype,
-        value=value,
-        detail=detail,
-        buffer_id=buffer_id,
-    )
+    def number(self, arguments: tuple[Words, ...]) -> tuple[int, bool]:
+        """Return the number of an argument list, and whether it is new and was stored."""
+        form_id = self.form_id(tuple(argument.slot for argument in arguments))
+        words = tuple(word for argument in arguments for word in argument.words)
+        number = self._ids.get((form_id, words))
+        if number is not None:
+            return number, False
+        if len(self._ids) >= _MAX_LISTS:
+            self._ids.clear()
+        number = self._ids[form_id, words] = self.next_id()
+        self._sink.argument_rows(len(words)).extend((number, form_id, *words))
+        return number, True

@@ -12,6 +12,11 @@ from cltrace.events.records import Site
 from cltrace.intercept.sink import Sink
 from cltrace.intercept.tracebacks import is_own_file
 
+Place = tuple[CodeType | None, int]
+"""Place of a call: a code object and the offset of an instruction in it; or `None` and a site."""
+
+NO_PLACE: Final[Place] = (None, 0)
+
 _LIBRARY_PREFIXES: Final = (
     *(str(Path(str(module.__file__)).parent) + "/" for module in (pyopencl, pytools)),
     "<generated: 'pyopencl",
@@ -23,53 +28,56 @@ _MAX_SITES: Final = 100_000
 class CallSites:
     """Numbers of call sites, of `depth` frames each; with depth 0 no site has a number.
 
-    A frame's key is the address of its code object plus the offset of the instruction in it. The
-    instructions of a code object are stored inside the object. So keys of two code objects are
-    different while both exist, and the code objects of recorded frames are kept alive.
+    Hooks store places. `number` turns them into numbers of sites, off the program's threads.
+    `program_codes` are the code objects of the program that made calls, by their address. They are kept
+    alive, so that no address is reused.
     """
 
     def __init__(self, sink: Sink, depth: int) -> None:
         self.depth: Final = depth
+        self.program_codes: Final[dict[int, CodeType]] = {}
+        self._library_codes: dict[int, CodeType] = {}
         self._sink = sink
         self._next_id = count(1).__next__
-        self._chains: dict[tuple[int, ...], int] = {}
-        self._kept_codes: dict[int, CodeType] = {}
+        self._sites: dict[tuple[int, int], int] = {}
+        self._chains: dict[tuple[tuple[int, int], ...], int] = {}
         self._is_library: dict[str, bool] = {}
 
-    def locate(self, frame: FrameType | None) -> int:
-        """Return the site of the call that `frame` makes; 0 when it has none or there are too many."""
-        if self.depth == 0:
-            return 0
-        frames: list[FrameType] = []
-        while frame is not None and len(frames) < self.depth:
-            if frames or not self.is_library(frame.f_code):
-                frames.append(frame)
+    def place(self, frame: FrameType | None) -> Place:
+        """Return the place of the call that `frame` makes, directly or inside of a library."""
+        if self.depth != 1:
+            return (None, self._locate_chain(frame)) if self.depth else NO_PLACE
+        nearest = self.program_frame(frame)
+        return NO_PLACE if nearest is None else (nearest.f_code, nearest.f_lasti)
+
+    def program_frame(self, frame: FrameType | None) -> FrameType | None:
+        """Return the nearest frame of the program, from `frame` outward."""
+        program, library = self.program_codes, self._library_codes
+        while frame is not None:
+            code = frame.f_code
+            address = id(code)
+            if address in program:
+                return frame
+            if address not in library:
+                if not self.is_library(code):
+                    program[address] = code
+                    return frame
+                library[address] = code
             frame = frame.f_back
-        chain = tuple(id(entry.f_code) + entry.f_lasti for entry in frames)
-        site = self._chains.get(chain)
+        return None
+
+    def number(self, code: CodeType | None, instruction: int) -> int:
+        """Return the number of the site at a place, and record it if it is new; 0 for none."""
+        if code is None:
+            return instruction
+        key = (id(code), instruction)
+        site = self._sites.get(key)
         if site is None:
-            site = self._register(chain, frames)
+            if len(self._sites) >= _MAX_SITES:
+                return 0
+            site = self._sites[key] = self._next_id()
+            self._record(site, code, instruction, 0)
         return site
-
-    def _register(self, chain: tuple[int, ...], frames: list[FrameType]) -> int:
-        if not frames or len(self._chains) >= _MAX_SITES:
-            return 0
-        site = 0
-        for level in range(len(frames) - 1, -1, -1):
-            outer = site
-            site = self._chains.get(chain[level:], 0)
-            if not site:
-                site = self._next_id()
-                self._record(site, frames[level], outer)
-                self._chains[chain[level:]] = site
-        return site
-
-    def _record(self, site: int, frame: FrameType, outer: int) -> None:
-        code = frame.f_code
-        self._kept_codes[id(code)] = code
-        self._sink.records.append(
-            Site(site, code.co_filename, frame.f_lineno or 0, code.co_qualname, outer)
-        )
 
     def is_library(self, code: CodeType) -> bool:
         """Return whether this is code of pyopencl, code that pyopencl generates, or code of cltrace."""
@@ -80,3 +88,41 @@ class CallSites:
                 _LIBRARY_PREFIXES
             )
         return is_library
+
+    def _locate_chain(self, frame: FrameType | None) -> int:
+        """Return the number of the site with its callers; 0 when it has none or there are too many."""
+        frames: list[FrameType] = []
+        frame = self.program_frame(frame)
+        while frame is not None and len(frames) < self.depth:
+            frames.append(frame)
+            frame = frame.f_back
+        chain = tuple((id(entry.f_code), entry.f_lasti) for entry in frames)
+        site = self._chains.get(chain)
+        return self._register_chain(chain, frames) if site is None else site
+
+    def _register_chain(self, chain: tuple[tuple[int, int], ...], frames: list[FrameType]) -> int:
+        if not frames or len(self._chains) >= _MAX_SITES:
+            return 0
+        site = 0
+        for level in range(len(frames) - 1, -1, -1):
+            outer = site
+            site = self._chains.get(chain[level:], 0)
+            if not site:
+                site = self._next_id()
+                code = frames[level].f_code
+                self.program_codes[id(code)] = code
+                self._record(site, code, frames[level].f_lasti, outer)
+                self._chains[chain[level:]] = site
+        return site
+
+    def _record(self, site: int, code: CodeType, instruction: int, outer: int) -> None:
+        line = line_of(code, instruction)
+        self._sink.records.append(Site(site, code.co_filename, line, code.co_qualname, outer))
+
+
+def line_of(code: CodeType, instruction: int) -> int:
+    """Return the line of the instruction at an offset; 0 if it has none."""
+    for begin, end, line in code.co_lines():
+        if begin <= instruction < end:
+            return line or 0
+    return 0

@@ -28,9 +28,13 @@ class Registry:
         self._platforms: dict[int, int] = {}
         self._devices: dict[int, tuple[int, cl.Device]] = {}
         self._contexts: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self._context_ids: dict[int, int] = {}
+        self.watches_contexts = False
+        """True while `forget_context` is called for every new context."""
         self._kernels: dict[tuple[int, str], int] = {}
         self.queues: Final[dict[int, int]] = {}
-        self._finalised_handles: dict[int, int] = {}
+        self.finalised: Final[dict[int, int]] = {}
+        """Handles of queue objects whose `with` block has ended, by the address of the object."""
         self._native_queue_info: Callable[..., Any] = cl.CommandQueue.get_info
 
     def device_id(self, device: cl.Device) -> int:
@@ -52,11 +56,24 @@ class Registry:
     def context_id(self, context: Any) -> int:
         """Return the number of a context; 0 for any other object.
 
-        A context whose devices differ from those of the last context with its handle is a new one.
+        A context whose devices differ from those of the last context with its handle is a new one. They
+        are compared again once `forget_context` was called.
         """
         if not isinstance(context, cl.Context):
             return 0
         handle = context.int_ptr
+        number = self._context_ids.get(handle)
+        if number is None:
+            number = self._register_context(context, handle)
+            if self.watches_contexts:
+                self._context_ids[handle] = number
+        return number
+
+    def forget_context(self, context: cl.Context) -> None:
+        """Look again at the context with this handle: it is a new one."""
+        self._context_ids.pop(context.int_ptr, None)
+
+    def _register_context(self, context: cl.Context, handle: int) -> int:
         devices = tuple(self.device_id(device) for device in context.devices)
         registered = self._contexts.get(handle)
         if registered is not None and registered[1] == devices:
@@ -68,7 +85,7 @@ class Registry:
 
     def register_queue(self, queue: cl.CommandQueue) -> int:
         """Register a new queue, even if its handle is registered for an earlier one."""
-        self._finalised_handles.pop(id(queue), None)
+        self.finalised.pop(id(queue), None)
         handle = queue.int_ptr
         number = self.queues[handle] = self._next_number(Queue)
         actual = int(self._native_queue_info(queue, cl.command_queue_info.PROPERTIES))
@@ -95,22 +112,22 @@ class Registry:
         """
         if not isinstance(queue, cl.CommandQueue):
             return 0
-        handle = self._finalised_handles.get(id(queue)) or queue.int_ptr
+        handle = self.finalised.get(id(queue)) or queue.int_ptr
         if handle not in self.queues:
             self.register_queue(queue)
         return handle
 
     def has_forced_profiling(self, queue: cl.CommandQueue) -> bool:
         """Return whether this queue has profiling only because cltrace enabled it."""
-        return (self._finalised_handles.get(id(queue)) or queue.int_ptr) in FORCED_QUEUES
+        return (self.finalised.get(id(queue)) or queue.int_ptr) in FORCED_QUEUES
 
     def forget_finalised(self, queue: object) -> None:
         """Drop the stored handle of an earlier queue object at the address of this new one."""
-        self._finalised_handles.pop(id(queue), None)
+        self.finalised.pop(id(queue), None)
 
     def store_finalised(self, queue: cl.CommandQueue) -> None:
         """Store the handle of a queue whose `with` block ends."""
-        self._finalised_handles[id(queue)] = queue.int_ptr
+        self.finalised[id(queue)] = queue.int_ptr
 
     def kernel_id(self, kernel: cl.Kernel, name: str) -> int:
         """Return the number of the kernel function of `kernel`, which all of its kernel objects share."""

@@ -40,32 +40,34 @@ class ReleaseSlots:
 
     def __init__(self, directory: Path) -> None:
         self._set_callback = _load_callback_setter()
-        self._write = ctypes.cast(ctypes.CDLL(None).strtod, ctypes.c_void_p)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         self._file = PersistentFile(directory / SLOTS_FILE, flags)
         self._file.descriptor()
+        self._callback = ctypes.cast(ctypes.CDLL(None).strtod, ctypes.c_void_p)
         self._chunks: list[NDArray[np.uint64]] = []
+        self._words: list[memoryview] = []
+        self._addresses: list[int] = []
         self._seen: list[NDArray[np.bool_]] = []
         self._unseen_counts: list[int] = []
 
-    def watch(self, handle: int, slot: int) -> bool:
+    def watch(self, handle: int, slot: int) -> tuple[memoryview, int] | None:
         """Let the driver write `slot` when it destroys the object `handle`.
 
-        Return whether the driver accepted. Raises: `OSError` when there is no space for the slot.
+        Return the memory of the slot, as words and a position among them; `None` if the driver declined.
+        Raises: `OSError` when there is no space for the slot.
         """
-        chunk, index = divmod(slot, _SLOTS_PER_CHUNK)
+        chunk, index = slot // _SLOTS_PER_CHUNK, slot % _SLOTS_PER_CHUNK
         while chunk >= len(self._chunks):
             self._grow()
-        address = self._chunks[chunk].ctypes.data + index * 8
-        if self._set_callback(handle, self._write, address) != 0:
-            return False
+        if self._set_callback(handle, self._callback, self._addresses[chunk] + index * 8) != 0:
+            return None
         self._unseen_counts[chunk] += 1
-        return True
+        return self._words[chunk], index
 
     def is_released(self, slot: int) -> bool:
         """Return whether the object of `slot` was destroyed."""
         chunk, index = divmod(slot, _SLOTS_PER_CHUNK)
-        return chunk < len(self._chunks) and bool(self._chunks[chunk][index])
+        return chunk < len(self._words) and self._words[chunk][index] != 0
 
     def newly_released(self) -> list[int]:
         """Return the slots that were written since the last call, ascending."""
@@ -83,8 +85,8 @@ class ReleaseSlots:
     def detach(self) -> None:
         """Map private copies in a forked child: it destroys objects for itself only."""
         kind = _MAP_FIXED | mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        for chunk in self._chunks:
-            _map(chunk.ctypes.data, kind, -1, 0)
+        for address in self._addresses:
+            _map(address, kind, -1, 0)
         self._file.close()
 
     def _grow(self) -> None:
@@ -94,6 +96,8 @@ class ReleaseSlots:
         os.posix_fallocate(descriptor, position, _CHUNK_BYTES)
         address = _map(None, mmap.MAP_SHARED, descriptor, position)
         words = (ctypes.c_uint64 * _SLOTS_PER_CHUNK).from_address(address)
+        self._addresses.append(address)
+        self._words.append(memoryview(words).cast("B").cast("Q"))
         self._chunks.append(np.ctypeslib.as_array(words))
         self._seen.append(np.zeros(_SLOTS_PER_CHUNK, np.bool_))
         self._unseen_counts.append(0)

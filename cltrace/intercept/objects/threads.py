@@ -5,7 +5,6 @@ from collections.abc import Callable
 from itertools import count
 
 from cltrace.events.records import Thread
-from cltrace.intercept.objects.weak_users import HandleUser, WeakUsers
 from cltrace.intercept.sink import Sink
 
 
@@ -18,22 +17,6 @@ class ThreadNumbers(threading.local):
 
     def __init__(self, register: Callable[[], int]) -> None:
         self.number = register()
-        self._end = _ThreadEnd()
-
-    def add_user(self, user: HandleUser) -> None:
-        """Call `user.forget()` when this thread ends, because its identifier may be reused."""
-        self._end.users.add(user)
-
-
-class _ThreadEnd:
-    """Object that is destroyed with its thread."""
-
-    def __init__(self) -> None:
-        self.users = WeakUsers()
-
-    def __del__(self) -> None:
-        for user in self.users:
-            user.forget()
 
 
 def thread_numbers(sink: Sink) -> ThreadNumbers:
