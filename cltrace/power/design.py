@@ -23,7 +23,7 @@ class AttributionInput:
     """Observed power of a sensor, and the loads and states that explain it.
 
     `declared` is the sensor's response as its reader declares it; `is_lag_declared` is true if that
-    includes the time constant. `resident_s` is the time for which the program had an OpenCL context,
+    includes the time constant. `context_span_s` is the time for which the program had an OpenCL context,
     `None` where it is unknown.
     """
 
@@ -31,7 +31,7 @@ class AttributionInput:
     loads: tuple[Load, ...]
     declared: SensorResponse
     is_lag_declared: bool
-    resident_s: tuple[float, float] | None
+    context_span_s: tuple[float, float] | None
 
     @property
     def period_s(self) -> float:
@@ -70,8 +70,8 @@ class DesignMatrix:
         begin_s, end_s = problem.observations.begin_s, problem.observations.end_s
         columns = [np.ones(len(problem.observations))]
         context_column = tail_column = None
-        if problem.resident_s is not None:
-            share = active_between(*problem.resident_s).mean(begin_s, end_s, response)
+        if problem.context_span_s is not None:
+            share = active_between(*problem.context_span_s).mean(begin_s, end_s, response)
             if min((share < 0.5).sum(), (share > 0.5).sum()) >= MIN_UPDATES:
                 context_column = len(columns)
                 columns.append(share)

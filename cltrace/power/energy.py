@@ -93,8 +93,8 @@ class TraceEnergy:
     """Energy of a trace. `sources` do not overlap; each of `parts` is contained in another source.
 
     `failures` are messages about readers that read nothing, or were dropped. `unserved` are the classes
-    of commands without a sensor. `resident_s` is the time on the trace's axis for which the program had
-    an OpenCL context, `None` where it is unknown. `calibrated` are lines that were measured in other
+    of commands without a sensor. `context_span_s` is the time on the trace's axis for which the program
+    had an OpenCL context, `None` where it is unknown. `calibrated` are lines that were measured in other
     traces, by `configuration`.
     """
 
@@ -103,7 +103,7 @@ class TraceEnergy:
     failures: tuple[str, ...]
     unserved: tuple[Load, ...]
     device_names: Mapping[int, str]
-    resident_s: tuple[float, float] | None = None
+    context_span_s: tuple[float, float] | None = None
     calibrated: Mapping[tuple[tuple[str, ...], str, str], EnergyLine] = field(default_factory=dict)
 
     @property
@@ -220,7 +220,7 @@ def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
         failures=tuple(_failures(trace)),
         unserved=group_loads(activity, sizes, unserved, first_ids) if unserved else (),
         device_names={number: device.name for device in devices for number in device.ids},
-        resident_s=builder.resident_s,
+        context_span_s=builder.context_span_s,
     )
 
 
@@ -232,7 +232,7 @@ class _SourceBuilder:
     devices: Sequence[MeteredDevice]
     sizes: Mapping[int, str]
     first_ids: Mapping[int, int]
-    resident_s: tuple[float, float] | None
+    context_span_s: tuple[float, float] | None
 
     def build(self, group: Sequence[ChannelReadings]) -> EnergySource:
         """Return the source of channels of the same measurand: the one with most readings is main."""
@@ -259,7 +259,9 @@ class _SourceBuilder:
         declared = SensorResponse(channel.delay_s or 0.0, channel.lag_s or 0.0)
         is_lag_declared = channel.lag_s is not None or channel.quantity == "energy"
         return attribute(
-            AttributionInput(main.observations, loads, declared, is_lag_declared, self.resident_s)
+            AttributionInput(
+                main.observations, loads, declared, is_lag_declared, self.context_span_s
+            )
         )
 
 

@@ -27,7 +27,7 @@ def build_access_sites(
     `wave_run` is a sample of groups of one wave, if there is one. `bounds` is None if nothing is
     assumed.
     """
-    sites = sample.task.prepared.sites
+    sites = sample.task.sliced_kernel.sites
     return tuple(
         _build_site(sample, sites[number], wave_run, wave_groups, bounds)
         for number in site_positions(sample)
@@ -39,7 +39,7 @@ def site_positions(sample: ScaledSample) -> Mapping[int, int]:
     observer = sample.run.observer
     executed = [
         site.number
-        for site in sample.task.prepared.sites
+        for site in sample.task.sliced_kernel.sites
         if observer.site(site.number)[SiteColumn.ACCESSES].any()
     ]
     return {number: position for position, number in enumerate(executed)}

@@ -62,21 +62,23 @@ class ScenarioRedirection:
 
     def __init__(
         self,
-        prepared: PreparedKernel,
+        sliced_kernel: PreparedKernel,
         scenario: Scenario,
         group_items: int,
         unknown: frozenset[int],
     ) -> None:
         """`unknown` are the blocks with an unknown branch."""
-        self._prepared = prepared
+        self._prepared = sliced_kernel
         self._scenario = scenario
         self._group_items = group_items
         self._visits: dict[int, int] = {}
         self._shorter_targets: dict[int, int] = {}
         """By block, the number of the branch target with less code."""
         self._trips: dict[int, NDArray[np.int64]] = {}
-        self._exits = {block: _find_exits(prepared, block) for block in prepared.blocks}
-        self._guards = {block: _find_entry_condition(prepared, block, unknown) for block in unknown}
+        self._exits = {block: _find_exits(sliced_kernel, block) for block in sliced_kernel.blocks}
+        self._guards = {
+            block: _find_entry_condition(sliced_kernel, block, unknown) for block in unknown
+        }
 
     def redirect_address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
         """Return addresses within the object that the lanes point into."""
@@ -177,16 +179,16 @@ def _hash(value: NDArray[np.int64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(29))
 
 
-def _find_exits(prepared: PreparedKernel, block: int) -> Array | None:
+def _find_exits(sliced_kernel: PreparedKernel, block: int) -> Array | None:
     """Return a mask of the branch targets that leave the loop of a block; None if none or all do.
 
     The targets of a `Branch` are in the order not taken, taken.
     """
-    loop = prepared.graph.loop_of[block]
-    terminator = prepared.blocks[block].terminator
+    loop = sliced_kernel.graph.loop_of[block]
+    terminator = sliced_kernel.blocks[block].terminator
     if loop < 0:
         return None
-    blocks = prepared.graph.loops[loop].blocks
+    blocks = sliced_kernel.graph.loops[loop].blocks
     match terminator:
         case Branch(_, then, otherwise):
             targets = [otherwise, then]
@@ -198,37 +200,37 @@ def _find_exits(prepared: PreparedKernel, block: int) -> Array | None:
     return is_exit if is_exit.any() and not is_exit.all() else None
 
 
-def _code_size(prepared: PreparedKernel, block: int, other: int) -> float:
+def _code_size(sliced_kernel: PreparedKernel, block: int, other: int) -> float:
     """Return the size of code reachable from `block`, not from `other`, weighted by loop depth."""
-    graph = prepared.graph
-    exclusive = _reachable(prepared, block) - _reachable(prepared, other)
+    graph = sliced_kernel.graph
+    exclusive = _reachable(sliced_kernel, block) - _reachable(sliced_kernel, other)
     return sum(
         float(TYPICAL_TRIPS) ** min(graph.depth(graph.loop_of[number]), 4)
-        * (1 + len(prepared.blocks[number].steps))
+        * (1 + len(sliced_kernel.blocks[number].steps))
         for number in exclusive
     )
 
 
-def _reachable(prepared: PreparedKernel, block: int) -> set[int]:
+def _reachable(sliced_kernel: PreparedKernel, block: int) -> set[int]:
     reachable: set[int] = set()
     pending = [block]
     while pending:
         number = pending.pop()
         if number not in reachable:
             reachable.add(number)
-            pending.extend(prepared.graph.successors[number])
+            pending.extend(sliced_kernel.graph.successors[number])
     return reachable
 
 
 def _find_entry_condition(
-    prepared: PreparedKernel, block: int, unknown: frozenset[int]
+    sliced_kernel: PreparedKernel, block: int, unknown: frozenset[int]
 ) -> bool | None:
     """Return the condition value with which a guard enters a loop of unknown trips.
 
     The result is None for a block that is not such a guard. Compilers place a first test before the
     loop: one target leads to the loop, the other to its exit.
     """
-    terminator = prepared.blocks[block].terminator
+    terminator = sliced_kernel.blocks[block].terminator
     if not isinstance(terminator, Branch):
         return None
     for target, other_target, is_taken in (
@@ -236,35 +238,39 @@ def _find_entry_condition(
         (terminator.otherwise, terminator.then, False),
     ):
         header = next(
-            (number for number in _straight_line(prepared, target) if _is_header(prepared, number)),
+            (
+                number
+                for number in _straight_line(sliced_kernel, target)
+                if _is_header(sliced_kernel, number)
+            ),
             None,
         )
         if header is None:
             continue
-        blocks = next(item.blocks for item in prepared.graph.loops if item.header == header)
+        blocks = next(item.blocks for item in sliced_kernel.graph.loops if item.header == header)
         exits = {
-            target for inside in blocks for target in prepared.graph.successors[inside]
+            target for inside in blocks for target in sliced_kernel.graph.successors[inside]
         } - blocks
-        exit_blocks = {number for end in exits for number in _straight_line(prepared, end)}
+        exit_blocks = {number for end in exits for number in _straight_line(sliced_kernel, end)}
         is_unknown = not unknown.isdisjoint(blocks)
         if (
             is_unknown
             and block not in blocks
-            and not exit_blocks.isdisjoint(_straight_line(prepared, other_target))
+            and not exit_blocks.isdisjoint(_straight_line(sliced_kernel, other_target))
         ):
             return is_taken
     return None
 
 
-def _is_header(prepared: PreparedKernel, block: int) -> bool:
-    return any(loop.header == block for loop in prepared.graph.loops)
+def _is_header(sliced_kernel: PreparedKernel, block: int) -> bool:
+    return any(loop.header == block for loop in sliced_kernel.graph.loops)
 
 
-def _straight_line(prepared: PreparedKernel, block: int) -> list[int]:
+def _straight_line(sliced_kernel: PreparedKernel, block: int) -> list[int]:
     """Return `block` and its successors up to the first block with several successors."""
     chain = [block]
-    while len(prepared.graph.successors[chain[-1]]) == 1:
-        (following,) = prepared.graph.successors[chain[-1]]
+    while len(sliced_kernel.graph.successors[chain[-1]]) == 1:
+        (following,) = sliced_kernel.graph.successors[chain[-1]]
         if following in chain:
             break
         chain.append(following)
@@ -272,12 +278,12 @@ def _straight_line(prepared: PreparedKernel, block: int) -> list[int]:
 
 
 def describe_assumptions(
-    prepared: PreparedKernel, taint: Taint, sites: frozenset[int]
+    sliced_kernel: PreparedKernel, taint: Taint, sites: frozenset[int]
 ) -> tuple[Assumption, ...]:
     """Describe the assumptions, one per place, in source order."""
     entries: dict[tuple[str, str], Assumption] = {}
     for number in sorted(sites):
-        place = prepared.sites[number].place
+        place = sliced_kernel.sites[number].place
         entries.setdefault(
             (str(place), "address"),
             Assumption(
@@ -287,10 +293,10 @@ def describe_assumptions(
             ),
         )
     for block in sorted(taint.blocks):
-        place = prepared.blocks[block].terminator.place
-        if _find_entry_condition(prepared, block, taint.blocks) is not None:
+        place = sliced_kernel.blocks[block].terminator.place
+        if _find_entry_condition(sliced_kernel, block, taint.blocks) is not None:
             continue  # described at the loop that it guards
-        if _find_exits(prepared, block) is not None:
+        if _find_exits(sliced_kernel, block) is not None:
             what = "the number of trips depends on unknown contents"
             meaning = f"{TYPICAL_TRIPS} trips, between {MIN_TRIPS} and {MAX_TRIPS}"
         else:

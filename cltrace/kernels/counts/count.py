@@ -102,15 +102,15 @@ def _sample_scenario(task: Task, scenario: Scenario) -> ScaledSample | None:
 def _build_task(
     analysis: KernelAnalysis, ndrange: NDRange, arguments: Sequence[Argument], machine: Machine
 ) -> tuple[Task, tuple[Assumption, ...]]:
-    prepared = analysis.prepared
+    sliced_kernel = analysis.sliced_kernel
     taint = analysis.taint_of(frozenset(_unknown_roots(arguments)))
     sites = frozenset(
         site.number
-        for site in prepared.sites
+        for site in sliced_kernel.sites
         if taint.reaches((site.pointer, *site.indices), site.block)
     )
     task = Task(analysis, ndrange, arguments, machine, sites, taint.blocks)
-    return task, describe_assumptions(prepared, taint, sites) if sites or taint.blocks else ()
+    return task, describe_assumptions(sliced_kernel, taint, sites) if sites or taint.blocks else ()
 
 
 def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:
@@ -154,7 +154,7 @@ def _build_counts(
     operations = _bound_operations(sample, bounds)
     as_written, positions = written.operations() if written else (), site_positions(sample)
     return KernelCounts(
-        kernel=task.prepared.function.name,
+        kernel=task.sliced_kernel.function.name,
         global_size=task.ndrange.global_size,
         local_size=task.ndrange.local_size,
         machine=task.machine,
@@ -229,7 +229,7 @@ def _private_accesses(rows: Sequence[OperationCount]) -> float:
 
 def _local_bytes(task: Task) -> int:
     """Return the local memory per work-group."""
-    variables = sum(size_bytes(v.type) for v in task.prepared.variables if v.space == LOCAL)
+    variables = sum(size_bytes(v.type) for v in task.sliced_kernel.variables if v.space == LOCAL)
     passed = sum(item.size_bytes for item in task.arguments if isinstance(item, LocalArgument))
     return variables + passed
 

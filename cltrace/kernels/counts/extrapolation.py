@@ -56,7 +56,7 @@ class LoopExtrapolation:
 
     def __init__(
         self,
-        prepared: PreparedKernel,
+        sliced_kernel: PreparedKernel,
         loops: Mapping[int, SkippableLoop],
         non_uniform: Mapping[int, NonUniformity],
         state: ExecutionState,
@@ -76,17 +76,17 @@ class LoopExtrapolation:
         self._blocks = 0
         self._loops_with_skips: set[int] = set()
         self._open_windows: set[int] = set()
-        self._prepared = prepared
+        self._prepared = sliced_kernel
         self._fine_loops = {
             loop.header
-            for loop in prepared.graph.loops
+            for loop in sliced_kernel.graph.loops
             if any(
                 site.access_bytes < _SMALL_BYTES
-                for site in prepared.sites
+                for site in sliced_kernel.sites
                 if site.block in loop.blocks
             )
         }
-        self._headers = {loop.header for loop in prepared.graph.loops}
+        self._headers = {loop.header for loop in sliced_kernel.graph.loops}
 
     def at_header(self, block: int, frame: Frame, lanes: Lanes, *, entered: bool) -> None:
         """Count a trip, and skip trips after enough of them have run."""

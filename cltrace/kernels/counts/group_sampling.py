@@ -73,9 +73,9 @@ class Task:
     unknown_blocks: frozenset[int]
 
     @property
-    def prepared(self) -> PreparedKernel:
+    def sliced_kernel(self) -> PreparedKernel:
         """The kernel to execute."""
-        return self.analysis.prepared
+        return self.analysis.sliced_kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ def run_groups(
 ) -> GroupExecution:
     """Execute some groups. Raises: `KernelExecutionError`."""
     grid = Grid(task.ndrange, groups, task.machine.warp_width)
-    launch = LaunchMemory(task.prepared, task.arguments, grid)
-    observer = CountObserver(task.prepared, grid, task.machine, sampling.depth)
+    launch = LaunchMemory(task.sliced_kernel, task.arguments, grid)
+    observer = CountObserver(task.sliced_kernel, grid, task.machine, sampling.depth)
     redirection = ScenarioRedirection(
-        task.prepared, scenario, task.ndrange.group_items, task.unknown_blocks
+        task.sliced_kernel, scenario, task.ndrange.group_items, task.unknown_blocks
     )
     state = ExecutionState(
         grid=grid,
@@ -110,21 +110,21 @@ def run_groups(
         redirected_blocks=task.unknown_blocks,
     )
     extrapolation = LoopExtrapolation(
-        task.prepared,
+        task.sliced_kernel,
         _skippable_loops(task, redirection) if sampling.trips is Trips.SAMPLED else {},
         task.analysis.non_uniform_loops,
         state,
         observer,
         task.machine.sector_bytes,
     )
-    runner = Runner(task.prepared, state, sampling.max_steps, extrapolation)
+    runner = Runner(task.sliced_kernel, state, sampling.max_steps, extrapolation)
     runner.run(launch.frame)
     return GroupExecution(grid, observer, extrapolation, state, launch, runner.lane_steps)
 
 
 def _skippable_loops(task: Task, redirection: ScenarioRedirection) -> Mapping[int, SkippableLoop]:
     """Return the loops of which some trips can be skipped, by header."""
-    graph = task.prepared.graph
+    graph = task.sliced_kernel.graph
     canonical = task.analysis.loops
     skippable: dict[int, SkippableLoop] = {
         header: AffineLoop(loop) for header, loop in canonical.items()

@@ -54,31 +54,31 @@ _ANALYSES: Final[WeakKeyDictionary[Program, dict[tuple[str, CodeForm], "KernelAn
 class KernelAnalysis:
     """Static analysis of a kernel, for counting.
 
-    `whole` has all operations of the kernel. `prepared` is reduced to the operations that decide
-    control and addresses. Blocks have the same numbers in both.
+    `full_kernel` has all operations of the kernel. `sliced_kernel` is reduced to the operations that
+    decide control and addresses. Blocks have the same numbers in both.
     """
 
-    def __init__(self, whole: PreparedKernel, module: Module) -> None:
-        self.whole = whole
+    def __init__(self, full_kernel: PreparedKernel, module: Module) -> None:
+        self.full_kernel = full_kernel
         self._module = module
         self._taints: dict[frozenset[Root], Taint] = {}
         self._folded: dict[Machine, Mapping[int, FoldedBlock]] = {}
 
     @cached_property
     def _all_dependencies(self) -> DataDependencies:
-        return DataDependencies(self.whole.function, self.whole.graph)
+        return DataDependencies(self.full_kernel.function, self.full_kernel.graph)
 
     @cached_property
-    def prepared(self) -> PreparedKernel:
+    def sliced_kernel(self) -> PreparedKernel:
         """The kernel without operations that decide neither control nor addresses."""
         return prepare_function(
-            reduce_to_slice(self.whole.function, self._all_dependencies), self._module
+            reduce_to_slice(self.full_kernel.function, self._all_dependencies), self._module
         )
 
     @cached_property
     def dependencies(self) -> DataDependencies:
         """The dependencies between values of the reduced kernel."""
-        return DataDependencies(self.prepared.function, self.prepared.graph)
+        return DataDependencies(self.sliced_kernel.function, self.sliced_kernel.graph)
 
     def taint_of(self, unknown: frozenset[Root]) -> Taint:
         """Return the taint by unknown contents, computed once per set of roots."""
@@ -91,9 +91,9 @@ class KernelAnalysis:
     def block_operations(self) -> Mapping[int, Mapping[tuple[str, CostClass], int]]:
         """Per block, the number of operations of each type and cost class."""
         by_block: dict[int, dict[tuple[str, CostClass], int]] = {}
-        for number in self.whole.graph.order:
+        for number in self.full_kernel.graph.order:
             counts: dict[tuple[str, CostClass], int] = {}
-            for item in _items(self.whole, number):
+            for item in _items(self.full_kernel, number):
                 for kind, cost, count in operations_of(item):
                     counts[kind, cost] = counts.get((kind, cost), 0) + count
             by_block[number] = counts
@@ -103,16 +103,16 @@ class KernelAnalysis:
         """Return per block the code that the compiler of a machine leaves, computed once per machine."""
         cached = self._folded.get(machine)
         if cached is None:
-            cached = self._folded[machine] = fold_blocks(self.whole, machine)
+            cached = self._folded[machine] = fold_blocks(self.full_kernel, machine)
         return cached
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:
         """Per block, the number of operations at each place of the source."""
         by_block: dict[int, list[tuple[Place, int]]] = {}
-        for number in self.whole.graph.order:
+        for number in self.full_kernel.graph.order:
             counts: dict[Place, int] = {}
-            for item in _items(self.whole, number):
+            for item in _items(self.full_kernel, number):
                 item_count = sum(count for _, _, count in operations_of(item))
                 counts[item.place] = counts.get(item.place, 0) + item_count
             by_block[number] = list(counts.items())
@@ -126,12 +126,12 @@ class KernelAnalysis:
     @cached_property
     def loops(self) -> dict[int, CanonicalLoop]:
         """The canonical loops by header. Some of their trips can be skipped."""
-        return dict(find_canonical_loops(self.prepared.function, self.prepared.graph))
+        return dict(find_canonical_loops(self.sliced_kernel.function, self.sliced_kernel.graph))
 
     @cached_property
     def non_uniform_loops(self) -> Mapping[int, NonUniformity]:
         """The canonical loops whose trips are not uniform, by header, with the reason."""
-        function, graph = self.prepared.function, self.prepared.graph
+        function, graph = self.sliced_kernel.function, self.sliced_kernel.graph
         reasons: dict[int, NonUniformity] = {}
         for header, loop in self.loops.items():
             inside = graph.loops[loop.number].blocks
@@ -154,14 +154,14 @@ class KernelAnalysis:
 
     def _has_live_out(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
         """Return True if values or memory left by a loop decide something outside it."""
-        blocks = self.prepared.function.blocks
+        blocks = self.sliced_kernel.function.blocks
         criteria = {
             slot
-            for site in self.prepared.sites
+            for site in self.sliced_kernel.sites
             if site.block not in inside
             for slot in (site.pointer, *site.indices)
         }
-        for number in self.prepared.graph.order:
+        for number in self.sliced_kernel.graph.order:
             if number not in inside:
                 criteria.update(operands_of(blocks[number].terminator))
         slots, contents = self.dependencies.backward_slice(criteria)
@@ -177,17 +177,17 @@ class KernelAnalysis:
         """Return True if an address does not advance by a constant amount per trip."""
         return any(
             not motion.is_linear(slot)
-            for site in self.prepared.sites
+            for site in self.sliced_kernel.sites
             if site.block in inside
             for slot in (site.pointer, *site.indices)
         )
 
     def _depends_on_trips(self, loop: CanonicalLoop, inside: frozenset[int]) -> bool:
         """Return True if values of earlier trips or memory contents decide something in the loop."""
-        blocks = self.prepared.function.blocks
+        blocks = self.sliced_kernel.function.blocks
         criteria = {
             slot
-            for site in self.prepared.sites
+            for site in self.sliced_kernel.sites
             if site.block in inside
             for slot in (site.pointer, *site.indices)
         }
@@ -217,6 +217,6 @@ def _differs_by_lane(item: Instruction) -> bool:
     return isinstance(item, Load | AtomicUpdate | AtomicExchange)
 
 
-def _items(whole: PreparedKernel, number: int) -> Sequence[Instruction | Terminator]:
-    block = whole.function.blocks[number]
+def _items(full_kernel: PreparedKernel, number: int) -> Sequence[Instruction | Terminator]:
+    block = full_kernel.function.blocks[number]
     return (*block.instructions, block.terminator)

@@ -71,15 +71,15 @@ class CountObserver:
     """
 
     def __init__(
-        self, prepared: PreparedKernel, grid: Grid, machine: Machine, detail: AccessDetail
+        self, sliced_kernel: PreparedKernel, grid: Grid, machine: Machine, detail: AccessDetail
     ) -> None:
         self._grid = grid
         self._machine = machine
         self._detail = detail
-        self._caches = [TransactionCache(machine) for _ in prepared.sites]
-        self._prepared = prepared
-        self._block_count = len(prepared.function.blocks)
-        self._sites = prepared.sites
+        self._caches = [TransactionCache(machine) for _ in sliced_kernel.sites]
+        self._prepared = sliced_kernel
+        self._block_count = len(sliced_kernel.function.blocks)
+        self._sites = sliced_kernel.sites
         self._site_base = 2 * self._block_count
         self._branch_base = self._site_base + _NUM_COLUMNS * len(self._sites)
         self._entry_base = self._branch_base + 2 * self._block_count

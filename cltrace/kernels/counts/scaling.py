@@ -135,8 +135,8 @@ class ScaledSample:
         """Return the mean executions per work-item of each LLVM operator, per vector element."""
         lanes = self.run.observer.block_lanes().mean(axis=1) * self.groups
         by_name: dict[str, float] = {}
-        for number in self.task.prepared.graph.order:
-            for item in self.task.analysis.whole.function.blocks[number].instructions:
+        for number in self.task.sliced_kernel.graph.order:
+            for item in self.task.analysis.full_kernel.function.blocks[number].instructions:
                 name, count = _operator(item)
                 if name:
                     by_name[name] = by_name.get(name, 0.0) + count * float(lanes[number])
@@ -147,8 +147,8 @@ class ScaledSample:
     def branches(self) -> tuple[BranchSite, ...]:
         """Return the branches that are divergent or assumed."""
         sites = []
-        observer, prepared = self.run.observer, self.task.prepared
-        for number in prepared.graph.order:
+        observer, sliced_kernel = self.run.observer, self.task.sliced_kernel
+        for number in sliced_kernel.graph.order:
             taken, split = observer.branch(number)
             warps = self.total(observer.block_warps()[number])
             assumed = number in self.task.unknown_blocks
@@ -157,7 +157,7 @@ class ScaledSample:
             lanes = self.total(observer.block_lanes()[number])
             sites.append(
                 BranchSite(
-                    place=prepared.blocks[number].terminator.place,
+                    place=sliced_kernel.blocks[number].terminator.place,
                     warps=warps,
                     divergent_warps=self.total(split),
                     active_lanes=lanes / (warps * self.task.machine.warp_width),
@@ -170,7 +170,7 @@ class ScaledSample:
     def loops(self) -> tuple[LoopCount, ...]:
         """Return the loops, outer loops before inner ones."""
         rows = []
-        graph, extrapolation = self.task.prepared.graph, self.run.extrapolation
+        graph, extrapolation = self.task.sliced_kernel.graph, self.run.extrapolation
         for number, loop in enumerate(graph.loops):
             entries = float(self.run.observer.entries(loop.header).sum())
             lanes = float(self.run.observer.block_lanes()[loop.header].sum())
@@ -199,13 +199,13 @@ class ScaledSample:
         """Return the private variables that stay in memory."""
         return tuple(
             PrivateArray(item.place, private_bytes(item))
-            for item in self.task.analysis.whole.private
+            for item in self.task.analysis.full_kernel.private
         )
 
     def lines(self) -> tuple[LineCount, ...]:
         """Count the work of each source line."""
         table: dict[tuple[str, int], dict[str, float]] = {}
-        observer, prepared = self.run.observer, self.task.prepared
+        observer, sliced_kernel = self.run.observer, self.task.sliced_kernel
         lanes = observer.block_lanes().mean(axis=1) * self.groups
         warps = observer.block_warps().mean(axis=1) * self.groups
 
@@ -214,8 +214,8 @@ class ScaledSample:
                 row = table.setdefault((place.file, place.line), dict.fromkeys(_LINE_COLUMNS, 0.0))
                 row[column] += value
 
-        for number in prepared.graph.order:
-            block = prepared.blocks[number]
+        for number in sliced_kernel.graph.order:
+            block = sliced_kernel.blocks[number]
             for place, count in self.task.analysis.place_operations[number]:
                 add(place, "operations", count * float(lanes[number]))
                 add(place, "warp_operations", count * float(warps[number]))
@@ -223,7 +223,7 @@ class ScaledSample:
             if split:
                 add(block.terminator.place, "divergent_warps", split)
                 add(block.terminator.place, "branch_warps", float(warps[number]))
-        for site in prepared.sites:
+        for site in sliced_kernel.sites:
             counted = observer.site(site.number)
             for column, site_column in _SITE_COLUMNS.items():
                 add(site.place, column, self.total(counted[site_column]))
@@ -233,7 +233,7 @@ class ScaledSample:
 
     def active_lanes(self) -> float:
         """Return the mean share of a warp's lanes that are active in an operation."""
-        sizes = np.zeros(len(self.task.prepared.function.blocks))
+        sizes = np.zeros(len(self.task.sliced_kernel.function.blocks))
         for number, counts in self.task.analysis.block_operations.items():
             sizes[number] = sum(counts.values())
         lanes = float((self.run.observer.block_lanes().sum(axis=1) * sizes).sum())
@@ -253,8 +253,8 @@ def _operator(item: Instruction) -> tuple[str, int]:
 def _loop_place(task: Task, header: int, blocks: Iterable[int]) -> Place:
     """Return the place of a loop in the source: the first line of its branches."""
     places = [
-        task.prepared.blocks[block].terminator.place
+        task.sliced_kernel.blocks[block].terminator.place
         for block in (header, *blocks)
-        if task.prepared.blocks[block].terminator.place.line
+        if task.sliced_kernel.blocks[block].terminator.place.line
     ]
     return min(places, key=lambda place: (place.file, place.line), default=NOWHERE)

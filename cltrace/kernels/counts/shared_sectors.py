@@ -88,7 +88,7 @@ def find_regions(
 def _cluster_sites(sample: ScaledSample, positions: Mapping[int, int]) -> Sequence[_Cluster]:
     observer = sample.run.observer
     clusters: list[_Cluster] = []
-    for site in sample.task.prepared.sites:
+    for site in sample.task.sliced_kernel.sites:
         objects = frozenset(observer.objects[site.number])
         if site.number not in positions or _is_private_or_local(sample.run, objects, site):
             continue

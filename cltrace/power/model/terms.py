@@ -79,7 +79,7 @@ class _DeviceEnergy:
     `energy_j` is `None` without a sensor, and `transfers_j` where some transfers cannot be distinguished
     from other work; `within_j` and `transfers_within_j` are their 95 % half-widths. `transfer_s` is the
     time of transfers with readings, and `transfer_share` its share of the time of all transfers.
-    `resident_s` and `empty_s` are the times with readings in which the program had an OpenCL context, and
+    `context_s` and `empty_s` are the times with readings in which the program had an OpenCL context, and
     in which it had none.
     """
 
@@ -89,7 +89,7 @@ class _DeviceEnergy:
     transfers_within_j: float = 0.0
     transfer_s: float = 0.0
     transfer_share: float = 0.0
-    resident_s: float = 0.0
+    context_s: float = 0.0
     empty_s: float = 0.0
 
     @classmethod
@@ -107,7 +107,7 @@ class _DeviceEnergy:
         longest: dict[tuple[int, ...], EnergySource] = {}
         for source in sorted(sources, key=lambda source: source.covered_s):
             longest[tuple(number for device in source.devices for number in device.ids)] = source
-        resident_s = sum(_resident_s(source, energy.resident_s) for source in longest.values())
+        context_s = sum(_context_s(source, energy.context_span_s) for source in longest.values())
         attributions = [source.attribution for source in sources if source.attribution is not None]
         balances = [attribution.balance for attribution in attributions]
         transfers = [
@@ -127,17 +127,17 @@ class _DeviceEnergy:
             transfers_within_j=math.hypot(*(balance.transfers_within_j for balance in balances)),
             transfer_s=covered_s,
             transfer_share=covered_s / max(sum(whole for _, whole in transfer_s), 1e-12),
-            resident_s=resident_s,
-            empty_s=sum(source.covered_s for source in longest.values()) - resident_s,
+            context_s=context_s,
+            empty_s=sum(source.covered_s for source in longest.values()) - context_s,
         )
 
 
-def _resident_s(source: EnergySource, resident_s: tuple[float, float] | None) -> float:
+def _context_s(source: EnergySource, context_span_s: tuple[float, float] | None) -> float:
     """Return the time with readings in which the program had an OpenCL context."""
     observations = source.observations
-    if resident_s is None:
+    if context_span_s is None:
         return source.covered_s
-    share = active_between(*resident_s).mean(
+    share = active_between(*context_span_s).mean(
         observations.begin_s, observations.end_s, SensorResponse()
     )
     return float((share * observations.span_s).sum())
@@ -174,7 +174,7 @@ def _device_term(
         return Term(name, own_j, None, "some of its kernels are not predicted", within_j)
     idle_w = energies[IDLE].value
     empty_w = energies[IDLE_WITHOUT_CONTEXT].value if IDLE_WITHOUT_CONTEXT in energies else idle_w
-    idle_s = measured.resident_s - measured.transfer_s
+    idle_s = measured.context_s - measured.transfer_s
     idle_j = idle_w * idle_s + empty_w * measured.empty_s
     return Term(name, own_j, idle_j + kernels_j, within_j=within_j)
 
