@@ -168,6 +168,8 @@ class Tracer:
         self._patches.remove()
         self.recorder.close()
         self.recorder.sink.abandon()
+        if self.recorder.completions is not None:
+            self.recorder.completions.abandon()
         self.recorder.memory.detach()
         self._drain.abandon()
 

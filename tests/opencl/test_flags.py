@@ -94,6 +94,21 @@ def test_sync_waits_before_the_call_returns(traced: Traced) -> None:
     assert row[0] <= row[1]
 
 
+def test_a_callback_of_a_command_that_runs_is_waited_for(traced: Traced) -> None:
+    """Its thread would ask for the interpreter while that ends, which aborts the process."""
+    code = HEAD + (
+        "text = '''kernel void chain(global uint *a, uint n) {\n"
+        "    uint x = a[0];\n"
+        "    for (uint i = 0; i < n; i++) x = x * 1664525u + (x >> 3);\n"
+        "    a[0] = x; }'''\n"
+        "chain = cl.Kernel(cl.Program(context, text).build(), 'chain')\n"
+        "chain(queue, (1,), None, memory, np.uint32(1_000_000_000))\n"
+        "queue.flush()\n"
+    )
+    trace = traced(code, flags=["--timing", "callback"], code=True)
+    assert trace.rows("SELECT count(*), count(complete_host_ns) FROM command") == [(1, 1)]
+
+
 @pytest.mark.parametrize("timing", ["event", "callback", "sync"])
 def test_never_waits_for_what_only_the_program_can_do(timing: str, traced: Traced) -> None:
     code = HEAD + (

@@ -21,6 +21,9 @@ from cltrace.intercept.tallies import Tallies
 _PATIENCE_S: Final = 1.0
 """Time without progress after which tracing stops waiting for a command."""
 
+_MAX_SETTLING_S: Final = 60.0
+"""Time for which the end of a process waits for callbacks of commands that run or are complete."""
+
 _MAX_PENDING: Final = 256
 _COMPLETE: Final = int(cl.command_execution_status.COMPLETE)
 _RUNNING: Final = int(cl.command_execution_status.RUNNING)
@@ -38,6 +41,9 @@ class Completions(Protocol):
 
     def settle(self, patience_s: float) -> None:
         """Wait until no observation is pending, at most for `patience_s`."""
+
+    def abandon(self) -> None:
+        """Drop everything without destroying it, in a forked child."""
 
 
 def make_completions(
@@ -82,6 +88,10 @@ class SyncCompletions:
     def settle(self, patience_s: float) -> None:
         """Return at once: nothing is pending."""
 
+    def abandon(self) -> None:
+        """Keep the event that was waited for in vain."""
+        _immortal.append(self._stuck)
+
     def _starts(self, event: cl.Event) -> bool:
         deadline = time.monotonic() + _PATIENCE_S
         while self._native_status(event, _STATUS) > _RUNNING:
@@ -103,9 +113,10 @@ class CallbackCompletions:
         self._report = report
         self._tallies = tallies
         self._max_pending = _MAX_PENDING
-        self._pending: set[int] = set()
+        self._pending: dict[int, cl.Event] = {}
         self._thread_ids: deque[int] = deque(maxlen=2 * _MAX_PENDING)
         self._native_set_callback: Callable[..., None] = _cl.Event.set_callback
+        self._native_status: Callable[..., Any] = _cl.Event.get_info
 
     def watch(self, event: cl.Event, mark: int) -> None:
         """Register a callback for `event`, after a wait if too many are pending."""
@@ -117,23 +128,38 @@ class CallbackCompletions:
             if status == _COMPLETE:
                 report((mark, clock()))
             self._thread_ids.append(threading.get_native_id())
-            pending.discard(mark)
+            pending.pop(mark, None)
 
-        pending.add(mark)
+        # A handle of its own: a `NannyEvent` waits for its command when it is dropped.
+        pending[mark] = cl.Event.from_int_ptr(event.int_ptr, retain=True)
         try:
             self._native_set_callback(event, _COMPLETE, callback)
         except cl.Error:
-            pending.discard(mark)
+            pending.pop(mark, None)
 
     def settle(self, patience_s: float) -> None:
-        """Wait until no callback is pending and all of their threads have ended."""
-        deadline = time.monotonic() + patience_s
-        while time.monotonic() < deadline:
+        """Wait until no callback is pending and all of their threads have ended.
+
+        Callbacks of commands that run or are complete are on their way, however long a busy machine
+        takes. A command that does not run may never: `patience_s` is the time to wait for one to run.
+        """
+        begin = time.monotonic()
+        while time.monotonic() < begin + _MAX_SETTLING_S:
             while self._thread_ids and not _is_running(self._thread_ids[0]):
                 self._thread_ids.popleft()
-            if not self._pending and not self._thread_ids:
+            is_due = bool(self._thread_ids) or self._is_any_running()
+            if not is_due and (not self._pending or time.monotonic() > begin + patience_s):
                 return
             time.sleep(0.001)
+
+    def abandon(self) -> None:
+        """Keep the events of pending callbacks, which belong to the parent."""
+        _immortal.append(list(self._pending.values()))
+
+    def _is_any_running(self) -> bool:
+        """Return whether the command of a pending callback runs, is complete, or failed."""
+        events = list(self._pending.values())
+        return any(self._native_status(event, _STATUS) <= _RUNNING for event in events)
 
     def _wait_for_half(self) -> None:
         begin_ns = time.perf_counter_ns()
@@ -144,6 +170,10 @@ class CallbackCompletions:
             time.sleep(0.0002)
         self._tallies.event_waits += 1
         self._tallies.event_wait_ns += time.perf_counter_ns() - begin_ns
+
+
+_immortal: Final[list[Any]] = []
+"""Objects that must not be destroyed as long as this process lives."""
 
 
 def _is_running(thread_id: int) -> bool:
