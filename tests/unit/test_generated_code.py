@@ -144,7 +144,7 @@ class World:
             getframe=sys._getframe,
             sites=SimpleNamespace(program_codes={}, program_frame=None, place=None),
             memory=SimpleNamespace(numbers={}, observe=None),
-            registry=SimpleNamespace(queues={11: 1}, queue_handle=None),
+            registry=SimpleNamespace(queues={11: 1}, finalised={}, queue_handle=None),
             sink=SimpleNamespace(next_mark=itertools.count(1).__next__, active_logs=self.active),
             add_waits=lambda mark, events: self.waits.append((mark, events)),
             sample_hook_time=lambda _: None,
@@ -176,7 +176,7 @@ def test_a_launch_path_appends_a_row_each_time_and_numbers_a_circumstance_once()
     world = World(1, 0.5)
     for a, b in ((1, 0.5), (1, 0.5), (2, 0.5), (1, 0.0), (1, -0.0)):
         assert world.launch(None, world.queue, (8,), None, a, b) == "event"
-    assert world.owner.numbered == [((None, 0), 7, 11, (8,), None, None, False)]
+    assert world.owner.numbered == [(None, 0, 7, 11, (8,), None, None, False)]
     assert [row[:5] for row in world.rows][:2] == [(1, 3, 1, 0, "event"), (5, 7, 1, 0, "event")]
     assert [repr(row[5:]) for row in world.rows] == [
         "(1, 0.5)",

@@ -15,6 +15,7 @@ from cltrace.intercept.hooks.call_hook import (
     copy_identity,
     make_hook,
 )
+from cltrace.intercept.hooks.circumstances import to_tuple
 from cltrace.intercept.hooks.enqueue_hooks import QUEUE_TEXT, place_text
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.hooks.single_launches import ArgumentSnapshot, SingleLaunches
@@ -59,8 +60,9 @@ def _launch_arguments(
     allow_empty_ndrange: Any = None,
 ) -> tuple[Any, ...]:
     """Return the arguments of `enqueue_nd_range_kernel`, with its names and defaults."""
-    sizes = (global_work_size, local_work_size, global_work_offset, g_times_l, allow_empty_ndrange)
-    return queue, kernel, sizes, wait_for
+    size = global_work_size if type(global_work_size) is tuple else tuple(global_work_size)
+    local, offset = to_tuple(local_work_size), to_tuple(global_work_offset)
+    return queue, kernel, (size, local, offset, g_times_l, allow_empty_ndrange), wait_for
 
 
 _TEMPLATE: Final = """\
@@ -103,14 +105,10 @@ def make(original, recorder, arguments_of, kernels, facts_of, set_arguments, tak
                     if not (at == last_at and code is last_code and sizes == last_sizes
                             and kernel_id == last_kernel and queue_id == last_queue
                             and thread == last_thread):
-                        circumstance = number_of(kernel_id, (code, at), thread, queue_id, sizes[0],
+                        circumstance = number_of(kernel_id, code, at, thread, queue_id, sizes[0],
                                                  sizes[1], sizes[2], sizes[3])
                         last_code, last_at, last_kernel, last_queue = code, at, kernel_id, queue_id
                         last_thread, last_sizes = thread, sizes
-                        if not (type(sizes[0]) is tuple
-                                and (sizes[1] is None or type(sizes[1]) is tuple)
-                                and (sizes[2] is None or type(sizes[2]) is tuple)):
-                            last_sizes = None
                     mark = 0
                     if wait_for:
                         mark = next_mark()
@@ -136,6 +134,8 @@ class BareLaunches:
     def __init__(self, recorder: Recorder, single_launches: SingleLaunches) -> None:
         self._recorder = recorder
         self._single_launches = single_launches
+        self._records_arguments = recorder.settings.record_arguments
+        self._memory = recorder.memory.numbers
         self._arguments: dict[int, _KernelArguments] = {}
         self._facts: dict[int, _KernelFacts] = {}
         self._paths: dict[int, dict[int, _OpenPath]] = {}
@@ -224,8 +224,7 @@ class BareLaunches:
 
     def _remember(self, kernel: cl.Kernel, new: ArgumentsSet) -> None:
         """Note arguments that were set, even during a pause: a launch that is recorded may use them."""
-        recorder = self._recorder
-        if recorder.is_closed or not recorder.settings.record_arguments:
+        if self._recorder.is_closed or not self._records_arguments:
             return
         handle = kernel.int_ptr
         if handle in self._paths and not self._close_paths(kernel):
@@ -235,10 +234,13 @@ class BareLaunches:
             arguments = self._arguments[handle] = _KernelArguments()
         arguments.snapshot = None
         arguments.values.update(new)
-        memory = recorder.memory
         for value in new.values():
-            if type(value) is Words and value.slot in _MEMORY:
-                memory.observe_handle(value.words[0], recorder.clock())
+            if (
+                type(value) is Words
+                and value.slot in _MEMORY
+                and value.words[0] not in self._memory
+            ):
+                self._recorder.memory.observe_handle(value.words[0], self._recorder.clock())
 
     def _close_paths(self, kernel: cl.Kernel) -> bool:
         """Close the launch path of a kernel object; return whether no other object of the kernel has one.

@@ -4,7 +4,7 @@ from itertools import count
 from types import CodeType
 from typing import Any, Final
 
-from cltrace.intercept.objects.callsites import CallSites, Place
+from cltrace.intercept.objects.callsites import CallSites
 from cltrace.intercept.sink import Sink
 
 MAX_KEYS: Final = 65_536
@@ -25,45 +25,38 @@ class Circumstances:
     def number(
         self,
         kernel_id: int,
-        place: Place,
+        code: CodeType | None,
+        instruction: int,
         thread_id: int,
         queue_handle: int,
-        global_size: Any,
-        local_size: Any,
-        global_offset: Any,
+        global_size: tuple[Any, ...],
+        local_size: tuple[Any, ...] | None,
+        global_offset: tuple[Any, ...] | None,
         is_multiplied: Any,
         flags: int = 0,
     ) -> int:
         """Return the number of a circumstance, and store it if it is new.
 
-        Sizes are as the program passed them. `is_multiplied` is pyopencl's `g_times_l`: the global size
-        counts work-groups. Raises: `TypeError` if a size is no sequence of numbers.
+        `code` and `instruction` are the place of the call. Sizes are as the program passed them, as
+        tuples. `is_multiplied` is pyopencl's `g_times_l`: the global size counts work-groups.
         """
-        code, instruction = place
         # fmt: off
         key = (kernel_id, id(code), instruction, thread_id, queue_handle, flags,
                global_size, local_size, global_offset, is_multiplied)
+        number = self._numbers.get(key)
+        if number is None:
+            if len(self._numbers) >= MAX_KEYS:
+                self._numbers.clear()
+            number = self._numbers[key] = self._next_id()
+            self._extend((number, kernel_id, code, instruction, thread_id, queue_handle,
+                          global_size, local_size, global_offset, is_multiplied, flags))
         # fmt: on
-        try:
-            number = self._numbers.get(key)
-        except TypeError:  # a list, or an array
-            sizes = (_to_tuple(global_size), _to_tuple(local_size), _to_tuple(global_offset))
-            key = (*key[:6], *sizes, is_multiplied)
-            number = self._numbers.get(key)
-        return self._add(key, code) if number is None else number
-
-    def _add(self, key: tuple[Any, ...], code: CodeType | None) -> int:
-        if len(self._numbers) >= MAX_KEYS:
-            self._numbers.clear()
-        number = self._numbers[key] = self._next_id()
-        kernel_id, _, *where, flags, global_size, local_size, global_offset, multiplied = key
-        sizes = (global_size, local_size, global_offset, multiplied)
-        self._extend((number, kernel_id, code, *where, *sizes, flags))
         return number
 
 
-def _to_tuple(sizes: Any) -> tuple[Any, ...] | None:
-    return None if sizes is None else tuple(sizes)
+def to_tuple(sizes: Any) -> tuple[Any, ...] | None:
+    """Return sizes that a program passed as a tuple; `None` for `None`."""
+    return sizes if sizes is None or type(sizes) is tuple else tuple(sizes)
 
 
 def is_empty_range(global_size: Any, local_size: Any) -> bool:

@@ -82,14 +82,14 @@ _COMMAND: Final = f"""try:
                          target_offset, flags) = undescribed(api, args, fault)
                     if source is None:
                         source = 0
-                    elif type(source) is Buffer and source.int_ptr in handles:
-                        source = source.int_ptr
+                    elif type(source) is Buffer and (handle := source.int_ptr) in handles:
+                        source = handle
                     else:
                         source = handle_of(source, enter)
                     if target is None:
                         target = 0
-                    elif type(target) is Buffer and target.int_ptr in handles:
-                        target = target.int_ptr
+                    elif type(target) is Buffer and (handle := target.int_ptr) in handles:
+                        target = handle
                     else:
                         target = handle_of(target, enter)
                     event = result

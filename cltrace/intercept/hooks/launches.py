@@ -17,7 +17,7 @@ arguments have other types is recorded by a slower way.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -52,7 +52,8 @@ def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kind
     getframe, sites = recorder.getframe, recorder.sites
     program_codes, program_frame, place = sites.program_codes, sites.program_frame, sites.place
     handles, observe = recorder.memory.numbers, recorder.memory.observe
-    queues, queue_handle = recorder.registry.queues, recorder.registry.queue_handle
+    registry = recorder.registry
+    queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
     next_mark, add_waits = recorder.sink.next_mark, recorder.add_waits
     sample_hook_time, launch_failed = recorder.sample_hook_time, recorder.launch_failed
     stop_on_fault, is_from_signal_handler = recorder.stop_on_fault, recorder.is_from_signal_handler
@@ -79,19 +80,24 @@ def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kind
                     {call_site}
                     thread, address = threads.number, queue.int_ptr
                     {statements}
-                    if not (at == last_at and code is last_code and global_size == last_size
-                            and local_size == last_local and address == last_address
-                            and thread == last_thread and global_offset == last_offset
+                    size = global_size if type(global_size) is tuple else tuple(global_size)
+                    local = local_size
+                    if local is not None and type(local) is not tuple:
+                        local = tuple(local)
+                    offset = global_offset
+                    if offset is not None and type(offset) is not tuple:
+                        offset = tuple(offset)
+                    if not (at == last_at and code is last_code and size == last_size
+                            and local == last_local and address == last_address
+                            and thread == last_thread and offset == last_offset
                             and g_times_l is last_groups):
-                        if address not in queues:
+                        if finalised or address not in queues:
                             address = queue_handle(queue)
-                        circumstance = number_of((code, at), thread, address, global_size,
-                                                 local_size, global_offset, g_times_l)
+                        circumstance = number_of(code, at, thread, address, size, local, offset,
+                                                 g_times_l)
                         last_code, last_at, last_thread, last_address = code, at, thread, address
-                        last_size, last_local, last_offset = global_size, local_size, global_offset
+                        last_size, last_local, last_offset = size, local, offset
                         last_groups = g_times_l
-                        if not (type(global_size) is tuple and {are_tuples}):
-                            last_size = None
                     {mark}
                     if not rows:
                         active_logs[log_key] = log
@@ -114,12 +120,6 @@ def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kind
             raise
     return enqueue
 """
-
-_ARE_TUPLES: Final = (
-    "(local_size is None or type(local_size) is tuple) "
-    "and (global_offset is None or type(global_offset) is tuple)"
-)
-"""Condition under which a size of the last launch can be compared: the program may change a list."""
 
 _CALL_SITES: Final = {
     0: "code, at = None, 0",
@@ -272,8 +272,12 @@ class PathShape:
 
 
 @cache
-def _compile_path(source: str) -> CodeType:
-    return compile(source, GENERATED_FILENAME, "exec")
+def _path_maker(shape: "PathShape") -> Callable[..., FunctionType]:
+    """Return the function that makes launch paths of a shape."""
+    namespace: dict[str, Any] = {}
+    exec(compile(path_source(shape), GENERATED_FILENAME, "exec"), namespace)
+    maker: Callable[..., FunctionType] = namespace["make"]
+    return maker
 
 
 def path_source(shape: PathShape) -> str:
@@ -298,7 +302,6 @@ def path_source(shape: PathShape) -> str:
         statements=("\n" + " " * 20).join(statements) or "pass",
         mark=_MARK_OF_ARRAYS.format(events=", ".join(events)) if events else _MARK,
         values=_joined(values),
-        are_tuples=_ARE_TUPLES,
     )
 
 
@@ -332,9 +335,7 @@ def make_launch_path(
     owner: "PathOwner",
 ) -> FunctionType:
     """Return a function with the name of `inner` that launches through `inner` and records."""
-    namespace: dict[str, Any] = {}
-    exec(_compile_path(path_source(shape)), namespace)
-    path: FunctionType = namespace["make"](
+    path = _path_maker(shape)(
         inner,
         owner.launch_unrecorded,
         recorder,

@@ -20,6 +20,7 @@ from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.hooks.svm import number_svm
 
+_BUFFER: Final = MemoryKind.BUFFER
 _READ_WRITE: Final = int(cl.mem_flags.READ_WRITE)
 """Access of a buffer whose creator names none."""
 
@@ -31,11 +32,13 @@ def _buffer_arguments(
     return buffer, context, flags, size, hostbuf
 
 
-def _handle_or_zero(holder: Any) -> int:
+def _handle_or_zero(args: tuple[Any, ...]) -> int:
+    """Return the handle of the memory object that a method was called on; 0 if it has none."""
     try:
-        return int(holder.int_ptr)
-    except (AttributeError, TypeError, cl.Error):
+        handle: int = args[0].int_ptr
+    except (AttributeError, IndexError, TypeError, cl.Error):
         return 0
+    return handle
 
 
 class MemoryHooks:
@@ -48,8 +51,9 @@ class MemoryHooks:
 
     def buffer_constructor(self, original: Hook) -> Hook:
         """Return the hook of `Buffer.__init__`."""
-        recorder, capture, memory = self._recorder, self._capture, self._recorder.memory
+        recorder, capture, add = self._recorder, self._capture, self._recorder.memory.add
         add_call, getframe, place = recorder.add_call, recorder.getframe, recorder.sites.place
+        program_codes, depth = recorder.sites.program_codes, recorder.sites.depth
         context_id, api = recorder.registry.context_id, int(Api.clCreateBuffer)
 
         def record(
@@ -58,17 +62,15 @@ class MemoryHooks:
             buffer, context, flags, size_bytes, hostbuf = _buffer_arguments(*args, **kwargs)
             if not size_bytes and hostbuf is not None:
                 size_bytes = byte_count(hostbuf)
-            code, instruction = where = place(getframe(2))
+            frame = getframe(2)
+            if depth != 1 or id(frame.f_code) not in program_codes:
+                code, instruction = place(frame)
+            else:
+                code, instruction = frame.f_code, frame.f_lasti
             thread, size_bytes = recorder.threads.number, int(size_bytes)
-            number = memory.add(
-                buffer.int_ptr,
-                context_id(context),
-                MemoryKind.BUFFER,
-                int(flags) or _READ_WRITE,
-                size_bytes,
-                (leave, where, thread, True),
-            )
             # fmt: off
+            number = add(buffer.int_ptr, context_id(context), _BUFFER, int(flags) or _READ_WRITE,
+                         size_bytes, (leave, (code, instruction), thread, True))
             add_call((enter, leave, api, 0, code, instruction, thread, 0, 0, number, 0, 0,
                       size_bytes, 0, 0, 0, None))
             # fmt: on
@@ -119,33 +121,35 @@ class MemoryHooks:
 
     def release(self, original: Hook) -> Hook:
         """Return the hook of `MemoryObject.release`, by which a program frees memory at once."""
-        recorder, native_release = self._recorder, original
+        recorder, api = self._recorder, Api.clReleaseMemObject
         add_call, getframe, place = recorder.add_call, recorder.getframe, recorder.sites.place
-        api = int(Api.clReleaseMemObject)
+        gate, clock, note_release = recorder.gate, recorder.clock, recorder.memory.note_release
 
-        def release(holder: Any, *args: Any, **kwargs: Any) -> Any:
+        def hook(*args: Any, **kwargs: Any) -> Any:
             # After the release the handle stands for nothing.
-            handle = _handle_or_zero(holder) if recorder.gate else 0
-            enter = recorder.clock()
-            result = native_release(holder, *args, **kwargs)
-            if handle:
-                recorder.memory.note_release(handle, (enter, recorder.clock()))
-            return result
+            handle = _handle_or_zero(args) if gate else 0
+            enter = clock()
+            try:
+                result = original(*args, **kwargs)
+                leave = clock()
+                try:
+                    if handle:
+                        note_release(handle, enter, leave)
+                        code, instruction = place(getframe(1))
+                        # fmt: off
+                        add_call((enter, leave, int(api), 0, code, instruction,
+                                  recorder.threads.number, 0, 0, 0, 0, 0, -1, 0, 0, 0, None))
+                        # fmt: on
+                        if not leave & 63:
+                            recorder.sample_hook_time(leave)
+                except Exception as fault:
+                    recorder.stop_on_fault(fault)
+                return result
+            except BaseException as error:
+                recorder.call_failed(error, CallRow(api), enter)
+                raise
 
-        def record(
-            enter: int, leave: int, _args: tuple[Any, ...], _kwargs: dict[str, Any], _result: Any
-        ) -> None:
-            code, instruction = place(getframe(2))
-            # fmt: off
-            add_call((enter, leave, api, 0, code, instruction, recorder.threads.number,
-                      0, 0, 0, 0, 0, -1, 0, 0, 0, None))
-            # fmt: on
-            if not leave & 63:
-                recorder.sample_hook_time(leave)
-
-        return copy_identity(
-            original, make_fast_hook(recorder, release, Api.clReleaseMemObject, record)
-        )
+        return copy_identity(original, hook)
 
     def _register(self, api: Api, call: HookedCall) -> int:
         holder = call.args[0]

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pyopencl as cl
 
 from cltrace.events.kinds import CallFlag, Timing
-from cltrace.intercept.hooks.circumstances import is_empty_range
+from cltrace.intercept.hooks.circumstances import is_empty_range, to_tuple
 from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
 from cltrace.intercept.hooks.recorder import Recorder
 from cltrace.intercept.objects.arguments import Frozen, Words, to_words
@@ -66,10 +66,13 @@ class SingleLaunches:
             flags = int(CallFlag.EMPTY_RANGE)
         circumstance = recorder.circumstances.number(
             kernel_id,
-            recorder.sites.place(frame),
+            *recorder.sites.place(frame),
             recorder.threads.number,
             recorder.registry.queue_handle(queue),
-            *sizes[:4],
+            tuple(sizes[0]),
+            to_tuple(sizes[1]),
+            to_tuple(sizes[2]),
+            sizes[3],
             flags,
         )
         if self._capture is not None and snapshot is not None:

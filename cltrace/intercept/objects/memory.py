@@ -22,6 +22,7 @@ _IMAGE_TYPES: Final = frozenset(
     if name.startswith("IMAGE") and isinstance(value, int)
 )
 
+_SVM: Final = MemoryKind.SVM
 _RECENT: Final = 8
 """Number of youngest objects whose release is looked for first: most programs free these first."""
 
@@ -46,8 +47,8 @@ class Geometry(NamedTuple):
 _PLAIN: Final = Geometry()
 
 
-_Live = tuple[int, int]
-"""Handle and size in bytes of a live object."""
+_Live = tuple[int, int, Any, int]
+"""Handle and size in bytes of a live object, and its slot: words and a position among them, or `None`."""
 
 
 class MemoryObjects:
@@ -137,12 +138,14 @@ class MemoryObjects:
             # fmt: on
             # The memory of a sub-buffer belongs to its parent.
             own_bytes = 0 if parent_id else size_bytes
-            if kind is not MemoryKind.SVM:
+            words, index = None, 0
+            if kind is not _SVM:
                 slot = None if self._slots is None else self._slots.watch(handle, number - 1)
                 if slot is None:
                     return number
-                self._recent.append((number, *slot))
-            self._live[number] = (handle, own_bytes)
+                words, index = slot
+                self._recent.append((number, words, index))
+            self._live[number] = (handle, own_bytes, words, index)
             self._live_bytes += own_bytes
             if self._live_bytes > self.peak_bytes:
                 self._update_peak(host_ns)
@@ -160,12 +163,13 @@ class MemoryObjects:
         """Return the number of the shared virtual memory at `address`; 0 when it is not registered."""
         return self.numbers.get(address, 0)
 
-    def note_release(self, handle: int, span: tuple[int, int]) -> None:
+    def note_release(self, handle: int, enter_ns: int, return_ns: int) -> None:
         """Record that an object was destroyed, if it was, by a call with this entry and return."""
         with self._lock:
-            number = self.numbers.get(handle)
-            if number is not None and self._is_released(number):
-                self._record_release(number, *span)
+            number = self.numbers.get(handle, 0)
+            live = self._live.get(number)
+            if live is not None and live[2] is not None and live[2][live[3]]:
+                self._record_release(number, enter_ns, return_ns)
 
     def note_releases(self) -> None:
         """Record the objects that were destroyed since the last call."""
@@ -196,7 +200,7 @@ class MemoryObjects:
         live = self._live.pop(number, None)
         if live is None:
             return
-        handle, size_bytes = live
+        handle, size_bytes, _, _ = live
         self._live_bytes -= size_bytes
         self._add_release((number, not_before_ns, not_after_ns))
         if self.numbers.get(handle) == number:

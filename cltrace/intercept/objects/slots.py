@@ -121,7 +121,8 @@ def _map(address: int | None, kind: int, descriptor: int, position: int) -> int:
 
 
 def _load_callback_setter() -> Callable[[int, ctypes.c_void_p, int], int]:
-    library = ctypes.CDLL(_find_loader())
+    # With the interpreter's lock held: the call takes less time than passing the lock on.
+    library = ctypes.PyDLL(_find_loader())
     try:
         function = library.clSetMemObjectDestructorCallback
     except AttributeError as error:
