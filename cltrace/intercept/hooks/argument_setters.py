@@ -10,30 +10,33 @@ from typing import Any, Final
 
 from cltrace.intercept.objects.arguments import Frozen, Packed, freeze
 
-ArgumentsSet = dict[int, Frozen]
-"""Arguments that a call set, by their index in the kernel."""
+KernelArguments = dict[int, Frozen]
+"""Arguments that were set for a kernel, by their index."""
 
 
-def _single(arg_index: int, arg: Any) -> ArgumentsSet:
-    return {arg_index: freeze(arg)}
+def _single(arguments: KernelArguments, arg_index: int, arg: Any) -> None:
+    arguments[arg_index] = freeze(arg)
 
 
-def _null(arg_index: int) -> ArgumentsSet:
-    return {arg_index: freeze(None)}
+def _null(arguments: KernelArguments, arg_index: int) -> None:
+    arguments[arg_index] = None
 
 
-def _alternating(indices_and_args: tuple[Any, ...]) -> ArgumentsSet:
-    """Return the arguments of a tuple that alternates an index and an argument."""
-    return dict(zip(indices_and_args[::2], map(freeze, indices_and_args[1::2]), strict=False))
+def _alternating(arguments: KernelArguments, indices_and_args: tuple[Any, ...]) -> None:
+    """Store the arguments of a tuple that alternates an index and an argument."""
+    every = iter(indices_and_args)
+    for index, argument in zip(every, every, strict=False):
+        arguments[index] = freeze(argument)
 
 
-def _packed(indices_chars_and_args: tuple[Any, ...]) -> ArgumentsSet:
-    """Return the arguments of a tuple that alternates an index, the character of a type and a number."""
-    every = indices_chars_and_args
-    return dict(zip(every[::3], map(Packed, every[1::3], every[2::3]), strict=False))
+def _packed(arguments: KernelArguments, indices_chars_and_args: tuple[Any, ...]) -> None:
+    """Store the arguments of a tuple that alternates an index, the character of a type and a number."""
+    every = iter(indices_chars_and_args)
+    for index, char, number in zip(every, every, every, strict=False):
+        arguments[index] = Packed(char, number)
 
 
-SETTERS: Final[tuple[tuple[str, Callable[..., ArgumentsSet]], ...]] = (
+SETTERS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     ("set_arg", _single),
     ("_set_arg_null", _null),
     ("_set_arg_buf", _single),
@@ -42,4 +45,6 @@ SETTERS: Final[tuple[tuple[str, Callable[..., ArgumentsSet]], ...]] = (
     ("_set_arg_buf_multi", _alternating),
     ("_set_arg_buf_pack_multi", _packed),
 )
-"""Methods of `Kernel`, each with a function that takes its arguments and returns what they set."""
+"""Methods of `Kernel`, each with a function that stores what it sets.
+
+The function takes the arguments of the kernel that were set before, and those of the method."""

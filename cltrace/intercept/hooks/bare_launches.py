@@ -7,7 +7,6 @@ from weakref import ref
 import pyopencl as cl
 
 from cltrace.events.apis import Api
-from cltrace.intercept.hooks.argument_setters import ArgumentsSet
 from cltrace.intercept.hooks.call_hook import (
     Hook,
     HookedCall,
@@ -19,10 +18,8 @@ from cltrace.intercept.hooks.circumstances import to_tuple
 from cltrace.intercept.hooks.enqueue_hooks import QUEUE_TEXT, place_text
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.hooks.single_launches import ArgumentSnapshot, SingleLaunches
-from cltrace.intercept.objects.arguments import BUFFER, IMAGE, Frozen, Words
+from cltrace.intercept.objects.arguments import Frozen, memory_handle
 from cltrace.intercept.tracebacks import GENERATED_FILENAME, hide_own_frames
-
-_MEMORY: Final = frozenset({BUFFER, IMAGE})
 
 
 class _OpenPath(NamedTuple):
@@ -32,7 +29,7 @@ class _OpenPath(NamedTuple):
     close: Callable[[cl.Kernel], None]
 
 
-class _KernelArguments:
+class _SetArguments:
     """Arguments that were set for a kernel, and the snapshot of them that the last launch used."""
 
     __slots__ = ("snapshot", "values")
@@ -134,9 +131,9 @@ class BareLaunches:
     def __init__(self, recorder: Recorder, single_launches: SingleLaunches) -> None:
         self._recorder = recorder
         self._single_launches = single_launches
-        self._records_arguments = recorder.settings.record_arguments
         self._memory = recorder.memory.numbers
-        self._arguments: dict[int, _KernelArguments] = {}
+        self._is_recorded = recorder.settings.record_arguments
+        self._arguments: dict[int, _SetArguments] = {}
         self._facts: dict[int, _KernelFacts] = {}
         self._paths: dict[int, dict[int, _OpenPath]] = {}
 
@@ -155,19 +152,24 @@ class BareLaunches:
         )
         return hook
 
-    def wrap_setter(self, arguments_of: Callable[..., ArgumentsSet]) -> HookFactory:
+    def wrap_setter(self, store: Callable[..., None]) -> HookFactory:
         """Return a hook factory for a method of `Kernel` that sets arguments.
 
-        `arguments_of` takes the arguments of the method and returns the kernel arguments that it sets.
+        `store` takes the arguments that were set before and those of the method, and stores the new
+        ones. Arguments that are set during a pause are stored too: a launch that is recorded may use
+        them.
         """
-        recorder, remember = self._recorder, self._remember
+        recorder, arguments_of = self._recorder, self._arguments_of
 
         def wrap(setter: Hook) -> Hook:
             def hook(*args: Any, **kwargs: Any) -> None:
                 try:
                     setter(*args, **kwargs)
                     try:
-                        remember(args[0], arguments_of(*args[1:], **kwargs))
+                        arguments = arguments_of(args[0])
+                        if arguments is not None:
+                            arguments.snapshot = None
+                            store(arguments.values, *args[1:], **kwargs)
                     except Exception as fault:
                         recorder.stop_on_fault(fault)
                 except BaseException as error:
@@ -222,25 +224,17 @@ class BareLaunches:
         self._facts.pop(kernel.int_ptr, None)
         self._arguments.pop(kernel.int_ptr, None)
 
-    def _remember(self, kernel: cl.Kernel, new: ArgumentsSet) -> None:
-        """Note arguments that were set, even during a pause: a launch that is recorded may use them."""
-        if self._recorder.is_closed or not self._records_arguments:
-            return
+    def _arguments_of(self, kernel: cl.Kernel) -> _SetArguments | None:
+        """Return the arguments that are set for a kernel; `None` if they are not recorded."""
+        if self._recorder.is_closed or not self._is_recorded:
+            return None
         handle = kernel.int_ptr
         if handle in self._paths and not self._close_paths(kernel):
-            return
+            return None
         arguments = self._arguments.get(handle)
         if arguments is None:
-            arguments = self._arguments[handle] = _KernelArguments()
-        arguments.snapshot = None
-        arguments.values.update(new)
-        for value in new.values():
-            if (
-                type(value) is Words
-                and value.slot in _MEMORY
-                and value.words[0] not in self._memory
-            ):
-                self._recorder.memory.observe_handle(value.words[0], self._recorder.clock())
+            arguments = self._arguments[handle] = _SetArguments()
+        return arguments
 
     def _close_paths(self, kernel: cl.Kernel) -> bool:
         """Close the launch path of a kernel object; return whether no other object of the kernel has one.
@@ -267,7 +261,7 @@ class BareLaunches:
         return facts
 
     def _take_snapshot(
-        self, arguments: _KernelArguments | None, argument_count: int
+        self, arguments: _SetArguments | None, argument_count: int
     ) -> ArgumentSnapshot | None:
         """Return the arguments of a kernel; `None` unless the setting of all of them was observed."""
         if not self._recorder.settings.record_arguments:
@@ -276,5 +270,8 @@ class BareLaunches:
             return ArgumentSnapshot({}) if not argument_count else None
         if len(arguments.values) != argument_count:
             return None
+        for value in arguments.values.values():
+            if type(value) is tuple and value[1] not in self._memory:
+                self._recorder.memory.observe_handle(memory_handle(value), self._recorder.clock())
         snapshot = arguments.snapshot = ArgumentSnapshot(arguments.values.copy())
         return snapshot

@@ -29,15 +29,7 @@ from cltrace.intercept.hooks.raw_invoker import (
 )
 from cltrace.intercept.hooks.recorder import Recorder
 from cltrace.intercept.hooks.single_launches import ArgumentSnapshot, SingleLaunches
-from cltrace.intercept.objects.arguments import (
-    BUFFER,
-    BUFFER_WITH_OFFSET,
-    IMAGE,
-    Frozen,
-    Words,
-    declare,
-    freeze,
-)
+from cltrace.intercept.objects.arguments import Frozen, declare, freeze, memory_handle
 from cltrace.intercept.tracebacks import hide_own_frames
 
 _FIXED_PARAMETERS: Final = 8
@@ -225,8 +217,9 @@ class _KernelPath:
     def _take_snapshot(self, arguments: tuple[Any, ...], enter_ns: int) -> ArgumentSnapshot:
         frozen = freeze_all(arguments, self._invoker.declared)
         for argument in frozen:
-            if isinstance(argument, Words) and argument.slot in {BUFFER, BUFFER_WITH_OFFSET, IMAGE}:
-                self._recorder.memory.observe_handle(argument.words[0], enter_ns)
+            handle = memory_handle(argument)
+            if handle:
+                self._recorder.memory.observe_handle(handle, enter_ns)
         return ArgumentSnapshot(dict(enumerate(frozen)))
 
     def launch_unrecorded(self, kernel: cl.Kernel, *args: Any) -> Any:

@@ -40,7 +40,10 @@ class Packed(NamedTuple):
     number: Any
 
 
-Frozen = Words | Packed | np.generic | complex | None
+Memory = tuple[ArgumentSlot, int]
+"""A memory object as an argument: its slot and its handle."""
+
+Frozen = Memory | Words | Packed | np.generic | complex | None
 """An argument as it was at a call: words, or a value that never changes (`freeze`)."""
 
 BUFFER: Final = ArgumentSlot(ArgumentKind.BUFFER, 1)
@@ -68,7 +71,7 @@ def freeze(argument: Any) -> Frozen:
     kind = type(argument)
     slot = _MEMORY_SLOTS.get(kind)
     if slot is not None:
-        return Words(slot, (argument.int_ptr,))
+        return slot, argument.int_ptr
     if kind in _CONSTANTS:
         constant: Frozen = argument
         return constant
@@ -88,7 +91,7 @@ def _freeze_first(argument: Any) -> Frozen:
         case cl.MemoryObjectHolder():
             slot = IMAGE if isinstance(argument, cl.Image) else BUFFER
             _MEMORY_SLOTS[type(argument)] = slot
-            return Words(slot, (argument.int_ptr,))
+            return slot, argument.int_ptr
         case np.void():
             return _bytes_words(argument.dtype.str, argument.tobytes())
         case np.generic():
@@ -101,13 +104,24 @@ def _freeze_first(argument: Any) -> Frozen:
             return _freeze_object(argument)
 
 
+def memory_handle(frozen: Frozen) -> int:
+    """Return the handle of the memory object that is an argument; 0 for other arguments."""
+    match frozen:
+        case Words():
+            return frozen.words[0] if frozen.slot is BUFFER_WITH_OFFSET else 0
+        case (ArgumentSlot(), int() as handle):
+            return handle
+        case _:
+            return 0
+
+
 def declare(frozen: Frozen, declared: Any) -> Frozen:
     """Return a frozen argument as the type that the program declared (`Kernel.set_arg_types`).
 
     If `declared` is a numpy type, pyopencl converts a scalar argument to it. Any other declaration
     leaves the argument as it is.
     """
-    if frozen is None or isinstance(frozen, (Words, Packed)):
+    if frozen is None or isinstance(frozen, tuple):
         return frozen
     try:
         dtype = np.dtype(declared)
@@ -123,6 +137,8 @@ def to_words(frozen: Frozen) -> Words:
             return frozen
         case Packed():
             return _unpack(*frozen)
+        case tuple():
+            return Words(frozen[0], (frozen[1],))
         case None:
             return Words(NULL)
         case np.generic():
