@@ -11,6 +11,11 @@ from cltrace.errors import SpoolError
 from cltrace.events.kinds import Timing
 from cltrace.spool.layout import FILE_MODE, OUTCOME_FILE, SESSION_FILE
 
+SPOOL_FORMAT: Final = 2
+"""Number of the format of row tables and records. Only spools of the same format are read."""
+
+_FORMAT_KEY: Final = "spool_format"
+
 _RESERVED_BYTES: Final = 512
 """Size of the outcome file: more than a `CommandOutcome` needs."""
 
@@ -93,13 +98,23 @@ def write_session(parts: Path, session: SessionFacts) -> None:
     """Write the session's facts and reserve space for its outcome. Raises: `OSError`."""
     values = asdict(session)
     values["settings"] = session.settings.to_json()
+    values[_FORMAT_KEY] = SPOOL_FORMAT
     _write_json(parts / SESSION_FILE, values)
     _reserve_outcome(parts)
 
 
 def read_session(parts: Path) -> SessionFacts:
-    """Read the session's facts. Raises: `SpoolError` if the file is missing or damaged."""
+    """Read the session's facts.
+
+    Raises: `SpoolError` if the file is missing or damaged, or of another version of cltrace.
+    """
     values = _read_json(parts / SESSION_FILE)
+    if values.pop(_FORMAT_KEY, 1) != SPOOL_FORMAT:
+        version = values.get("cltrace_version", "another version")
+        raise SpoolError(
+            f"{parts} was recorded by cltrace {version}, whose files this version does not read: "
+            f"finish it with cltrace {version}"
+        )
     try:
         values["settings"] = Settings.from_json(values["settings"])
         values["command"] = tuple(str(word) for word in values["command"])

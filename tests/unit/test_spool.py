@@ -228,3 +228,26 @@ def test_damaged_settings_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "session.json").write_text(text)
     with pytest.raises(SpoolError):
         read_session(tmp_path)
+
+
+def test_a_spool_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
+    facts = SessionFacts(
+        command=("app",),
+        working_directory="/",
+        host="here",
+        recorder_pid=1,
+        origin_host_ns=1,
+        started_realtime_ns=1,
+        cltrace_version="0.5.0",
+    )
+    write_session(tmp_path, facts)
+    assert read_session(tmp_path) == facts
+    path = tmp_path / "session.json"
+    for number in (None, 1, 3):
+        values = json.loads(path.read_bytes())
+        values.pop("spool_format", None)
+        if number is not None:
+            values["spool_format"] = number
+        path.write_text(json.dumps(values))
+        with pytest.raises(SpoolError, match=r"was recorded by cltrace 0\.5\.0"):
+            read_session(tmp_path)
