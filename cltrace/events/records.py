@@ -209,40 +209,36 @@ class WorkGroupInfo:
     device_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Argument:
-    """An argument of a launch.
+@dataclass(frozen=True, slots=True)
+class ArgumentSlot:
+    """The place of one argument among the words of an argument list.
 
-    `kind` is an `ArgumentKind`. `size_bytes` is the size of local memory or of a scalar. `value` is a
-    scalar's bytes in hexadecimal, `dtype` the numpy name of its type. `offset_bytes` is the offset of a
-    buffer that pyopencl passes with one. `detail` describes an argument of an unknown kind.
+    `kind` is an `ArgumentKind`, `words` the number of 64-bit words that the argument takes:
+
+    - `BUFFER`, `IMAGE`, `SVM`: its handle or address; a second word is an offset in bytes
+    - `LOCAL`: its size in bytes
+    - `SCALAR`: its bytes in the machine's order, padded with zeros; a number without a type
+      (`dtype` "int") is a two's complement of all words
+    - others: no words
+
+    `size_bytes` is the size of a scalar with a type. `dtype` is the numpy name of its type, empty if
+    unknown. `detail` describes an argument of an unknown kind.
     """
 
     kind: str
-    offset_bytes: int = 0
-    size_bytes: int = 0
+    words: int
     dtype: str = ""
-    value: str = ""
+    size_bytes: int = 0
     detail: str = ""
-    buffer_id: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """A launch configuration: a kernel with its NDRange and its arguments, stored once.
+@dataclass(frozen=True, slots=True)
+class ArgumentForm:
+    """The form of argument lists: what their words are, one slot per parameter of the kernel."""
 
-    `local_size` and `global_offset` are empty if the program gave none. `arguments_known` is false if
-    cltrace could not observe how the arguments were set.
-    """
-
-    TABLE = "launch"
+    TABLE = "form"
     id: int
-    global_size: tuple[int, ...]
-    local_size: tuple[int, ...]
-    global_offset: tuple[int, ...]
-    arguments_known: bool
-    arguments: tuple[Argument, ...]
-    kernel_id: int
+    slots: tuple[ArgumentSlot, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +246,8 @@ class Content:
     """Captured contents of a buffer, as the host last wrote it before a launch used it.
 
     They are stored deflated in the process's contents file: `stored_bytes` bytes from `position_bytes`.
-    A kernel may have written the buffer between `written_host_ns` and the launch.
+    The launch is the first one with these arguments in this circumstance. A kernel may have written the
+    buffer between `written_host_ns` and the launch.
     """
 
     TABLE = "content"
@@ -260,7 +257,8 @@ class Content:
     size_bytes: int
     written_host_ns: int
     buffer_id: int
-    launch_id: int
+    circumstance_id: int
+    arguments_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +306,7 @@ Record = (
     | Build
     | Kernel
     | WorkGroupInfo
-    | Launch
+    | ArgumentForm
     | Content
     | Surcharge
     | Diagnostic

@@ -22,15 +22,51 @@ class RowTable:
 
 
 LAUNCHES = RowTable(
-    "launches", ("enter_host_ns", "return_host_ns", "circumstance_id", "event_handle")
+    "launches",
+    (
+        "enter_host_ns",
+        "return_host_ns",
+        "circumstance_id",
+        "arguments_id",
+        "mark",
+        "event_handle",
+    ),
 )
-"""Plain kernel launches: without a wait list or offset. The hot path writes only these rows."""
+"""Kernel launches. `arguments_id` refers to a row of an `arguments_table`; 0 if the arguments were not
+observed. `mark` joins a row with its wait list and completion; 0 if it has neither."""
+
+_SIZES: Final = tuple(
+    f"{extent}_{axis}"
+    for extent in ("global_size", "local_size", "global_offset")
+    for axis in range(3)
+)
 
 CIRCUMSTANCES = RowTable(
     "circumstances",
-    ("circumstance_id", "launch_id", "site_id", "thread_id", "queue_handle"),
+    (
+        *("circumstance_id", "kernel_id", "site_id", "thread_id", "queue_handle", "flags"),
+        *("global_dimensions", "local_dimensions", "offset_dimensions"),
+        *_SIZES,
+    ),
 )
-"""Combinations of launch configuration, site, thread and queue, which rows of `LAUNCHES` refer to."""
+"""Combinations of kernel, site, thread, queue and NDRange, which rows of `LAUNCHES` refer to.
+
+`local_dimensions` and `offset_dimensions` are 0 if the program gave no local size or no offset. Extents
+beyond the dimensions are 0. `flags` is 0 or `CallFlag.EMPTY_RANGE`."""
+
+
+def arguments_table(words: int) -> RowTable:
+    """Return the table of argument lists of `words` words.
+
+    A row has the number of the list, the number of its `ArgumentForm`, and its words. The form tells what
+    the words are. Memory objects are in them by handle: which object a handle denoted is determined by
+    the time of the launch.
+    """
+    return RowTable(
+        f"arguments_{words}",
+        ("arguments_id", "form_id", *(f"word_{position}" for position in range(words))),
+    )
+
 
 CALLS = RowTable(
     "calls",
@@ -44,8 +80,8 @@ CALLS = RowTable(
         "queue_handle",
         "mark",
         "subject_id",
-        "source_buffer_id",
-        "target_buffer_id",
+        "source_handle",
+        "target_handle",
         "size_bytes",
         "source_offset_bytes",
         "target_offset_bytes",
@@ -53,13 +89,12 @@ CALLS = RowTable(
         "event_handle",
     ),
 )
-"""All other host calls: launches that are not plain, other enqueues, waits, builds, creations.
+"""All other host calls: failed launches, other enqueues, waits, builds, creations.
 
-`mark` joins a row with its wait list and completion; 0 if it has neither. `subject_id` is the launch
-configuration of a launch, the program of a build, the buffer of a creation. `size_bytes` is -1 if it has
+`subject_id` is the program of a build, the buffer of a creation. `source_handle` and `target_handle` are
+those of memory objects, or addresses of shared virtual memory; 0 for none. `size_bytes` is -1 if it has
 no meaning or is unknown. `event_handle` is 0 for a call that enqueued no command. The last column of
-`LAUNCHES` and `CALLS` is the event; the recording process holds the event object until it has read the
-stamps."""
+`LAUNCHES` and `CALLS` is the event; the recording process holds the event until it has read the stamps."""
 
 STAMPS = RowTable(
     "stamps",
@@ -101,8 +136,9 @@ BUFFERS = RowTable(
         "created_here",
     ),
 )
-"""Memory objects. `created_here` is 0 for an object that was first observed in use: cltrace did not
-observe its creation."""
+"""Memory objects. `known_host_ns` is the time from which the handle denotes this object: the return of
+the call that created it. `created_here` is 0 for an object that was first observed in use: cltrace did
+not observe its creation, and `known_host_ns` is the entry of the call that used it."""
 
 RELEASES = RowTable(
     "releases",

@@ -11,14 +11,14 @@ from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
 from cltrace.errors import SpoolError
 from cltrace.events import records
-from cltrace.events.records import Argument, Record
+from cltrace.events.records import ArgumentSlot, Record
 
 _CLASSES: Final[dict[str, type[Record]]] = {
     record.TABLE: record for record in get_args(records.Record)
 }
 _NAMES: Final[dict[type, tuple[str, ...]]] = {
     record: tuple(field.name for field in fields(record))
-    for record in (*_CLASSES.values(), Argument)
+    for record in (*_CLASSES.values(), ArgumentSlot)
 }
 
 

@@ -1,0 +1,19 @@
+/* Frames of the Python interpreter in this process, if there is one. */
+#ifndef CLTRACE_PYTHON_H
+#define CLTRACE_PYTHON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* True if this process runs Python, of any version. */
+bool python_is_present(void);
+
+/* Returns the version of the interpreter; empty without one. */
+const char *python_version(void);
+
+/* Returns the site of the Python code that makes the current call, or -1 if no Python code does. */
+int64_t python_site(void);
+
+void python_forked(void);
+
+#endif
