@@ -133,6 +133,7 @@ bool process_prepare(void)
         return false;
     if (!settings.follows_children && !is_command())
         return false;
+    python_prepare();
     atomic_store(&state, STATE_WAITING);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     process_watch_exit();
