@@ -4,6 +4,7 @@
 
 #include "apis.h"
 #include "lifecycle.h"
+#include "queues.h"
 #include "sites.h"
 #include "stamps.h"
 #include "threads.h"
@@ -46,13 +47,15 @@ static inline int64_t handle_word(const void *handle)
 
 /* Begins to record a call. Returns false if nothing is recorded now. */
 static inline bool call_begin_at(
-    struct call *call, enum api api, const void *queue, void *const *frame, const void *address)
+    struct call *call, enum api api, cl_command_queue queue, void *const *frame, const void *address)
 {
     if (UNLIKELY(!is_recording()))
         return false;
     struct thread *thread = thread_current();
     if (UNLIKELY(thread == NULL))
         return false;
+    if (UNLIKELY(current_epoch() > 0 && queue != NULL))
+        queue_ensure_recorded(queue);
     *call = (struct call){.thread = thread};
     call->row[CALL_API] = api;
     call->row[CALL_SITE] = site_find(thread, frame, address);

@@ -6,13 +6,13 @@
 
 /* Prepares the row of a command. Returns where the driver is to put its event. */
 cl_event *command_prepare(
-    struct call *call, cl_command_queue queue, cl_uint wait_count, const cl_event *waits, cl_event *event);
+    struct call *call, cl_uint wait_count, const cl_event *waits, cl_event *event);
 
 #define BEGIN_COMMAND(name)                                              \
     struct call call;                                                    \
     const bool is_recorded = CALL_BEGIN(&call, API_##name, queue);       \
     cl_event *const event_place =                                        \
-        is_recorded ? command_prepare(&call, queue, wait_count, waits, event) : event
+        is_recorded ? command_prepare(&call, wait_count, waits, event) : event
 
 #define ENTER_COMMAND()  \
     if (is_recorded)     \

@@ -1,6 +1,7 @@
 #include "lifecycle.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,14 +59,37 @@ static bool is_command(void)
     return recorder == NULL || strtol(recorder, NULL, 10) == (long)getppid();
 }
 
+/* Blocks the signal that a write beyond a limit of the file's size sends, and returns the former mask. */
+static sigset_t block_size_signal(void)
+{
+    sigset_t blocked;
+    sigset_t before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    return before;
+}
+
+static void restore_signals(const sigset_t *before)
+{
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGXFSZ);
+    if (!sigismember(before, SIGXFSZ))
+        sigtimedwait(&blocked, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* First stage of the end: all stamps are read while the driver still answers. */
 static void settle(void)
 {
     if (atomic_load(&state) != STATE_RECORDING || atomic_exchange(&driver_is_closing, true))
         return;
+    const sigset_t before = block_size_signal();
     writer_flush();
     stamps_stop();
     writer_flush();
+    restore_signals(&before);
 }
 
 /* Second stage: C++ programs release their objects in destructors that run after the first. */
@@ -74,12 +98,15 @@ __attribute__((destructor)) static void finish(void)
     settle();
     if (atomic_load(&state) != STATE_RECORDING)
         return;
+    const sigset_t before = block_size_signal();
     atomic_store(&recording_gate, 0);
     writer_stop();
     writer_flush();
-    writer_record_end("exit");
+    if (!recording_is_over())
+        writer_record_end("exit");
     atomic_store(&state, STATE_OVER);
     writer_close_files();
+    restore_signals(&before);
 }
 
 void process_watch_exit(void)
@@ -187,6 +214,9 @@ void cltrace_layer_resume(void)
 
 void cltrace_layer_flush(void)
 {
-    if (atomic_load(&state) == STATE_RECORDING)
-        writer_flush();
+    if (atomic_load(&state) != STATE_RECORDING)
+        return;
+    const sigset_t before = block_size_signal();
+    writer_flush();
+    restore_signals(&before);
 }

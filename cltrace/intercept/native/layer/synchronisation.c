@@ -106,7 +106,7 @@ cl_int layer_clEnqueueBarrier(cl_command_queue queue)
     struct call call;
     if (!CALL_BEGIN(&call, API_clEnqueueBarrier, queue))
         return target.clEnqueueBarrier(queue);
-    command_prepare(&call, queue, 0, NULL, NULL);
+    command_prepare(&call, 0, NULL, NULL);
     call.row[CALL_FLAGS] |= CALL_QUEUED_ONLY;
     call_enter(&call);
     return call_end(&call, target.clEnqueueBarrier(queue));
@@ -117,7 +117,7 @@ cl_int layer_clEnqueueWaitForEvents(cl_command_queue queue, cl_uint count, const
     struct call call;
     if (!CALL_BEGIN(&call, API_clEnqueueWaitForEvents, queue))
         return target.clEnqueueWaitForEvents(queue, count, events);
-    command_prepare(&call, queue, count, events, NULL);
+    command_prepare(&call, count, events, NULL);
     call.row[CALL_FLAGS] |= CALL_QUEUED_ONLY;
     call_enter(&call);
     return call_end(&call, target.clEnqueueWaitForEvents(queue, count, events));
