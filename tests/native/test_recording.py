@@ -160,8 +160,8 @@ def test_a_million_launches_are_recorded_whole(record: Record) -> None:
 def test_a_file_that_cannot_grow_ends_the_recording_not_the_program(
     toolbox: Toolbox, tmp_path: Path
 ) -> None:
-    limited = ["sh", "-c", 'ulimit -f 64; exec "$0" "$@"']
-    program = [str(toolbox.program("launches")), "50000"]
+    limited = ["sh", "-c", 'ulimit -f 16384; exec "$0" "$@"']
+    program = [str(toolbox.program("launches")), "400000"]
     run = toolbox.record(tmp_path / "parts", [*limited, *program])
     assert run.status == 0, run.stderr
     assert run.stderr == ""

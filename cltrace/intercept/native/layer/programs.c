@@ -217,8 +217,11 @@ cl_program layer_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint c
 
 /* Builds */
 
-/* A build, a compilation or a link. One with a callback ends when the driver calls that. */
+/* A build, a compilation or a link. One with a callback ends when the driver calls that: before the call
+   returns, after it, or, if the call fails at once, never. */
 struct build {
+    atomic_int owners; /* the call, and the callback if there is one */
+    atomic_bool has_ended;
     enum api api;
     char *options;
     int64_t enter_ns;
@@ -228,9 +231,9 @@ struct build {
     void *user_data;
 };
 
-static void build_free(struct build *build)
+static void build_drop(struct build *build)
 {
-    if (build == NULL)
+    if (build == NULL || atomic_fetch_sub(&build->owners, 1) > 1)
         return;
     free(build->options);
     free(build->devices);
@@ -244,6 +247,7 @@ static struct build *build_begin(enum api api, const char *options, cl_uint coun
     struct build *build = calloc(1, sizeof *build);
     if (build == NULL)
         return NULL;
+    atomic_store(&build->owners, callback == NULL ? 1 : 2);
     build->api = api;
     build->options = strdup(options == NULL || !settings.records_source ? "" : options);
     build->callback = callback;
@@ -317,9 +321,11 @@ static void record_build(
     record_end(&record);
 }
 
-/* Records a build that has ended, for each of its devices. */
-static void build_end(const struct build *build, cl_program program, cl_int status, int64_t return_ns)
+/* Records a build that has ended, once, for each of its devices. */
+static void build_end(struct build *build, cl_program program, cl_int status, int64_t return_ns)
 {
+    if (atomic_exchange(&build->has_ended, true))
+        return;
     cl_uint count = build->device_count;
     cl_device_id *all = build->devices == NULL ? program_devices(program, &count) : NULL;
     const cl_device_id *devices = build->devices == NULL ? all : build->devices;
@@ -357,23 +363,21 @@ static void build_notified(cl_program program, void *user_data)
         build_end(build, program, background_status(build, program), return_ns);
     const cl_program_callback callback = build->callback;
     void *const program_data = build->user_data;
-    build_free(build);
+    build_drop(build);
     callback(program, program_data);
 }
 
-/* Ends what was begun for a build after the driver has returned. A build that the driver goes on with
-   in the background is left to `build_notified`. */
+/* Ends what was begun for a build after the driver has returned. A build that goes on in the background
+   is left to `build_notified`. */
 static void build_returned(struct call *call, bool is_recorded, struct build *build, cl_program program,
                            cl_int status)
 {
     if (is_recorded)
         call_return(call);
     const bool is_in_background = build != NULL && build->callback != NULL && status == CL_SUCCESS;
-    if (!is_in_background) {
-        if (build != NULL && is_recorded && program != NULL)
-            build_end(build, program, status, call->row[CALL_RETURN]);
-        build_free(build);
-    }
+    if (build != NULL && is_recorded && program != NULL && !is_in_background)
+        build_end(build, program, status, call->row[CALL_RETURN]);
+    build_drop(build);
     if (!is_recorded)
         return;
     if (program != NULL)
