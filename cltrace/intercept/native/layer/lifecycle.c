@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "layer.h"
+#include "loaders.h"
 #include "process_facts.h"
 #include "python.h"
 #include "records.h"
@@ -139,6 +140,7 @@ static void after_fork_in_child(void)
     records_forked();
     threads_forked();
     sites_forked();
+    loaders_forked();
     if (atomic_load(&state) == STATE_OVER)
         return;
     if (settings.follows_children) {
@@ -201,6 +203,7 @@ bool process_join_recording(void)
 LAYER_EXPORT void cltrace_layer_pause(void);
 LAYER_EXPORT void cltrace_layer_resume(void);
 LAYER_EXPORT void cltrace_layer_flush(void);
+LAYER_EXPORT void cltrace_layer_adopt_loaders(void);
 
 void cltrace_layer_pause(void)
 {
@@ -210,6 +213,11 @@ void cltrace_layer_pause(void)
 void cltrace_layer_resume(void)
 {
     schedule_resume();
+}
+
+void cltrace_layer_adopt_loaders(void)
+{
+    loaders_adopt();
 }
 
 void cltrace_layer_flush(void)

@@ -338,6 +338,9 @@ struct cl_dispatch {
     cl_unused_entry *clSetContextDestructorCallback;
 };
 
+/* The type of an entry point. */
+#define CL_FUNCTION(name) __typeof__(((struct cl_dispatch *)0)->name)
+
 #define CL_ENTRY_INDEX(name) (offsetof(struct cl_dispatch, name) / sizeof(cl_unused_entry *))
 _Static_assert(CL_ENTRY_INDEX(clEnqueueNDRangeKernel) == 59, "order of the dispatch table");
 _Static_assert(CL_ENTRY_INDEX(clSetEventCallback) == 81, "order of the dispatch table");

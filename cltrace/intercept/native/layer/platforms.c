@@ -7,6 +7,7 @@
 #include "calls.h"
 #include "handle_map.h"
 #include "layer.h"
+#include "loaders.h"
 #include "records.h"
 
 /* A platform, device or context and its number. */
@@ -270,6 +271,7 @@ static void context_created(struct call *call, bool is_recorded, cl_context cont
     if (context != NULL && thread_current() != NULL) {
         context_register(context);
         process_watch_exit();
+        loaders_adopt();
     }
     if (is_recorded)
         call_record(call, status);

@@ -6,6 +6,7 @@
 #include "calls.h"
 #include "handle_map.h"
 #include "layer.h"
+#include "loaders.h"
 #include "platforms.h"
 #include "records.h"
 #include "settings.h"
@@ -105,6 +106,7 @@ static void queue_created(struct call *call, bool is_recorded, cl_command_queue 
     if (handle != NULL && thread_current() != NULL) {
         register_queue(handle, requested, is_forced, array, array_words, known_host_ns);
         process_watch_exit();
+        loaders_adopt();
     }
     if (!is_recorded)
         return;

@@ -33,8 +33,10 @@ static int loader_count;
 void sites_add_loader(const void *address)
 {
     Dl_info info;
+    pthread_mutex_lock(&sites_mutex);
     if (loader_count < MAX_LOADERS && dladdr(address, &info) != 0)
         loader_bases[loader_count++] = info.dli_fbase;
+    pthread_mutex_unlock(&sites_mutex);
 }
 
 static bool is_in_loader(const void *address)
@@ -46,6 +48,14 @@ static bool is_in_loader(const void *address)
         if (loader_bases[i] == info.dli_fbase)
             return true;
     return false;
+}
+
+bool sites_has_loader(const void *address)
+{
+    pthread_mutex_lock(&sites_mutex);
+    const bool has_loader = is_in_loader(address);
+    pthread_mutex_unlock(&sites_mutex);
+    return has_loader;
 }
 
 /* Unwinding, by the library that the C library itself loads for it. */

@@ -7,6 +7,7 @@
 
 #include "background.h"
 #include "layer.h"
+#include "loaders.h"
 #include "memory.h"
 #include "records.h"
 #include "schedule.h"
@@ -265,6 +266,7 @@ void writer_flush(void)
 static bool run_round(void)
 {
     schedule_follow(now_host_ns());
+    loaders_adopt();
     writer_flush();
     return false;
 }
