@@ -90,7 +90,9 @@ def test_a_missing_compiler_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_compiler_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "cc"
-    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "fatal error: x" >&2; exit 1\n')
+    broken.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "fatal error: x" >&2; exit 1\n'
+    )
     broken.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.path", [str(tmp_path)])
@@ -122,7 +124,9 @@ def test_a_loader_without_layers_is_named(tmp_path: Path) -> None:
     compiler = next(find_compilers(), None)
     needs(compiler is not None, "a C compiler")
     assert compiler is not None
-    (tmp_path / "loader.c").write_text('const char *name = "OCL_ICD_VENDORS"; int clFlush(void *q) { return !q; }')
+    (tmp_path / "loader.c").write_text(
+        'const char *name = "OCL_ICD_VENDORS"; int clFlush(void *q) { return !q; }'
+    )
     (tmp_path / "main.c").write_text("int clFlush(void *); int main(void) { return clFlush(0); }")
     loader, program = tmp_path / "libOpenCL.so.1", tmp_path / "program"
     cc = list(compiler.command)

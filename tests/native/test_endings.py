@@ -1,4 +1,4 @@
-"""Programs that end in every way, fork and execute others: nothing of them changes, and spools are read."""
+"""Programs that end in every way, fork and execute others: they run as ever, and spools are read."""
 
 import signal
 from typing import Final

@@ -177,7 +177,9 @@ def test_memory_objects_have_kind_size_parent_geometry_and_release(
     matrix: RecordedRun, handles: dict[str, int]
 ) -> None:
     buffers = {row["handle"]: row for row in rows(matrix.spool, BUFFERS)}
-    ids = {name: buffers[handle]["buffer_id"] for name, handle in handles.items() if handle in buffers}
+    ids = {
+        name: buffers[handle]["buffer_id"] for name, handle in handles.items() if handle in buffers
+    }
     expected: dict[str, dict[str, int]] = {
         "buffer": {"kind": MemoryKind.BUFFER, "size_bytes": 4096},
         "other": {"kind": MemoryKind.BUFFER, "size_bytes": 2048},
@@ -204,7 +206,10 @@ def test_memory_objects_have_kind_size_parent_geometry_and_release(
             # The driver tells of the destruction while it releases the last reference.
             release = releases[call["subject_id"]]["not_before_host_ns"]
             assert call["enter_host_ns"] <= release <= call["return_host_ns"]
-        if call["api"] in {Api.clCreateBuffer, Api.clCreateImage, Api.clSVMAlloc} and not call["status"]:
+        if (
+            call["api"] in {Api.clCreateBuffer, Api.clCreateImage, Api.clSVMAlloc}
+            and not call["status"]
+        ):
             made = next(row for row in buffers.values() if row["buffer_id"] == call["subject_id"])
             assert made["known_host_ns"] == call["return_host_ns"]
 
@@ -222,7 +227,11 @@ def test_launches_have_their_ranges_and_arguments(
     assert [three[f"global_size_{axis}"] for axis in range(3)] == [8, 4, 2]
     assert [three[f"local_size_{axis}"] for axis in range(3)] == [4, 2, 1]
     assert [three[f"global_offset_{axis}"] for axis in range(3)] == [1, 2, 3]
-    assert (two["global_dimensions"], two["local_dimensions"], two["offset_dimensions"]) == (2, 0, 0)
+    assert (two["global_dimensions"], two["local_dimensions"], two["offset_dimensions"]) == (
+        2,
+        0,
+        0,
+    )
     assert (task["global_dimensions"], task["global_size_0"], task["local_size_0"]) == (1, 1, 1)
     # Three launches without a change of the arguments share a list.
     assert len({row["arguments_id"] for row in launches[1:4]}) == 1

@@ -1,4 +1,4 @@
-"""Processes that run Python: call sites are Python's, of libraries in C too; one producer records calls."""
+"""Processes that run Python: sites are Python's, of libraries in C too; one producer records calls."""
 
 import sys
 from ctypes.util import find_library

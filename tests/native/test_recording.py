@@ -168,7 +168,9 @@ def test_a_file_that_cannot_grow_ends_the_recording_not_the_program(
     assert "ns per launch" in run.stdout
     assert not run.spool.is_complete
     reasons = untraced_reasons(run.parts)
-    assert [lines[0].startswith("tracing stopped: the spool") for lines in reasons.values()] == [True]
+    assert [lines[0].startswith("tracing stopped: the spool") for lines in reasons.values()] == [
+        True
+    ]
 
 
 def test_without_settings_nothing_is_recorded(toolbox: Toolbox, tmp_path: Path) -> None:

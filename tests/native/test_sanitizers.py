@@ -1,4 +1,4 @@
-"""The layer under the sanitizers of compilers. Drivers are not instrumented: their reports are left out."""
+"""The layer under the sanitizers of compilers. Reports about drivers, which have none, are left out."""
 
 import subprocess
 from pathlib import Path
@@ -101,5 +101,3 @@ def _check(toolbox: Toolbox, words: tuple[str, ...], tmp_path: Path) -> None:
     spool = run.spools[0]
     assert spool.is_complete
     assert len(spool.rows(STAMPS)) >= len(spool.rows(LAUNCHES))
-
-

@@ -57,7 +57,9 @@ def test_without_binutils_symbols_serve(toolbox: Toolbox) -> None:
     program = toolbox.program("endings")
     symbols = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True)
     address = next(
-        int(line.split()[0], 16) for line in symbols.stdout.splitlines() if line.endswith(" T launch")
+        int(line.split()[0], 16)
+        for line in symbols.stdout.splitlines()
+        if line.endswith(" T launch")
     )
     site = Site(1, f"{program}+{address + 8:#x}", 0, "", 0)
     refined = refine_sites([site], _find_nothing)

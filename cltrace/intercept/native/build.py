@@ -189,9 +189,7 @@ def _is_safe_parent(status: os.stat_result) -> bool:
     if status.st_mode & stat.S_ISVTX:
         return True
     is_own_group = status.st_gid in {os.getgid(), 0}
-    return not status.st_mode & stat.S_IWOTH and (
-        is_own_group or not status.st_mode & stat.S_IWGRP
-    )
+    return not status.st_mode & stat.S_IWOTH and (is_own_group or not status.st_mode & stat.S_IWGRP)
 
 
 def _find_cached(directory: Path, key: str) -> Path | None:

@@ -51,26 +51,15 @@ def explain_unrecorded(program: Path) -> UnrecordedReason:
         return _reason(Absence.NOT_READABLE, f"{program} cannot be read: {error.strerror}")
     if not is_elf:
         return _reason(
-            Absence.NO_CALL, f"{program} is a script: none of what it ran called OpenCL in a traced way"
+            Absence.NO_CALL,
+            f"{program} is a script: none of what it ran called OpenCL in a traced way",
         )
     if status.st_mode & (stat.S_ISUID | stat.S_ISGID):
         return _reason(
             Absence.PRIVILEGED,
             f"{program} runs with the rights of its owner, so loaders ignore OPENCL_LAYERS: run a copy",
         )
-    libraries = linked_libraries(program)
-    loaders = [path for name, path in libraries.items() if name.startswith("libOpenCL")]
-    if loaders:
-        return _explain_loader(program, loaders[0])
-    if not any(_mentions_opencl(path) for path in (program, *libraries.values())):
-        return _reason(Absence.NO_OPENCL, f"{program} does not use OpenCL")
-    # It loads a loader by name while it runs.
-    name = find_library("OpenCL")
-    path = None if name is None else _find_in_cache(name)
-    if path is None:
-        message = f"{program} loads OpenCL by itself, and no loader was found: {_INSTALL_HINT}"
-        return _reason(Absence.NO_LOADER, message)
-    return _explain_loader(program, path)
+    return _explain_libraries(program)
 
 
 def linked_libraries(program: Path) -> dict[str, Path]:
@@ -96,6 +85,22 @@ def bundled_loader() -> Path | None:
         for library in sorted((Path(folder) / ".libs").glob("libOpenCL*.so*")):
             return library
     return None
+
+
+def _explain_libraries(program: Path) -> UnrecordedReason:
+    libraries = linked_libraries(program)
+    loaders = [path for name, path in libraries.items() if name.startswith("libOpenCL")]
+    if loaders:
+        return _explain_loader(program, loaders[0])
+    if not any(_mentions_opencl(path) for path in (program, *libraries.values())):
+        return _reason(Absence.NO_OPENCL, f"{program} does not use OpenCL")
+    # It loads a loader by name while it runs.
+    name = find_library("OpenCL")
+    path = None if name is None else _find_in_cache(name)
+    if path is None:
+        message = f"{program} loads OpenCL by itself, and no loader was found: {_INSTALL_HINT}"
+        return _reason(Absence.NO_LOADER, message)
+    return _explain_loader(program, path)
 
 
 def _explain_loader(program: Path, loader: Path) -> UnrecordedReason:
@@ -131,7 +136,11 @@ def _find_in_cache(name: str) -> Path | None:
     """Return the path of a library that the system's cache of libraries lists."""
     try:
         output = subprocess.run(
-            ["/sbin/ldconfig", "-p"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            ["/sbin/ldconfig", "-p"],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
