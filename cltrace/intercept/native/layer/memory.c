@@ -4,6 +4,7 @@
 #include "handle_map.h"
 #include "layer.h"
 #include "platforms.h"
+#include "records.h"
 #include "threads.h"
 
 /* Columns of `BUFFERS`. */
@@ -178,6 +179,16 @@ static int64_t register_memory(struct thread *thread, int64_t *row, int64_t elem
     return row[BUFFER_ID];
 }
 
+/* Tells once that the driver does not tell of the ends of memory objects. */
+static void note_unseen_releases(void)
+{
+    static atomic_bool is_noted;
+    if (!atomic_exchange(&is_noted, true))
+        record_diagnostic("warning", "releases-unseen",
+                          "releases of memory objects and the peak of memory are not recorded: the "
+                          "driver refuses destructor callbacks");
+}
+
 /* Registers a memory object and watches its end. */
 static int64_t register_object(
     struct thread *thread, cl_mem handle, int64_t site_id, int64_t known_ns, bool is_creation)
@@ -189,8 +200,9 @@ static int64_t register_object(
     row[BUFFER_CREATED_HERE] = is_creation;
     const int64_t element_bytes = describe_memory(handle, row);
     const int64_t id = register_memory(thread, row, element_bytes);
-    if (id != 0)
-        target.clSetMemObjectDestructorCallback(handle, memory_destroyed, (void *)(intptr_t)id);
+    if (id != 0 && target.clSetMemObjectDestructorCallback(
+                       handle, memory_destroyed, (void *)(intptr_t)id) != CL_SUCCESS)
+        note_unseen_releases();
     return id;
 }
 

@@ -10,6 +10,7 @@
 #include "writer.h"
 
 #define PERIOD_NS (10 * NS_PER_MS)
+#define IDLE_PERIOD_NS (500 * NS_PER_MS)
 #define MAX_UNREAD 200000
 #define BLOCK_EVENTS 2048
 #define MAX_INCOMPLETE 4096 /* consecutive incomplete commands after which the rest is not tried */
@@ -172,6 +173,8 @@ static bool run_round(void)
 {
     read_all_complete();
     check_patience();
+    /* The writer wakes the thread when there are new commands. */
+    thread.period_ns = pending.count > 0 ? PERIOD_NS : IDLE_PERIOD_NS;
     return false;
 }
 
