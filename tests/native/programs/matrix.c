@@ -166,6 +166,9 @@ static void launch_in_all_ways(struct world *world)
     const cl_kernel clone = CL(clCloneKernel)(world->scale, &status);
     TRY("clCloneKernel", status);
     if (status == CL_SUCCESS) {
+        const float factor = 1.0F; /* NVIDIA's driver clones without the arguments */
+        CHECK(CL(clSetKernelArg)(clone, 0, sizeof world->buffer, &world->buffer));
+        CHECK(CL(clSetKernelArg)(clone, 1, sizeof factor, &factor));
         launch(&(struct world){.queue = world->queue, .scale = clone}, 4);
         RELEASE("Kernel", clone);
     }

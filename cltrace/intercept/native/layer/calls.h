@@ -89,6 +89,9 @@ static inline cl_event *call_event(struct call *call, cl_event *event)
 /* Takes the time of the entry, right before the driver is called. */
 static inline void call_enter(struct call *call)
 {
+    const bool is_waiting = call->row[CALL_FLAGS] & CALL_BLOCKING || call->row[CALL_API] == API_clFinish ||
+                            call->row[CALL_API] == API_clWaitForEvents;
+    thread_enter_driver(call->thread, is_waiting ? THREAD_WAITING : THREAD_CALLING);
     call->row[CALL_ENTER] = now_host_ns();
 }
 
@@ -99,6 +102,7 @@ cl_int call_end(struct call *call, cl_int status);
 static inline void call_return(struct call *call)
 {
     call->row[CALL_RETURN] = now_host_ns();
+    thread_leave_driver(call->thread, call->row[CALL_RETURN]);
 }
 void call_record(struct call *call, cl_int status);
 

@@ -159,10 +159,12 @@ cl_int layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl
         put_extents(key + CIRCUMSTANCE_LOCAL_SIZE, dimensions, local_size);
     key[CIRCUMSTANCE_OFFSET_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_OFFSET, dimensions, offset);
     cl_event *const event_place = launch_event(&launch, event);
+    thread_enter_driver(launch.thread, THREAD_CALLING);
     launch.row[LAUNCH_ENTER] = now_host_ns();
     const cl_int status = target.clEnqueueNDRangeKernel(
         queue, kernel, dimensions, offset, global_size, local_size, wait_count, waits, event_place);
     launch.row[LAUNCH_RETURN] = now_host_ns();
+    thread_leave_driver(launch.thread, launch.row[LAUNCH_RETURN]);
     if (LIKELY(status == CL_SUCCESS))
         launch_end(&launch, wait_count, waits, event);
     else
@@ -182,9 +184,11 @@ cl_int layer_clEnqueueTask(
     key[CIRCUMSTANCE_GLOBAL_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_GLOBAL_SIZE, 1, &single);
     key[CIRCUMSTANCE_LOCAL_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_LOCAL_SIZE, 1, &single);
     cl_event *const event_place = launch_event(&launch, event);
+    thread_enter_driver(launch.thread, THREAD_CALLING);
     launch.row[LAUNCH_ENTER] = now_host_ns();
     const cl_int status = target.clEnqueueTask(queue, kernel, wait_count, waits, event_place);
     launch.row[LAUNCH_RETURN] = now_host_ns();
+    thread_leave_driver(launch.thread, launch.row[LAUNCH_RETURN]);
     if (LIKELY(status == CL_SUCCESS))
         launch_end(&launch, wait_count, waits, event);
     else

@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "background.h"
 #include "layer.h"
 #include "records.h"
+#include "threads.h"
 #include "writer.h"
 
 #define PERIOD_NS (10 * NS_PER_MS)
@@ -15,6 +17,12 @@
 #define BLOCK_EVENTS 2048
 #define MAX_INCOMPLETE 4096 /* consecutive incomplete commands after which the rest is not tried */
 #define STAMP_COLUMNS 6
+#define QUIET_NS 30000              /* time after a call in which another is expected */
+#define MIN_SAMPLE 256              /* events from which a driver is judged */
+#define MAX_EVENTS_PER_WAIT 8
+#define MAX_LATENESS_NS (40 * NS_PER_MS)
+#define MAX_LATE_READING_NS (20 * NS_PER_MS)
+#define POLITE_PERIOD_NS NS_PER_MS
 #define PATIENCE_NS NS_PER_S
 #define SETTLE_NS (250 * NS_PER_MS)
 
@@ -34,6 +42,7 @@ static atomic_llong unread_peak;
 static atomic_bool must_wait;
 static int64_t max_unread = MAX_UNREAD;
 static int64_t last_progress_ns;
+static int64_t caught_up_ns; /* when all that was complete had been read */
 
 static bool list_append(struct event_list *list, const struct pending_event *items, size_t count)
 {
@@ -104,19 +113,38 @@ static bool read_command(const struct pending_event *command, int64_t *row)
     return true;
 }
 
-/* Reads complete commands among the oldest pending ones. Returns their number. */
-static size_t read_block(int64_t rows[BLOCK_EVENTS][STAMP_COLUMNS], size_t *position, size_t *kept)
+/* A pass over the pending commands, oldest first. */
+struct pass {
+    size_t position;
+    size_t kept;
+    int64_t deadline_ns; /* 0: none */
+    bool yields;         /* ends when a thread of the program calls the driver */
+    bool is_interrupted;
+};
+
+static bool must_stop(struct pass *pass)
+{
+    if (pass->kept >= MAX_INCOMPLETE)
+        return true;
+    if (pass->deadline_ns == 0 && !pass->yields)
+        return false;
+    const int64_t now_ns = now_host_ns();
+    pass->is_interrupted = (pass->deadline_ns != 0 && now_ns > pass->deadline_ns) ||
+                           (pass->yields && threads_are_calling(now_ns, QUIET_NS));
+    return pass->is_interrupted;
+}
+
+/* Reads the next complete commands. Returns their number. */
+static size_t read_block(int64_t rows[BLOCK_EVENTS][STAMP_COLUMNS], struct pass *pass)
 {
     size_t read = 0;
-    while (*position < pending.count && read < BLOCK_EVENTS) {
-        const struct pending_event *command = &pending.items[*position];
+    while (pass->position < pending.count && read < BLOCK_EVENTS && !must_stop(pass)) {
+        const struct pending_event *command = &pending.items[pass->position];
         if (read_command(command, rows[read]))
             read++;
         else
-            pending.items[(*kept)++] = *command;
-        ++*position;
-        if (*kept >= MAX_INCOMPLETE)
-            break;
+            pending.items[pass->kept++] = *command;
+        pass->position++;
     }
     return read;
 }
@@ -144,15 +172,14 @@ static void check_patience(void)
     update_wait();
 }
 
-static size_t read_all_complete(void)
+/* Returns the number of commands that were read. */
+static size_t read_pass(struct pass *pass)
 {
     static int64_t rows[BLOCK_EVENTS][STAMP_COLUMNS];
-    size_t position = 0;
-    size_t kept = 0;
     size_t total = 0;
     take_added();
-    while (position < pending.count && kept < MAX_INCOMPLETE) {
-        const size_t read = read_block(rows, &position, &kept);
+    while (pass->position < pending.count && !must_stop(pass)) {
+        const size_t read = read_block(rows, pass);
         if (read == 0)
             continue;
         writer_append_stamps(rows[0], (int64_t)read);
@@ -160,27 +187,70 @@ static size_t read_all_complete(void)
         update_wait();
         total += read;
     }
-    if (position < pending.count && position > kept)
-        memmove(pending.items + kept, pending.items + position,
-                (pending.count - position) * sizeof *pending.items);
-    pending.count = kept + pending.count - position;
+    if (pass->position < pending.count && pass->position > pass->kept)
+        memmove(pending.items + pass->kept, pending.items + pass->position,
+                (pending.count - pass->position) * sizeof *pending.items);
+    pending.count = pass->kept + pending.count - pass->position;
     if (total > 0)
         last_progress_ns = now_host_ns();
+    if (!pass->is_interrupted)
+        caught_up_ns = now_host_ns();
     return total;
+}
+
+/* Some drivers let one thread in at a time: each query of the reader then delays a thread of the program
+   that calls at that time. The reader sees that in its own waits. It then reads while the program's
+   threads wait or do other things, unless it is late. */
+static bool driver_is_exclusive;
+
+static void note_exclusive_driver(void)
+{
+    driver_is_exclusive = true;
+    record_diagnostic("note", "driver-exclusive",
+                      "the driver lets one thread in at a time: stamps are read while the program's "
+                      "threads are out of it as far as possible");
+}
+
+/* Reads everything, and finds out whether the driver lets several threads in. */
+static void read_freely(void)
+{
+    struct rusage before;
+    struct rusage after;
+    struct pass pass = {0};
+    getrusage(RUSAGE_THREAD, &before);
+    const size_t read = read_pass(&pass);
+    getrusage(RUSAGE_THREAD, &after);
+    const long waits = after.ru_nvcsw - before.ru_nvcsw;
+    if (read >= MIN_SAMPLE && waits * MAX_EVENTS_PER_WAIT > (long)read)
+        note_exclusive_driver();
+}
+
+static void read_politely(void)
+{
+    struct pass pass = {.yields = true};
+    read_pass(&pass);
+    if (!pass.is_interrupted || now_host_ns() - caught_up_ns < MAX_LATENESS_NS)
+        return;
+    pass = (struct pass){.deadline_ns = now_host_ns() + MAX_LATE_READING_NS};
+    read_pass(&pass);
 }
 
 static bool run_round(void)
 {
-    read_all_complete();
+    if (driver_is_exclusive)
+        read_politely();
+    else
+        read_freely();
     check_patience();
     /* The writer wakes the thread when there are new commands. */
-    thread.period_ns = pending.count > 0 ? PERIOD_NS : IDLE_PERIOD_NS;
+    const int64_t busy_ns = driver_is_exclusive ? POLITE_PERIOD_NS : PERIOD_NS;
+    thread.period_ns = pending.count > 0 ? busy_ns : IDLE_PERIOD_NS;
     return false;
 }
 
 bool stamps_start(void)
 {
-    last_progress_ns = now_host_ns();
+    last_progress_ns = caught_up_ns = now_host_ns();
     return background_start(&thread, run_round, PERIOD_NS);
 }
 
@@ -190,7 +260,8 @@ void stamps_stop(void)
         return; /* the thread is in the driver, which blocks it */
     int64_t deadline_ns = now_host_ns() + SETTLE_NS;
     while (atomic_load(&unread) > 0 && now_host_ns() < deadline_ns) {
-        if (read_all_complete() > 0)
+        struct pass pass = {0};
+        if (read_pass(&pass) > 0)
             deadline_ns = now_host_ns() + SETTLE_NS;
         else
             nanosleep(&(struct timespec){.tv_nsec = 2 * NS_PER_MS}, NULL);

@@ -63,6 +63,7 @@ static void reset_thread(struct thread *thread)
     thread->last_kernel = NULL;
     thread->last_kernel_handle = 0;
     thread->last_circumstance = NULL;
+    atomic_store(&thread->activity, THREAD_OUTSIDE);
     atomic_store(&thread->state, THREAD_RUNNING);
 }
 
@@ -139,6 +140,18 @@ void thread_wait_for_events(struct thread *thread)
         nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
     counter_add(&thread->waits, 1);
     counter_add(&thread->wait_ns, now_host_ns() - begin_ns);
+}
+
+bool threads_are_calling(int64_t now_ns, int64_t quiet_ns)
+{
+    for (struct thread *each = atomic_load(&first_thread); each != NULL; each = each->next) {
+        const int activity = atomic_load_explicit(&each->activity, memory_order_relaxed);
+        const int64_t last_ns = atomic_load_explicit(&each->last_return_ns, memory_order_relaxed);
+        if (activity == THREAD_CALLING ||
+            (activity == THREAD_OUTSIDE && now_ns - last_ns < quiet_ns))
+            return true;
+    }
+    return false;
 }
 
 void threads_forked(void)

@@ -38,6 +38,9 @@ struct site_slot {
     int64_t site_id;
 };
 
+/* Where a thread is, as the stamps reader sees it. */
+enum thread_activity { THREAD_OUTSIDE, THREAD_CALLING, THREAD_WAITING };
+
 enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };
 
 struct thread {
@@ -51,6 +54,8 @@ struct thread {
     struct kernel *last_kernel;
     uintptr_t last_kernel_handle;
     struct circumstance *last_circumstance;
+    atomic_int activity;
+    atomic_llong last_return_ns;
     atomic_llong calls;
     atomic_llong sampled_calls;
     atomic_llong sampled_ns;
@@ -94,6 +99,20 @@ void thread_check_ring(struct thread *thread);
 
 /* Waits while too many events are unread. */
 void thread_wait_for_events(struct thread *thread);
+
+static inline void thread_enter_driver(struct thread *thread, enum thread_activity activity)
+{
+    atomic_store_explicit(&thread->activity, activity, memory_order_relaxed);
+}
+
+static inline void thread_leave_driver(struct thread *thread, int64_t now_ns)
+{
+    atomic_store_explicit(&thread->last_return_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&thread->activity, THREAD_OUTSIDE, memory_order_relaxed);
+}
+
+/* True if a thread calls the driver, or did so within the last `quiet_ns`. Waiting is no such call. */
+bool threads_are_calling(int64_t now_ns, int64_t quiet_ns);
 
 static inline int64_t thread_number(int64_t *next, enum number_kind kind)
 {
