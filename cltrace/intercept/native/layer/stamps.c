@@ -94,21 +94,32 @@ static int64_t read_stamp(cl_event event, cl_uint stage)
     return status == CL_SUCCESS ? (int64_t)stamp : NO_STAMP;
 }
 
-/* Reads a command's stamps into a row of `STAMPS`. Returns false if the command is incomplete. */
-static bool read_command(const struct pending_event *command, int64_t *row)
+/* Returns the execution status of a command: 0 when it is complete, negative when it failed. */
+static cl_int execution_status(cl_event event)
 {
     cl_int execution_status = CL_COMPLETE;
-    const cl_int status =
-        target.clGetEventInfo(command->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                              sizeof execution_status, &execution_status, NULL);
-    if (status == CL_SUCCESS && execution_status > CL_COMPLETE)
+    const cl_int status = target.clGetEventInfo(
+        event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution_status, &execution_status, NULL);
+    return status == CL_SUCCESS ? execution_status : status;
+}
+
+/* Reads a command's stamps into a row of `STAMPS`. Returns false if the command is incomplete.
+
+   OpenCL gives no stamps of a command that is incomplete, failed, or in a queue without profiling. So
+   its status is asked for only if there is no last stamp. */
+static bool read_command(const struct pending_event *command, int64_t *row)
+{
+    const int64_t end = read_stamp(command->event, CL_PROFILING_COMMAND_END);
+    const bool has_stamps = end != NO_STAMP && end != 0;
+    const cl_int status = has_stamps ? CL_COMPLETE : execution_status(command->event);
+    if (status > CL_COMPLETE)
         return false;
     row[0] = command->command;
     row[1] = read_stamp(command->event, CL_PROFILING_COMMAND_QUEUED);
     row[2] = read_stamp(command->event, CL_PROFILING_COMMAND_SUBMIT);
     row[3] = read_stamp(command->event, CL_PROFILING_COMMAND_START);
-    row[4] = read_stamp(command->event, CL_PROFILING_COMMAND_END);
-    row[5] = status == CL_SUCCESS ? execution_status : status;
+    row[4] = end;
+    row[5] = status;
     target.clReleaseEvent(command->event);
     return true;
 }
