@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cltrace.errors import LayerCompilerMissingError, LayerError
-from cltrace.intercept.native.build import build_layer, find_compilers
+from cltrace.intercept.native.build import build_layer, compile_layer, find_compilers
 from cltrace.intercept.native.environment import layered_environment
 from cltrace.intercept.native.loader_check import (
     Absence,
@@ -36,6 +36,17 @@ def test_the_layer_is_built_once(cache: Path) -> None:
     assert library.stat().st_mtime_ns == before.st_mtime_ns
     assert before.st_mode & 0o777 == 0o700
     assert cache.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["cc", "clang", "zig"])
+def test_every_compiler_builds_it_without_a_warning(name: str, tmp_path: Path) -> None:
+    named = (compiler for compiler in find_compilers() if Path(compiler.command[0]).name == name)
+    compiler = next(named, None)
+    if compiler is None and name == "clang":
+        return  # zig is a clang
+    needs(compiler is not None, name)
+    assert compiler is not None
+    compile_layer(compiler, tmp_path / "layer.so")
 
 
 def test_a_changed_library_is_never_loaded(cache: Path) -> None:

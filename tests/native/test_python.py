@@ -139,6 +139,30 @@ def test_threads_of_python_are_recorded(toolbox: Toolbox, tmp_path: Path) -> Non
     assert len(set(spool.rows(CIRCUMSTANCES)[:, CIRCUMSTANCES.index("thread_id")])) == 4
 
 
+_PAUSES = """
+import ctypes, sys
+import pyopencl as cl
+
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+layer = ctypes.CDLL(sys.argv[1])
+queue.finish()
+layer.cltrace_layer_resume()
+queue.finish()  # line 9
+layer.cltrace_layer_pause()
+queue.finish()
+layer.cltrace_layer_flush()
+"""
+
+
+def test_the_program_can_pause_and_resume(toolbox: Toolbox, tmp_path: Path) -> None:
+    settings = Settings(start_paused=True)
+    run = _record(toolbox, tmp_path, _PAUSES, str(toolbox.layer), settings=settings)
+    calls, sites = run.spool.rows(CALLS), _sites(run.spool)
+    (finish,) = calls[calls[:, CALLS.index("api")] == Api.clFinish]
+    assert sites[int(finish[CALLS.index("site_id")])].line == 9
+
+
 def test_python_is_left_to_the_hooks_if_the_settings_say_so(
     toolbox: Toolbox, tmp_path: Path
 ) -> None:

@@ -28,34 +28,29 @@ struct known_address {
 static pthread_mutex_t sites_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct known_address *known_addresses[BUCKETS];
 static const void *loader_bases[MAX_LOADERS];
-static int loader_count;
+static atomic_int loader_count;
 
 void sites_add_loader(const void *address)
 {
     Dl_info info;
-    pthread_mutex_lock(&sites_mutex);
-    if (loader_count < MAX_LOADERS && dladdr(address, &info) != 0)
-        loader_bases[loader_count++] = info.dli_fbase;
-    pthread_mutex_unlock(&sites_mutex);
-}
-
-static bool is_in_loader(const void *address)
-{
-    Dl_info info;
-    if (dladdr(address, &info) == 0)
-        return false;
-    for (int i = 0; i < loader_count; i++)
-        if (loader_bases[i] == info.dli_fbase)
-            return true;
-    return false;
+    const int count = atomic_load(&loader_count);
+    /* The caller sees to it that no two loaders are added at once. */
+    if (count < MAX_LOADERS && dladdr(address, &info) != 0) {
+        loader_bases[count] = info.dli_fbase;
+        atomic_store(&loader_count, count + 1);
+    }
 }
 
 bool sites_has_loader(const void *address)
 {
-    pthread_mutex_lock(&sites_mutex);
-    const bool has_loader = is_in_loader(address);
-    pthread_mutex_unlock(&sites_mutex);
-    return has_loader;
+    Dl_info info;
+    if (dladdr(address, &info) == 0)
+        return false;
+    const int count = atomic_load(&loader_count);
+    for (int i = 0; i < count; i++)
+        if (loader_bases[i] == info.dli_fbase)
+            return true;
+    return false;
 }
 
 /* Unwinding, by the library that the C library itself loads for it. */
@@ -135,32 +130,53 @@ static int64_t record_site(uintptr_t address)
     return number;
 }
 
-/* Returns what an address stands for. The caller holds `sites_mutex`. */
-static int64_t resolve_address(void *const *frame, uintptr_t address)
+/* Returns what is known of an address, or NULL. The caller holds `sites_mutex`. */
+static const struct known_address *find_address(uintptr_t address)
+{
+    const struct known_address *known = known_addresses[(address >> 1) % BUCKETS];
+    while (known != NULL && known->address != address)
+        known = known->next;
+    return known;
+}
+
+static void add_address(uintptr_t address, int64_t value)
 {
     struct known_address **bucket = &known_addresses[(address >> 1) % BUCKETS];
-    for (const struct known_address *known = *bucket; known != NULL; known = known->next)
-        if (known->address == address)
-            return known->value;
     struct known_address *added = malloc(sizeof *added);
     if (added == NULL)
-        return 0;
-    const int64_t distance = is_in_loader((const void *)address) ? find_distance(frame, address) : 0;
-    *added = (struct known_address){*bucket, address, distance > 0 ? -distance : record_site(address)};
+        return;
+    *added = (struct known_address){*bucket, address, value};
     *bucket = added;
-    return added->value;
+}
+
+/* Returns what an address stands for. The lock is not held while the dynamic linker is asked: it may run
+   initialisers of the program, which call OpenCL. */
+static int64_t resolve_address(void *const *frame, uintptr_t address)
+{
+    pthread_mutex_lock(&sites_mutex);
+    const struct known_address *known = find_address(address);
+    pthread_mutex_unlock(&sites_mutex);
+    if (known != NULL)
+        return known->value;
+    const int64_t distance =
+        sites_has_loader((const void *)address) ? find_distance(frame, address) : 0;
+    int64_t value = distance > 0 ? -distance : record_site(address);
+    pthread_mutex_lock(&sites_mutex);
+    known = find_address(address);
+    if (known != NULL)
+        value = known->value; /* another thread was first */
+    else
+        add_address(address, value);
+    pthread_mutex_unlock(&sites_mutex);
+    return value;
 }
 
 static int64_t look_up(struct thread *thread, void *const *frame, uintptr_t address)
 {
     struct site_slot *slot = &thread->sites[(address >> 1) % SITE_SLOTS];
-    if (LIKELY(slot->address == address))
-        return slot->site_id;
-    pthread_mutex_lock(&sites_mutex);
-    const int64_t value = resolve_address(frame, address);
-    pthread_mutex_unlock(&sites_mutex);
-    *slot = (struct site_slot){address, value};
-    return value;
+    if (UNLIKELY(slot->address != address))
+        *slot = (struct site_slot){address, resolve_address(frame, address)};
+    return slot->site_id;
 }
 
 __attribute__((no_sanitize("address"))) int64_t site_find(

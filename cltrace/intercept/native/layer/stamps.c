@@ -109,11 +109,13 @@ static cl_int execution_status(cl_event event)
    its status is asked for only if there is no last stamp. */
 static bool read_command(const struct pending_event *command, int64_t *row)
 {
-    const int64_t end = read_stamp(command->event, CL_PROFILING_COMMAND_END);
+    int64_t end = read_stamp(command->event, CL_PROFILING_COMMAND_END);
     const bool has_stamps = end != NO_STAMP && end != 0;
     const cl_int status = has_stamps ? CL_COMPLETE : execution_status(command->event);
     if (status > CL_COMPLETE)
         return false;
+    if (!has_stamps) /* it may have completed in between */
+        end = read_stamp(command->event, CL_PROFILING_COMMAND_END);
     row[0] = command->command;
     row[1] = read_stamp(command->event, CL_PROFILING_COMMAND_QUEUED);
     row[2] = read_stamp(command->event, CL_PROFILING_COMMAND_SUBMIT);
