@@ -26,6 +26,8 @@ atomic_uint process_epoch;
 pthread_mutex_t objects_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 atomic_int_fast64_t number_counters[NUMBER_KINDS];
 
+#define MAX_EXIT_REGISTRATIONS 32
+
 enum state { STATE_WAITING, STATE_RECORDING, STATE_OVER };
 static atomic_int state = STATE_OVER;
 static atomic_bool driver_is_closing;
@@ -112,7 +114,9 @@ __attribute__((destructor)) static void finish(void)
 
 void process_watch_exit(void)
 {
-    if (!driver_may_be_gone())
+    /* Drivers register their ends when the first objects are made. */
+    static atomic_int registrations;
+    if (!driver_may_be_gone() && atomic_fetch_add(&registrations, 1) < MAX_EXIT_REGISTRATIONS)
         atexit(settle);
 }
 
