@@ -1,15 +1,17 @@
 """Programs that end in every way, fork and execute others: they run as ever, and spools are read."""
 
 import signal
+import time
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from cltrace.events.apis import Api
 from cltrace.events.records import ProcessEnded, ProcessStarted, Queue
-from cltrace.events.tables import BUFFERS, CALLS, LAUNCHES, RELEASES, STAMPS
+from cltrace.events.tables import BUFFERS, CALLS, CIRCUMSTANCES, LAUNCHES, RELEASES, STAMPS
 from cltrace.spool.settings import Settings
-from tests.native.conftest import Record
+from tests.native.conftest import Record, Toolbox
 
 pytestmark = pytest.mark.opencl
 
@@ -90,3 +92,23 @@ def test_the_end_tells_the_cost_of_tracing(record: Record) -> None:
     assert ended.hook_calls == 59
     assert ended.memory_peak_bytes == 4096
     assert 0 < ended.unread_events_peak <= 50
+
+
+def test_a_killed_program_is_readable_up_to_its_end(toolbox: Toolbox, tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    program = str(toolbox.program("launches"))
+    # The shell's only process is the program, which its parent kills while it launches.
+    script = '"$0" 1000000000 1000 & sleep 2; kill -KILL $!; wait $!'
+    run = toolbox.record(parts, ["bash", "-c", script, program])
+    killed_ns = time.monotonic_ns()
+    assert run.status == 128 + signal.SIGKILL
+    launches, stamps = run.spool.rows(LAUNCHES), run.spool.rows(STAMPS)
+    assert not run.spool.is_complete
+    assert run.spool.damaged_lines == 0
+    # Rows are written every 20 ms. The margin is for a machine that does other things.
+    last_ns = int(launches[-1, LAUNCHES.index("return_host_ns")])
+    assert killed_ns - last_ns < 1_500_000_000
+    assert len(stamps) > len(launches) // 2
+    assert set(launches[:, LAUNCHES.index("circumstance_id")]) <= set(
+        run.spool.rows(CIRCUMSTANCES)[:, 0]
+    )

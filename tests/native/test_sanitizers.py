@@ -22,6 +22,7 @@ _PROGRAMS: Final = (
     ("endings", "daemon"),
     ("endings", "late-release"),
     ("launches", "20000"),
+    ("costs", "4000", "1000"),
 )
 _STATUS: Final = {"fork": 6, "daemon": 2, "late-release": 2}
 

@@ -10,7 +10,7 @@
 #include "text.h"
 
 #define INLINE_BYTES 16
-#define MAX_LIST_WORDS 4096
+#define FEW_WORDS 64
 
 /* `cltrace.events.kinds.ArgumentKind` */
 enum argument_kind {
@@ -261,15 +261,11 @@ static void put_words(const struct argument *argument, int64_t *words)
     memcpy(words, argument->bytes, argument->size);
 }
 
-static int64_t write_list(struct thread *thread, struct kernel *kernel)
+/* Puts the list in `words` and records it. Returns its number. */
+static int64_t push_list(struct thread *thread, const struct kernel *kernel, int64_t *words)
 {
-    int64_t words[MAX_LIST_WORDS];
     unsigned count = 2;
-    if (kernel->has_new_form)
-        update_form(kernel);
     for (cl_uint i = 0; i < kernel->argument_count; i++) {
-        if (count + words_of(&kernel->arguments[i]) > MAX_LIST_WORDS)
-            return 0;
         put_words(&kernel->arguments[i], words + count);
         count += words_of(&kernel->arguments[i]);
     }
@@ -277,6 +273,22 @@ static int64_t write_list(struct thread *thread, struct kernel *kernel)
     words[1] = kernel->form_id;
     thread_push(thread, TABLE_ARGUMENTS, words, count);
     return words[0];
+}
+
+static int64_t write_list(struct thread *thread, struct kernel *kernel)
+{
+    int64_t few_words[FEW_WORDS]; /* the stacks of the program's threads may be small */
+    unsigned count = 2;
+    if (kernel->has_new_form)
+        update_form(kernel);
+    for (cl_uint i = 0; i < kernel->argument_count; i++)
+        count += words_of(&kernel->arguments[i]);
+    if (LIKELY(count <= FEW_WORDS))
+        return push_list(thread, kernel, few_words);
+    int64_t *words = count < MAX_ENTRY_WORDS ? malloc(count * sizeof *words) : NULL;
+    const int64_t number = words == NULL ? 0 : push_list(thread, kernel, words);
+    free(words);
+    return number;
 }
 
 int64_t arguments_number(struct thread *thread, struct kernel *kernel)

@@ -17,12 +17,12 @@
 #define BLOCK_EVENTS 2048
 #define MAX_INCOMPLETE 4096 /* consecutive incomplete commands after which the rest is not tried */
 #define STAMP_COLUMNS 6
-#define QUIET_NS 30000              /* time after a call in which another is expected */
-#define MIN_SAMPLE 256              /* events from which a driver is judged */
+#define QUIET_NS 30000 /* time after a call in which another is expected */
+#define MIN_SAMPLE 256 /* events from which a driver is judged */
 #define MAX_EVENTS_PER_WAIT 8
-#define MAX_LATENESS_NS (40 * NS_PER_MS)
+#define MAX_LATENESS_NS (80 * NS_PER_MS)
 #define MAX_LATE_READING_NS (20 * NS_PER_MS)
-#define POLITE_PERIOD_NS NS_PER_MS
+#define POLITE_PERIOD_NS (NS_PER_MS / 5)
 #define PATIENCE_NS NS_PER_S
 #define SETTLE_NS (250 * NS_PER_MS)
 
