@@ -63,7 +63,9 @@ def race_checked(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
 
 
 def _sanitized(directory: Path, flags: tuple[str, ...], variables: dict[str, str]) -> Toolbox:
-    compiler = next(filter(lambda found: _links(found, flags, directory), find_compilers()), None)
+    compiler = next(
+        filter(lambda compiler: _links(compiler, flags, directory), find_compilers()), None
+    )
     needs(compiler is not None, "a C compiler with sanitizers")
     assert compiler is not None
     layer = directory / "layer.so"

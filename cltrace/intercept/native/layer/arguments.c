@@ -164,7 +164,7 @@ static enum argument_kind kind_of(const struct argument *argument, size_t size, 
 static void change(struct kernel *kernel, struct argument *argument, enum argument_kind kind, size_t size)
 {
     if (argument->kind != kind || (argument->size != size && kind == ARGUMENT_SCALAR))
-        kernel->has_new_form = true;
+        atomic_store_explicit(&kernel->has_new_form, true, memory_order_relaxed);
     argument->kind = kind;
     argument->size = (uint32_t)size;
     atomic_store_explicit(&kernel->has_changed, true, memory_order_relaxed);
@@ -242,8 +242,8 @@ static void update_form(struct kernel *kernel)
     for (cl_uint i = 0; i < kernel->argument_count; i++)
         append_slot(&slots, &kernel->arguments[i]);
     if (!slots.is_broken)
-        kernel->form_id = form_number(slots.bytes == NULL ? "" : slots.bytes, slots.length);
-    kernel->has_new_form = false;
+        atomic_store(&kernel->form_id, form_number(slots.bytes == NULL ? "" : slots.bytes, slots.length));
+    atomic_store_explicit(&kernel->has_new_form, false, memory_order_release);
     text_free(&slots);
 }
 
@@ -270,7 +270,7 @@ static int64_t push_list(struct thread *thread, const struct kernel *kernel, int
         count += words_of(&kernel->arguments[i]);
     }
     words[0] = thread_number(&thread->next_arguments, NUMBER_ARGUMENTS);
-    words[1] = kernel->form_id;
+    words[1] = atomic_load(&kernel->form_id);
     thread_push(thread, TABLE_ARGUMENTS, words, count);
     return words[0];
 }
@@ -279,7 +279,7 @@ static int64_t write_list(struct thread *thread, struct kernel *kernel)
 {
     int64_t few_words[FEW_WORDS]; /* the stacks of the program's threads may be small */
     unsigned count = 2;
-    if (kernel->has_new_form)
+    if (atomic_load_explicit(&kernel->has_new_form, memory_order_acquire))
         update_form(kernel);
     for (cl_uint i = 0; i < kernel->argument_count; i++)
         count += words_of(&kernel->arguments[i]);
@@ -293,7 +293,7 @@ static int64_t write_list(struct thread *thread, struct kernel *kernel)
 
 int64_t arguments_number(struct thread *thread, struct kernel *kernel)
 {
-    if (LIKELY(!atomic_load_explicit(&kernel->has_changed, memory_order_relaxed)))
+    if (LIKELY(!atomic_load_explicit(&kernel->has_changed, memory_order_acquire)))
         return atomic_load_explicit(&kernel->arguments_id, memory_order_relaxed);
     if (!settings.records_arguments)
         return 0;
@@ -301,6 +301,6 @@ int64_t arguments_number(struct thread *thread, struct kernel *kernel)
        at once may both write the list. */
     const int64_t number = write_list(thread, kernel);
     atomic_store_explicit(&kernel->arguments_id, number, memory_order_relaxed);
-    atomic_store_explicit(&kernel->has_changed, false, memory_order_relaxed);
+    atomic_store_explicit(&kernel->has_changed, false, memory_order_release);
     return number;
 }

@@ -95,6 +95,12 @@ static inline void call_enter(struct call *call)
     call->row[CALL_ENTER] = now_host_ns();
 }
 
+static inline void call_enter_if(struct call *call, bool is_recorded)
+{
+    if (is_recorded)
+        call_enter(call);
+}
+
 /* Takes the time of the return, and records the call. Returns `status`. */
 cl_int call_end(struct call *call, cl_int status);
 

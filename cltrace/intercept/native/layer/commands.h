@@ -14,9 +14,11 @@ cl_event *command_prepare(
     cl_event *const event_place =                                        \
         is_recorded ? command_prepare(&call, wait_count, waits, event) : event
 
-#define ENTER_COMMAND()  \
-    if (is_recorded)     \
-    call_enter(&call)
+#define ENTER_COMMAND()        \
+    do {                       \
+        if (is_recorded)       \
+            call_enter(&call); \
+    } while (0)
 
 #define END_COMMAND(status) return is_recorded ? call_end(&call, (status)) : (status)
 

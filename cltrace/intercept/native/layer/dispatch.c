@@ -18,7 +18,7 @@
 
 /* A loader's table with the layer's entry points in it. Newer loaders have more entries. */
 struct loader_table {
-    struct cl_dispatch known;
+    struct cl_dispatch dispatch;
     cl_unused_entry *later[MAX_LATER_ENTRIES];
 };
 
@@ -33,9 +33,11 @@ LAYER_EXPORT cl_int clInitLayer(
 LAYER_EXPORT cl_int clDeinitLayer(void);
 
 /* Replaces an entry point that the loader has. */
-#define REPLACE(name)                  \
-    if (dispatch->name != NULL)        \
-    dispatch->name = layer_##name
+#define REPLACE(name)                            \
+    do {                                         \
+        if (dispatch->name != NULL)              \
+            dispatch->name = layer_##name;       \
+    } while (0)
 
 static void replace_objects(struct cl_dispatch *dispatch)
 {
@@ -169,17 +171,17 @@ cl_int clInitLayer(cl_uint count, const struct cl_dispatch *target_dispatch, cl_
     memcpy((void *)table, (const void *)target_dispatch, entries * sizeof(cl_unused_entry *));
     sites_add_loader(__builtin_return_address(0));
     if (loader_count == 1) {
-        target = table->known;
+        target = table->dispatch;
         records_process = process_prepare() && process_join_recording();
     }
     if (records_process) {
-        replace_objects(&table->known);
-        replace_programs(&table->known);
-        replace_transfers(&table->known);
-        replace_rest(&table->known);
+        replace_objects(&table->dispatch);
+        replace_programs(&table->dispatch);
+        replace_transfers(&table->dispatch);
+        replace_rest(&table->dispatch);
     }
     *count_return = (cl_uint)entries;
-    *layer_dispatch = &table->known;
+    *layer_dispatch = &table->dispatch;
     pthread_mutex_unlock(&init_mutex);
     return CL_SUCCESS;
 }

@@ -77,7 +77,7 @@ static void describe_kernel(struct kernel *kernel, cl_kernel handle)
     atomic_store(&kernel->number, number);
     atomic_store(&kernel->is_recorded, settings_record_kernel(name));
     atomic_store(&kernel->has_changed, true);
-    kernel->has_new_form = true;
+    atomic_store(&kernel->has_new_form, true);
     /* The arguments of a kernel object that the process inherited stay. */
     if (atomic_load(&kernel->object.epoch) == 0)
         arguments_reset(kernel, handle, argument_count);
@@ -216,10 +216,10 @@ cl_kernel layer_clCloneKernel(cl_kernel original, cl_int *status_return)
         call_return(&call);
     struct thread *thread = clone == NULL ? NULL : thread_current();
     if (thread != NULL) {
-        const struct kernel *known = kernel_find(thread, original);
+        const struct kernel *source = kernel_find(thread, original);
         struct kernel *registered = kernel_register(clone);
-        if (known != NULL && registered != NULL)
-            arguments_copy(registered, known);
+        if (source != NULL && registered != NULL)
+            arguments_copy(registered, source);
     }
     if (is_recorded)
         call_record(&call, status);

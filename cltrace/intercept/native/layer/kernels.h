@@ -18,8 +18,8 @@ struct kernel {
     atomic_bool is_recorded;   /* its launches are recorded */
     atomic_bool has_changed;   /* an argument was set since its list was written */
     atomic_llong arguments_id; /* the list that was written last, 0 if none */
-    bool has_new_form;
-    int64_t form_id;
+    atomic_bool has_new_form;
+    atomic_llong form_id;
     cl_uint argument_count;
     struct argument *arguments;
 };

@@ -45,19 +45,19 @@ static unsigned circumstance_slot(const int64_t *key)
    taken by another is written again under a new number. */
 static int64_t circumstance_number(struct thread *thread, const int64_t *key)
 {
-    struct circumstance *found = thread->last_circumstance;
-    if (LIKELY(found != NULL && memcmp(found->key, key, sizeof found->key) == 0))
-        return found->id;
-    found = &thread->circumstances[circumstance_slot(key)];
-    thread->last_circumstance = found;
-    if (found->id != 0 && memcmp(found->key, key, sizeof found->key) == 0)
-        return found->id;
+    struct circumstance *slot = thread->last_circumstance;
+    if (LIKELY(slot != NULL && memcmp(slot->key, key, sizeof slot->key) == 0))
+        return slot->id;
+    slot = &thread->circumstances[circumstance_slot(key)];
+    thread->last_circumstance = slot;
+    if (slot->id != 0 && memcmp(slot->key, key, sizeof slot->key) == 0)
+        return slot->id;
     int64_t row[1 + CIRCUMSTANCE_KEY_WORDS];
-    found->id = row[0] = thread_number(&thread->next_circumstance, NUMBER_CIRCUMSTANCE);
-    memcpy(found->key, key, sizeof found->key);
-    memcpy(row + 1, key, sizeof found->key);
+    slot->id = row[0] = thread_number(&thread->next_circumstance, NUMBER_CIRCUMSTANCE);
+    memcpy(slot->key, key, sizeof slot->key);
+    memcpy(row + 1, key, sizeof slot->key);
     thread_push(thread, TABLE_CIRCUMSTANCES, row, 1 + CIRCUMSTANCE_KEY_WORDS);
-    return found->id;
+    return slot->id;
 }
 
 /* Puts extents into a key. Returns the number of dimensions, 0 if the program gave no extents. */

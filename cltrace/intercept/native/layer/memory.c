@@ -252,8 +252,7 @@ static cl_mem memory_created(
     struct call call;                                        \
     cl_int status = CL_SUCCESS;                              \
     const bool is_recorded = CALL_BEGIN(&call, (api), NULL); \
-    if (is_recorded)                                         \
-    call_enter(&call)
+    call_enter_if(&call, is_recorded)
 
 cl_mem layer_clCreateBuffer(
     cl_context context, cl_bitfield flags, size_t size, void *host, cl_int *status_return)

@@ -23,10 +23,10 @@ static struct handle_map contexts;
 /* Returns the number of an object that is recorded in this process, or 0. */
 static int64_t recorded_number(struct handle_map *map, const void *handle)
 {
-    struct numbered *found = (struct numbered *)(void *)map_find(map, (uintptr_t)handle);
-    if (found == NULL || atomic_load(&found->object.epoch) != current_epoch() + 1)
+    struct numbered *entry = (struct numbered *)(void *)map_find(map, (uintptr_t)handle);
+    if (entry == NULL || atomic_load(&entry->object.epoch) != current_epoch() + 1)
         return 0;
-    return atomic_load(&found->number);
+    return atomic_load(&entry->number);
 }
 
 /* Gives an object a new number. The caller holds `objects_mutex`. */

@@ -145,8 +145,7 @@ int64_t program_kernel_number(cl_program handle, const char *name, int *is_new)
     cl_int status = CL_SUCCESS;                              \
     const bool is_recorded = CALL_BEGIN(&call, (api), NULL); \
     const int64_t created_ns = now_host_ns();                \
-    if (is_recorded)                                         \
-    call_enter(&call)
+    call_enter_if(&call, is_recorded)
 
 /* What all calls that create a program do when the driver has returned. */
 static cl_program program_created(struct call *call, bool is_recorded, cl_program program, cl_int status,

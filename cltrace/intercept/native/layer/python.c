@@ -74,7 +74,7 @@ void python_prepare(void)
         FIND(PyObject_GetAttrString) && FIND(PyImport_GetModuleDict) && FIND(PyDict_GetItemString) &&
         FIND(PyUnicode_AsUTF8) && FIND(PyErr_Fetch) && FIND(PyErr_Restore) && FIND(Py_IncRef) &&
         FIND(Py_DecRef);
-    /* Without the interpreter's lock nothing would protect the known places. */
+    /* Without the interpreter's lock nothing would protect the place places. */
     if (can_read_frames && strstr(python.Py_GetVersion(), "free-threading") != NULL)
         can_read_frames = false;
 }
@@ -159,9 +159,9 @@ static void add_place(void *code, int instruction, int64_t outer_site, int64_t v
 
 static bool is_library(void *code)
 {
-    const struct known_place *known = find_place(code, CODE_ITSELF, 0);
-    if (known != NULL)
-        return known->value != 0;
+    const struct known_place *place = find_place(code, CODE_ITSELF, 0);
+    if (place != NULL)
+        return place->value != 0;
     void *owner = NULL;
     const char *file = text_attribute(code, "co_filename", &owner);
     const bool is_inside = file != NULL && is_library_file(file);
@@ -197,9 +197,9 @@ static int64_t site_of_frame(void *frame, int64_t outer_site)
 {
     void *code = python.PyFrame_GetCode(frame);
     const int instruction = python.PyFrame_GetLasti(frame);
-    const struct known_place *known = find_place(code, instruction, outer_site);
-    int64_t site = known == NULL ? 0 : known->value;
-    if (known == NULL) {
+    const struct known_place *place = find_place(code, instruction, outer_site);
+    int64_t site = place == NULL ? 0 : place->value;
+    if (place == NULL) {
         site = record_place(frame, code, outer_site);
         add_place(code, instruction, outer_site, site);
     }

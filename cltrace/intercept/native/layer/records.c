@@ -145,9 +145,9 @@ static int64_t intern(struct known_texts *texts, const char *bytes, size_t lengt
     hash_bytes(bytes, length, hashes);
     struct known_text **bucket = &texts->buckets[hashes[0] % TEXT_BUCKETS];
     *is_new = false;
-    for (const struct known_text *known = *bucket; known != NULL; known = known->next)
-        if (known->hashes[0] == hashes[0] && known->hashes[1] == hashes[1] && known->length == length)
-            return known->number;
+    for (const struct known_text *entry = *bucket; entry != NULL; entry = entry->next)
+        if (entry->hashes[0] == hashes[0] && entry->hashes[1] == hashes[1] && entry->length == length)
+            return entry->number;
     struct known_text *added = malloc(sizeof *added);
     if (added == NULL)
         return 0;

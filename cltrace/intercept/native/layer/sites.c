@@ -133,10 +133,10 @@ static int64_t record_site(uintptr_t address)
 /* Returns what is known of an address, or NULL. The caller holds `sites_mutex`. */
 static const struct known_address *find_address(uintptr_t address)
 {
-    const struct known_address *known = known_addresses[(address >> 1) % BUCKETS];
-    while (known != NULL && known->address != address)
-        known = known->next;
-    return known;
+    const struct known_address *entry = known_addresses[(address >> 1) % BUCKETS];
+    while (entry != NULL && entry->address != address)
+        entry = entry->next;
+    return entry;
 }
 
 static void add_address(uintptr_t address, int64_t value)
@@ -154,17 +154,17 @@ static void add_address(uintptr_t address, int64_t value)
 static int64_t resolve_address(void *const *frame, uintptr_t address)
 {
     pthread_mutex_lock(&sites_mutex);
-    const struct known_address *known = find_address(address);
+    const struct known_address *entry = find_address(address);
     pthread_mutex_unlock(&sites_mutex);
-    if (known != NULL)
-        return known->value;
+    if (entry != NULL)
+        return entry->value;
     const int64_t distance =
         sites_has_loader((const void *)address) ? find_distance(frame, address) : 0;
     int64_t value = distance > 0 ? -distance : record_site(address);
     pthread_mutex_lock(&sites_mutex);
-    known = find_address(address);
-    if (known != NULL)
-        value = known->value; /* another thread was first */
+    entry = find_address(address);
+    if (entry != NULL)
+        value = entry->value; /* another thread was first */
     else
         add_address(address, value);
     pthread_mutex_unlock(&sites_mutex);
