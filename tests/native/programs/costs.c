@@ -124,6 +124,13 @@ static void write_blocking(void)
     clEnqueueWriteBuffer(world.queue, world.buffer, 1, 0, 64, host, 0, NULL, NULL);
 }
 
+static void write_blocking_with_event(void)
+{
+    cl_event event;
+    clEnqueueWriteBuffer(world.queue, world.buffer, 1, 0, 64, host, 0, NULL, &event);
+    release_event(event);
+}
+
 static void mark(void)
 {
     clEnqueueMarkerWithWaitList(world.queue, 0, NULL, NULL);
@@ -173,6 +180,7 @@ int main(int argc, char **argv)
     measure("copy", copy, count, batch);
     measure("fill", fill, count, batch);
     measure("blocking-write", write_blocking, count / 4, batch);
+    measure("blocking-write-event", write_blocking_with_event, count / 4, batch);
     measure("marker", mark, count, batch);
     measure("flush", flush, count, batch);
     measure("buffer-and-release", make_buffer, count, batch);

@@ -74,7 +74,7 @@ void python_prepare(void)
         FIND(PyObject_GetAttrString) && FIND(PyImport_GetModuleDict) && FIND(PyDict_GetItemString) &&
         FIND(PyUnicode_AsUTF8) && FIND(PyErr_Fetch) && FIND(PyErr_Restore) && FIND(Py_IncRef) &&
         FIND(Py_DecRef);
-    /* Without the interpreter's lock nothing would protect the place places. */
+    /* Without the interpreter's lock nothing would protect the known places. */
     if (can_read_frames && strstr(python.Py_GetVersion(), "free-threading") != NULL)
         can_read_frames = false;
 }
