@@ -26,6 +26,8 @@
     ├── IncomparableError        samples or traces are not comparable: `check` cannot decide
     ├── SampleFileError          a file of samples cannot be read, or is something else
     ├── QueryError               the SQL of `query` is wrong, forbidden or over a limit
+    ├── LayerError               the OpenCL layer cannot be built, or its cache is not safe
+    │   └── LayerCompilerMissingError  there is no C compiler
     └── TracingError             tracing cannot start in this process
 
 A message names the wrong value, its place, and the remedy. A mistake of the programmer who calls the
@@ -188,6 +190,14 @@ class SampleFileError(CltraceError):
 
 class QueryError(CltraceError):
     """The SQL of a query is wrong, does more than read, or exceeds its time or row limit."""
+
+
+class LayerError(CltraceError):
+    """The native OpenCL layer cannot be built, or the cache of built layers is not safe."""
+
+
+class LayerCompilerMissingError(LayerError):
+    """No C compiler was found. The message says how to install one."""
 
 
 class TracingError(CltraceError):

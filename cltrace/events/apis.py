@@ -19,6 +19,7 @@ class CommandKind(StrEnum):
     MARKER = "marker"
     BARRIER = "barrier"
     INTEROP = "interop"
+    """Objects of another interface, or a function of the host."""
 
 
 class Api(IntEnum):
@@ -56,11 +57,14 @@ class Api(IntEnum):
     clEnqueueCopyBufferP2PAMD = 30
     clEnqueueAcquireGLObjects = 31
     clEnqueueReleaseGLObjects = 32
+    clEnqueueTask = 33
+    clEnqueueNativeKernel = 34
     clFinish = 64
     clFlush = 65
     clWaitForEvents = 66
     clSetUserEventStatus = 67
     clSetEventCallback = 68
+    clCreateUserEvent = 69
     clBuildProgram = 80
     clCompileProgram = 81
     clLinkProgram = 82
@@ -70,6 +74,9 @@ class Api(IntEnum):
     clCreateProgramWithBuiltInKernels = 86
     clCreateKernel = 87
     clSetKernelArg = 88
+    clSetKernelArgSVMPointer = 89
+    clCloneKernel = 90
+    clCreateKernelsInProgram = 91
     clCreateCommandQueue = 96
     clCreateBuffer = 97
     clCreateSubBuffer = 98
@@ -78,6 +85,14 @@ class Api(IntEnum):
     clSVMAlloc = 101
     clSVMFree = 102
     clReleaseMemObject = 103
+    clCreateContext = 104
+    clCreateContextFromType = 105
+    clCreateSubDevices = 106
+    clCreateCommandQueueWithProperties = 107
+    clCreateBufferWithProperties = 108
+    clCreateImageWithProperties = 109
+    clCreateImage2D = 110
+    clCreateImage3D = 111
 
 
 COMMAND_KINDS: Final[dict[Api, CommandKind]] = {
@@ -113,5 +128,7 @@ COMMAND_KINDS: Final[dict[Api, CommandKind]] = {
     Api.clEnqueueCopyBufferP2PAMD: CommandKind.COPY,
     Api.clEnqueueAcquireGLObjects: CommandKind.INTEROP,
     Api.clEnqueueReleaseGLObjects: CommandKind.INTEROP,
+    Api.clEnqueueTask: CommandKind.KERNEL,
+    Api.clEnqueueNativeKernel: CommandKind.INTEROP,
 }
 """Kinds of the commands that entry points enqueue. Other entry points are not in it."""

@@ -1,0 +1,8 @@
+#include "commands.h"
+
+cl_event *command_prepare(
+    struct call *call, cl_uint wait_count, const cl_event *waits, cl_event *event)
+{
+    call_waits(call, wait_count, waits);
+    return call_event(call, event);
+}

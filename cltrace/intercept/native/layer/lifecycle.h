@@ -1,0 +1,20 @@
+/* Begin and end of the recording of a process, and its forks. */
+#ifndef CLTRACE_LIFECYCLE_H
+#define CLTRACE_LIFECYCLE_H
+
+#include <stdbool.h>
+
+/* Reads the settings. Returns false if this process is not to be recorded. */
+bool process_prepare(void);
+
+/* Begins the recording of this process, once. Returns false if there is none. */
+bool process_join_recording(void);
+
+/* Registers the end of the recording with the C library again, so that it precedes the end of a driver
+   which registered its own in the meantime. */
+void process_watch_exit(void);
+
+/* True once the driver may have ended: no stamps are read any more, and no events kept. */
+bool driver_may_be_gone(void);
+
+#endif

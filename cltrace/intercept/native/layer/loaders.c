@@ -1,0 +1,83 @@
+#include "loaders.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+
+#include "layer.h"
+#include "sites.h"
+
+#define MAX_LOADERS 8
+
+static atomic_ullong known_loads;
+static pthread_mutex_t adoption_mutex = PTHREAD_MUTEX_INITIALIZER;
+static ElfW(Addr) tried[MAX_LOADERS];
+static int tried_count;
+
+/* Modules of this process that have the name of a loader and were not tried. */
+struct candidates {
+    char paths[MAX_LOADERS][PATH_MAX];
+    int count;
+};
+
+static int read_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1; /* the number is the same in each module */
+}
+
+static bool is_tried(ElfW(Addr) base)
+{
+    for (int i = 0; i < tried_count; i++)
+        if (tried[i] == base)
+            return true;
+    return false;
+}
+
+static int add_candidate(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    struct candidates *candidates = argument;
+    const char *slash = info->dlpi_name == NULL ? NULL : strrchr(info->dlpi_name, '/');
+    (void)size;
+    if (slash == NULL || strncmp(slash + 1, "libOpenCL", 9) != 0 || is_tried(info->dlpi_addr) ||
+        tried_count == MAX_LOADERS || strlen(info->dlpi_name) >= PATH_MAX)
+        return 0;
+    tried[tried_count++] = info->dlpi_addr;
+    strcpy(candidates->paths[candidates->count++], info->dlpi_name);
+    return 0;
+}
+
+static void initialise(const char *path)
+{
+    cl_uint count = 0;
+    void *module = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (module == NULL)
+        return;
+    CL_FUNCTION(clGetPlatformIDs) get_platforms;
+    void *address = dlsym(module, "clGetPlatformIDs");
+    memcpy(&get_platforms, &address, sizeof get_platforms);
+    if (address != NULL && !sites_has_loader(address))
+        get_platforms(0, NULL, &count);
+    dlclose(module);
+}
+
+void loaders_adopt(void)
+{
+    static struct candidates candidates;
+    unsigned long long loads = 0;
+    dl_iterate_phdr(read_loads, &loads);
+    if (atomic_exchange(&known_loads, loads) == loads || pthread_mutex_trylock(&adoption_mutex) != 0)
+        return;
+    candidates.count = 0;
+    dl_iterate_phdr(add_candidate, &candidates);
+    for (int i = 0; i < candidates.count; i++)
+        initialise(candidates.paths[i]);
+    pthread_mutex_unlock(&adoption_mutex);
+}
+
+void loaders_forked(void)
+{
+    pthread_mutex_init(&adoption_mutex, NULL);
+}

@@ -1,0 +1,8 @@
+/* Facts about this process. */
+#ifndef CLTRACE_PROCESS_FACTS_H
+#define CLTRACE_PROCESS_FACTS_H
+
+/* Records this process, and what the user excluded. */
+void record_process(void);
+
+#endif

@@ -1,0 +1,266 @@
+#include "python.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer.h"
+#include "records.h"
+#include "settings.h"
+
+#define BUCKETS 4096
+#define MAX_DEPTH 64
+#define CODE_ITSELF (-1)
+
+/* Functions of the interpreter, which is not linked with the layer. Objects are opaque. */
+static struct {
+    int (*Py_IsInitialized)(void);
+    int (*Py_IsFinalizing)(void);
+    const char *(*Py_GetVersion)(void);
+    void *(*PyGILState_GetThisThreadState)(void);
+    int (*PyGILState_Check)(void);
+    int (*PyGILState_Ensure)(void);
+    void (*PyGILState_Release)(int);
+    void *(*PyThreadState_GetFrame)(void *);
+    void *(*PyFrame_GetCode)(void *);
+    void *(*PyFrame_GetBack)(void *);
+    int (*PyFrame_GetLasti)(void *);
+    int (*PyFrame_GetLineNumber)(void *);
+    void *(*PyObject_GetAttrString)(void *, const char *);
+    void *(*PyImport_GetModuleDict)(void);
+    void *(*PyDict_GetItemString)(void *, const char *);
+    const char *(*PyUnicode_AsUTF8)(void *);
+    void (*PyErr_Fetch)(void **, void **, void **);
+    void (*PyErr_Restore)(void *, void *, void *);
+    void (*Py_IncRef)(void *);
+    void (*Py_DecRef)(void *);
+} python;
+static bool can_read_frames;
+
+/* A place in code that has a site. With `CODE_ITSELF` as instruction, `value` tells whether the code
+   belongs to a library. The code is kept alive, so that its address is not reused. Protected by the
+   interpreter's lock. */
+struct known_place {
+    struct known_place *next;
+    const void *code;
+    int instruction;
+    int64_t outer_site;
+    int64_t value;
+};
+static struct known_place *known_places[BUCKETS];
+
+bool python_is_present(void)
+{
+    return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL;
+}
+
+static bool find_function(void *place, const char *name)
+{
+    void *address = dlsym(RTLD_DEFAULT, name);
+    memcpy(place, &address, sizeof address);
+    return address != NULL;
+}
+
+#define FIND(name) find_function((void *)&python.name, #name)
+
+void python_prepare(void)
+{
+    can_read_frames =
+        FIND(Py_IsInitialized) && FIND(Py_GetVersion) &&
+        (FIND(Py_IsFinalizing) || find_function((void *)&python.Py_IsFinalizing, "_Py_IsFinalizing")) &&
+        FIND(PyGILState_GetThisThreadState) && FIND(PyGILState_Check) && FIND(PyGILState_Ensure) &&
+        FIND(PyGILState_Release) && FIND(PyThreadState_GetFrame) && FIND(PyFrame_GetCode) &&
+        FIND(PyFrame_GetBack) && FIND(PyFrame_GetLasti) && FIND(PyFrame_GetLineNumber) &&
+        FIND(PyObject_GetAttrString) && FIND(PyImport_GetModuleDict) && FIND(PyDict_GetItemString) &&
+        FIND(PyUnicode_AsUTF8) && FIND(PyErr_Fetch) && FIND(PyErr_Restore) && FIND(Py_IncRef) &&
+        FIND(Py_DecRef);
+    /* Without the interpreter's lock nothing would protect the known places. */
+    if (can_read_frames && strstr(python.Py_GetVersion(), "free-threading") != NULL)
+        can_read_frames = false;
+}
+
+const char *python_version(void)
+{
+    static char version[32];
+    if (python.Py_GetVersion == NULL)
+        return "";
+    const char *full = python.Py_GetVersion();
+    const size_t length = strcspn(full, " ");
+    if (length < sizeof version)
+        memcpy(version, full, length);
+    return version;
+}
+
+/* Returns an attribute that is a text; NULL if there is none. `owner` must be released. */
+static const char *text_attribute(void *object, const char *name, void **owner)
+{
+    *owner = python.PyObject_GetAttrString(object, name);
+    const char *text = *owner == NULL ? NULL : python.PyUnicode_AsUTF8(*owner);
+    void *error[3];
+    if (text == NULL) { /* drop the error */
+        python.PyErr_Fetch(&error[0], &error[1], &error[2]);
+        for (int i = 0; i < 3; i++)
+            if (error[i] != NULL)
+                python.Py_DecRef(error[i]);
+    }
+    return text;
+}
+
+/* Returns true if `file` is in the directory of an imported package. */
+static bool is_in_package(const char *file, const char *package)
+{
+    void *owner = NULL;
+    bool is_inside = false;
+    void *module = python.PyDict_GetItemString(python.PyImport_GetModuleDict(), package);
+    const char *init = module == NULL ? NULL : text_attribute(module, "__file__", &owner);
+    const char *slash = init == NULL ? NULL : strrchr(init, '/');
+    if (slash != NULL)
+        is_inside = strncmp(file, init, (size_t)(slash - init) + 1) == 0;
+    if (owner != NULL)
+        python.Py_DecRef(owner);
+    return is_inside;
+}
+
+static bool is_library_file(const char *file)
+{
+    static const char *const generated[] = {"<generated: 'pyopencl", "<generated code>", "<cltrace"};
+    for (size_t i = 0; i < sizeof generated / sizeof *generated; i++)
+        if (strncmp(file, generated[i], strlen(generated[i])) == 0)
+            return true;
+    return is_in_package(file, "pyopencl") || is_in_package(file, "pytools") ||
+           is_in_package(file, "cltrace.intercept");
+}
+
+static size_t bucket_of(const void *code, int instruction, int64_t outer_site)
+{
+    const uint64_t key = (uint64_t)(uintptr_t)code + (uint64_t)instruction + (uint64_t)outer_site * 31;
+    return (size_t)(key * 0x9E3779B97F4A7C15U >> 40) % BUCKETS;
+}
+
+static const struct known_place *find_place(const void *code, int instruction, int64_t outer_site)
+{
+    const struct known_place *place = known_places[bucket_of(code, instruction, outer_site)];
+    while (place != NULL && (place->code != code || place->instruction != instruction ||
+                             place->outer_site != outer_site))
+        place = place->next;
+    return place;
+}
+
+static void add_place(void *code, int instruction, int64_t outer_site, int64_t value)
+{
+    struct known_place **bucket = &known_places[bucket_of(code, instruction, outer_site)];
+    struct known_place *added = malloc(sizeof *added);
+    if (added == NULL)
+        return;
+    python.Py_IncRef(code);
+    *added = (struct known_place){*bucket, code, instruction, outer_site, value};
+    *bucket = added;
+}
+
+static bool is_library(void *code)
+{
+    const struct known_place *place = find_place(code, CODE_ITSELF, 0);
+    if (place != NULL)
+        return place->value != 0;
+    void *owner = NULL;
+    const char *file = text_attribute(code, "co_filename", &owner);
+    const bool is_inside = file != NULL && is_library_file(file);
+    if (owner != NULL)
+        python.Py_DecRef(owner);
+    add_place(code, CODE_ITSELF, 0, is_inside);
+    return is_inside;
+}
+
+static int64_t record_place(void *frame, void *code, int64_t outer_site)
+{
+    void *file_owner = NULL;
+    void *name_owner = NULL;
+    struct record record;
+    const int64_t number = next_number(NUMBER_SITE);
+    const char *file = text_attribute(code, "co_filename", &file_owner);
+    const char *name = text_attribute(code, "co_qualname", &name_owner);
+    record_begin(&record, "site");
+    record_integer(&record, number);
+    record_string(&record, file == NULL ? "" : file);
+    record_integer(&record, python.PyFrame_GetLineNumber(frame));
+    record_string(&record, name == NULL ? "" : name);
+    record_integer(&record, outer_site);
+    record_end(&record);
+    if (file_owner != NULL)
+        python.Py_DecRef(file_owner);
+    if (name_owner != NULL)
+        python.Py_DecRef(name_owner);
+    return number;
+}
+
+static int64_t site_of_frame(void *frame, int64_t outer_site)
+{
+    void *code = python.PyFrame_GetCode(frame);
+    const int instruction = python.PyFrame_GetLasti(frame);
+    const struct known_place *place = find_place(code, instruction, outer_site);
+    int64_t site = place == NULL ? 0 : place->value;
+    if (place == NULL) {
+        site = record_place(frame, code, outer_site);
+        add_place(code, instruction, outer_site, site);
+    }
+    python.Py_DecRef(code);
+    return site;
+}
+
+/* Returns the next outer frame, and releases this one. */
+static void *step_out(void *frame)
+{
+    void *back = python.PyFrame_GetBack(frame);
+    python.Py_DecRef(frame);
+    return back;
+}
+
+static int64_t site_of_thread(void *thread_state)
+{
+    void *frames[MAX_DEPTH];
+    int count = 0;
+    int64_t site = 0;
+    const int depth = settings.callsite_depth < MAX_DEPTH ? settings.callsite_depth : MAX_DEPTH;
+    void *frame = python.PyThreadState_GetFrame(thread_state);
+    if (frame == NULL)
+        return -1;
+    while (frame != NULL && count < depth) {
+        void *code = python.PyFrame_GetCode(frame);
+        const bool is_passed_over = count == 0 && is_library(code);
+        python.Py_DecRef(code);
+        if (is_passed_over) {
+            frame = step_out(frame);
+            continue;
+        }
+        frames[count++] = frame;
+        frame = count < depth ? python.PyFrame_GetBack(frame) : NULL;
+    }
+    if (frame != NULL)
+        python.Py_DecRef(frame);
+    while (count-- > 0) {
+        site = site_of_frame(frames[count], site);
+        python.Py_DecRef(frames[count]);
+    }
+    return site;
+}
+
+int64_t python_site(void)
+{
+    if (LIKELY(!can_read_frames) || !python.Py_IsInitialized() || python.Py_IsFinalizing())
+        return -1;
+    void *thread_state = python.PyGILState_GetThisThreadState();
+    if (thread_state == NULL)
+        return -1; /* a thread of a library */
+    if (python.PyGILState_Check())
+        return site_of_thread(thread_state);
+    const int state = python.PyGILState_Ensure();
+    const int64_t site = site_of_thread(thread_state);
+    python.PyGILState_Release(state);
+    return site;
+}
+
+void python_forked(void)
+{
+    /* Sites that the parent recorded are recorded again. The places stay allocated. */
+    memset(known_places, 0, sizeof known_places);
+}

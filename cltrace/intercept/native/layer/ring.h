@@ -1,0 +1,49 @@
+/* Ring buffer of 64-bit words with one producer and one consumer, without locks.
+
+   An entry is a header word, the number of its table and of its words, followed by the words. */
+#ifndef CLTRACE_RING_H
+#define CLTRACE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RING_WORDS (1U << 17)
+#define RING_MASK (RING_WORDS - 1)
+#define MAX_ENTRY_WORDS (RING_WORDS / 8)
+
+struct ring {
+    /* The producer's: */
+    _Alignas(64) atomic_uint_fast64_t head; /* words ever written */
+    uint64_t known_tail;
+    /* The consumer's: */
+    _Alignas(64) atomic_uint_fast64_t tail; /* words ever read */
+    _Alignas(64) uint64_t words[RING_WORDS];
+};
+
+static inline uint64_t ring_header(unsigned table, unsigned count)
+{
+    return (uint64_t)count << 16 | table;
+}
+
+/* Returns true if `count` more words fit. */
+static inline bool ring_has_room(struct ring *ring, unsigned count)
+{
+    const uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    if (head + count - ring->known_tail <= RING_WORDS)
+        return true;
+    ring->known_tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    return head + count - ring->known_tail <= RING_WORDS;
+}
+
+/* Appends an entry. There must be room for `count` + 1 words. */
+static inline void ring_push(struct ring *ring, unsigned table, const int64_t *words, unsigned count)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    ring->words[head++ & RING_MASK] = ring_header(table, count);
+    for (unsigned i = 0; i < count; i++)
+        ring->words[head++ & RING_MASK] = (uint64_t)words[i];
+    atomic_store_explicit(&ring->head, head, memory_order_release);
+}
+
+#endif

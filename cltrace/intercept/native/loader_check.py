@@ -1,0 +1,157 @@
+"""Reasons why the layer recorded nothing of a program, as far as the program's files tell.
+
+Which loader of OpenCL a program uses is known only once it runs. So these are looked for after a run that
+left no spool.
+"""
+
+import os
+import re
+import stat
+import subprocess
+from ctypes.util import find_library
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+_MAX_FILE_BYTES: Final = 512 << 20
+_TIMEOUT_S: Final = 20
+_LIBRARY: Final = re.compile(r"^\s*(\S+) => (/\S+)", re.MULTILINE)
+_INSTALL_HINT: Final = (
+    "install ocl-icd 2.3 or newer (Debian: ocl-icd-libopencl1), or the loader of Khronos"
+)
+
+
+class Absence(StrEnum):
+    """Reason why a program left no spool of the layer."""
+
+    NOT_READABLE = "not-readable"
+    NO_OPENCL = "no-opencl"
+    OLD_LOADER = "old-loader"
+    NO_LOADER = "no-loader"
+    PRIVILEGED = "privileged"
+    NO_CALL = "no-call"
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecordedReason:
+    """A reason, and the sentence that tells the user what to do."""
+
+    absence: Absence
+    message: str
+
+
+def explain_unrecorded(program: Path) -> UnrecordedReason:
+    """Return why the layer recorded nothing of an executable."""
+    try:
+        status = program.stat()
+        is_elf = _read(program)[:4] == b"\x7fELF"
+    except OSError as error:
+        return _reason(Absence.NOT_READABLE, f"{program} cannot be read: {error.strerror}")
+    if not is_elf:
+        return _reason(
+            Absence.NO_CALL,
+            f"{program} is a script: none of what it ran called OpenCL in a traced way",
+        )
+    if status.st_mode & (stat.S_ISUID | stat.S_ISGID):
+        return _reason(
+            Absence.PRIVILEGED,
+            f"{program} runs with the rights of its owner, so loaders ignore OPENCL_LAYERS: run a copy",
+        )
+    return _explain_libraries(program)
+
+
+def linked_libraries(program: Path) -> dict[str, Path]:
+    """Return the libraries that an executable is linked with, directly and indirectly, by name."""
+    try:
+        output = subprocess.run(
+            ["ldd", str(program)], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {name: Path(path) for name, path in _LIBRARY.findall(output)}
+
+
+def takes_layers(loader: Path) -> bool:
+    """Return whether a loader of OpenCL loads layers. Raises: `OSError` if it cannot be read."""
+    return b"OPENCL_LAYERS" in _read(loader)
+
+
+def bundled_loader() -> Path | None:
+    """Return the loader in pyopencl's wheel; `None` if pyopencl uses the system's."""
+    spec = find_spec("pyopencl")
+    for folder in spec.submodule_search_locations or () if spec is not None else ():
+        for library in sorted((Path(folder) / ".libs").glob("libOpenCL*.so*")):
+            return library
+    return None
+
+
+def _explain_libraries(program: Path) -> UnrecordedReason:
+    libraries = linked_libraries(program)
+    loaders = [path for name, path in libraries.items() if name.startswith("libOpenCL")]
+    if loaders:
+        return _explain_loader(program, loaders[0])
+    if not any(_mentions_opencl(path) for path in (program, *libraries.values())):
+        return _reason(Absence.NO_OPENCL, f"{program} does not use OpenCL")
+    # It loads a loader by name while it runs.
+    name = find_library("OpenCL")
+    path = None if name is None else _find_in_cache(name)
+    if path is None:
+        message = f"{program} loads OpenCL by itself, and no loader was found: {_INSTALL_HINT}"
+        return _reason(Absence.NO_LOADER, message)
+    return _explain_loader(program, path)
+
+
+def _explain_loader(program: Path, loader: Path) -> UnrecordedReason:
+    try:
+        content = _read(loader)
+    except OSError as error:
+        return _reason(Absence.NOT_READABLE, f"{loader} cannot be read: {error.strerror}")
+    if b"OPENCL_LAYERS" in content:
+        return _reason(
+            Absence.NO_CALL,
+            f"{program} made no OpenCL call, or changed CLTRACE_SESSION or OPENCL_LAYERS itself",
+        )
+    if b"OCL_ICD" in content:
+        message = f"{program} uses {loader}, an ocl-icd that takes no layers: {_INSTALL_HINT}"
+        return _reason(Absence.OLD_LOADER, message)
+    message = f"{program} uses {loader}, a driver or a loader that takes no layers: {_INSTALL_HINT}"
+    return _reason(Absence.OLD_LOADER, message)
+
+
+def _reason(absence: Absence, message: str) -> UnrecordedReason:
+    return UnrecordedReason(absence, message)
+
+
+def _mentions_opencl(path: Path) -> bool:
+    try:
+        content = _read(path)
+    except OSError:
+        return False
+    return b"libOpenCL" in content or b"clGetPlatformIDs" in content
+
+
+def _find_in_cache(name: str) -> Path | None:
+    """Return the path of a library that the system's cache of libraries lists."""
+    try:
+        output = subprocess.run(
+            ["/sbin/ldconfig", "-p"],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    for line in output.splitlines():
+        words = line.split()
+        if words and words[0] == name:
+            return Path(words[-1])
+    return None
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(_MAX_FILE_BYTES)

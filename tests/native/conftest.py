@@ -1,0 +1,122 @@
+"""Fixtures of the layer's tests: the built layer, compiled programs, recorded runs."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from ctypes.util import find_library
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from cltrace.intercept.native.build import (
+    FLAGS,
+    SOURCE_DIRECTORY,
+    Compiler,
+    compile_layer,
+    find_compilers,
+)
+from cltrace.intercept.native.environment import layered_environment
+from cltrace.intercept.native.settings import write_layer_settings
+from cltrace.spool.reader import ProcessSpool, read_parts
+from cltrace.spool.settings import Settings
+from tests.conftest import needs
+
+PROGRAMS: Final = Path(__file__).parent / "programs"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A run of a program with the layer: its result, and the spools that it left."""
+
+    status: int
+    stdout: str
+    stderr: str
+    parts: Path
+    spools: list[ProcessSpool]
+
+    @property
+    def spool(self) -> ProcessSpool:
+        """The spool of the only process."""
+        assert len(self.spools) == 1, [spool.directory.name for spool in self.spools]
+        return self.spools[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The layer and the programs, built with the same flags. `variables` are set for each program."""
+
+    compiler: Compiler
+    layer: Path
+    directory: Path
+    extra: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def program(self, name: str) -> Path:
+        """Compile a program of `programs/` once, and return it."""
+        executable = self.directory / name
+        if not executable.exists():
+            sources = [str(PROGRAMS / f"{name}.c"), str(PROGRAMS / "common.c")]
+            flags = ["-std=gnu11", "-g", "-O1", "-pthread", "-Wall", "-Wextra", *self.extra]
+            command = [*self.compiler.command, *flags, "-I", str(SOURCE_DIRECTORY)]
+            subprocess.run([*command, "-o", str(executable), *sources, "-ldl"], check=True)
+        return executable
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a program that is not recorded."""
+        return {**os.environ, **self.variables}
+
+    def record(
+        self,
+        parts: Path,
+        command: list[str],
+        settings: Settings | None = None,
+        *,
+        record_python: bool = False,
+        timeout_s: float = 120,
+    ) -> RecordedRun:
+        """Run a command with the layer, recorded in `parts`."""
+        parts.mkdir(mode=0o700, exist_ok=True)
+        write_layer_settings(parts, settings or Settings(), 0, record_python=record_python)
+        environment = {
+            **layered_environment(self.environment(), self.layer),
+            "CLTRACE_SESSION": str(parts),
+            "CLTRACE_RECORDER": str(os.getpid()),
+        }
+        result = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+        return RecordedRun(
+            result.returncode, result.stdout, result.stderr, parts, read_parts(parts)
+        )
+
+
+@pytest.fixture(scope="session")
+def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
+    """The layer and the programs as users get them."""
+    compiler = next(find_compilers(), None)
+    needs(compiler is not None, "a C compiler")
+    # The loader of pyopencl's wheel dies in a program that is not Python.
+    needs(find_library("OpenCL") is not None, "an OpenCL loader: ocl-icd-libopencl1")
+    assert compiler is not None
+    directory = tmp_path_factory.mktemp("native")
+    layer = directory / "layer.so"
+    compile_layer(compiler, layer)
+    return Toolbox(compiler, layer, directory)
+
+
+Record = Callable[..., RecordedRun]
+
+
+@pytest.fixture
+def record(toolbox: Toolbox, tmp_path: Path) -> Record:
+    """A function that runs a program of `programs/` with arguments, recorded."""
+
+    def run(name: str, *words: str, settings: Settings | None = None) -> RecordedRun:
+        return toolbox.record(tmp_path / "parts", [str(toolbox.program(name)), *words], settings)
+
+    return run
+
+
+__all__ = ["FLAGS", "RecordedRun", "Toolbox"]
