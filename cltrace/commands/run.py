@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +18,7 @@ from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
 from cltrace.intercept.ranks import rank_of
 from cltrace.runs.child import die_of_signal, resolve_command, run_to_end, traced_environment
 from cltrace.runs.command_power import PowerRecording, choose_power_readers
+from cltrace.runs.layer import prepare_layer
 from cltrace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace import recording
 from cltrace.trace.file_names import default_name, expand_pattern
@@ -57,13 +58,16 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
     command = resolve_command(words)
     readers = choose_power_readers(options.power_readers, options.power_period_s)
     path = _output_path(words, options.output)
+    layer = prepare_layer(options.settings, Speaker(is_quiet=options.is_quiet).say)
     begun = recording.begin(
         path, words, options.settings, recorder_pid=os.getpid(), overwrite=options.is_forced
     )
     power = PowerRecording(begun.parts, readers, os.environ)
     try:
         environment = traced_environment(
-            os.environ, begun.parts, follow_children=options.settings.follow_children
+            layer.environment(os.environ, begun.parts, options.settings),
+            begun.parts,
+            follow_children=options.settings.follow_children,
         )
         modules = (*_END_MODULES, *_SUMMARY_MODULES) if options.shows_summary else _END_MODULES
         with _display(begun, is_live=options.is_live):
@@ -73,7 +77,7 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
                 _load(modules)
 
             status = run_to_end(command, environment, meanwhile)
-    except CltraceError:
+    except (CltraceError, OSError):
         power.stop()
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise
@@ -82,7 +86,7 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
         reasons = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise RefusedError(reasons)
-    return _end(begun, status, options, power)
+    return _end(begun, status, options, power, lambda: layer.explain_nothing(command))
 
 
 def _display(begun: Recording, *, is_live: bool) -> contextlib.AbstractContextManager[None]:
@@ -111,7 +115,13 @@ class _Result:
     has_calls: bool
 
 
-def _end(begun: Recording, status: int, options: RecordingOptions, power: PowerRecording) -> int:
+def _end(
+    begun: Recording,
+    status: int,
+    options: RecordingOptions,
+    power: PowerRecording,
+    explain_nothing: Callable[[], str],
+) -> int:
     """Write the trace, print the messages, and end as the command ended."""
     speaker = Speaker(is_quiet=options.is_quiet)
     result = _Result(has_trace=False, has_calls=False)
@@ -124,7 +134,7 @@ def _end(begun: Recording, status: int, options: RecordingOptions, power: PowerR
             )
         finally:
             speaker.say_all(power.stop(options.power_tail_s if status >= 0 else 0.0))
-        result = _finish(begun, options, speaker)
+        result = _finish(begun, options, speaker, explain_nothing)
     except CltraceError as error:
         speaker.error(
             f"{error}; the parts are kept: `cltrace recover {begun.path}` finishes the trace"
@@ -150,13 +160,18 @@ def _end(begun: Recording, status: int, options: RecordingOptions, power: PowerR
     return status
 
 
-def _finish(begun: Recording, options: RecordingOptions, speaker: Speaker) -> _Result:
+def _finish(
+    begun: Recording,
+    options: RecordingOptions,
+    speaker: Speaker,
+    explain_nothing: Callable[[], str],
+) -> _Result:
     # `_load` has loaded these while the command ran.
     from cltrace.timeline.timekeeping import finalise  # noqa: PLC0415
     from cltrace.trace.reader import Trace  # noqa: PLC0415
 
     finalised = finalise(begun.parts, begun.path)
-    has_python = bool(process_directories(begun.parts))
+    has_processes = bool(process_directories(begun.parts))
     if not finalised.running_pids:
         recording.discard_parts(begun.parts)
     with Trace(begun.path) as trace:
@@ -168,9 +183,11 @@ def _finish(begun: Recording, options: RecordingOptions, speaker: Speaker) -> _R
             except CltraceError as error:
                 speaker.error(f"the summary cannot be made: {error}")
             speaker.say("")
-        why_nothing = "" if has_calls else _why_nothing(trace, has_python=has_python)
-    if why_nothing:
-        speaker.say(why_nothing)
+        reason = ""
+        if not has_calls:
+            reason = _reason_of_nothing(trace, has_processes=has_processes) or explain_nothing()
+    if reason:
+        speaker.say(reason)
     _say_path(finalised.path, finalised.running_pids, speaker)
     return _Result(has_trace=True, has_calls=has_calls)
 
@@ -185,21 +202,18 @@ def _print_summary(trace: "Trace", *, color: str) -> None:
         print_document(document, file=stream, color=color)
 
 
-def _why_nothing(trace: "Trace", *, has_python: bool) -> str:
-    """Return why the trace has no call, for a message."""
-    processes, skipped = trace.rows(
-        "SELECT count(pyopencl_version), sum(commands_skipped) FROM v_process"
+def _reason_of_nothing(trace: "Trace", *, has_processes: bool) -> str:
+    """Return why the trace has no call, for a message; empty if no process reported in."""
+    processes, with_pyopencl, skipped = trace.rows(
+        "SELECT count(*), count(pyopencl_version), sum(commands_skipped) FROM v_process"
     )[0]
     if skipped:
         return f"nothing was recorded: recording was paused while {skipped} commands were enqueued"
-    if processes:
+    if with_pyopencl:
         return "pyopencl was imported, and no OpenCL call was recorded: see `cltrace info`"
-    if has_python:
-        return "no traced process imported pyopencl"
-    return (
-        "no Python process reported in: the command runs none, or runs it with -I, -E or -S or "
-        "without our PYTHONPATH"
-    )
+    if processes:
+        return "OpenCL was loaded, and no call was recorded: see `cltrace info`"
+    return "no traced process imported pyopencl" if has_processes else ""
 
 
 def _say_path(path: Path, running_pids: Sequence[int], speaker: Speaker) -> None:

@@ -78,6 +78,17 @@ class Timing(StrEnum):
     """A wait for every command, on the host clock. This serialises the program."""
 
 
+class LayerUse(StrEnum):
+    """Processes whose calls the native OpenCL layer records. Hooks record those of other processes."""
+
+    AUTO = "auto"
+    """Processes that run no Python, if the layer can be built."""
+    ON = "on"
+    """All processes."""
+    OFF = "off"
+    """None."""
+
+
 class ArgumentKind(StrEnum):
     """Kind of a kernel argument."""
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from cltrace.events.kinds import LayerUse
 from cltrace.intercept import session
 from cltrace.intercept.children import report_untraced
 from cltrace.spool.layout import ProcessIdentity, create_process_directory
@@ -29,6 +30,8 @@ def begin(parts: str, directory: str) -> None:
         if not facts.settings.follow_children:
             return
         own = create_process_directory(parts_path, identity)
+    if facts.settings.layer is LayerUse.ON:
+        return  # the layer records this process
     session.join(parts_path, facts.settings, facts.origin_host_ns, own)
     try:
         session.start()

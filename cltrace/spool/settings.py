@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import SpoolError
-from cltrace.events.kinds import Timing
+from cltrace.events.kinds import LayerUse, Timing
 from cltrace.spool.layout import FILE_MODE, OUTCOME_FILE, SESSION_FILE
 
 SPOOL_FORMAT: Final = 2
@@ -25,6 +25,7 @@ class Settings:
     """Settings of a recording. The defaults are those of `cltrace run`."""
 
     timing: Timing = Timing.EVENT
+    layer: LayerUse = LayerUse.OFF
     include_kernels: tuple[str, ...] = ()
     exclude_kernels: tuple[str, ...] = ()
     callsite_depth: int = 1
@@ -60,6 +61,7 @@ class Settings:
         try:
             settings = dict(values)
             settings["timing"] = Timing(settings["timing"])
+            settings["layer"] = LayerUse(settings["layer"])
             settings["include_kernels"] = tuple(settings["include_kernels"])
             settings["exclude_kernels"] = tuple(settings["exclude_kernels"])
             return cls(**settings)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.events.records import Site
+from cltrace.spool.reader import ProcessSpool
 
 _PLACE: Final = re.compile(r"(/.*)\+0x([0-9a-f]{1,16})")
 _TIMEOUT_S: Final = 60
@@ -88,6 +89,20 @@ def refine_sites(
                 function=name or f"+{offset:#x}",
             )
     return refined
+
+
+def with_source_places(spool: ProcessSpool) -> ProcessSpool:
+    """Return a spool whose sites of compiled code have source places."""
+    refined = refine_sites(spool.records(Site))
+    if not refined:
+        return spool
+    return replace(
+        spool,
+        all_records=tuple(
+            refined.get(record.id, record) if isinstance(record, Site) else record
+            for record in spool.all_records
+        ),
+    )
 
 
 def _parse_place(function: str, location: str) -> SourcePlace:

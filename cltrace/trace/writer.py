@@ -26,6 +26,7 @@ from cltrace.trace.command_groups import RollupBuilder, group_commands, write_ro
 from cltrace.trace.commands import HostCalls, Int64s, QueueFacts, assemble_host_calls, queue_facts
 from cltrace.trace.database import TraceDatabase
 from cltrace.trace.launches import LaunchConfigurations
+from cltrace.trace.native_sites import with_source_places
 from cltrace.trace.power import add_recorded_power
 from cltrace.trace.process_rows import launch_rows, record_rows, valid_unicode
 from cltrace.trace.renumbering import TraceIdAllocator, TraceIds
@@ -58,7 +59,7 @@ def finalise(parts: Path, path: Path, fit_clocks: ClockFitter) -> FinalisedTrace
     """
     begin_ns = time.perf_counter_ns()
     session, outcome = read_session(parts), read_outcome(parts)
-    spools = [spool for spool in read_parts(parts) if spool.all_records]
+    spools = [with_source_places(spool) for spool in read_parts(parts) if spool.all_records]
     database = TraceDatabase(path, is_large=sum(map(_call_count, spools)) > _LARGE_TRACE_COMMANDS)
     try:
         builder = _TraceBuilder(database, fit_clocks)

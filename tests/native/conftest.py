@@ -22,6 +22,7 @@ from cltrace.intercept.native.settings import write_layer_settings
 from cltrace.spool.reader import ProcessSpool, read_parts
 from cltrace.spool.settings import Settings
 from tests.conftest import needs
+from tests.patience import HANG_S
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
 
@@ -74,7 +75,7 @@ class Toolbox:
         settings: Settings | None = None,
         *,
         record_python: bool = False,
-        timeout_s: float = 120,
+        timeout_s: float = HANG_S,
     ) -> RecordedRun:
         """Run a command with the layer, recorded in `parts`."""
         parts.mkdir(mode=0o700, exist_ok=True)

@@ -9,7 +9,7 @@ from cltrace.commands.shared.argument_types import (
     parse_positive,
     parse_seconds,
 )
-from cltrace.events.kinds import Timing
+from cltrace.events.kinds import LayerUse, Timing
 from cltrace.spool.settings import Settings
 
 
@@ -74,6 +74,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     """Return the settings of the recording that the flags choose."""
     return Settings(
         timing=Timing(arguments.timing),
+        layer=LayerUse(arguments.layer),
         include_kernels=tuple(arguments.include_kernel),
         exclude_kernels=tuple(arguments.exclude_kernel),
         callsite_depth=arguments.callsite_depth,
@@ -190,6 +191,13 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         default=Timing.EVENT.value,
         help="time by device events (default), by completion callbacks, or by waiting for "
         "every command",
+    )
+    group.add_argument(
+        "--layer",
+        choices=[use.value for use in LayerUse],
+        default=LayerUse.AUTO.value,
+        help="record with the OpenCL layer in programs without Python (auto, default), in all "
+        "(on), or in none (off)",
     )
     group.add_argument(
         "--no-force-profiling",
