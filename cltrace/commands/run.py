@@ -58,7 +58,8 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
     command = resolve_command(words)
     readers = choose_power_readers(options.power_readers, options.power_period_s)
     path = _output_path(words, options.output)
-    layer = prepare_layer(options.settings, Speaker(is_quiet=options.is_quiet).say)
+    say = Speaker(is_quiet=options.is_quiet).say
+    layer = prepare_layer(options.settings, command, say)
     begun = recording.begin(
         path, words, options.settings, recorder_pid=os.getpid(), overwrite=options.is_forced
     )
@@ -154,6 +155,11 @@ def _end(
     if options.is_strict and not result.has_calls:
         speaker.error("--strict: no OpenCL call was traced")
         return int(ExitStatus.REFUSED)
+    return _end_as_command(status)
+
+
+def _end_as_command(status: int) -> int:
+    """Return the command's status; end by the signal that killed it."""
     if status < 0:
         die_of_signal(-status)
         return 128 - status

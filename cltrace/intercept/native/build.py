@@ -81,6 +81,16 @@ def build_layer(cache: Path | None = None) -> Path:
     raise LayerCompilerMissingError(f"found no C compiler to build the layer with; {_INSTALL_HINT}")
 
 
+def find_built_layer() -> Path | None:
+    """Return the path of the layer in the user's cache; `None` if it has none. Raises: `LayerError`."""
+    directory = cache_directory()
+    if not directory.is_dir():
+        return None
+    _prepare_directory(directory)
+    compiler = next(find_compilers(), None)
+    return None if compiler is None else _find_cached(directory, _key(compiler))
+
+
 def cache_directory() -> Path:
     """Return the directory of built layers: `$XDG_CACHE_HOME/cltrace/layer`."""
     root = os.environ.get("XDG_CACHE_HOME", "")
