@@ -98,7 +98,7 @@ def test_threads_do_not_race(race_checked: Toolbox, words: tuple[str, ...], tmp_
 def _check(toolbox: Toolbox, words: tuple[str, ...], tmp_path: Path) -> None:
     name, *rest = words
     command = [str(toolbox.program(name)), *rest]
-    run = toolbox.record(tmp_path / "parts", command, timeout_s=300)
+    run = toolbox.record(tmp_path / "parts", command)
     reports = [line for line in run.stderr.splitlines() if "runtime error" in line or "==" in line]
     assert run.status == _STATUS.get(words[-1], 0), "\n".join([*reports[:5], run.stderr[-6000:]])
     spool = run.spools[0]
