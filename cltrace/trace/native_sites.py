@@ -5,6 +5,7 @@ line 0. Debug information of the module gives the source file and line, its symb
 Both may be missing, and so may `addr2line` of binutils: the site is then named by module and offset.
 """
 
+import mmap
 import re
 import shutil
 import struct
@@ -136,7 +137,11 @@ class _Symbols:
         """Return the symbols of a 64-bit little-endian ELF file; none of any other file."""
         try:
             if _is_readable(module):
-                return cls(_read_functions(module.read_bytes()))
+                with (
+                    module.open("rb") as file,
+                    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+                ):
+                    return cls(_read_functions(content))
         except (OSError, struct.error, ValueError, IndexError, OverflowError):
             pass
         return cls({})
@@ -151,7 +156,7 @@ class _Symbols:
         return name if address < begin + size else ""
 
 
-def _read_functions(content: bytes) -> dict[int, tuple[int, str]]:
+def _read_functions(content: mmap.mmap) -> dict[int, tuple[int, str]]:
     if content[:6] != b"\x7fELF\x02\x01":
         return {}
     (table_offset,) = struct.unpack_from("<Q", content, 40)
@@ -168,7 +173,7 @@ def _read_functions(content: bytes) -> dict[int, tuple[int, str]]:
         for at in range(offset, offset + size, _SYMBOL.size):
             name, info, _, _, address, length = _SYMBOL.unpack_from(content, at)
             if info & 15 == _FUNCTION and address:
-                end = content.index(b"\0", names + name)
+                end = content.find(b"\0", names + name)
                 text = content[names + name : end].decode("utf-8", "replace")
                 functions[address] = (length, text)
     return functions
