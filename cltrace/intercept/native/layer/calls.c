@@ -31,7 +31,12 @@ int64_t record_waits(struct thread *thread, cl_uint count, const cl_event *event
 void call_account(struct thread *thread, int64_t return_ns)
 {
     counter_add(&thread->calls, 1);
-    if (LIKELY(atomic_load_explicit(&thread->calls, memory_order_relaxed) & 63))
+    const long long calls = atomic_load_explicit(&thread->calls, memory_order_relaxed);
+    if (UNLIKELY(calls <= FIRST_CALLS)) {
+        counter_add(&thread->first_ns, now_host_ns() - return_ns);
+        return;
+    }
+    if (LIKELY(calls & 63))
         return;
     counter_add(&thread->sampled_calls, 1);
     counter_add(&thread->sampled_ns, now_host_ns() - return_ns);

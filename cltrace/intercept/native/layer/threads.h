@@ -43,6 +43,8 @@ enum thread_activity { THREAD_OUTSIDE, THREAD_CALLING, THREAD_WAITING };
 
 enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };
 
+#define FIRST_CALLS 64
+
 struct thread {
     struct thread *next; /* in the list of all threads, which only grows */
     atomic_int state;
@@ -57,7 +59,8 @@ struct thread {
     atomic_int activity;
     atomic_llong last_return_ns;
     atomic_llong calls;
-    atomic_llong sampled_calls;
+    atomic_llong first_ns; /* time of the layer in the first FIRST_CALLS calls, all of them timed */
+    atomic_llong sampled_calls; /* of the later calls, one in 64 is timed */
     atomic_llong sampled_ns;
     atomic_llong waits;
     atomic_llong wait_ns;

@@ -320,12 +320,19 @@ void writer_record_end(const char *how)
     const long long calls = sum_of(offsetof(struct thread, calls));
     const long long sampled_calls = sum_of(offsetof(struct thread, sampled_calls));
     const long long sampled_ns = sum_of(offsetof(struct thread, sampled_ns));
+    long long first_calls = 0;
+    for (struct thread *each = atomic_load(&first_thread); each != NULL; each = each->next) {
+        const long long own = atomic_load(&each->calls);
+        first_calls += own < FIRST_CALLS ? own : FIRST_CALLS;
+    }
+    const long long later_ns =
+        sampled_calls ? sampled_ns * (calls - first_calls) / sampled_calls : 0;
     const struct memory_peak peak = memory_peak();
     record_begin(&record, "process_end");
     record_string(&record, how);
     record_integer(&record, now_host_ns());
     record_integer(&record, calls);
-    record_integer(&record, sampled_calls ? sampled_ns * calls / sampled_calls : 0);
+    record_integer(&record, sum_of(offsetof(struct thread, first_ns)) + later_ns);
     record_integer(&record, background_cpu_ns(&thread) + stamps_cpu_ns());
     record_integer(&record, sum_of(offsetof(struct thread, waits)));
     record_integer(&record, sum_of(offsetof(struct thread, wait_ns)));
