@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cltrace.errors import CltraceError, TracingError
 from cltrace.events.kinds import Timing
 from cltrace.intercept import session
+from cltrace.intercept.native.control import pause_layer, resume_layer
 from cltrace.spool.settings import Settings
 
 if TYPE_CHECKING:
@@ -229,6 +230,8 @@ def pause() -> None:
     tracer = session.current()
     if tracer is not None:
         tracer.pause()
+    elif session.is_recorded_by_layer():
+        pause_layer()
 
 
 def resume() -> None:
@@ -236,6 +239,8 @@ def resume() -> None:
     tracer = session.current()
     if tracer is not None:
         tracer.resume()
+    elif session.is_recorded_by_layer():
+        resume_layer()
 
 
 class region(contextlib.ContextDecorator):  # noqa: N801 - used like a function

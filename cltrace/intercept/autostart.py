@@ -31,7 +31,8 @@ def begin(parts: str, directory: str) -> None:
             return
         own = create_process_directory(parts_path, identity)
     if facts.settings.layer is LayerUse.ON:
-        return  # the layer records this process
+        session.note_layer()
+        return
     session.join(parts_path, facts.settings, facts.origin_host_ns, own)
     try:
         session.start()

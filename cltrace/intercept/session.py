@@ -39,6 +39,7 @@ class _State:
 
     parts: Path | None = None
     directory: Path | None = None
+    is_recorded_by_layer: bool = False
     settings: Settings | None = None
     began_ns: int = 0
     tracer: "Tracer | None" = None
@@ -54,6 +55,16 @@ _state: Final = _State()
 def current() -> "Tracer | None":
     """Return the tracer of this process, or `None` while it does not trace."""
     return _state.tracer
+
+
+def note_layer() -> None:
+    """Note that the layer records this process, and no hooks."""
+    _state.is_recorded_by_layer = True
+
+
+def is_recorded_by_layer() -> bool:
+    """Return whether the layer records this process, and no hooks."""
+    return _state.is_recorded_by_layer
 
 
 def is_recording_here() -> bool:

@@ -135,3 +135,22 @@ def test_a_python_program_and_a_program_that_it_starts_are_traced(
         assert [row[0] for row in rows] == [0, 1]
         assert rows[0][1] >= 100
         assert rows[1][1] == 1
+
+
+def test_a_program_pauses_the_layer_as_it_pauses_the_hooks(run: Runner, tmp_path: Path) -> None:
+    code = (
+        "import cltrace, pyopencl as cl\n"
+        "context = cl.create_some_context(interactive=False)\n"
+        "queue = cl.CommandQueue(context)\n"
+        "cl.enqueue_marker(queue).wait()\n"
+        "cltrace.pause()\n"
+        "cl.enqueue_barrier(queue).wait()\n"
+        "cltrace.resume()\n"
+        "cl.enqueue_marker(queue).wait()\n"
+    )
+    for use in ("off", "on"):
+        path = tmp_path / f"{use}.cltrace"
+        assert run("run", "-q", "--layer", use, "-o", path, sys.executable, "-c", code).status == 0
+        with cltrace.load(path) as trace:
+            names = trace.rows("SELECT a.name FROM command c JOIN api a ON a.id = c.api")
+            assert names == [("clEnqueueMarkerWithWaitList",)] * 2
