@@ -58,10 +58,14 @@ LIMITS: Final = (
 )
 """All limits. Everything else that a program enqueues through pyopencl is traced."""
 
+_HAS_HOOKS_SQL: Final = "SELECT count(*) FROM v_process WHERE pyopencl_version != ''"
+
 
 def applicable_limits(trace: Trace) -> list[Limit]:
-    """Return the limits that apply to a trace."""
-    limits = []
+    """Return the limits that apply to a trace. The layer, which is below pyopencl, has none of them."""
+    limits: list[Limit] = []
+    if not trace.rows(_HAS_HOOKS_SQL)[0][0]:
+        return limits
     for limit in LIMITS:
         rows = trace.rows(limit.applies_sql)
         if rows and rows[0][0]:

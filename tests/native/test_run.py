@@ -61,6 +61,7 @@ def test_every_verb_reads_such_a_trace(
     done = run(name, path, *words)
     assert done.status == 0, done.stderr
     assert "internal error" not in done.stderr
+    assert "Not in this trace" not in done.stdout  # these are limits of hooks
 
 
 def test_a_program_without_opencl_has_one_note(run: Runner, tmp_path: Path) -> None:
