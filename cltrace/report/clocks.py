@@ -11,6 +11,7 @@ from cltrace.report.document import Column, Fact, Table, Unit, Value
 from cltrace.report.quantities import ABSENT_MARK, time_text
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import stored_segments
+from cltrace.trace.device_labels import device_labels
 from cltrace.trace.reader import Trace
 
 _KNOWN_WITHIN: Final = 2e-5
@@ -20,11 +21,10 @@ _WORST_FIRST: Final = (ClockState.UNALIGNED, ClockState.CONDITIONAL, ClockState.
 
 def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
     """Return the clock of each device as a row."""
+    labels = device_labels(trace)
     devices = {
-        int(number): (str(name), resolution)
-        for number, name, resolution in trace.rows(
-            "SELECT device_id, name, timer_resolution_ns FROM v_device"
-        )
+        int(number): (labels[int(number)], resolution)
+        for number, resolution in trace.rows("SELECT device_id, timer_resolution_ns FROM v_device")
     }
     rows = []
     for device in sorted({segment.device_id for segment in segments}):

@@ -19,6 +19,7 @@ from cltrace.timeline.hosts import Axis, read_axis
 from cltrace.timeline.stamps import STAGES
 from cltrace.timeline.timekeeping import fit_device_clocks, has_stamps
 from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts
+from cltrace.trace.device_labels import device_labels
 from cltrace.trace.reader import Trace
 from cltrace.trace.rollup import UNUSABLE_FLAGS, command_times
 
@@ -329,13 +330,12 @@ def _read_names(trace: Trace, kernels: tuple[str, ...]) -> Names:
     def read(sql: str) -> dict[int, str]:
         return {int(number): str(name) for number, name in trace.rows(sql)}
 
-    devices = read("SELECT device_id, name FROM v_device")
     queues = trace.rows("SELECT queue_id FROM v_queue")
     return Names(
         kernels,
         read("SELECT site_id, file || ':' || line FROM v_site"),
         {int(queue): f"queue {queue}" for (queue,) in queues},
-        devices,
+        device_labels(trace),
         read("SELECT thread_id, coalesce(nullif(name, ''), 'thread') FROM v_thread"),
         read("SELECT process_id, coalesce('rank ' || rank, 'process ' || pid) FROM v_process"),
     )
