@@ -1,5 +1,6 @@
 """Finalising works in parts, and the size of the parts changes nothing."""
 
+import io
 import resource
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.large_spools import MIXED, PLAIN, SHAPES, Shape, write_large_recording
+from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.errors import OutputError
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace import launches
@@ -176,3 +178,24 @@ def test_a_full_disk_is_said_and_leaves_the_spool(tmp_path: Path) -> None:
     assert not (tmp_path / "t.cltrace").exists()
     assert [entry.name for entry in tmp_path.iterdir()] == [parts.name]
     assert finalise(parts, tmp_path / "t.cltrace").commands == 20_000
+
+
+def test_progress_is_shown_on_a_terminal_after_two_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    now = [0.0]
+    with DelayedProgress("writing t.cltrace", lambda: now[0]) as progress:
+        progress("1 command")
+        assert not terminal.getvalue()
+        now[0] = 2.1
+        progress("2 commands")
+        assert "writing t.cltrace: 2 commands" in terminal.getvalue()
+        progress("3 commands")
+        assert "3 commands" not in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
