@@ -38,6 +38,7 @@ bench:
 	$(PYTHON) benchmarks/timeline.py
 	$(PYTHON) benchmarks/page.py
 	$(PYTHON) benchmarks/cluster.py
+	$(PYTHON) benchmarks/finalise.py
 	$(PYTHON) benchmarks/clocks.py
 	$(PYTHON) benchmarks/kernels.py
 	$(PYTHON) benchmarks/predict.py
@@ -50,6 +51,7 @@ bench-tenth:
 	$(PYTHON) benchmarks/timeline.py --launches 100000 --rounds 2
 	$(PYTHON) benchmarks/page.py --commands 10000,100000 --rounds 2
 	$(PYTHON) benchmarks/cluster.py --launches 125000 --rounds 2
+	$(PYTHON) benchmarks/finalise.py --launches 100000
 	$(PYTHON) benchmarks/clocks.py --seconds 4
 	$(PYTHON) benchmarks/kernels.py --programs 60
 	$(PYTHON) benchmarks/verdicts.py live --checks 1 --counted 1 --quick

@@ -20,7 +20,7 @@ import numpy as np
 from samples import PROGRAMS
 
 import cltrace
-from cltrace.timeline.clocks import clock_maps
+from cltrace.timeline.clock_map import clock_maps
 from cltrace.timeline.reading import read_activity, read_commands
 from cltrace.timeline.timekeeping import fit_device_clocks
 from cltrace.trace.reader import Trace

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from cltrace.commands.shared.messages import say
+from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.errors import OutputError, UsageError
 from cltrace.trace.merge import merge
 
@@ -35,6 +35,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{output} is one of the traces to merge: name another output")
     if len(set(resolved)) < len(resolved):
         raise UsageError("a trace is given twice: its commands would count twice")
-    commands = merge(traces, output)
+    with DelayedProgress(f"merging into {output.name}") as progress:
+        commands = merge(traces, output, progress=progress)
     say(f"wrote {output}: {len(traces)} traces, {commands} commands")
     return 0

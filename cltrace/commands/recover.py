@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from cltrace.commands.shared.messages import say
+from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.errors import OutputError, TraceError
 from cltrace.spool.layout import PARTS_SUFFIX, parts_directory, trace_path_of
 from cltrace.timeline.timekeeping import finalise
@@ -38,7 +38,8 @@ def execute(arguments: argparse.Namespace) -> int:
     target = arguments.output or trace_path_of(parts)
     if arguments.output is not None and target.exists() and not arguments.force:
         raise OutputError(f"{target} exists already: -f overwrites it")
-    finalised = finalise(parts, target)
+    with DelayedProgress(f"writing {target.name}") as progress:
+        finalised = finalise(parts, target, progress=progress)
     state = "complete" if finalised.is_complete else "incomplete: `cltrace info` says why"
     say(f"wrote {target}: {finalised.commands} commands, {state}")
     if finalised.running_pids:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cltrace.commands.shared.command_line import split_command as split_command
-from cltrace.commands.shared.messages import Speaker, error_stream
+from cltrace.commands.shared.messages import DelayedProgress, Speaker, error_stream
 from cltrace.commands.shared.recording_flags import RecordingOptions, options_of
 from cltrace.commands.shared.recording_flags import add_arguments as add_recording_arguments
 from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
@@ -174,9 +174,12 @@ def _finish(
 ) -> _Result:
     # `_load` has loaded these while the command ran.
     from cltrace.timeline.timekeeping import finalise  # noqa: PLC0415
+    from cltrace.trace.progress import no_progress  # noqa: PLC0415
     from cltrace.trace.reader import Trace  # noqa: PLC0415
 
-    finalised = finalise(begun.parts, begun.path)
+    with DelayedProgress(f"writing {begun.path.name}") as progress:
+        shown = no_progress if options.is_quiet else progress
+        finalised = finalise(begun.parts, begun.path, progress=shown)
     has_processes = bool(process_directories(begun.parts))
     if not finalised.running_pids:
         recording.discard_parts(begun.parts)

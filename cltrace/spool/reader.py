@@ -1,6 +1,7 @@
 """Reader of spools, whole or cut off at any byte."""
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -49,16 +50,35 @@ class ProcessSpool:
 
     def rows(self, table: RowTable) -> NDArray[np.int64]:
         """Return a row table, of shape (n, `table.width`), without a last row that is cut off."""
+        return self.read_rows(table, 0, self.row_count(table))
+
+    def row_count(self, table: RowTable) -> int:
+        """Return the number of whole rows of a row table."""
+        try:
+            return rows_file(self.directory, table).stat().st_size // (8 * table.width)
+        except OSError:
+            return 0
+
+    def read_rows(self, table: RowTable, begin: int, end: int) -> NDArray[np.int64]:
+        """Return the rows from `begin` to `end` of a row table. Raises: `SpoolError`."""
+        if end <= begin:
+            return np.empty((0, table.width), np.int64)
         path = rows_file(self.directory, table)
         try:
-            values = path.stat().st_size // 8
-        except OSError:
-            return np.empty((0, table.width), np.int64)
-        count = values - values % table.width
-        if not count:
-            return np.empty((0, table.width), np.int64)
-        mapped = np.memmap(path, np.int64, "r", shape=(count,))
-        return np.asarray(mapped).reshape(-1, table.width)
+            values = np.fromfile(
+                path, np.int64, (end - begin) * table.width, offset=8 * table.width * begin
+            )
+        except OSError as error:
+            raise SpoolError(f"{path} cannot be read: {error.strerror}") from error
+        return values[: len(values) - len(values) % table.width].reshape(-1, table.width)
+
+    def row_parts(
+        self, table: RowTable, rows: int, count: int | None = None
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield a row table, or its first `count` rows, in parts of `rows` rows."""
+        count = self.row_count(table) if count is None else count
+        for begin in range(0, count, rows):
+            yield self.read_rows(table, begin, min(begin + rows, count))
 
     def released_buffer_ids(self) -> NDArray[np.int64]:
         """Return the ids of the memory objects whose slots mark them as destroyed, ascending."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.kinds import CallFlag
-from cltrace.timeline.clocks import ClockMap
+from cltrace.timeline.clock_map import ClockMap
 from cltrace.timeline.columns import Bools, Int64s
 from cltrace.timeline.hosts import Axis
 from cltrace.trace.commands import ABSENT

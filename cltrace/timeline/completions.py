@@ -6,6 +6,7 @@ that keeps order, all commands enqueued before a complete command are complete t
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from cltrace.events.kinds import CallFlag
 from cltrace.timeline.columns import NEVER, Bools, Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.trace.commands import ABSENT
+
+_MAX_STEPS: Final = 1 << 20
+"""Steps to keep per queue. More occur only where a call took longer than a million proofs."""
+_ALWAYS: Final = int(np.iinfo(np.int64).max)
 
 
 def observe_completions(
@@ -30,49 +35,82 @@ def observe_completions(
         waits: Pairs of a position in `calls` and one in `commands`.
         keeps_order: A mask of the commands whose queue executes in order.
     """
-    observed = np.full(len(commands["api"]), NEVER)
-    is_blocking = commands["flags"] & int(CallFlag.BLOCKING) != 0
-    observed[is_blocking] = commands["return_host_ns"][is_blocking]
-    is_reported = commands["complete_host_ns"] != ABSENT
-    observed[is_reported] = np.minimum(
-        observed[is_reported], commands["complete_host_ns"][is_reported]
-    )
-    _apply_waits(observed, calls, waits)
-    finishes = np.flatnonzero((calls["api"] == int(Api.clFinish)) & (calls["status"] == 0))
-    of_queue = dict(groups(calls["queue_id"][finishes], finishes))
-    for queue, members in groups(commands["queue_id"]):
-        if queue in of_queue:
-            _apply_finishes(observed, members, commands, calls, of_queue[queue])
-        if keeps_order[members[0]]:
-            _apply_order(observed, members, commands)
-    return observed
-
-
-def _apply_waits(observed: Int64s, calls: Mapping[str, Int64s], waits: Int64s) -> None:
+    waited = np.full(len(commands["api"]), NEVER)
     call, command = waits[:, 0], waits[:, 1]
-    waited = (calls["api"][call] == int(Api.clWaitForEvents)) & (calls["status"][call] == 0)
-    np.minimum.at(observed, command[waited], calls["return_host_ns"][call[waited]])
+    proves = (calls["api"][call] == int(Api.clWaitForEvents)) & (calls["status"][call] == 0)
+    np.minimum.at(waited, command[proves], calls["return_host_ns"][call[proves]])
+    observer = CompletionObserver()
+    observer.add_calls(calls)
+    return observer.observe(commands, waited, keeps_order, _ALWAYS)
 
 
-def _apply_finishes(
-    observed: Int64s,
-    members: Int64s,
-    commands: Mapping[str, Int64s],
-    calls: Mapping[str, Int64s],
-    finishes: Int64s,
-) -> None:
-    """Mark the commands complete whose call returned before a `clFinish` of their queue was entered."""
-    enter, returned = calls["enter_host_ns"][finishes], calls["return_host_ns"][finishes]
-    earliest_after = np.minimum.accumulate(returned[::-1])[::-1]
-    next_finish = np.searchsorted(enter, commands["return_host_ns"][members], side="left")
-    is_finished = next_finish < len(enter)
-    finished = members[is_finished]
-    observed[finished] = np.minimum(observed[finished], earliest_after[next_finish[is_finished]])
+class CompletionObserver:
+    """Observer of completions that takes commands part by part, the last part first."""
+
+    def __init__(self) -> None:
+        self._finishes: dict[int, _Steps] = {}
+        self._proofs: dict[int, _Steps] = {}
+
+    def add_calls(self, calls: Mapping[str, Int64s]) -> None:
+        """Add calls that enqueued no command, before the commands of that time and of earlier ones."""
+        finishes = np.flatnonzero((calls["api"] == int(Api.clFinish)) & (calls["status"] == 0))
+        for queue, members in groups(calls["queue_id"][finishes], finishes):
+            steps = self._finishes.setdefault(queue, _Steps())
+            steps.prepend(calls["enter_host_ns"][members], calls["return_host_ns"][members])
+
+    def observe(
+        self,
+        commands: Mapping[str, Int64s],
+        waited_ns: Int64s,
+        keeps_order: Bools,
+        latest_return_ns: int,
+    ) -> Int64s:
+        """Return when the commands of a part were proven complete; `NEVER` for none.
+
+        `waited_ns` are the returns of `clWaitForEvents` for single commands, `latest_return_ns` is the
+        latest return of the calls of all earlier parts.
+        """
+        enter, returned = commands["enter_host_ns"], commands["return_host_ns"]
+        is_blocking = commands["flags"] & int(CallFlag.BLOCKING) != 0
+        observed = np.where(is_blocking, np.minimum(returned, waited_ns), waited_ns)
+        complete = commands["complete_host_ns"]
+        observed = np.where(complete != ABSENT, np.minimum(observed, complete), observed)
+        for queue, members in groups(commands["queue_id"]):
+            own = observed[members]
+            if queue in self._finishes:
+                own = np.minimum(own, self._finishes[queue].value_at(returned[members]))
+                self._finishes[queue].forget_after(latest_return_ns)
+            if keeps_order[members[0]]:
+                steps = self._proofs.setdefault(queue, _Steps())
+                steps.prepend(enter[members], own)
+                own = np.minimum(own, steps.value_at(returned[members]))
+                steps.forget_after(latest_return_ns)
+            observed[members] = own
+        return observed
 
 
-def _apply_order(observed: Int64s, members: Int64s, commands: Mapping[str, Int64s]) -> None:
-    """Mark the commands complete that were enqueued before a complete command."""
-    enter, returned = commands["enter_host_ns"][members], commands["return_host_ns"][members]
-    earliest_after = np.append(np.minimum.accumulate(observed[members][::-1])[::-1], NEVER)
-    later = np.searchsorted(enter, returned, side="left")
-    observed[members] = np.minimum(observed[members], earliest_after[later])
+class _Steps:
+    """The lowest value at any time from a given one on: a function that rises in steps."""
+
+    def __init__(self) -> None:
+        self._times = np.empty(0, np.int64)
+        self._values = np.empty(0, np.int64)
+
+    def prepend(self, times: Int64s, values: Int64s) -> None:
+        """Add values at times that ascend and precede all others."""
+        times = np.concatenate([times, self._times])
+        values = np.minimum.accumulate(np.concatenate([values, self._values])[::-1])[::-1]
+        # The last time of each value tells the same as all of them.
+        is_step = np.append(values[1:] != values[:-1], np.True_)
+        # A later proof is a proof as well, so the last steps of too many may be left out.
+        self._times, self._values = times[is_step][:_MAX_STEPS], values[is_step][:_MAX_STEPS]
+
+    def value_at(self, times: Int64s) -> Int64s:
+        """Return the lowest value from each time on; `NEVER` after the last."""
+        at = np.searchsorted(self._times, times, side="left")
+        return np.append(self._values, NEVER)[at]
+
+    def forget_after(self, time: int) -> None:
+        """Forget all but the first step from a time on: nothing later will be looked up."""
+        count = int(np.searchsorted(self._times, time, side="left")) + 1
+        self._times, self._values = self._times[:count], self._values[:count]

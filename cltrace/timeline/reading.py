@@ -11,13 +11,13 @@ from cltrace.events.apis import COMMAND_KINDS
 from cltrace.events.clocks import CLOCK_METHOD, ClockSegment
 from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
 from cltrace.timeline.activity import KINDS, Activity, Calls, Commands, Names
-from cltrace.timeline.clocks import ClockMap, clock_maps
+from cltrace.timeline.clock_map import ClockMap, clock_maps
 from cltrace.timeline.columns import NEVER, Bools, Int64s
 from cltrace.timeline.completions import observe_completions
 from cltrace.timeline.grouping import find_positions
 from cltrace.timeline.hosts import Axis, read_axis
-from cltrace.timeline.stamps import STAGES
-from cltrace.timeline.timekeeping import fit_device_clocks, has_stamps
+from cltrace.timeline.stamps import STAGES, has_stamps
+from cltrace.timeline.timekeeping import fit_device_clocks
 from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts
 from cltrace.trace.device_labels import device_labels
 from cltrace.trace.reader import Trace

@@ -19,6 +19,9 @@ from cltrace.trace.commands import Int64s
 from cltrace.trace.process_rows import valid_unicode
 from cltrace.trace.renumbering import TraceIds
 
+LAUNCHES_SQL: Final = "SELECT l.id, k.name FROM launch l LEFT JOIN kernel k ON k.id = l.kernel_id"
+KERNELS_SQL: Final = "SELECT id, name FROM kernel"
+
 Name = tuple[str, str]
 """A key for machines and a label for people."""
 
@@ -27,7 +30,8 @@ Name = tuple[str, str]
 class Catalogue:
     """Names by id, and arrays that map one id to another. 0 maps to 0.
 
-    `kernel_of_launch` maps launches to positions in `kernel_names`, whose first entry is no kernel.
+    `kernel_of_launch` maps launches, or kernels, to positions in `kernel_names`, whose first entry is no
+    kernel.
     """
 
     kernel_names: list[str]
@@ -41,17 +45,16 @@ class Catalogue:
     sites: Mapping[int, Name]
 
 
-def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds, kernel_of_launch: Int64s) -> Catalogue:
+def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds) -> Catalogue:
     """Return the catalogue of a process, by the process's own ids. Its keys are ids of the trace.
 
-    `kernel_of_launch` are the kernels of the launch configurations by number.
+    `kernel_of_launch` maps kernels.
     """
     queues = {queue.id: queue.device_id for queue in spool.records(Queue)}
     devices = {device.id: valid_unicode(device.name) for device in spool.records(Device)}
     kernels = {kernel.id: valid_unicode(kernel.name) for kernel in spool.records(Kernel)}
     names = _NameNumbers()
     name_of_kernel = lookup_table({number: names.number(kernels[number]) for number in kernels})
-    in_range = (kernel_of_launch > 0) & (kernel_of_launch < len(name_of_kernel))
     threads = {
         thread.id: thread_label(valid_unicode(thread.name), thread.native_id)
         for thread in spool.records(Thread)
@@ -63,7 +66,7 @@ def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds, kernel_of_launch: Int
 
     return Catalogue(
         kernel_names=names.in_order,
-        kernel_of_launch=name_of_kernel[np.where(in_range, kernel_of_launch, 0)],
+        kernel_of_launch=name_of_kernel,
         device_of_queue=lookup_table(queues),
         process_of_thread=lookup_table(dict.fromkeys(threads, ids.process_id)),
         queues={
@@ -84,16 +87,19 @@ def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds, kernel_of_launch: Int
 
 
 def catalogue_of_trace(
-    read: Callable[[str], list[tuple[Any, ...]]], offsets: Mapping[str, int]
+    read: Callable[[str], list[tuple[Any, ...]]],
+    offsets: Mapping[str, int],
+    kernels_sql: str = LAUNCHES_SQL,
 ) -> Catalogue:
     """Return the catalogue of a trace. `read` runs a query on its tables.
 
-    `offsets` are added to the ids in keys, by table.
+    `offsets` are added to the ids in keys, by table. `kernels_sql` gives the ids and kernel names that
+    `kernel_of_launch` maps: those of launches, or of kernels.
     """
     names = _NameNumbers()
     queues = {row[0]: (row[1] or 0, row[2] or "") for row in read(_QUEUES_SQL)}
     threads = read(_THREADS_SQL)
-    launches = {row[0]: names.number(row[1] or "") for row in read(_LAUNCHES_SQL)}
+    launches = {row[0]: names.number(row[1] or "") for row in read(kernels_sql)}
 
     def key(table: str, number: int) -> str:
         return str(number + offsets.get(table, 0))
@@ -105,10 +111,8 @@ def catalogue_of_trace(
         queue: f"queue {key('queue', queue)} on {device}" for queue, (_, device) in queues.items()
     }
     thread_labels = {thread: thread_label(name, number) for thread, _, name, number in threads}
-    processes = {
-        process: process_label(pid, rank)
-        for process, pid, rank in read("SELECT id, pid, rank FROM process")
-    }
+    process_rows = read("SELECT id, pid, rank FROM process")
+    processes = {process: process_label(pid, rank) for process, pid, rank in process_rows}
     sites = {site: f"{file}:{line}" for site, file, line in read("SELECT id, file, line FROM site")}
     return Catalogue(
         kernel_names=names.in_order,
@@ -127,7 +131,6 @@ _QUEUES_SQL: Final = (
     "SELECT q.id, q.device_id, d.name FROM queue q LEFT JOIN device d ON d.id = q.device_id"
 )
 _THREADS_SQL: Final = "SELECT id, process_id, coalesce(name, ''), native_id FROM thread"
-_LAUNCHES_SQL: Final = "SELECT l.id, k.name FROM launch l LEFT JOIN kernel k ON k.id = l.kernel_id"
 
 
 def lookup_table(pairs: Mapping[int, int]) -> Int64s:

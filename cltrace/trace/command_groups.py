@@ -1,27 +1,13 @@
-"""Groups of commands in every dimension, and the rollup rows of these groups."""
+"""Groups of commands in every dimension."""
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cltrace.events.apis import COMMAND_KINDS, Api
-from cltrace.trace import schema
 from cltrace.trace.catalogue import Catalogue, Name
-from cltrace.trace.column_blocks import ColumnBlocks
-from cltrace.trace.command_sums import (
-    CommandColumns,
-    columns_by_name,
-    command_columns,
-    pop_columns,
-    roll_up,
-)
 from cltrace.trace.commands import Int64s
-from cltrace.trace.database import TraceDatabase
-from cltrace.trace.rollup import ApiRollup, Rollup, roll_up_api_calls
 
 WHOLE_DEVICE: Final = "whole-device"
 DIMENSIONS: Final = (
@@ -53,74 +39,6 @@ class CommandGroup(NamedTuple):
 
 Groups = dict[str, tuple[Int64s, list[CommandGroup]]]
 """By dimension: the index of each command's group in a list, and that list."""
-
-
-class RollupBuilder:
-    """Accumulator of the commands of all processes, which are summed up at the end."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, dict[CommandGroup, int]] = {name: {} for name in DIMENSIONS}
-        self._groups, self._commands = ColumnBlocks(), ColumnBlocks()
-        self._api_rollups: list[tuple[int, ApiRollup]] = []
-
-    def add(
-        self, groups: Groups, commands: dict[str, Int64s], calls: dict[str, Int64s], process_id: int
-    ) -> None:
-        """Add the commands and the other host calls of a process."""
-        self.add_commands(groups, commands)
-        self._api_rollups.extend(
-            (process_id, rollup) for rollup in roll_up_api_calls([commands, calls])
-        )
-
-    def add_commands(self, groups: Groups, commands: dict[str, Int64s]) -> None:
-        """Add commands without their host calls."""
-        part: dict[str, NDArray[np.int32]] = {}
-        for dimension, (positions, members) in groups.items():
-            numbers = self._numbers[dimension]
-            group_numbers = [numbers.setdefault(group, len(numbers)) for group in members]
-            part[dimension] = np.array(group_numbers, np.int32)[positions]
-        self._groups.append(part)
-        self._commands.append(columns_by_name(command_columns(commands, part[WHOLE_DEVICE])))
-
-    def rollups(self) -> Iterable[tuple[str, CommandGroup, Rollup]]:
-        """Yield the sums of each group of each dimension. This consumes the added commands."""
-        commands = pop_columns(self._commands)
-        cache: dict[bytes, dict[int, Rollup]] = {}
-        for dimension in DIMENSIONS:
-            numbers = self._groups.pop(dimension)
-            groups = list(self._numbers[dimension])
-            for number, rollup in _roll_up_partition(numbers, commands, cache).items():
-                yield dimension, groups[number], rollup
-
-    @property
-    def api_rollups(self) -> Sequence[tuple[int, ApiRollup]]:
-        """The sums over each entry point's calls, with the calling process."""
-        return self._api_rollups
-
-
-def _roll_up_partition(
-    numbers: NDArray[np.int32], commands: CommandColumns, cache: dict[bytes, dict[int, Rollup]]
-) -> dict[int, Rollup]:
-    """Return the rollups of a partition, cached for dimensions with the same partition."""
-    unique, first, canonical = np.unique(numbers, return_index=True, return_inverse=True)
-    order = np.argsort(np.argsort(first))
-    groups = order.astype(np.int32)[canonical]
-    partition = hashlib.blake2b(groups.tobytes()).digest()
-    if partition not in cache:
-        cache[partition] = dict(roll_up(groups, commands))
-    return {int(unique[at]): cache[partition][int(order[at])] for at in range(len(unique))}
-
-
-def write_rollups(database: TraceDatabase, builder: RollupBuilder) -> None:
-    """Write the sums over everything that was added to `builder`."""
-    database.insert(
-        schema.ROLLUP,
-        ((dimension, *group, *astuple(rollup)) for dimension, group, rollup in builder.rollups()),
-    )
-    database.insert(
-        schema.API_ROLLUP,
-        ((process_id, *astuple(rollup)) for process_id, rollup in builder.api_rollups),
-    )
 
 
 def group_commands(commands: dict[str, Int64s], catalogue: Catalogue) -> Groups:

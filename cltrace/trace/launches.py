@@ -3,319 +3,277 @@
 A spool has each launch with the numbers of its circumstance and of its argument list. Many of these
 differ only in call site, thread or queue, or refer to different objects by the same handle. Here they
 become configurations: launches of the same configuration do the same work.
+
+Launches arrive in the order of their entry, part by part, and a configuration gets its number at its
+first launch. The first `_MAX_KNOWN` configurations are kept in memory. Launches of later ones are sorted
+on the disk: by configuration, which finds the first launch of each, then by first launch, which numbers
+them.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import SpoolError
-from cltrace.events.kinds import ArgumentKind
-from cltrace.events.records import ArgumentForm, ArgumentSlot
-from cltrace.events.tables import CIRCUMSTANCES, LAUNCHES, arguments_table
+from cltrace.events.records import ArgumentSlot
+from cltrace.events.tables import CIRCUMSTANCES
 from cltrace.spool.reader import ProcessSpool
+from cltrace.trace.argument_lists import ArgumentLists, RawLists
+from cltrace.trace.distinct_values import combine, find_distinct, hash_rows
 from cltrace.trace.handles import MemoryHandles
+from cltrace.trace.numbered_rows import NumberedRows
+from cltrace.trace.scratch import Scratch
+from cltrace.trace.sorted_runs import SortedRuns
 
 Int64s = NDArray[np.int64]
 
-_HANDLE_KINDS = (ArgumentKind.BUFFER, ArgumentKind.IMAGE, ArgumentKind.SVM)
-_RANGE_COLUMNS = slice(CIRCUMSTANCES.index("global_dimensions"), CIRCUMSTANCES.width)
-_AXES = 3
-_WORD_BYTES = 8
-_MAX_WORDS = 8192
-"""Largest number of words of an argument list: more than any device takes."""
-_MAX_MISSING_IDS = 1 << 20
+MAX_KNOWN: Final = 1 << 17
+"""Largest number of configurations that are kept in memory: some thirty megabytes."""
+PENDING: Final = 0
+"""Number of a configuration that is not numbered yet."""
+
+_RANGE: Final = [
+    CIRCUMSTANCES.index("kernel_id"),
+    *range(CIRCUMSTANCES.index("global_dimensions"), CIRCUMSTANCES.width),
+]
+_DIMENSIONS: Final = slice(
+    CIRCUMSTANCES.index("global_dimensions"), CIRCUMSTANCES.index("offset_dimensions") + 1
+)
+_AXES: Final = 3
+_MAX_MISSING_IDS: Final = 1 << 20
 """Largest number of ids that may be missing from a spool that was cut off."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Argument:
-    """An argument of a launch.
+class NumberedLaunches(NamedTuple):
+    """Launches with their circumstances and configurations, of shape (n, …) and (n,).
 
-    `kind` is an `ArgumentKind`. `size_bytes` is the size of local memory or of a scalar. `value` are a
-    scalar's bytes, `dtype` is the numpy name of its type. `offset_bytes` is the offset of a buffer that
-    pyopencl passes with one. `detail` is the text of a whole number without a type, the address of shared
-    virtual memory, or describes an argument of an unknown kind.
+    A configuration is `PENDING` if it gets its number later.
     """
 
-    kind: str
-    buffer_id: int = 0
-    offset_bytes: int = 0
-    size_bytes: int = 0
-    dtype: str = ""
-    value: bytes = b""
-    detail: str = ""
+    circumstances: Int64s
+    configurations: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchConfiguration:
-    """A kernel with its NDRange and arguments.
+class NewConfigurations(NamedTuple):
+    """Configurations that were numbered: numbers, and rows of kernel and NDRange as in `CIRCUMSTANCES`.
 
-    `local_size` and `global_offset` are empty if the program gave none. `arguments` is `None` if they
-    were not observed.
+    `lists` are the argument lists that were observed. Their `members` are positions in `numbers`.
     """
 
-    id: int
-    kernel_id: int
-    global_size: tuple[int, ...]
-    local_size: tuple[int, ...]
-    global_offset: tuple[int, ...]
-    arguments: tuple[Argument, ...] | None
+    numbers: Int64s
+    ranges: Int64s
+    lists: list[RawLists]
+
+
+Define = Callable[[NewConfigurations], None]
+"""Function that takes configurations in the order of their numbers."""
+
+
+def _define_nothing(_: NewConfigurations) -> None:
+    raise ValueError("nothing takes the configurations")
 
 
 class LaunchConfigurations:
-    """The launch configurations of a process. Their numbers are in the order of their first launches.
+    """The launch configurations of a process. Their numbers are in the order of their first launches."""
 
-    `ids` is the configuration of each row of `LAUNCHES`, `circumstances` the row of `CIRCUMSTANCES` of
-    each, with zeros for one that was never written.
-    """
+    def __init__(
+        self,
+        spool: ProcessSpool,
+        handles: MemoryHandles,
+        scratch: Scratch,
+        *,
+        max_known: int = MAX_KNOWN,
+    ) -> None:
+        """Prepare for the launches of a process. Set `define` before the first of them is numbered."""
+        self.define: Define = _define_nothing
+        self._circumstances = NumberedRows(spool, CIRCUMSTANCES, scratch)
+        _check_circumstances(self._circumstances)
+        self._lists = ArgumentLists(spool, handles, scratch)
+        self._scratch = scratch
+        self._max_known = max_known
+        self._seeds = int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8))
+        self._known: dict[bytes, int] = {}
+        self._pending: SortedRuns | None = None
+        self._count = 0
 
-    def __init__(self, spool: ProcessSpool, handles: MemoryHandles) -> None:
-        launches = spool.rows(LAUNCHES)
-        self._launches = launches
-        rows, ranges, range_numbers = _circumstances(spool)
-        self._ranges = ranges
-        numbers = launches[:, LAUNCHES.index("circumstance_id")]
-        at = np.where((numbers > 0) & (numbers < len(rows)), numbers, 0)
-        self.circumstances = rows[at]
-        self._lists = _ArgumentLists(spool)
-        list_of = self._lists.resolve(
-            launches[:, LAUNCHES.index("arguments_id")], launches[:, 0], handles
-        )
-        lists = self._lists.count
-        unique, first, inverse = np.unique(
-            range_numbers[at] * lists + list_of, return_index=True, return_inverse=True
-        )
-        # Their first launches are those entered first.
-        entered = np.full(len(unique), np.iinfo(np.int64).max)
-        np.minimum.at(entered, inverse, launches[:, 0])
-        order = np.lexsort((first, entered))
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(1, len(order) + 1)
-        self.ids: Int64s = rank[inverse]
-        self._pairs = np.stack(np.divmod(unique[order], lists), axis=1)
+    @property
+    def forms(self) -> Mapping[int, tuple[ArgumentSlot, ...]]:
+        """The slots of argument lists, by form."""
+        return self._lists.slots
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        """The number of configurations so far."""
+        return self._count
 
-    def first_with(self, pairs: list[tuple[int, int]]) -> list[int]:
-        """Return the configuration of the first launch of each pair; 0 for none.
+    def number(self, launches: Int64s, positions: Int64s) -> NumberedLaunches:
+        """Number the next launches, which are rows of entry, circumstance and argument list.
 
-        A pair is the number of a circumstance and that of an argument list.
+        `positions` are those of the launches among the process's commands, ascending.
         """
-        if not pairs:
-            return []
-        rows = self._launches
-        columns = [LAUNCHES.index("circumstance_id"), LAUNCHES.index("arguments_id")]
-        wanted = set(pairs)
-        first: dict[tuple[int, int], int] = {}
-        for pair, number in zip(
-            map(tuple, rows[:, columns].tolist()), self.ids.tolist(), strict=True
-        ):
-            if pair in wanted:
-                first.setdefault(pair, number)
-        return [first.get(pair, 0) for pair in pairs]
+        pairs = find_distinct(combine(launches[:, 1], launches[:, 2]))
+        items = self._resolve(launches, pairs.first, pairs.inverse)
+        numbers = self._number_items(items)
+        circumstances = items.circumstances[items.item_of]
+        configurations = numbers[items.item_of]
+        late = np.flatnonzero(configurations == PENDING)
+        if len(late):
+            self._put_off(launches[late], positions[late], items.hashes[items.item_of[late]])
+        return NumberedLaunches(circumstances, configurations)
 
-    @property
-    def kernel_ids(self) -> Int64s:
-        """The kernel of each configuration, by its number; 0 for number 0."""
-        return np.concatenate([[0], self._ranges[self._pairs[:, 0], 0]]).astype(np.int64)
+    def number_pending(self) -> Iterator[Int64s]:
+        """Number the configurations that are pending. Yield rows of a launch's position and number."""
+        if self._pending is None:
+            return
+        by_first = SortedRuns(self._scratch, 5, keys=2)
+        for part in _first_positions(self._pending.parts()):
+            by_first.add(part)
+        self._pending = None
+        last = -1
+        for part in by_first.parts():
+            begins = np.diff(part[:, 0], prepend=last) != 0
+            last = int(part[-1, 0])
+            numbers = self._count + np.cumsum(begins)
+            first = np.flatnonzero(begins)
+            every = np.arange(len(first))
+            items = self._resolve(part[first][:, 2:], every, every)
+            self._define(items, every, numbers[first])
+            self._count += len(first)
+            yield np.stack([part[:, 1], numbers], axis=1)
 
-    @property
-    def work_group_sizes(self) -> Int64s:
-        """The dimensions and the extents of each configuration's local size, by number - 1."""
-        columns = [2, *range(7, 10)]
-        sizes: Int64s = self._ranges[self._pairs[:, 0]][:, columns]
-        return sizes
+    def _resolve(self, launches: Int64s, first: Int64s, index: Int64s) -> "_Items":
+        """Return the items of launches, of which those with one `index` have equal numbers.
 
-    def __iter__(self) -> Iterator[LaunchConfiguration]:
-        for number, (range_number, list_number) in enumerate(self._pairs.tolist(), start=1):
-            kernel_id, *extents = self._ranges[range_number].tolist()
-            sizes = [
-                tuple(extents[_AXES * (1 + at) : _AXES * (1 + at) + extents[at]])
-                for at in range(_AXES)
-            ]
-            yield LaunchConfiguration(
-                id=number,
-                kernel_id=kernel_id,
-                global_size=sizes[0],
-                local_size=sizes[1],
-                global_offset=sizes[2],
-                arguments=self._lists.arguments(list_number),
-            )
-
-
-def _circumstances(spool: ProcessSpool) -> tuple[Int64s, Int64s, Int64s]:
-    """Return the circumstances by number, the distinct kernels with NDRange, and those of each number."""
-    rows = spool.rows(CIRCUMSTANCES)
-    highest = highest_id(rows[:, 0], len(rows), "circumstances")
-    table = np.zeros((highest + 1, CIRCUMSTANCES.width), np.int64)
-    table[rows[:, 0]] = rows
-    table[0] = 0
-    kernel = table[:, CIRCUMSTANCES.index("kernel_id"), None]
-    ranges, numbers = np.unique(
-        np.concatenate([kernel, table[:, _RANGE_COLUMNS]], axis=1), axis=0, return_inverse=True
-    )
-    dimensions = ranges[:, 1 : 1 + _AXES]
-    if dimensions.size and not ((dimensions >= 0) & (dimensions <= _AXES)).all():
-        raise SpoolError("the spool is damaged: an NDRange has too many dimensions")
-    return table, ranges, numbers.ravel()
-
-
-def highest_id(numbers: Int64s, count: int, what: str) -> int:
-    """Return the highest of consecutive ids. Raises: `SpoolError` if there are far too few for it."""
-    lowest, highest = int(numbers.min(initial=0)), int(numbers.max(initial=0))
-    if lowest < 0 or highest > count + _MAX_MISSING_IDS:
-        raise SpoolError(f"the spool is damaged: {count} {what} are numbered up to {highest}")
-    return highest
-
-
-class _ArgumentLists:
-    """Argument lists of a process, with objects in place of handles once they are resolved."""
-
-    def __init__(self, spool: ProcessSpool) -> None:
-        self._forms = {
-            form.id: form.slots
-            for form in spool.records(ArgumentForm)
-            if all(0 <= slot.words <= _MAX_WORDS for slot in form.slots)
-            and _word_count(form.slots) <= _MAX_WORDS
-        }
-        self._tables = {
-            words: spool.rows(arguments_table(words))
-            for words in sorted({_word_count(slots) for slots in self._forms.values()})
-        }
-        self._resolved: list[tuple[int, tuple[int, ...]] | None] = [None]
-        self._numbers: dict[tuple[int, tuple[int, ...]], int] = {}
-
-    @property
-    def count(self) -> int:
-        """The number of resolved lists, with the unobserved one."""
-        return len(self._resolved)
-
-    def resolve(self, lists: Int64s, enter_ns: Int64s, handles: MemoryHandles) -> Int64s:
-        """Return the number of the resolved argument list of each launch; 0 for unobserved ones."""
-        resolved = np.zeros(len(lists), np.int64)
-        for table in self._tables.values():
-            if not len(table):
-                continue
-            table = table[np.argsort(table[:, 0], kind="stable")]
-            at = np.searchsorted(table[:, 0], lists)
-            at = np.minimum(at, len(table) - 1)
-            here = np.flatnonzero((table[at, 0] == lists) & (lists > 0))
-            for form_id in np.unique(table[at[here], 1]).tolist():
-                members = here[table[at[here], 1] == form_id]
-                slots = self._forms.get(form_id)
-                if slots is None or _word_count(slots) != table.shape[1] - 2:
-                    continue
-                resolved[members] = self._resolve_form(
-                    form_id, table, at[members], enter_ns[members], handles
-                )
-        return resolved
-
-    def arguments(self, number: int) -> tuple[Argument, ...] | None:
-        """Return the arguments of a resolved list; `None` for number 0."""
-        entry = self._resolved[number]
-        if entry is None:
-            return None
-        form_id, words = entry
-        arguments = []
-        at = 0
-        for slot in self._forms[form_id]:
-            # The address of shared memory stands beside its number (`_with_objects`).
-            width = slot.words + (slot.kind == ArgumentKind.SVM and slot.words > 0)
-            arguments.append(_argument(slot, words[at : at + width]))
-            at += width
-        return tuple(arguments)
-
-    def _resolve_form(
-        self, form_id: int, table: Int64s, at: Int64s, enter_ns: Int64s, handles: MemoryHandles
-    ) -> Int64s:
-        """Return the numbers of the resolved lists of launches whose lists have one form."""
-        columns = _handle_columns(self._forms[form_id])
-        used, inverse = np.unique(at, return_inverse=True)
-        words = table[used, 2:]
-        first_ns = np.full(len(used), np.iinfo(np.int64).max)
-        np.minimum.at(first_ns, inverse, enter_ns)
-        is_reused = np.zeros(len(used), np.bool_)
-        for column in columns:
-            is_reused |= handles.is_reused(words[:, column])
-        by_list = self._intern(form_id, self._with_objects(words, columns, first_ns, handles))
-        numbers = by_list[inverse]
-        several = np.flatnonzero(is_reused[inverse])
-        if len(several):
-            own = self._with_objects(words[inverse[several]], columns, enter_ns[several], handles)
-            numbers[several] = self._intern(form_id, own)
-        return numbers
+        `first` is the first launch of each index.
+        """
+        numbers = find_distinct(launches[first, 2])
+        groups = self._lists.read(numbers.values)
+        is_reused = np.zeros(len(numbers.values), np.bool_)
+        for group in groups:
+            is_reused[group.members] = self._lists.has_reused_handle(group)
+        several = is_reused[numbers.inverse]
+        if several.any():
+            # These launches may have different objects, so each is an item of its own.
+            own = np.flatnonzero(several[index])
+            item = np.cumsum(~several) - 1
+            index = item[index]
+            index[own] = np.arange(len(own)) + int((~several).sum())
+            first = np.concatenate([first[~several], own])
+            numbers = find_distinct(launches[first, 2])
+        circumstances = find_distinct(launches[first, 1])
+        _, rows = self._circumstances.find(circumstances.values)
+        rows[circumstances.values <= 0] = 0
+        rows = rows[circumstances.inverse]
+        lists = list(self._with_objects(groups, numbers.inverse, launches[first, 0]))
+        return _Items(rows, self._hash(rows, lists), index, first, lists)
 
     def _with_objects(
-        self, words: Int64s, columns: dict[int, str], host_ns: Int64s, handles: MemoryHandles
-    ) -> Int64s:
-        """Return words with objects in place of handles. The address of shared memory stays beside it."""
-        parts = []
-        for column in range(words.shape[1]):
-            kind = columns.get(column)
-            if kind is None:
-                parts.append(words[:, column])
-                continue
-            parts.append(handles.objects(words[:, column], host_ns))
-            if kind == ArgumentKind.SVM:
-                parts.append(words[:, column])
-        return np.stack(parts, axis=1) if parts else np.empty((len(words), 0), np.int64)
+        self, groups: list[RawLists], number: Int64s, enter_ns: Int64s
+    ) -> Iterator[RawLists]:
+        """Yield the lists of items with their objects. `number` is the index of each item's list."""
+        for form_id, members, words in groups:
+            at = np.full(int(number.max(initial=0)) + 1, -1)
+            at[members] = np.arange(len(members))
+            items = np.flatnonzero(at[number] >= 0)
+            lists = RawLists(form_id, items, words[at[number[items]]])
+            yield lists._replace(words=self._lists.with_objects(lists, enter_ns[items]))
 
-    def _intern(self, form_id: int, words: Int64s) -> Int64s:
-        """Return the number of each resolved list."""
-        if not words.shape[1]:
-            return np.full(len(words), self._number(form_id, ()), np.int64)
-        unique, inverse = np.unique(words, axis=0, return_inverse=True)
-        numbers = [self._number(form_id, tuple(row)) for row in unique.tolist()]
-        return np.array(numbers, np.int64)[inverse.ravel()]
+    def _hash(self, circumstances: Int64s, lists: list[RawLists]) -> Int64s:
+        """Return the hashes of items: of kernel, NDRange, form and words."""
+        ranges = circumstances[:, _RANGE]
+        hashes = np.zeros((len(ranges), 2), np.int64)
+        is_observed = np.zeros(len(ranges), np.bool_)
+        for form_id, items, words in lists:
+            is_observed[items] = True
+            form = np.full((len(items), 1), form_id)
+            hashes[items] = hash_rows(
+                np.concatenate([ranges[items], form, words], axis=1), self._seeds
+            )
+        others = np.flatnonzero(~is_observed)
+        hashes[others] = hash_rows(ranges[others], self._seeds)
+        return hashes
 
-    def _number(self, form_id: int, words: tuple[int, ...]) -> int:
-        number = self._numbers.get((form_id, words))
-        if number is None:
-            number = self._numbers[form_id, words] = len(self._resolved)
-            self._resolved.append((form_id, words))
-        return number
+    def _number_items(self, items: "_Items") -> Int64s:
+        """Return the configuration of each item, with numbers for new ones as long as there is room."""
+        keys = np.ascontiguousarray(items.hashes).view("V16").ravel().tolist()
+        numbers = np.fromiter((self._known.get(key, PENDING) for key in keys), np.int64, len(keys))
+        unknown = np.flatnonzero(numbers == PENDING)
+        if not len(unknown) or len(self._known) >= self._max_known:
+            return numbers
+        unknown = unknown[np.argsort(items.first[unknown], kind="stable")]
+        new = []
+        for item in unknown.tolist():
+            number = self._known.get(keys[item], PENDING)
+            if number == PENDING and len(self._known) < self._max_known:
+                number = self._known[keys[item]] = len(self._known) + 1
+                new.append(item)
+            numbers[item] = number
+        chosen = np.array(new, np.int64)
+        self._define(items, chosen, numbers[chosen])
+        self._count = len(self._known)
+        return numbers
+
+    def _define(self, items: "_Items", chosen: Int64s, numbers: Int64s) -> None:
+        """Give the configurations of some items to `define`, in the order of their numbers."""
+        if not len(chosen):
+            return
+        place = np.full(len(items.circumstances), -1)
+        place[chosen] = np.arange(len(chosen))
+        lists = []
+        for form_id, members, words in items.lists:
+            here = np.flatnonzero(place[members] >= 0)
+            if len(here):
+                here = here[np.argsort(place[members[here]])]
+                lists.append(RawLists(form_id, place[members[here]], words[here]))
+        ranges = items.circumstances[chosen][:, _RANGE]
+        self.define(NewConfigurations(numbers, ranges, lists))
+
+    def _put_off(self, launches: Int64s, positions: Int64s, hashes: Int64s) -> None:
+        if self._pending is None:
+            self._pending = SortedRuns(self._scratch, 6, keys=2)
+        rows = [hashes, positions[:, None], launches[:, 1:3], launches[:, :1]]
+        self._pending.add(np.concatenate(rows, axis=1))
 
 
-def _word_count(slots: tuple[ArgumentSlot, ...]) -> int:
-    return sum(slot.words for slot in slots)
+def _first_positions(parts: Iterable[Int64s]) -> Iterator[Int64s]:
+    """Yield rows of the position of a group's first launch, a launch's own, and its entry and numbers.
+
+    The given rows are in the order of two hashes, and those with equal hashes in the order of positions.
+    """
+    last = np.zeros((0, 3), np.int64)
+    for part in parts:
+        hashes = np.concatenate([last[:, :2], part[:, :2]])
+        is_begin = np.append(np.True_, (hashes[1:] != hashes[:-1]).any(axis=1))[len(last) :]
+        if not len(last):
+            is_begin[0] = True
+        begin = np.maximum.accumulate(np.where(is_begin, np.arange(len(part)), -1))
+        first = np.where(begin < 0, last[0, 2] if len(last) else 0, part[np.maximum(begin, 0), 2])
+        last = np.array([[*part[-1, :2].tolist(), int(first[-1])]])
+        yield np.stack([first, part[:, 2], part[:, 5], part[:, 3], part[:, 4]], axis=1)
 
 
-def _handle_columns(slots: tuple[ArgumentSlot, ...]) -> dict[int, str]:
-    """Return the positions of handles among the words, and the kinds of their objects."""
-    columns = {}
-    at = 0
-    for slot in slots:
-        if slot.kind in _HANDLE_KINDS and slot.words:
-            columns[at] = slot.kind
-        at += slot.words
-    return columns
+class _Items(NamedTuple):
+    """Launches with the same objects: circumstances and hashes, shape (k, …), and each launch's item.
+
+    `first` is the first launch of each item. `lists` are the argument lists with objects.
+    """
+
+    circumstances: Int64s
+    hashes: Int64s
+    item_of: Int64s
+    first: Int64s
+    lists: list[RawLists]
 
 
-def _argument(slot: ArgumentSlot, words: tuple[int, ...]) -> Argument:
-    """Return the argument of a slot, with an object's number in place of a handle."""
-    first = words[0] if words else 0
-    match slot.kind:
-        case ArgumentKind.BUFFER | ArgumentKind.IMAGE:
-            offset_bytes = words[1] if len(words) > 1 else 0
-            return Argument(kind=slot.kind, buffer_id=first, offset_bytes=offset_bytes)
-        case ArgumentKind.SVM:
-            return Argument(kind=slot.kind, buffer_id=first, detail=f"{sum(words[1:2]):#x}")
-        case ArgumentKind.LOCAL:
-            return Argument(kind=slot.kind, size_bytes=first)
-        case ArgumentKind.SCALAR:
-            return _scalar(slot, words)
-        case _:
-            return Argument(kind=slot.kind, detail=slot.detail)
-
-
-def _scalar(slot: ArgumentSlot, words: tuple[int, ...]) -> Argument:
-    data = b"".join(word.to_bytes(_WORD_BYTES, "little", signed=True) for word in words)
-    if slot.dtype == "int":
-        number = int.from_bytes(data, "little", signed=True)
-        return Argument(kind=slot.kind, dtype=slot.dtype, detail=str(number))
-    value = data[: slot.size_bytes]
-    return Argument(kind=slot.kind, dtype=slot.dtype, size_bytes=len(value), value=value)
+def _check_circumstances(table: NumberedRows) -> None:
+    """Check the numbers and dimensions of all circumstances. Raises: `SpoolError`."""
+    if table.lowest < 0 or table.highest > len(table) + _MAX_MISSING_IDS:
+        raise SpoolError(
+            f"the spool is damaged: {len(table)} circumstances are numbered up to {table.highest}"
+        )
+    for part in table.parts():
+        dimensions = part[:, _DIMENSIONS]
+        if not ((dimensions >= 0) & (dimensions <= _AXES)).all():
+            raise SpoolError("the spool is damaged: an NDRange has too many dimensions")

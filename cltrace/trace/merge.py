@@ -10,33 +10,36 @@ import numpy as np
 
 from cltrace.errors import DamagedTraceError, UsageError
 from cltrace.trace import schema
-from cltrace.trace.catalogue import catalogue_of_trace
-from cltrace.trace.command_groups import RollupBuilder, group_commands, write_rollups
+from cltrace.trace.catalogue import KERNELS_SQL, catalogue_of_trace
 from cltrace.trace.database import TraceDatabase
 from cltrace.trace.guard import open_trace, version_of
+from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace, parse_integer
+from cltrace.trace.rollup_builder import RollupBuilder, write_rollups
 from cltrace.trace.schema import Table
+from cltrace.trace.scratch import Scratch
 from cltrace.trace.validation import REFERENCES, check_values
 
 _NOT_COPIED: Final = frozenset({"meta", "api", "rollup", "api_rollup"})
 _SUMMED_COLUMNS: Final = (
-    *("api", "queue_id", "thread_id", "site_id", "launch_id", "enter_host_ns", "return_host_ns"),
-    *("queued_device_ns", "start_device_ns", "end_device_ns", "complete_host_ns", "size_bytes"),
-    "flags",
+    *("api", "queue_id", "thread_id", "site_id", "enter_host_ns", "queued_device_ns"),
+    *("start_device_ns", "end_device_ns", "complete_host_ns", "size_bytes", "flags"),
 )
+_KERNEL_SQL: Final = "(SELECT kernel_id FROM launch WHERE launch.id = command.launch_id)"
 
 
-def merge(paths: Sequence[Path], target: Path) -> int:
+def merge(paths: Sequence[Path], target: Path, *, progress: Progress = no_progress) -> int:
     """Merge the traces at `paths` into a trace at `target` and return the number of commands.
 
     Processes, devices and all other objects stay separate. Host times stay on the clock of the host on
-    which they were read. Raises: `UsageError`, `TraceError`, `OutputError`.
+    which they were read. `progress` shows the state of a long merge.
+    Raises: `UsageError`, `TraceError`, `OutputError`.
     """
     if len(paths) < 2:
         raise UsageError("merging needs two traces or more")
     database = TraceDatabase(target)
     try:
-        merger = _Merger(database)
+        merger = _Merger(database, Scratch(target.absolute().parent), progress)
         for path in paths:
             merger.add(path)
         merger.finish()
@@ -50,11 +53,12 @@ def merge(paths: Sequence[Path], target: Path) -> int:
 class _Merger:
     """Writer that copies traces into a database, one after another."""
 
-    def __init__(self, database: TraceDatabase) -> None:
+    def __init__(self, database: TraceDatabase, scratch: Scratch, progress: Progress) -> None:
         self._database = database
+        self._progress = progress
         self._offsets: dict[str, int] = {}
         self._metas: list[dict[str, Any]] = []
-        self._rollups = RollupBuilder()
+        self._rollups = RollupBuilder(scratch)
         self._process_sums: list[tuple[Any, ...]] = []
         self.commands = 0
 
@@ -70,7 +74,7 @@ class _Merger:
 
     def finish(self) -> None:
         """Add the rollups and the facts about the whole trace."""
-        write_rollups(self._database, self._rollups)
+        write_rollups(self._database, self._rollups, [])
         self._database.insert(schema.API_ROLLUP, self._process_sums)
         self._database.insert(schema.META, _merged_meta(self._metas).items())
 
@@ -78,6 +82,7 @@ class _Merger:
         def read(sql: str) -> list[tuple[Any, ...]]:
             return connection.execute(sql).fetchall()
 
+        self._progress(f"{path.name}: checking")
         check_values(connection, path)
         if not self._metas:
             self._database.insert(schema.API, read("SELECT * FROM api"))
@@ -94,16 +99,20 @@ class _Merger:
                 max_id = read(f"SELECT coalesce(max(id), 0) FROM {table.name}")[0][0]
             self._offsets[table.name] = used.get(table.name, 0) + int(max_id)
             copied[table] = _shifted_columns(table, used)
+        self._progress(f"{path.name}: copying")
         self._database.copy(path, copied)
         process_offset = used.get("process", 0)
         for process, *rest in read("SELECT * FROM api_rollup"):
             self._process_sums.append((process + process_offset, *rest))
-        catalogue = catalogue_of_trace(read, used)
+        catalogue = catalogue_of_trace(read, used, KERNELS_SQL)
+        expressions = {**{name: name for name in _SUMMED_COLUMNS}, "launch_id": _KERNEL_SQL}
         with Trace(path) as trace:
-            for columns in trace.column_parts("command", {name: name for name in _SUMMED_COLUMNS}):
+            for columns in trace.column_parts("command", expressions):
                 commands = {**columns, "flags": np.maximum(columns["flags"], 0)}
-                self._rollups.add_commands(group_commands(commands, catalogue), commands)
+                self._rollups.add_commands(commands, catalogue)
                 self.commands += len(commands["api"])
+                self._progress(f"{path.name}: {self.commands} commands summed up")
+        self._rollups.end_catalogue(catalogue)
 
 
 def _shifted_columns(table: Table, offsets: dict[str, int]) -> list[str]:

@@ -1,14 +1,12 @@
 """Conversion of a process's records to rows of the trace's tables."""
 
 import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from cltrace.events import records as ev
 from cltrace.spool.reader import ProcessSpool
 from cltrace.trace import schema
-from cltrace.trace.launches import Argument, LaunchConfiguration
 from cltrace.trace.renumbering import TraceIds
 from cltrace.trace.schema import Table
 
@@ -198,42 +196,6 @@ def _work_group_info(record: ev.WorkGroupInfo, ids: TraceIds) -> Iterator[tuple[
             record.local_memory_bytes,
             record.private_memory_bytes,
         ),
-    )
-
-
-def launch_rows(
-    configurations: Iterable[LaunchConfiguration], ids: TraceIds
-) -> Iterator[tuple[Table, Row]]:
-    """Yield the rows for the launch configurations of a process, each with its table."""
-    for launch in configurations:
-        number = ids.of("launch", launch.id)
-        yield (
-            schema.LAUNCH,
-            (
-                number,
-                ids.of("kernel", launch.kernel_id),
-                json.dumps(launch.global_size),
-                json.dumps(launch.local_size) if launch.local_size else None,
-                json.dumps(launch.global_offset) if launch.global_offset else None,
-                min(math.prod(launch.global_size), 2**63 - 1),
-                launch.arguments is not None,
-            ),
-        )
-        for position, argument in enumerate(launch.arguments or ()):
-            yield schema.LAUNCH_ARG, _argument_row(number, position, argument, ids)
-
-
-def _argument_row(launch: int | None, position: int, argument: Argument, ids: TraceIds) -> Row:
-    return (
-        launch,
-        position,
-        valid_unicode(argument.kind),
-        ids.of("buffer", argument.buffer_id),
-        argument.offset_bytes or None,
-        argument.size_bytes or None,
-        valid_unicode(argument.dtype) or None,
-        argument.value or None,
-        valid_unicode(argument.detail) or None,
     )
 
 

@@ -1,6 +1,6 @@
 """Exact sums over commands and host calls, computed while their columns are in memory."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -93,25 +93,3 @@ class ApiRollup:
     min_ns: int
     median_ns: float
     max_ns: int
-
-
-def roll_up_api_calls(tables: Iterable[dict[str, Int64s]]) -> Iterator[ApiRollup]:
-    """Yield the sums over each entry point's host calls. A table without `status` has no failures."""
-    parts = list(tables)
-    api = np.concatenate([part["api"] for part in parts])
-    took = np.concatenate([part["return_host_ns"] - part["enter_host_ns"] for part in parts])
-    failed = np.concatenate(
-        [part.get("status", np.zeros(len(part["api"]), np.int64)) != 0 for part in parts]
-    )
-    for number in np.unique(api).tolist():
-        members = api == number
-        ns = took[members]
-        yield ApiRollup(
-            api=number,
-            calls=len(ns),
-            failed=int(failed[members].sum()),
-            total_ns=int(ns.sum()),
-            min_ns=int(ns.min()),
-            median_ns=float(np.median(ns)),
-            max_ns=int(ns.max()),
-        )

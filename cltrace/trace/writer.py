@@ -2,34 +2,44 @@
 
 import json
 import time
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass
-from itertools import chain
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from cltrace.errors import DamagedTraceError, SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
-from cltrace.events.clocks import ProcessClocks
-from cltrace.events.kinds import FAULT_SHIFT, RELEASES_UNSEEN, MemoryKind, Severity
-from cltrace.events.records import Content, Diagnostic, ProcessEnded
-from cltrace.events.tables import ANCHORS, BUFFERS, CALLS, LAUNCHES, REGIONS, RELEASES
+from cltrace.events.clocks import ClockSegment
+from cltrace.events.kinds import Severity
+from cltrace.events.records import Content
+from cltrace.events.tables import CALLS, LAUNCHES
 from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
 from cltrace.spool.settings import CommandOutcome, SessionFacts, read_outcome, read_session
 from cltrace.trace import schema
+from cltrace.trace.assembly import assemble_host_calls
 from cltrace.trace.catalogue import Catalogue, catalogue_of_spool
-from cltrace.trace.command_groups import RollupBuilder, group_commands, write_rollups
-from cltrace.trace.commands import HostCalls, Int64s, QueueFacts, assemble_host_calls, queue_facts
+from cltrace.trace.commands import Int64s, QueueFacts, StoredHostCalls, queue_facts
 from cltrace.trace.database import TraceDatabase
+from cltrace.trace.handles import MemoryHandles
+from cltrace.trace.launch_rows import LaunchWriter
 from cltrace.trace.launches import LaunchConfigurations
 from cltrace.trace.native_sites import with_source_places
+from cltrace.trace.object_rows import buffer_rows, clock_columns, region_columns, segment_rows
 from cltrace.trace.power import add_recorded_power
-from cltrace.trace.process_rows import launch_rows, record_rows, valid_unicode
+from cltrace.trace.process_rows import record_rows, valid_unicode
+from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.renumbering import TraceIdAllocator, TraceIds
+from cltrace.trace.rollup_builder import ApiRollupBuilder, RollupBuilder, write_rollups
+from cltrace.trace.scratch import PART_ROWS, Scratch
+from cltrace.trace.stored_columns import StoredColumns
+
+if TYPE_CHECKING:
+    from cltrace.trace.rollup import ApiRollup
 
 _LARGE_TRACE_COMMANDS: Final = 10_000
 
@@ -48,12 +58,24 @@ class FinalisedTrace:
     running_pids: tuple[int, ...]
 
 
-ClockFitter = Callable[[HostCalls, QueueFacts], ProcessClocks]
-"""Function that fits the clocks of a process's devices to the host's clock (`timeline.timekeeping`)."""
+ClockFitter = Callable[[StoredHostCalls, QueueFacts], tuple[ClockSegment, ...]]
+"""Function that fits the clocks of a process's devices to the host's clock (`timeline.timekeeping`).
+
+It sets the `StampFault` bits in the `flags` of the commands."""
 
 
-def finalise(parts: Path, path: Path, fit_clocks: ClockFitter) -> FinalisedTrace:
+def finalise(
+    parts: Path,
+    path: Path,
+    fit_clocks: ClockFitter,
+    *,
+    progress: Progress = no_progress,
+    part_rows: int = PART_ROWS,
+) -> FinalisedTrace:
     """Write the trace of the spools in `parts` to `path`. The spools stay unchanged.
+
+    Memory is bounded: `part_rows` rows are processed at once, and scratch files beside the trace take the
+    others.
 
     Raises: `SpoolError` if the spools cannot be read, `OutputError` if the trace cannot be written.
     """
@@ -62,14 +84,10 @@ def finalise(parts: Path, path: Path, fit_clocks: ClockFitter) -> FinalisedTrace
     spools = [with_source_places(spool) for spool in read_parts(parts) if spool.all_records]
     database = TraceDatabase(path, is_large=sum(map(_call_count, spools)) > _LARGE_TRACE_COMMANDS)
     try:
-        builder = _TraceBuilder(database, fit_clocks)
+        scratch = Scratch(path.absolute().parent, part_rows=part_rows)
+        builder = _TraceBuilder(database, fit_clocks, scratch, progress)
         for spool in spools:
             builder.add(spool)
-        running = tuple(
-            spool.identity.pid
-            for spool in spools
-            if not spool.is_complete and spool.identity.is_alive
-        )
         missing = _missing_data(spools, outcome)
         if builder.damaged_rows:
             missing.append(f"{builder.damaged_rows} damaged host calls were left out")
@@ -84,11 +102,18 @@ def finalise(parts: Path, path: Path, fit_clocks: ClockFitter) -> FinalisedTrace
     except BaseException:
         database.discard_quietly()
         raise
+    running = _running_pids(spools)
     return FinalisedTrace(path, len(spools), builder.commands, not missing, running)
 
 
+def _running_pids(spools: list[ProcessSpool]) -> tuple[int, ...]:
+    return tuple(
+        spool.identity.pid for spool in spools if not spool.is_complete and spool.identity.is_alive
+    )
+
+
 def _call_count(spool: ProcessSpool) -> int:
-    return len(spool.rows(LAUNCHES)) + len(spool.rows(CALLS))
+    return spool.row_count(LAUNCHES) + spool.row_count(CALLS)
 
 
 def _missing_data(spools: list[ProcessSpool], outcome: CommandOutcome | None) -> list[str]:
@@ -116,11 +141,16 @@ def _missing_data(spools: list[ProcessSpool], outcome: CommandOutcome | None) ->
 class _TraceBuilder:
     """Builder that fills a trace's database, process by process."""
 
-    def __init__(self, database: TraceDatabase, fit_clocks: ClockFitter) -> None:
+    def __init__(
+        self, database: TraceDatabase, fit_clocks: ClockFitter, scratch: Scratch, progress: Progress
+    ) -> None:
         self._database = database
         self._fit_clocks = fit_clocks
+        self._scratch = scratch
+        self._progress = progress
         self._ids = TraceIdAllocator()
-        self._rollups = RollupBuilder()
+        self._rollups = RollupBuilder(scratch)
+        self._api_rollups: list[tuple[int, ApiRollup]] = []
         self._contents: dict[str, int] = {}
         self.commands = 0
         self.damaged_rows = 0
@@ -128,22 +158,26 @@ class _TraceBuilder:
     def add(self, spool: ProcessSpool) -> None:
         """Add one process."""
         ids = self._ids.add_process(spool)
-        host_calls, configurations = assemble_host_calls(spool)
-        self._ids.reserve("launch", len(configurations))
         by_table: dict[str, tuple[schema.Table, list[Any]]] = defaultdict()
-        for table, row in chain(record_rows(spool, ids), launch_rows(configurations, ids)):
+        for table, row in record_rows(spool, ids):
             by_table.setdefault(table.name, (table, []))[1].append(row)
         for table, rows in by_table.values():
             self._database.insert(table, rows)
-        self._database.insert(schema.BUFFER, _buffer_rows(spool, ids))
-        self._add_contents(spool, configurations, ids)
-        self._database.insert_columns(schema.REGION, _region_columns(spool, ids))
-        self._database.insert_columns(schema.HOST_CLOCK, _clock_columns(spool, ids))
-        clocks = self._fit_clocks(host_calls, queue_facts(spool))
-        host_calls.commands["flags"] |= clocks.faults << FAULT_SHIFT
-        self._database.insert(schema.CLOCK_SEGMENT, _segment_rows(clocks, ids))
-        catalogue = catalogue_of_spool(spool, ids, configurations.kernel_ids)
-        self._add_calls(host_calls, catalogue, ids)
+        self._database.insert(schema.BUFFER, buffer_rows(spool, ids))
+        self._database.insert_columns(schema.REGION, region_columns(spool, ids))
+        self._database.insert_columns(schema.HOST_CLOCK, clock_columns(spool, ids))
+        handles = MemoryHandles(spool)
+        configurations = LaunchConfigurations(spool, handles, self._scratch)
+        configurations.define = LaunchWriter(self._database, ids, configurations.forms).add
+        host_calls, positions = assemble_host_calls(
+            spool, self._scratch, configurations, handles, self._progress
+        )
+        self._ids.reserve("launch", len(configurations))
+        self._progress("fitting the clocks")
+        segments = self._fit_clocks(host_calls, queue_facts(spool))
+        self._database.insert(schema.CLOCK_SEGMENT, segment_rows(segments, ids))
+        self._add_contents(spool, _launches_at(host_calls.commands, positions), ids)
+        self._add_calls(host_calls, catalogue_of_spool(spool, ids), ids)
 
     def note_untraced(self, reasons: dict[int, list[str]]) -> None:
         """Add the reasons for which processes were not traced."""
@@ -173,20 +207,16 @@ class _TraceBuilder:
         """Add the rollups and the facts about the whole trace."""
         kinds = {int(api): COMMAND_KINDS.get(api) for api in Api}
         self._database.insert(schema.API, ((int(api), api.name, kinds[int(api)]) for api in Api))
-        write_rollups(self._database, self._rollups)
+        self._progress("summing up")
+        write_rollups(self._database, self._rollups, self._api_rollups)
         self._database.insert(schema.META, _meta(session, outcome, missing, elapsed_ns).items())
         warnings = ((None, None, Severity.WARNING, "incomplete", text, None) for text in missing)
         self._database.insert(schema.DIAGNOSTIC, warnings)
 
-    def _add_contents(
-        self, spool: ProcessSpool, configurations: LaunchConfigurations, ids: TraceIds
-    ) -> None:
-        contents = spool.records(Content)
-        launches = configurations.first_with(
-            [(content.circumstance_id, content.arguments_id) for content in contents]
-        )
+    def _add_contents(self, spool: ProcessSpool, launches: list[int], ids: TraceIds) -> None:
+        """Add captured contents. `launches` are the configurations that they belong to."""
         added = set()
-        for content, launch_id in zip(contents, launches, strict=True):
+        for content, launch_id in zip(spool.records(Content), launches, strict=True):
             where = ids.of("buffer", content.buffer_id), ids.of("launch", launch_id)
             if where in added:
                 continue
@@ -199,37 +229,46 @@ class _TraceBuilder:
                 self._database.insert(schema.CONTENT_DATA, [row])
             self._database.insert(schema.CONTENT, [(*where, content.written_host_ns, data_id)])
 
-    def _add_calls(self, host_calls: HostCalls, catalogue: Catalogue, ids: TraceIds) -> None:
-        commands, calls = host_calls.commands, host_calls.calls
-        first_command = self._ids.reserve("command", len(commands["api"]))
-        first_call = self._ids.reserve("api_call", len(calls["api"]))
-        groups = group_commands(commands, catalogue)
-        self._rollups.add(groups, commands, calls, ids.process_id)
+    def _add_calls(self, host_calls: StoredHostCalls, catalogue: Catalogue, ids: TraceIds) -> None:
+        first_command = self._ids.reserve("command", host_calls.commands.row_count)
+        first_call = self._ids.reserve("api_call", host_calls.calls.row_count)
+        api_rollups = ApiRollupBuilder(self._scratch)
         # SQLite gives rows without an `id` the numbers after the last one: these are the reserved ids.
-        commands = {
-            **commands,
-            **_trace_id_columns(commands, ids, _COMMAND_REFERENCES),
-        }
-        calls = {
-            **calls,
-            **_trace_id_columns(calls, ids, _CALL_REFERENCES),
-        }
-        self._database.insert_columns(schema.COMMAND, commands)
-        self._database.insert_columns(schema.API_CALL, calls)
+        for commands in host_calls.commands.parts():
+            self._rollups.add_commands({**commands, "launch_id": commands["kernel_id"]}, catalogue)
+            api_rollups.add(commands)
+            own = _trace_id_columns(commands, ids, _COMMAND_REFERENCES)
+            self._database.insert_columns(schema.COMMAND, {**commands, **own})
+            self.commands += len(commands["api"])
+            self._progress(f"{self.commands} commands written")
+        self._rollups.end_catalogue(catalogue)
+        for calls in host_calls.calls.parts():
+            api_rollups.add(calls)
+            own = _trace_id_columns(calls, ids, _CALL_REFERENCES)
+            self._database.insert_columns(schema.API_CALL, {**calls, **own})
+        self._api_rollups += [(ids.process_id, rollup) for rollup in api_rollups.rollups()]
         self.damaged_rows += host_calls.damaged_rows
-        edges, waits = host_calls.edges, host_calls.waits
-        self._database.insert_columns(
-            schema.EDGE,
-            {
-                "command_id": edges[:, 0] + first_command,
-                "waits_for_command_id": edges[:, 1] + first_command,
-            },
-        )
-        self._database.insert_columns(
-            schema.WAIT,
-            {"api_call_id": waits[:, 0] + first_call, "command_id": waits[:, 1] + first_command},
-        )
-        self.commands += len(commands["api"])
+        for pairs, table, firsts in (
+            (host_calls.edges, schema.EDGE, (first_command, first_command)),
+            (host_calls.waits, schema.WAIT, (first_call, first_command)),
+        ):
+            for part in pairs.parts():
+                columns = zip(table.column_names, (part + np.array(firsts)).T, strict=True)
+                self._database.insert_columns(table, dict(columns))
+
+
+def _launches_at(commands: StoredColumns, positions: list[int]) -> list[int]:
+    """Return the launch configuration of the commands at some positions; 0 for position -1."""
+    first = commands.first_rows()
+    launches = []
+    for position in positions:
+        if position < 0:
+            launches.append(0)
+            continue
+        number = bisect_right(first, position) - 1
+        launch_id = commands.part(number, ["launch_id"])["launch_id"]
+        launches.append(int(launch_id[position - first[number]]))
+    return launches
 
 
 _COMMAND_REFERENCES = {
@@ -247,69 +286,6 @@ def _trace_id_columns(
     columns: dict[str, Int64s], ids: TraceIds, references: dict[str, str]
 ) -> dict[str, Int64s]:
     return {name: ids.column(table, columns[name]) for name, table in references.items()}
-
-
-def _buffer_rows(spool: ProcessSpool, ids: TraceIds) -> Iterator[tuple[Any, ...]]:
-    releases = {row[0]: (row[1], row[2]) for row in spool.rows(RELEASES).tolist()}
-    late = set(spool.released_buffer_ids().tolist()) - releases.keys()
-    ended = next(iter(reversed(spool.records(ProcessEnded))), None)
-    is_unseen = any(note.code == RELEASES_UNSEEN for note in spool.records(Diagnostic))
-    kinds = {int(kind): kind.name.lower().replace("_", "-") for kind in MemoryKind}
-    for row in spool.rows(BUFFERS).tolist():
-        buffer = dict(zip(BUFFERS.columns, row, strict=True))
-        number = buffer["buffer_id"]
-        fate = "unknown" if is_unseen else "alive"
-        if number in releases:
-            fate = "released"
-        elif number in late:
-            fate = "at-exit"
-        elif (
-            not is_unseen
-            and ended is not None
-            and ended.how == "exit"
-            and buffer["kind"] != MemoryKind.SVM
-        ):
-            fate = "leaked"
-        after, before = releases.get(number, (None, None))
-        yield (
-            ids.of("buffer", number),
-            ids.process_id,
-            ids.of("context", buffer["context_id"]),
-            kinds.get(buffer["kind"], "unknown"),
-            buffer["flags"],
-            buffer["size_bytes"],
-            ids.of("buffer", buffer["parent_buffer_id"]),
-            *(buffer[name] or None for name in ("origin_bytes", "width", "height", "depth")),
-            ids.of("site", buffer["site_id"]),
-            ids.of("thread", buffer["thread_id"]),
-            buffer["known_host_ns"],
-            buffer["created_here"],
-            after,
-            before,
-            fate,
-        )
-
-
-def _region_columns(spool: ProcessSpool, ids: TraceIds) -> dict[str, Int64s]:
-    rows = spool.rows(REGIONS)
-    return {
-        "name_string_id": ids.column("string", rows[:, 0]),
-        "thread_id": ids.column("thread", rows[:, 1]),
-        "enter_host_ns": rows[:, 2],
-        "leave_host_ns": rows[:, 3],
-    }
-
-
-def _segment_rows(clocks: ProcessClocks, ids: TraceIds) -> Iterator[tuple[Any, ...]]:
-    for segment in clocks.segments:
-        _, *rest = astuple(segment)
-        yield ids.of("device", segment.device_id), *rest
-
-
-def _clock_columns(spool: ProcessSpool, ids: TraceIds) -> dict[str, Int64s]:
-    rows = spool.rows(ANCHORS)
-    columns = {name: rows[:, index] for index, name in enumerate(ANCHORS.columns)}
-    return {"process_id": np.full(len(rows), ids.process_id), **columns}
 
 
 def _meta(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cltrace
-from cltrace.timeline.clocks import clock_maps
+from cltrace.timeline.clock_map import clock_maps
 from cltrace.timeline.reading import stored_segments
 from tests.browser.pages import Open
 

@@ -9,7 +9,7 @@ import pytest
 
 import cltrace
 from cltrace.events.kinds import ClockState
-from cltrace.timeline.clocks import ClockMap, clock_maps
+from cltrace.timeline.clock_map import ClockMap, clock_maps
 from cltrace.timeline.columns import Bools, Float64s, Int64s
 from cltrace.timeline.reading import read_commands
 from cltrace.timeline.stamps import STAGES

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from cltrace.events.kinds import ClockState, StampFault
 from cltrace.timeline.clock_fit.points import ClockObservations
-from cltrace.timeline.clocks import ClockMap, FittedClock, fit_clock
+from cltrace.timeline.clock_map import ClockMap
+from cltrace.timeline.clocks import FittedClock, fit_clock
 from cltrace.timeline.columns import NEVER, Float64s, Int64s
 
 PROBE = Path(__file__).parents[1] / "data" / "h200-clock-probe.npz"

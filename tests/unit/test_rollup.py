@@ -7,9 +7,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cltrace.trace.busy_time import BusyTimes
 from cltrace.trace.command_sums import command_columns, roll_up
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH
-from cltrace.trace.rollup import busy_ns, roll_up_api_calls
+from cltrace.trace.medians import Medians
+from cltrace.trace.rollup import busy_ns
+from cltrace.trace.rollup_builder import ApiRollupBuilder
+from cltrace.trace.scratch import MemoryScratch
 
 TIME = st.integers(0, 50)
 MAYBE = st.none() | TIME
@@ -121,7 +125,10 @@ def test_host_calls_are_summed_over_all_tables(
 
     failing = {**table(calls), "status": np.array([row[3] for row in calls], np.int64)}
     everything: list[Any] = [*calls, *((*row, 0) for row in enqueues)]
-    for rollup in roll_up_api_calls([table(enqueues), failing]):
+    builder = ApiRollupBuilder(MemoryScratch(part_rows=2))
+    for part in (table(enqueues), failing):
+        builder.add(part)
+    for rollup in builder.rollups():
         members = [row for row in everything if row[0] == rollup.api]
         took = [row[2] for row in members]
         assert rollup.calls == len(members)
@@ -130,3 +137,51 @@ def test_host_calls_are_summed_over_all_tables(
         assert rollup.min_ns == min(took)
         assert rollup.max_ns == max(took)
         assert rollup.median_ns == statistics.median(took)
+
+
+CELLS = st.integers(0, 4)
+VALUES = st.one_of(st.integers(-5, 300), st.integers(0, 2**62), st.sampled_from([2**53 + 1, 2**40]))
+
+
+@given(
+    st.lists(st.lists(st.tuples(CELLS, VALUES), max_size=12), max_size=6),
+    st.lists(st.integers(0, 2), min_size=5, max_size=5),
+    st.sampled_from([1, 2, 3, 1000]),
+)
+def test_medians_are_exact_in_any_parts(
+    parts: list[list[tuple[int, int]]], group_of: list[int], part_rows: int
+) -> None:
+    medians = Medians(MemoryScratch(part_rows=part_rows))
+    for part in parts:
+        cells, values = np.array(part, np.int64).reshape(-1, 2).T
+        medians.add(cells, values)
+    groups: dict[int, list[int]] = {}
+    for cell, value in (pair for part in parts for pair in part):
+        groups.setdefault(group_of[cell], []).append(value)
+    expected = {group: float(np.median(np.array(members))) for group, members in groups.items()}
+    assert medians.of_groups(np.array(group_of)) == expected
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(1, 2), TIME, TIME, CELLS), max_size=12), max_size=6),
+    st.lists(st.lists(st.integers(0, 2), min_size=5, max_size=5), min_size=1, max_size=3),
+    st.sampled_from([1, 2, 3, 1000]),
+)
+def test_busy_times_are_the_unions_in_any_parts(
+    parts: list[list[tuple[int, int, int, int]]], partitions: list[list[int]], part_rows: int
+) -> None:
+    busy = BusyTimes(MemoryScratch(part_rows=part_rows))
+    intervals = [(device, *sorted(times), cell) for part in parts for device, *times, cell in part]
+    for device, start, end, cell in intervals:
+        busy.add(*(np.array([value], np.int64) for value in (device, start, end, cell)))
+    for group_of, found in zip(
+        partitions, busy.of_groups([np.array(groups) for groups in partitions]), strict=True
+    ):
+        for group, busy_time in enumerate(found.tolist()):
+            ticks = {
+                (device, tick)
+                for device, start, end, cell in intervals
+                if group_of[cell] == group
+                for tick in range(start, end)
+            }
+            assert busy_time == len(ticks)

@@ -9,13 +9,16 @@ import pytest
 
 import cltrace
 from cltrace.errors import CltraceError
+from cltrace.events.clocks import ClockSegment
 from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
 from cltrace.timeline.columns import NEVER, Int64s
 from cltrace.timeline.completions import observe_completions
 from cltrace.timeline.reading import read_activity, read_commands
 from cltrace.timeline.stamps import STAGES, find_quantum_ns
+from cltrace.timeline.stored_clocks import fit_stored_clocks
 from cltrace.timeline.timekeeping import fit_device_clocks
-from cltrace.trace.commands import ABSENT, HostCalls, QueueFacts
+from cltrace.trace import writer
+from cltrace.trace.commands import ABSENT, HostCalls, QueueFacts, StoredHostCalls
 from cltrace.trace.merge import merge
 from tests.conftest import MakeTrace, Runner
 from tests.synthetic import write_recording
@@ -68,6 +71,24 @@ CASES = {
 }
 
 
+def finalise_spoiled(path: Path, spoil: Spoil) -> None:
+    """Make the trace at `path` of the made-up recording, with spoiled stamps."""
+
+    def keep_spoiled_time(
+        host_calls: StoredHostCalls, queues: QueueFacts
+    ) -> tuple[ClockSegment, ...]:
+        commands = host_calls.commands
+        parts = list(commands.parts())
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        spoil(columns)
+        for number, begin in enumerate(commands.first_rows()):
+            end = begin + len(parts[number]["api"])
+            commands.put(number, {name: column[begin:end] for name, column in columns.items()})
+        return fit_stored_clocks(host_calls, queues)
+
+    writer.finalise(write_recording(path), path, keep_spoiled_time)
+
+
 def read(make_trace: MakeTrace) -> tuple[HostCalls, QueueFacts]:
     with cltrace.load(make_trace()) as trace:
         return read_commands(trace)
@@ -86,14 +107,8 @@ def test_what_cannot_be_right_is_flagged(case: str, make_trace: MakeTrace) -> No
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_trace_with_such_stamps_is_shown_whole(case: str, tmp_path: Path, run: Runner) -> None:
-    from cltrace.trace import writer  # noqa: PLC0415 - only here
-
-    def keep_spoiled_time(found: HostCalls, queues: QueueFacts) -> object:
-        CASES[case][0](found.commands)
-        return fit_device_clocks(found, queues)
-
     path = tmp_path / "t.cltrace"
-    writer.finalise(write_recording(path), path, keep_spoiled_time)  # type: ignore[arg-type]
+    finalise_spoiled(path, CASES[case][0])
     with cltrace.load(path) as trace:
         durations = trace.rows(
             "SELECT min(duration_ns), min(wait_ns), min(end_host_ns - start_host_ns) FROM v_command"
@@ -127,16 +142,13 @@ def test_a_clock_in_steps_is_told_by_what_divides_its_stamps() -> None:
 
 
 def test_steps_coarser_than_claimed_are_said(tmp_path: Path, run: Runner) -> None:
-    from cltrace.trace import writer  # noqa: PLC0415 - only here
-
-    def keep_coarse_time(found: HostCalls, queues: QueueFacts) -> object:
+    def coarsen(commands: dict[str, Int64s]) -> None:
         for stage in STAGES:
-            column = found.commands[f"{stage}_device_ns"]
+            column = commands[f"{stage}_device_ns"]
             column[column != ABSENT] = column[column != ABSENT] // 1000 * 1000
-        return fit_device_clocks(found, queues)
 
     path = tmp_path / "t.cltrace"
-    writer.finalise(write_recording(path), path, keep_coarse_time)  # type: ignore[arg-type]
+    finalise_spoiled(path, coarsen)
     done = run("timeline", path, "--format", "csv")
     assert "its stamps move in steps of 1.00 µs, and it claims 1 ns" in done.stdout
 

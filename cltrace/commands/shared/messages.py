@@ -6,7 +6,8 @@ A message never fails: a verb goes on without a stderr, or with one that takes n
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
 from cltrace.report.untrusted_text import escape_controls
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _CLEAR_LINE: Final = "\r\x1b[K"
 _WIDTH: Final = 79
+_DELAY_S: Final = 2.0
+_PERIOD_S: Final = 0.2
 
 
 def say(text: str) -> None:
@@ -28,6 +31,33 @@ def show_progress(text: str) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         if sys.stderr.isatty():
             _write(f"{_CLEAR_LINE}{escape_controls(text)[:_WIDTH]}" if text else _CLEAR_LINE)
+
+
+class DelayedProgress:
+    """Progress of a task that is shown on a terminal once the task has taken two seconds.
+
+    Call it with the state of the task. Leaving its `with` block clears the line.
+    """
+
+    def __init__(self, task: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._task = task
+        self._clock = clock
+        self._next_s = clock() + _DELAY_S
+        self._is_shown = False
+
+    def __enter__(self) -> "DelayedProgress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_shown:
+            show_progress("")
+
+    def __call__(self, state: str) -> None:
+        """Show the state of the task."""
+        now_s = self._clock()
+        if now_s >= self._next_s:
+            show_progress(f"cltrace: {self._task}: {state}")
+            self._next_s, self._is_shown = now_s + _PERIOD_S, True
 
 
 class Speaker:

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from cltrace.commands.shared.messages import say
+from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.errors import TraceError
 from cltrace.spool.layout import PARTS_SUFFIX, TRACE_SUFFIX, parts_directory
 from cltrace.trace.reader import Trace
@@ -50,7 +50,8 @@ def as_trace_file(path: Path) -> Iterator[Path]:
     )
     with tempfile.TemporaryDirectory(prefix="cltrace-") as directory:
         target = Path(directory) / "unfinished.cltrace"
-        finalise(parts, target)
+        with DelayedProgress(f"reading {parts.name}") as progress:
+            finalise(parts, target, progress=progress)
         yield target
 
 

@@ -15,6 +15,7 @@ that all calls which allow its likeliest offset have in common. These calls are 
 block, and all of them allow the true offset.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -22,10 +23,9 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.clock_fit.points import MAX_DRIFT, ClockObservations
+from cltrace.timeline.clock_fit.sources import BLOCK_CALLS, MemoryObservations, ObservationSource
 from cltrace.timeline.columns import Bools, Float64s, Int64s
 
-_BLOCK_CALLS: Final = 64
-"""Enough calls to outvote a few wrong ones, and near each other in time in all but idle programs."""
 _TOLERANCE_NS: Final = 100_000.0
 """Far more than a launch takes. The exact fit deals with smaller differences."""
 _SOON_NS: Final = 50_000.0
@@ -33,6 +33,7 @@ _SOON_NS: Final = 50_000.0
 _LATE_PENALTY: Final = 0.25
 """Part of its vote for an offset that a late call loses. A call that contradicts the offset loses all."""
 _MAX_EPOCHS: Final = 64
+_BLOCKS_AT_ONCE: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,46 +70,142 @@ class _Offsets:
 
 def find_epochs(observations: ClockObservations, quantum_ns: int = 1) -> Epochs:
     """Return the epochs of observations. `quantum_ns` is the step in which their stamps move."""
-    none = Epochs(0, np.zeros(len(observations), np.int64), np.ones(len(observations), np.bool_))
+    source = MemoryObservations(observations)
+    division = divide_epochs(source, quantum_ns)
+    ((_, epoch, is_foreign),) = division.parts(source)
+    return Epochs(division.count, epoch, is_foreign)
+
+
+class EpochDivision:
+    """Division of a source's observations into epochs. `count` is 0 if no offset fits most stamps."""
+
+    def __init__(
+        self,
+        origin: "_Origin",
+        blocks: "_Blocks | None",
+        begins: list[int],
+        tolerance_ns: float,
+        calls: int,
+    ) -> None:
+        self._origin = origin
+        self._blocks = blocks
+        self._begins = begins
+        self._tolerance_ns = tolerance_ns
+        # An epoch that another one took all calls from does not count.
+        used = [at for at, (begin, end) in enumerate(pairwise([*begins, calls])) if begin != end]
+        self._number = np.cumsum(np.isin(np.arange(len(begins)), used)) - 1
+        self.count = len(used) if blocks is not None else 0
+
+    def parts(self, source: ObservationSource) -> Iterator[tuple[Int64s, Int64s, Bools]]:
+        """Yield the numbers of observations, the epoch of each, from 0, and if it is foreign."""
+        for numbers, part in source.parts():
+            if self._blocks is None:
+                yield numbers, np.zeros(len(part), np.int64), np.ones(len(part), np.bool_)
+                continue
+            epoch = np.searchsorted(self._begins, numbers, "right") - 1
+            calls = self._origin.call_offsets(part)
+            nearest = self._blocks.nearest(numbers, epoch)
+            yield numbers, self._number[epoch], _is_apart(calls, nearest, self._tolerance_ns)
+
+
+def divide_epochs(source: ObservationSource, quantum_ns: int = 1) -> EpochDivision:
+    """Divide observations into epochs. `quantum_ns` is the step in which their stamps move."""
     tolerance_ns = _TOLERANCE_NS + quantum_ns
-    calls = _call_offsets(observations)
-    block = np.minimum(
-        np.arange(len(observations)) // _BLOCK_CALLS, max(len(observations) // _BLOCK_CALLS - 1, 0)
-    )
-    agreeing, blocks = _block_offsets(calls, block, tolerance_ns)
-    if not len(blocks):
+    origin = _find_origin(source)
+    none = EpochDivision(origin, None, [0], tolerance_ns, len(source))
+    agreeing, offsets = _all_block_offsets(source, origin, tolerance_ns)
+    if not len(offsets):
         return none
-    first, blocks = _join_blocks(blocks, tolerance_ns)
+    first, offsets = _join_blocks(offsets, tolerance_ns)
     if len(first) > _MAX_EPOCHS:
         return none
-    block_of_call = np.searchsorted(agreeing, block)
-    epoch = _assign_calls(calls, block_of_call, blocks, first, tolerance_ns)
-    last = np.append(first[1:], len(blocks)) - 1
-    nearest = blocks[np.clip(block_of_call, first[epoch], last[epoch])]
-    is_foreign = _is_apart(calls, nearest, tolerance_ns)
-    if is_foreign.mean() > 0.5:
-        return none
-    used, epoch = np.unique(epoch, return_inverse=True)
-    return Epochs(len(used), epoch, is_foreign)
+    blocks = _Blocks(agreeing, offsets, first, len(source))
+    begins = _assign_calls(source, origin, blocks, tolerance_ns)
+    division = EpochDivision(origin, blocks, begins, tolerance_ns, len(source))
+    foreign = sum(int(is_foreign.sum()) for _, _, is_foreign in division.parts(source))
+    return none if foreign / len(source) > 0.5 else division
 
 
-def _call_offsets(observations: ClockObservations) -> _Offsets:
-    """Return the offsets that each call allows, minus the median one: so float64 keeps nanoseconds."""
-    # Differences of arbitrary stamps may wrap.
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Origin of offsets and of times: so float64 keeps nanoseconds."""
+
+    offset_ns: int
+    first_ns: int
+
+    def call_offsets(self, observations: ClockObservations) -> _Offsets:
+        """Return the offsets that each call allows, since the origin."""
+        # Differences of arbitrary stamps may wrap.
+        with np.errstate(over="ignore"):
+            lowest = observations.enter_host_ns - observations.queued_device_ns
+            low_ns = (lowest - np.int64(self.offset_ns)).astype(np.float64)
+        begin_ns, end_ns = (
+            (column - self.first_ns).astype(np.float64)
+            for column in (observations.enter_host_ns, observations.return_host_ns)
+        )
+        return _Offsets(low_ns, low_ns + (end_ns - begin_ns), begin_ns, end_ns)
+
+
+def _find_origin(source: ObservationSource) -> _Origin:
+    """Return the entry of the first call, and the median offset of those in the first part."""
+    _, part = next(source.parts())
     with np.errstate(over="ignore"):
-        lowest = observations.enter_host_ns - observations.queued_device_ns
-        origin = np.partition(lowest, len(lowest) // 2)[len(lowest) // 2]
-        low_ns = (lowest - origin).astype(np.float64)
-    first_ns = observations.enter_host_ns[0]
-    begin_ns, end_ns = (
-        (column - first_ns).astype(np.float64)
-        for column in (observations.enter_host_ns, observations.return_host_ns)
+        lowest = part.enter_host_ns - part.queued_device_ns
+    middle = len(lowest) // 2
+    return _Origin(int(np.partition(lowest, middle)[middle]), int(part.enter_host_ns[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Blocks with an offset that most of their calls allow, by number, and the first of each epoch."""
+
+    agreeing: Int64s
+    offsets: _Offsets
+    first: Int64s
+    calls: int
+
+    def block_of(self, numbers: Int64s) -> Int64s:
+        """Return the position in `agreeing` of the block of each call, or of the next block."""
+        return np.searchsorted(self.agreeing, _block_numbers(numbers, self.calls))
+
+    def end_of(self, position: int) -> int:
+        """Return the number of the first call after a block."""
+        block = int(self.agreeing[position])
+        is_last = block == max(self.calls // BLOCK_CALLS - 1, 0)
+        return self.calls if is_last else BLOCK_CALLS * (block + 1)
+
+    def nearest(self, numbers: Int64s, epoch: Int64s) -> _Offsets:
+        """Return the offsets of the nearest block of each call's epoch."""
+        last = np.append(self.first[1:], len(self.offsets)) - 1
+        return self.offsets[np.clip(self.block_of(numbers), self.first[epoch], last[epoch])]
+
+
+def _block_numbers(numbers: Int64s, calls: int) -> Int64s:
+    """Return the block of each call. The last block has the remaining calls too."""
+    return np.minimum(numbers // BLOCK_CALLS, max(calls // BLOCK_CALLS - 1, 0))
+
+
+def _all_block_offsets(
+    source: ObservationSource, origin: _Origin, tolerance_ns: float
+) -> tuple[Int64s, _Offsets]:
+    """Return the blocks with an offset that most of their calls allow, and the offsets of each block."""
+    numbers, offsets = [], []
+    for part_numbers, part in source.parts():
+        block = _block_numbers(part_numbers, len(source))
+        agreeing, part_offsets = _block_offsets(
+            origin.call_offsets(part), block - block[0], tolerance_ns
+        )
+        numbers.append(agreeing + block[0])
+        offsets.append(part_offsets)
+    return np.concatenate(numbers), _Offsets(
+        *(np.concatenate([getattr(part, name) for part in offsets]) for name in _Offsets.__slots__)
     )
-    return _Offsets(low_ns, low_ns + (end_ns - begin_ns), begin_ns, end_ns)
 
 
 def _block_offsets(calls: _Offsets, block: Int64s, tolerance_ns: float) -> tuple[Int64s, _Offsets]:
     """Return the blocks with an offset that most of their calls allow, and the offsets of each block.
+
+    The numbers of the given blocks are consecutive.
 
     The offsets of a block are those that all calls which allow the likeliest offset have in common.
     """
@@ -177,40 +274,47 @@ def _narrow_forward(blocks: _Offsets, tolerance_ns: float) -> tuple[Int64s, Floa
 
     A block that contradicts those before it begins the next epoch.
     """
-    epochs, lows, highs, epoch = [], [], [], 0
-    low, high, before = -np.inf, np.inf, float(blocks.begin_ns[0])
-    columns = blocks.low_ns.tolist(), blocks.high_ns.tolist(), blocks.begin_ns.tolist()
-    for lower, upper, time in zip(*columns, strict=True):
-        room = MAX_DRIFT * abs(time - before)
-        low, high, before = max(low - room, lower), min(high + room, upper), time
-        if low - high > tolerance_ns:
-            epoch += 1
-            low, high = lower, upper
-        epochs.append(epoch)
-        lows.append(low)
-        highs.append(high)
-    return np.array(epochs), np.array(lows), np.array(highs)
+    count = len(blocks)
+    epochs, lows, highs = np.empty(count, np.int64), np.empty(count), np.empty(count)
+    epoch, low, high, before = 0, -np.inf, np.inf, float(blocks.begin_ns[0])
+    for begin in range(0, count, _BLOCKS_AT_ONCE):
+        chosen = blocks[slice(begin, begin + _BLOCKS_AT_ONCE)]
+        columns = chosen.low_ns.tolist(), chosen.high_ns.tolist(), chosen.begin_ns.tolist()
+        for at, (lower, upper, time) in enumerate(zip(*columns, strict=True), start=begin):
+            room = MAX_DRIFT * abs(time - before)
+            low, high, before = max(low - room, lower), min(high + room, upper), time
+            if low - high > tolerance_ns:
+                epoch += 1
+                low, high = lower, upper
+            epochs[at], lows[at], highs[at] = epoch, low, high
+    return epochs, lows, highs
 
 
 def _assign_calls(
-    calls: _Offsets, block_of_call: Int64s, blocks: _Offsets, first: Int64s, tolerance_ns: float
-) -> Int64s:
-    """Return the epoch of each call.
+    source: ObservationSource, origin: _Origin, blocks: _Blocks, tolerance_ns: float
+) -> list[int]:
+    """Return the number of the first call of each epoch.
 
     An epoch ends at its likeliest call: within a block, or in blocks that allow both offsets. Of several
-    ends that are equally likely the earliest is taken. `first` has the first block of each epoch.
+    ends that are equally likely the earliest is taken.
     """
-    epoch = np.zeros(len(calls), np.int64)
-    begin = 0
-    for block, end_block in pairwise([*first[1:], len(blocks)]):
-        members = calls[begin : np.searchsorted(block_of_call, end_block)]
-        before, after = (
-            _penalty(members, blocks[number : number + 1], tolerance_ns)
-            for number in (block - 1, block)
-        )
-        begin += int(np.concatenate([[0.0], np.cumsum(before - after)]).argmin())
-        epoch[begin:] += 1
-    return epoch
+    begins = [0]
+    for block, end_block in pairwise([*blocks.first[1:].tolist(), len(blocks.offsets)]):
+        both = [blocks.offsets[slice(number, number + 1)] for number in (block - 1, block)]
+        begin, end = begins[-1], blocks.end_of(end_block - 1)
+        total, lowest, end_of_epoch = 0.0, 0.0, begin
+        for numbers, part in source.parts():
+            chosen = np.flatnonzero((numbers >= begin) & (numbers < end))
+            if not len(chosen):
+                continue
+            calls = origin.call_offsets(part[chosen])
+            before, after = (_penalty(calls, offsets, tolerance_ns) for offsets in both)
+            sums = total + np.cumsum(before - after)
+            total, at = float(sums[-1]), int(sums.argmin())
+            if sums[at] < lowest:
+                lowest, end_of_epoch = float(sums[at]), int(numbers[chosen[at]]) + 1
+        begins.append(end_of_epoch)
+    return begins
 
 
 def _penalty(calls: _Offsets, block: _Offsets, tolerance_ns: float) -> Float64s:

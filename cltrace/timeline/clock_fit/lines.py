@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.clock_fit.points import MAX_DRIFT, Points
+from cltrace.timeline.clock_fit.sources import PointSlice
 from cltrace.timeline.columns import Float64s
 
 _TOLERANCE_NS: Final = 1e-3
@@ -132,11 +133,11 @@ def all_lines() -> Lines:
     return Lines(np.array([[-offset, -slope], [offset, -slope], [offset, slope], [-offset, slope]]))
 
 
-def find_longest_prefix(points: Points, lines: Lines) -> tuple[int, Lines]:
+def find_longest_prefix(points: PointSlice, lines: Lines) -> tuple[int, Lines]:
     """Return the length of the longest prefix of points that some of `lines` keep, and these lines."""
     start, chunk = 0, _FIRST_CHUNK
     while start < len(points):
-        kept = lines.clip(points[start : start + chunk])
+        kept = lines.clip(points.load(start, start + chunk))
         if not kept.exist:
             return _bisect_prefix(points, start, min(start + chunk, len(points)), lines)
         lines, start = kept, start + chunk
@@ -144,11 +145,11 @@ def find_longest_prefix(points: Points, lines: Lines) -> tuple[int, Lines]:
     return len(points), lines
 
 
-def _bisect_prefix(points: Points, good: int, bad: int, lines: Lines) -> tuple[int, Lines]:
+def _bisect_prefix(points: PointSlice, good: int, bad: int, lines: Lines) -> tuple[int, Lines]:
     """Halve the gap between a prefix that fits and a longer one that does not, down to one point."""
     while bad - good > 1:
         middle = (good + bad) // 2
-        kept = lines.clip(points[good:middle])
+        kept = lines.clip(points.load(good, middle))
         if kept.exist:
             lines, good = kept, middle
         else:

@@ -57,10 +57,9 @@ class Points:
     def __getitem__(self, chosen: Bools | Int64s | slice) -> "Points":
         return Points(*(getattr(self, name)[chosen] for name in self.__slots__))
 
-    @property
-    def reversed(self) -> "Points":
-        """The same bounds, the last first."""
-        return self[::-1]
+    def load(self, begin: int, end: int) -> "Points":
+        """Return the points from `begin` to `end`."""
+        return self[begin:end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +78,19 @@ class TimeOrigin:
         return ((host_ns - self.host_ns) - (device_ns - self.device_ns)).astype(np.float64)
 
 
-def compute_points(
-    observations: ClockObservations, frame: TimeOrigin, *, quantum_ns: int, trusts_queued: bool
-) -> Points:
-    """Return the bounds that observations put on their device's clock.
+def point_rows(
+    observations: ClockObservations,
+    numbers: Int64s,
+    frame: TimeOrigin,
+    *,
+    quantum_ns: int,
+    trusts_queued: bool,
+) -> Int64s:
+    """Return the bounds that observations put on their device's clock, as rows of 64-bit integers.
+
+    A row has a key for the order of points, the lower and the upper bound as bits of float64, and the
+    number of the observation. `key >> 1` is the time since the origin. Of points at one time those of
+    QUEUED come first.
 
     A command is queued between the entry and the return of its call. It has ended when a call that
     waited for it returns. Where QUEUED cannot be trusted, the only bound is that the command starts
@@ -96,16 +104,16 @@ def compute_points(
         if trusts_queued
         else np.full(len(observations), np.inf)
     )
+    begun = _rows(2 * (first - frame.device_ns), lower, upper, numbers)
     is_observed = observations.observed_host_ns != NEVER
-    ended = observations.end_device_ns[is_observed]
-    end_upper = frame.residuals(observations.observed_host_ns[is_observed], ended) + quantum_ns
-    command = np.arange(len(observations))
-    time = np.concatenate([frame.times(first), frame.times(ended)])
-    order = np.argsort(time, kind="stable")
-    count = len(ended)
-    return Points(
-        time[order],
-        np.concatenate([lower, np.full(count, -np.inf)])[order],
-        np.concatenate([upper, end_upper])[order],
-        np.concatenate([command, command[is_observed]])[order],
-    )
+    if not is_observed.any():
+        return begun
+    end = observations.end_device_ns[is_observed]
+    end_upper = frame.residuals(observations.observed_host_ns[is_observed], end) + quantum_ns
+    unbounded = np.full(len(end), -np.inf)
+    ended = _rows(2 * (end - frame.device_ns) + 1, unbounded, end_upper, numbers[is_observed])
+    return np.concatenate([begun, ended])
+
+
+def _rows(key: Int64s, lower: Float64s, upper: Float64s, numbers: Int64s) -> Int64s:
+    return np.stack([key, lower.view(np.int64), upper.view(np.int64), numbers], axis=1)

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.clock_fit.lines import Lines, all_lines, find_longest_prefix
-from cltrace.timeline.clock_fit.points import Points
-from cltrace.timeline.columns import Bools
+from cltrace.timeline.clock_fit.sources import PointSlice, PointWriter
+from cltrace.trace.scratch import Scratch
 
 _MIN_POINTS: Final = 48
 """Points that a new stretch must explain before it counts as a stretch."""
@@ -50,50 +50,73 @@ class ConstantRateSpan:
         return self.core_end if self.has_core else self.end
 
 
+Ranges = list[tuple[int, int]]
+"""Ranges of positions, begin and end, disjoint and ascending."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segmentation:
     """Points divided into stretches.
 
-    `rejected` is a mask of the given points that were left out. Positions in `stretches` count the other
-    points. Without stretches nothing fits the points.
+    `rejected` are the ranges of the given `points` that were left out, `kept` are the other points.
+    Positions in `stretches` count these. Without stretches nothing fits the points.
     """
 
+    points: PointSlice
     stretches: tuple[ConstantRateSpan, ...]
-    rejected: Bools
+    rejected: Ranges
+    kept: PointSlice
 
 
-def divide(points: Points) -> Segmentation:
+def divide(points: PointSlice, scratch: Scratch) -> Segmentation:
     """Divide points into stretches of constant rate."""
-    rejected = np.zeros(len(points), np.bool_)
-    bounds, lines = _find_boundaries(points, rejected)
-    if len(bounds) > _MAX_STRETCHES:
-        count = int((~rejected).sum())
-        return Segmentation((ConstantRateSpan(0, count, 0, Lines(np.empty((0, 2)))),), rejected)
+    bounds, lines, rejected = _find_boundaries(points)
     if not bounds:
-        return Segmentation((), np.ones(len(points), np.bool_))
-    kept = points[~rejected]
-    shift = np.cumsum(rejected)
-    ends = [0, *(int(bound - shift[bound - 1]) for bound in bounds[1:])]
-    return Segmentation(_make_stretches(kept, sorted(set(ends)), lines), rejected)
+        return Segmentation(points, (), [(0, len(points))], points.slice(0, 0))
+    kept = _without(points, rejected, scratch) if rejected else points
+    if len(bounds) > _MAX_STRETCHES:
+        whole = ConstantRateSpan(0, len(kept), 0, Lines(np.empty((0, 2))))
+        return Segmentation(points, (whole,), rejected, kept)
+    ends = [0, *(bound - _count_rejected(rejected, bound) for bound in bounds[1:])]
+    stretches = _make_stretches(kept, sorted(set(ends)), lines)
+    return Segmentation(points, stretches, rejected, kept)
 
 
-def _find_boundaries(points: Points, rejected: Bools) -> tuple[list[int], Lines]:
+def _count_rejected(rejected: Ranges, until: int) -> int:
+    """Return the number of rejected points before a position."""
+    return sum(min(end, until) - begin for begin, end in rejected if begin < until)
+
+
+def _without(points: PointSlice, rejected: Ranges, scratch: Scratch) -> PointSlice:
+    """Return the points that are in none of the ranges."""
+    kept = PointWriter(scratch)
+    begin = 0
+    for from_point, to_point in [*rejected, (len(points), len(points))]:
+        for part in points.slice(begin, from_point).parts():
+            kept.append(part)
+        begin = to_point
+    return kept.points
+
+
+def _find_boundaries(points: PointSlice) -> tuple[list[int], Lines, Ranges]:
     """Return the points between which the stretches lie, in order, and the lines of the last stretch.
 
-    Rejected points are marked in `rejected`. The list is empty if there are too many of them.
+    Returned too are the rejected points. The list is empty if there are too many of them.
     """
     bounds, lines, at = [0], all_lines(), 0
+    rejected: Ranges = []
     for _ in range(_MAX_TRIES):
-        fitting, lines = find_longest_prefix(points[at:], lines)
+        fitting, lines = find_longest_prefix(points.slice(at, len(points)), lines)
         at += fitting
         if at == len(points):
             bounds.append(at)
-            return bounds, lines
-        reach, _ = find_longest_prefix(points[at : at + 8 * _MIN_POINTS], all_lines())
+            return bounds, lines, rejected
+        reach, _ = find_longest_prefix(points.slice(at, at + 8 * _MIN_POINTS), all_lines())
         explained = at - bounds[-1]
         if explained < min(_MIN_POINTS // 2, reach):
             # The first points of the stretch contradict more points than they agree with.
-            rejected[bounds[-1] : at] = True
+            rejected = [pair for pair in rejected if pair[0] < bounds[-1]]
+            rejected += [(bounds[-1], at)] if explained else []
             bounds[-1], lines = at, all_lines()
         elif reach >= min(_MIN_POINTS, len(points) - at) and reach >= _MIN_POINTS // 2:
             bounds.append(at)
@@ -101,14 +124,17 @@ def _find_boundaries(points: Points, rejected: Bools) -> tuple[list[int], Lines]
                 break
             lines = all_lines()
         else:
-            rejected[at] = True
+            rejected.append((at, at + 1))
             at += 1
-        if rejected.sum() > max(_MIN_POINTS, _MAX_REJECTED_SHARE * len(points)):
-            return [], lines
-    return (bounds, lines) if len(bounds) > _MAX_STRETCHES else ([], lines)
+        count = _count_rejected(rejected, len(points))
+        if count > max(_MIN_POINTS, _MAX_REJECTED_SHARE * len(points)):
+            return [], lines, rejected
+    return (bounds if len(bounds) > _MAX_STRETCHES else []), lines, rejected
 
 
-def _make_stretches(points: Points, bounds: list[int], last: Lines) -> tuple[ConstantRateSpan, ...]:
+def _make_stretches(
+    points: PointSlice, bounds: list[int], last: Lines
+) -> tuple[ConstantRateSpan, ...]:
     """Return the stretches between `bounds`, each with a core that excludes the transitions.
 
     `last` holds the lines of the last stretch.
@@ -123,26 +149,28 @@ def _make_stretches(points: Points, bounds: list[int], last: Lines) -> tuple[Con
         core_end = core_end if is_long or len(pairs) == 1 else begin
         is_whole = end == len(points) and core_end in (begin, end)
         lines = (
-            last if is_whole else fit_lines(points[begin : core_end if core_end > begin else end])
+            last
+            if is_whole
+            else fit_lines(points.slice(begin, core_end if core_end > begin else end))
         )
         stretches.append(ConstantRateSpan(begin, end, core_end, lines))
     return tuple(stretches)
 
 
-def _earliest_change(points: Points, begin: int, end: int) -> int:
+def _earliest_change(points: PointSlice, begin: int, end: int) -> int:
     """Return the first point at which the rate of the stretch from `begin` to `end` may have begun.
 
     The stretch is followed backwards from its middle, because its end may lie in the next transition.
     """
     middle = begin + max((end - begin) // 2, 1)
-    reach, _ = find_longest_prefix(points[:middle].reversed, all_lines())
+    reach, _ = find_longest_prefix(points.slice(0, middle).reversed, all_lines())
     return min(middle - reach, begin)
 
 
-def _duration_ns(points: Points, begin: int, end: int) -> float:
-    return float(points.time_ns[end - 1] - points.time_ns[begin]) if end > begin else 0.0
+def _duration_ns(points: PointSlice, begin: int, end: int) -> float:
+    return points.time_ns(end - 1) - points.time_ns(begin) if end > begin else 0.0
 
 
-def fit_lines(points: Points) -> Lines:
+def fit_lines(points: PointSlice) -> Lines:
     """Return all lines that keep all of `points`."""
     return find_longest_prefix(points, all_lines())[1]
