@@ -16,7 +16,7 @@ from cltrace.intercept.hooks import hook_table
 from cltrace.intercept.hooks.bare_launches import BareLaunches
 from cltrace.intercept.hooks.calls import CallHooks
 from cltrace.intercept.hooks.constructors import ConstructorHookError
-from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture, HostWriteCapture
+from cltrace.intercept.hooks.contents import ContentCapture, HostWriteCapture
 from cltrace.intercept.hooks.launch_paths import LaunchPaths
 from cltrace.intercept.hooks.memory import MemoryHooks
 from cltrace.intercept.hooks.patching import Patch, PatchSet
@@ -258,10 +258,10 @@ def _note_other_libraries(recorder: Recorder) -> None:
             recorder.note(Severity.NOTE, "other-library", message)
 
 
-def _content_capture(recorder: Recorder, writer: SpoolWriter) -> ContentCapture:
+def _content_capture(recorder: Recorder, writer: SpoolWriter) -> ContentCapture | None:
     budget_bytes = recorder.settings.capture_bytes
     if not budget_bytes:
-        return NO_CAPTURE
+        return None
     numbers = recorder.memory.numbers
     return HostWriteCapture(recorder.sink, writer, numbers, budget_bytes, recorder.clock)
 

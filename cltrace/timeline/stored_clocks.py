@@ -103,11 +103,12 @@ def _survey(commands: StoredColumns, queues: QueueFacts) -> _Survey:
         is_stamped = has_stamps(part)
         for device, members in groups(_look_up(queues.device_ids, part["queue_id"])):
             first, last = int(enter[members].min()), int(returned[members].max())
-            found = survey.devices.setdefault(device, _DeviceSurvey(first, last))
-            found.first_ns, found.last_ns = min(found.first_ns, first), max(found.last_ns, last)
+            device_survey = survey.devices.setdefault(device, _DeviceSurvey(first, last))
+            device_survey.first_ns = min(device_survey.first_ns, first)
+            device_survey.last_ns = max(device_survey.last_ns, last)
             stamped = members[is_stamped[members]]
             if len(stamped):
-                found.firsts[number] = StampMoment.of(part, int(stamped[0]))
+                device_survey.firsts[number] = StampMoment.of(part, int(stamped[0]))
     return survey
 
 
@@ -276,8 +277,8 @@ def _set_faults(commands: StoredColumns, faults: StoredColumns, late: list[Spars
     for number, begin in enumerate(commands.first_rows()):
         own = faults.part(number)["faults"].copy()
         for rows in late:
-            found = rows.take(begin, begin + len(own))[:, 0]
-            own |= np.where(found == ABSENT, 0, found)
+            stored = rows.take(begin, begin + len(own))[:, 0]
+            own |= np.where(stored == ABSENT, 0, stored)
         if own.any():
             flags = commands.part(number, ["flags"])["flags"]
             commands.update(number, {"flags": flags | own << FAULT_SHIFT})

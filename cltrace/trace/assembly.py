@@ -109,8 +109,8 @@ class _Assembly:
         late = SparseRows(numbers.parts(), 1)
         for number, begin in enumerate(self.commands.first_rows()):
             launch_id = self.commands.part(number, ["launch_id"])["launch_id"]
-            found = late.take(begin, begin + len(launch_id))[:, 0]
-            merged = np.where(found == ABSENT, launch_id, found)
+            late_ids = late.take(begin, begin + len(launch_id))[:, 0]
+            merged = np.where(late_ids == ABSENT, launch_id, late_ids)
             self.commands.update(number, {"launch_id": merged})
 
     def content_positions(self) -> list[int]:
@@ -120,11 +120,11 @@ class _Assembly:
     def _command_calls(self) -> Iterator[Int64s]:
         """Yield the calls that enqueued a command, and store the others."""
         enqueuing = [int(api) for api in COMMAND_KINDS]
-        known = [int(api) for api in Api]
+        numbers = [int(api) for api in Api]
         for rows in call_stream(self._spool, self._scratch):
             api = rows[:, CALLS.index("api")]
             is_command = np.isin(api, enqueuing) & (rows[:, CALLS.index("status")] == 0)
-            is_known = np.isin(api, known)
+            is_known = np.isin(api, numbers)
             self.damaged_rows += int((~is_known).sum())
             others = rows[~is_command & is_known]
             if len(others):

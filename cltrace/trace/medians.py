@@ -156,7 +156,7 @@ class _ValueCounts:
         """Return the value of a rank, from 0, among the values of each group, sorted."""
         if self._runs is not None:
             self._store()
-        found: dict[int, int] = {}
+        selected: dict[int, int] = {}
         passed: dict[int, int] = dict.fromkeys(ranks, 0)
         for rows in self._parts():
             begin = np.flatnonzero(np.diff(rows[:, 0], prepend=-1))
@@ -165,9 +165,9 @@ class _ValueCounts:
                 until = np.cumsum(rows[at:end, 2])
                 wanted = ranks[group] - passed[group]
                 if 0 <= wanted < until[-1]:
-                    found[group] = int(rows[at + np.searchsorted(until, wanted, "right"), 1])
+                    selected[group] = int(rows[at + np.searchsorted(until, wanted, "right"), 1])
                 passed[group] += int(until[-1])
-        return found
+        return selected
 
     def _parts(self) -> Iterator[Int64s]:
         if self._runs is not None:

@@ -115,17 +115,17 @@ class RollupBuilder:
         first = np.flatnonzero(commands.is_first_launch)
         awaited = first[(commands.start_device_ns[first] != ABSENT) & (wait[first] >= 0)]
         count = len(self._cells)
-        one = np.ones(len(cells), np.int64)
+        ones = np.ones(len(cells), np.int64)
         for name, chosen, values in (
-            ("calls", slice(None), one),
-            ("timed_calls", timed, one),
+            ("calls", slice(None), ones),
+            ("timed_calls", timed, ones),
             ("total_ns", timed, duration),
             ("size_bytes", sized, commands.size_bytes),
-            ("waited_calls", waited, one),
+            ("waited_calls", waited, ones),
             ("wait_total_ns", waited, wait),
-            ("first_calls", first, one),
+            ("first_calls", first, ones),
             ("first_wait_ns", awaited, wait),
-            ("stamped", stamped, one),
+            ("stamped", stamped, ones),
         ):
             np.add.at(self._sums[name].of(count), cells[chosen], values[chosen])
         np.minimum.at(self._min_ns.of(count), cells[timed], duration[timed])

@@ -10,7 +10,7 @@ from cltrace.events.apis import Api
 from cltrace.events.kinds import Severity
 from cltrace.intercept.hooks.call_hook import HookedCall, HookFactory
 from cltrace.intercept.hooks.call_shapes import CallShape
-from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
+from cltrace.intercept.hooks.contents import ContentCapture
 from cltrace.intercept.hooks.enqueue_hooks import (
     CommandParts,
     command_hook,
@@ -25,9 +25,9 @@ from cltrace.intercept.tracebacks import is_from_signal_handler
 class CallHooks:
     """Factory of hooks. A hook records a call without its arguments if it cannot describe them."""
 
-    def __init__(self, recorder: Recorder, capture: ContentCapture = NO_CAPTURE) -> None:
+    def __init__(self, recorder: Recorder, capture: ContentCapture | None = None) -> None:
         self._recorder = recorder
-        self._capture = None if capture is NO_CAPTURE else capture
+        self._capture = capture
         self._handles = recorder.memory.numbers
         self._undescribed: set[int] = set()
         self._maps: dict[int, tuple[int, int]] = {}

@@ -38,29 +38,6 @@ class ContentCapture(Protocol):
         """Take note of a launch with these memory objects among its arguments."""
 
 
-class _NoCapture:
-    """Capture of nothing."""
-
-    def buffer_initialised(self, buffer_id: int, data: Any) -> None:
-        """Do nothing."""
-
-    def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
-        """Do nothing."""
-
-    def command_enqueued(
-        self, api: Api, target_handle: int, offset_bytes: int, size_bytes: int, call: HookedCall
-    ) -> None:
-        """Do nothing."""
-
-    def launched(
-        self, circumstance_id: int, arguments_id: int, buffer_ids: tuple[int, ...]
-    ) -> None:
-        """Do nothing."""
-
-
-NO_CAPTURE: Final[ContentCapture] = _NoCapture()
-
-
 @dataclass(slots=True)
 class _Copy:
     data: bytearray

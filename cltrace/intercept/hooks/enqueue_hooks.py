@@ -15,7 +15,7 @@ import pyopencl as cl
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.intercept.hooks.call_hook import Hook, copy_identity, failed_row
 from cltrace.intercept.hooks.call_shapes import CallShape
-from cltrace.intercept.hooks.recorder import Recorder
+from cltrace.intercept.hooks.recorder import Recorder, event_to_keep
 from cltrace.intercept.tracebacks import GENERATED_FILENAME
 
 _TEMPLATE: Final = """\
@@ -217,7 +217,7 @@ def _make(
         int(api),
         note_failure,
         (
-            *(cl.Buffer, cl.NannyEvent, _keep),
+            *(cl.Buffer, cl.NannyEvent, event_to_keep),
             *((None,) * 4 if parts is None else (getattr(parts, name) for name in _PARTS)),
         ),
     )
@@ -225,7 +225,3 @@ def _make(
 
 
 _PARTS: Final = ("handle_of", "undescribed", "note_map", "capture")
-
-
-def _keep(event: Any) -> cl.Event:
-    return cl.Event.from_int_ptr(event.int_ptr, retain=True)

@@ -146,7 +146,7 @@ _MARK_OF_ARRAYS: Final = """mark = 0
 
 @dataclass(frozen=True, slots=True)
 class PathParameter:
-    """How a path records an argument.
+    """Recording of an argument by a path.
 
     `condition` is the condition under which it can, `statement` is executed before the row is appended,
     and `values` are stored in it; `{a}` stands for the argument, `{t}` for its type at the first call.

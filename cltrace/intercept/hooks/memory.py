@@ -16,7 +16,7 @@ from cltrace.intercept.hooks.call_hook import (
     make_hook,
 )
 from cltrace.intercept.hooks.call_shapes import byte_count
-from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
+from cltrace.intercept.hooks.contents import ContentCapture
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.hooks.svm import number_svm
 
@@ -44,10 +44,10 @@ def _handle_or_zero(args: tuple[Any, ...]) -> int:
 class MemoryHooks:
     """Factory of hooks that register the memory objects which a call of the program creates."""
 
-    def __init__(self, recorder: Recorder, capture: ContentCapture = NO_CAPTURE) -> None:
+    def __init__(self, recorder: Recorder, capture: ContentCapture | None = None) -> None:
         self._recorder = recorder
         self._has_noted_commands = False
-        self._capture = None if capture is NO_CAPTURE else capture
+        self._capture = capture
 
     def buffer_constructor(self, original: Hook) -> Hook:
         """Return the hook of `Buffer.__init__`."""

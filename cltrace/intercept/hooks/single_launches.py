@@ -7,7 +7,7 @@ import pyopencl as cl
 
 from cltrace.events.kinds import CallFlag, Timing
 from cltrace.intercept.hooks.circumstances import is_empty_range, to_tuple
-from cltrace.intercept.hooks.contents import NO_CAPTURE, ContentCapture
+from cltrace.intercept.hooks.contents import ContentCapture
 from cltrace.intercept.hooks.recorder import Recorder
 from cltrace.intercept.objects.arguments import Frozen, Words, to_words
 
@@ -36,10 +36,10 @@ class ArgumentSnapshot:
 class SingleLaunches:
     """Recorder of single launches. `is_required` is true if every launch must be recorded singly."""
 
-    def __init__(self, recorder: Recorder, capture: ContentCapture = NO_CAPTURE) -> None:
+    def __init__(self, recorder: Recorder, capture: ContentCapture | None = None) -> None:
         self._recorder = recorder
         self._add = recorder.sink.single_launches.extend
-        self._capture = None if capture is NO_CAPTURE else capture
+        self._capture = capture
         self.is_required: Final = (
             recorder.settings.timing is not Timing.EVENT or self._capture is not None
         )

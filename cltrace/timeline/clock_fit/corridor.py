@@ -98,5 +98,5 @@ def _lower(minima: Float64s, values: Float64s, edges: Int64s) -> None:
     filled = np.flatnonzero(end > begin)
     if len(filled):
         values = values[: end[filled[-1]]]
-        found = np.minimum.reduceat(values, begin[filled])
-        minima[filled] = np.minimum(minima[filled], found)
+        lowest = np.minimum.reduceat(values, begin[filled])
+        minima[filled] = np.minimum(minima[filled], lowest)
