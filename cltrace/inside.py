@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cltrace.errors import CltraceError, TracingError
 from cltrace.events.kinds import Timing
 from cltrace.intercept import session
-from cltrace.intercept.native.control import pause_layer, resume_layer
 from cltrace.spool.settings import Settings
 
 if TYPE_CHECKING:
@@ -230,8 +229,6 @@ def pause() -> None:
     tracer = session.current()
     if tracer is not None:
         tracer.pause()
-    elif session.is_recorded_by_layer():
-        pause_layer()
 
 
 def resume() -> None:
@@ -239,8 +236,6 @@ def resume() -> None:
     tracer = session.current()
     if tracer is not None:
         tracer.resume()
-    elif session.is_recorded_by_layer():
-        resume_layer()
 
 
 class region(contextlib.ContextDecorator):  # noqa: N801 - used like a function
@@ -263,7 +258,7 @@ class region(contextlib.ContextDecorator):  # noqa: N801 - used like a function
         entered_ns = self._entered_ns[get_ident()].pop()
         tracer = session.current()
         if tracer is not None:
-            tracer.recorder.record_region(self._name, entered_ns)
+            tracer.record_region(self._name, entered_ns)
 
     def _recreate_cm(self) -> "region":
         return region(self._name)

@@ -59,7 +59,7 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
     readers = choose_power_readers(options.power_readers, options.power_period_s)
     path = _output_path(words, options.output)
     say = Speaker(is_quiet=options.is_quiet).say
-    layer = prepare_layer(options.settings, command, say)
+    layer = prepare_layer(options.settings, say)
     begun = recording.begin(
         path, words, options.settings, recorder_pid=os.getpid(), overwrite=options.is_forced
     )

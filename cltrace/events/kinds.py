@@ -79,12 +79,12 @@ class Timing(StrEnum):
 
 
 class LayerUse(StrEnum):
-    """Processes whose calls the native OpenCL layer records. Hooks record those of other processes."""
+    """Processes whose calls the native OpenCL layer records. Hooks record pyopencl's in the others."""
 
     AUTO = "auto"
-    """Processes that run no Python, if the layer can be built."""
+    """All processes in which it can, if it can be built."""
     ON = "on"
-    """All processes."""
+    """All processes; a recording for which it cannot be built is refused."""
     OFF = "off"
     """None."""
 

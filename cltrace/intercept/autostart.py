@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from typing import Final
 
-from cltrace.events.kinds import LayerUse
 from cltrace.intercept import session
 from cltrace.intercept.children import report_untraced
 from cltrace.spool.layout import ProcessIdentity, create_process_directory
@@ -30,11 +29,10 @@ def begin(parts: str, directory: str) -> None:
         if not facts.settings.follow_children:
             return
         own = create_process_directory(parts_path, identity)
-    if facts.settings.layer is LayerUse.ON:
-        session.note_layer()
-        return
+    from cltrace.intercept.native.library import find_recording_library  # noqa: PLC0415 - imports pyopencl
+
     session.join(parts_path, facts.settings, facts.origin_host_ns, own)
     try:
-        session.start()
+        session.start(find_recording_library(parts_path))
     except Exception as fault:
         report_untraced(parts_path, f"tracing did not start: {type(fault).__name__}: {fault}")

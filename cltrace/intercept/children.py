@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from cltrace.intercept.native.environment import LAYERS_VARIABLE, library_that_records_python
 from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
 from cltrace.spool.layout import FILE_MODE, untraced_file
 
@@ -40,11 +41,13 @@ def watch_children(parts: str) -> None:
     popen = sys.modules["subprocess"].Popen
     original = popen.__init__
     reported: set[str] = set()
+    recording_library = library_that_records_python(Path(parts))
+    library = None if recording_library is None else str(recording_library)
 
     def hook(process: "subprocess.Popen[Any]", args: Any, *rest: Any, **options: Any) -> None:
         try:
             try:
-                reason = _untraced_reason(args, rest, options)
+                reason = _untraced_reason(args, rest, options, library)
             except Exception as fault:
                 if is_from_signal_handler(fault):
                     raise
@@ -66,8 +69,13 @@ _ENVIRONMENT_POSITION: Final = 9
 """Position of `env` among the arguments of `Popen` after `args`."""
 
 
-def _untraced_reason(args: Any, rest: Sequence[Any], options: dict[str, Any]) -> str:
-    """Return why the Python child that these arguments start is not traced; empty if it is traced."""
+def _untraced_reason(
+    args: Any, rest: Sequence[Any], options: dict[str, Any], library: str | None
+) -> str:
+    """Return why the Python child that these arguments start is not traced; empty if it is traced.
+
+    `library` is the layer that records Python processes, `None` if there is none.
+    """
     environment = options.get("env")
     if environment is None and len(rest) > _ENVIRONMENT_POSITION:
         environment = rest[_ENVIRONMENT_POSITION]
@@ -75,6 +83,8 @@ def _untraced_reason(args: Any, rest: Sequence[Any], options: dict[str, Any]) ->
     if not words or "python" not in Path(words[0]).name:
         return ""
     variables = os.environ if environment is None else environment
+    if library is not None and library in str(variables.get(LAYERS_VARIABLE, "")).split(":"):
+        return ""
     if SESSION_VARIABLE not in variables:
         return f"a Python child has an environment of its own and is not traced: {words[0]}"
     if str(BOOTSTRAP_DIRECTORY) not in str(variables.get("PYTHONPATH", "")).split(os.pathsep):

@@ -26,6 +26,7 @@ from cltrace.spool.settings import Settings
 if TYPE_CHECKING:
     from types import FrameType
 
+    from cltrace.intercept.layer_tracer import LayerTracer
     from cltrace.intercept.tracer import Tracer
 
 
@@ -39,10 +40,9 @@ class _State:
 
     parts: Path | None = None
     directory: Path | None = None
-    is_recorded_by_layer: bool = False
     settings: Settings | None = None
     began_ns: int = 0
-    tracer: "Tracer | None" = None
+    tracer: "Tracer | LayerTracer | None" = None
     preparation: Preparation | None = None
     has_lifecycle_hooks: bool = False
     endings: tuple[tuple[str, Callable[..., Any], Callable[..., Any]], ...] = ()
@@ -52,19 +52,9 @@ class _State:
 _state: Final = _State()
 
 
-def current() -> "Tracer | None":
+def current() -> "Tracer | LayerTracer | None":
     """Return the tracer of this process, or `None` while it does not trace."""
     return _state.tracer
-
-
-def note_layer() -> None:
-    """Note that the layer records this process, and no hooks."""
-    _state.is_recorded_by_layer = True
-
-
-def is_recorded_by_layer() -> bool:
-    """Return whether the layer records this process, and no hooks."""
-    return _state.is_recorded_by_layer
 
 
 def is_recording_here() -> bool:
@@ -93,21 +83,32 @@ def join(
     _install_lifecycle_hooks()
 
 
-def start() -> None:
-    """Start to trace. pyopencl must be importable. Raises: `OSError`, `ImportError`."""
-    from cltrace.intercept.tracer import Tracer  # noqa: PLC0415 - imports pyopencl
+def start(library: Path | None = None) -> None:
+    """Start to trace, by the layer in `library` if it is given, otherwise by hooks.
 
+    pyopencl must be importable. Raises: `OSError`, `ImportError`, `LayerError`.
+    """
     if _state.directory is None or _state.settings is None or _state.tracer is not None:
         return
     if _state.preparation is not None:
         _state.preparation.remove()
-    _state.tracer = Tracer(_state.directory, _state.settings, _state.began_ns)
+    if library is not None:
+        from cltrace.intercept.layer_tracer import LayerTracer  # noqa: PLC0415 - imports pyopencl
+
+        _state.tracer = LayerTracer(library, _state.directory)
+    else:
+        from cltrace.intercept.tracer import Tracer  # noqa: PLC0415 - likewise
+
+        _state.tracer = Tracer(_state.directory, _state.settings, _state.began_ns)
     _state.tracer.install()
 
 
 def leave(ending: str) -> None:
     """End the tracing of this process. `ending` names the event that ends it."""
     tracer = _state.tracer
+    if tracer is not None and tracer.outlives(ending):
+        tracer.finish(ending)
+        return
     _state.tracer = _state.parts = _state.directory = _state.settings = None
     if tracer is not None:
         tracer.finish(ending)
@@ -201,6 +202,8 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     """Start a tracing of the child's own, or none."""
     tracer, parts, settings = _state.tracer, _state.parts, _state.settings
+    if tracer is not None and tracer.records_forks:
+        return
     _state.tracer = _state.parts = _state.directory = None
     if tracer is not None:
         tracer.forked_in_child()

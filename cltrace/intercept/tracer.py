@@ -61,6 +61,9 @@ class Tracer:
     Raises: `OSError` when the directory cannot be written.
     """
 
+    records_forks: Final = False
+    """A fork of this process needs a tracer of its own."""
+
     def __init__(self, directory: Path, settings: Settings, began_ns: int) -> None:
         self._settings = settings
         sink = Sink()
@@ -111,6 +114,14 @@ class Tracer:
     def resume(self) -> None:
         """Record again."""
         self._schedule.resume()
+
+    def record_region(self, name: str, entered_ns: int) -> None:
+        """Record a region of the program that began at `entered_ns`, in host ns, and ends now."""
+        self.recorder.record_region(name, entered_ns)
+
+    def outlives(self, _: str) -> bool:
+        """Return `False`: every ending is the end of the recording."""
+        return False
 
     def flush(self) -> None:
         """Write all rows that were recorded so far. A full disk ends the recording."""

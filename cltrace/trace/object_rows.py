@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,17 @@ from cltrace.trace.renumbering import TraceIds
 
 Int64s = NDArray[np.int64]
 
+_NEVER_NS: Final = int(np.iinfo(np.int64).max)
+
 
 def buffer_rows(spool: ProcessSpool, ids: TraceIds) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a process's memory objects."""
     releases = {row[0]: (row[1], row[2]) for row in spool.rows(RELEASES).tolist()}
     late = set(spool.released_buffer_ids().tolist()) - releases.keys()
-    ended = next(iter(reversed(spool.records(ProcessEnded))), None)
+    endings = spool.records(ProcessEnded)
+    ended = endings[-1] if endings else None
+    exits_ns = [ending.ended_host_ns for ending in endings if ending.how == "exit"]
+    exit_begun_ns = min(exits_ns, default=_NEVER_NS)
     is_unseen = any(note.code == RELEASES_UNSEEN for note in spool.records(Diagnostic))
     kinds = {int(kind): kind.name.lower().replace("_", "-") for kind in MemoryKind}
     for row in spool.rows(BUFFERS).tolist():
@@ -29,7 +34,7 @@ def buffer_rows(spool: ProcessSpool, ids: TraceIds) -> Iterator[tuple[Any, ...]]
         number = buffer["buffer_id"]
         fate = "unknown" if is_unseen else "alive"
         if number in releases:
-            fate = "released"
+            fate = "released" if releases[number][0] <= exit_begun_ns else "at-exit"
         elif number in late:
             fate = "at-exit"
         elif (

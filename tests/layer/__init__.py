@@ -57,8 +57,16 @@ def compiled_layer(directory: Path) -> Path:
 
 def traced_counts(path: Path) -> Counter[str]:
     """What a trace has, by entry point, calls that failed included."""
+    counts: Counter[str] = Counter()
     with cltrace.load(path) as trace:
-        return Counter(dict(trace.rows("SELECT api, count(*) FROM v_api_call GROUP BY api")))
+        for name, count in trace.rows("SELECT api, count(*) FROM v_api_call GROUP BY api"):
+            counts[SAME_THING.get(name, name)] += count
+    return counts
+
+
+def countable() -> set[str]:
+    """Return the entry points that the layer counts, under the names that `counts` uses."""
+    return {SAME_THING.get(name, name) for name in _entry_points()}
 
 
 def _entry_points() -> dict[str, int]:

@@ -79,7 +79,9 @@ class Toolbox:
     ) -> RecordedRun:
         """Run a command with the layer, recorded in `parts`."""
         parts.mkdir(mode=0o700, exist_ok=True)
-        write_layer_settings(parts, settings or Settings(), 0, record_python=record_python)
+        write_layer_settings(
+            parts, settings or Settings(), 0, library=self.layer, record_python=record_python
+        )
         environment = {
             **layered_environment(self.environment(), self.layer),
             "CLTRACE_SESSION": str(parts),

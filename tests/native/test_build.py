@@ -9,12 +9,11 @@ import pytest
 
 from cltrace.errors import LayerCompilerMissingError, LayerError
 from cltrace.intercept.native.build import build_layer, compile_layer, find_compilers
-from cltrace.intercept.native.environment import layered_environment
+from cltrace.intercept.native.environment import layered_environment, takes_layers
 from cltrace.intercept.native.loader_check import (
     Absence,
     bundled_loader,
     explain_unrecorded,
-    takes_layers,
 )
 from tests.conftest import needs
 

@@ -151,7 +151,7 @@ layer.cltrace_layer_resume()
 queue.finish()  # line 9
 layer.cltrace_layer_pause()
 queue.finish()
-layer.cltrace_layer_flush()
+layer.cltrace_layer_flush(None)
 """
 
 

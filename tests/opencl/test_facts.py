@@ -135,7 +135,9 @@ def test_arguments_are_unknown_after_some_could_not_be_set(after: After) -> None
         "two.set_args(first, 1)\n"
         "try: two.set_args(second, 'x')\n"
         "except Exception: pass\n"
-        "cl.enqueue_nd_range_kernel(queue, two, (1,), None).wait()\n"
+        "cl.enqueue_nd_range_kernel(queue, two, (1,), None).wait()\n",
+        "--layer",
+        "off",
     ) as trace:
         assert trace.rows("SELECT arguments_known FROM v_launch") == [(0,)]
 

@@ -8,7 +8,7 @@ import pytest
 
 import cltrace
 from tests.conftest import PROGRAMS, Runner
-from tests.layer import CountingLayer, traced_counts
+from tests.layer import CountingLayer, countable, traced_counts
 
 pytestmark = pytest.mark.opencl
 
@@ -35,13 +35,15 @@ INVISIBLE = {
 
 
 def both_counts(
-    run: Runner, layer: CountingLayer, tmp_path: Path, *sections: str
+    run: Runner, layer: CountingLayer, tmp_path: Path, *sections: str, producer: str = "off"
 ) -> tuple[Counter[str], Counter[str]]:
-    """What the layer and the trace say of one run of the matrix."""
+    """What the layer and the trace say of one run of the matrix, with `--layer` and `producer`."""
     path = tmp_path / "matrix.cltrace"
     done = run(
         "run",
         "-q",
+        "--layer",
+        producer,
         "-o",
         path,
         sys.executable,
@@ -71,6 +73,15 @@ def test_counts_what_the_layer_counts(
     below, seen = both_counts(run, layer, tmp_path, section)
     assert sum(below.values()) > 3
     assert seen + hidden_waits(tmp_path) == below
+
+
+@pytest.mark.parametrize("section", [*VISIBLE_SECTIONS, *INVISIBLE])
+def test_the_layer_below_python_misses_nothing(
+    section: str, run: Runner, layer: CountingLayer, tmp_path: Path
+) -> None:
+    below, seen = both_counts(run, layer, tmp_path, section, producer="on")
+    assert sum(below.values()) > 3
+    assert Counter({name: seen[name] for name in seen.keys() & countable()}) == below
 
 
 @pytest.mark.parametrize("section", INVISIBLE)

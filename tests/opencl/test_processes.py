@@ -32,15 +32,18 @@ def ticks(path: Path) -> list[int]:
         ("exec", [5]),
         ("raw-fork", [5]),
         ("fork-after", [5]),
-        ("isolated", []),
+        ("isolated", [5]),
         ("no-environment", []),
     ],
 )
+@pytest.mark.parametrize("producer", ["on", "off"])
 def test_traces_what_a_program_starts(
-    how: str, expected: list[int], run: Runner, tmp_path: Path
+    how: str, expected: list[int], producer: str, run: Runner, tmp_path: Path
 ) -> None:
+    if producer == "off" and how == "isolated":  # the interpreter imports no hooks
+        expected = []
     path = tmp_path / "t.cltrace"
-    done = run("run", "-q", "-o", path, sys.executable, FAMILY, how)
+    done = run("run", "-q", "--layer", producer, "-o", path, sys.executable, FAMILY, how)
     assert done.status == 0, done.stderr
     assert ticks(path) == expected
     warned = "is not traced" in run("info", path, "--format", "json").stdout

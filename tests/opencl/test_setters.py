@@ -30,6 +30,10 @@ import sys
 """
 
 
+HOOKS = ("--layer", "off")
+"""These tests are about the hooks of setters. The layer sees what the driver is given."""
+
+
 def known(trace: Trace) -> list[int]:
     return [one for (one,) in trace.rows("SELECT arguments_known FROM v_launch ORDER BY launch_id")]
 
@@ -42,7 +46,8 @@ def test_every_kind_of_argument_is_seen(after: After) -> None:
         "many._set_arg_buf_pack_multi((\n"
         "    4, b'c', 300, 5, b'B', -1, 6, b'h', -2, 7, b'H', 65535, 8, b'i', np.int8(-4), 9, b'I', 5,\n"
         "    10, b'l', 6, 11, b'L', 2**64 - 1, 12, b'f', 0.1, 13, b'd', np.float32(0.5)))\n"
-        "cl.enqueue_nd_range_kernel(queue, many, (1,), (1,)).wait()\n"
+        "cl.enqueue_nd_range_kernel(queue, many, (1,), (1,)).wait()\n",
+        *HOOKS,
     ) as trace:
         assert known(trace) == [1]
         rows = trace.rows(ARGUMENTS)
@@ -61,7 +66,8 @@ def test_arguments_set_one_by_one_past_set_arg_are_seen(after: After) -> None:
         "k.set_args(memory, memory, np.int32(1))\n"
         "k._set_arg_null(0)\n"
         "k._set_arg_buf(2, np.int32(7))\n"
-        "cl.enqueue_nd_range_kernel(queue, k, (1,), None).wait()\n"
+        "cl.enqueue_nd_range_kernel(queue, k, (1,), None).wait()\n",
+        *HOOKS,
     ) as trace:
         assert [row[1] for row in trace.rows(ARGUMENTS)] == ["null", "buffer", "scalar"]
         assert trace.rows(ARGUMENTS)[2][4] == struct.pack("i", 7)
@@ -104,7 +110,8 @@ def test_a_lane_and_others_take_turns(after: After) -> None:
         "other._set_arg_multi((0, sizes[3]))\n"
         "kernel(queue, (1,), None, sizes[4])\n"
         "bare()\n"  # what the lane of another object of this kernel set: not known
-        "queue.finish()\n"
+        "queue.finish()\n",
+        *HOOKS,
     ) as trace:
         sizes = trace.rows(
             "SELECT l.arguments_known, b.size_bytes FROM v_command c JOIN v_launch l USING (launch_id) "
@@ -125,7 +132,8 @@ def test_arguments_are_unknown_after_some_of_several_could_not_be_set(after: Aft
         "try: two._set_arg_multi((0, second, 1, 'x'))\n"
         "except Exception as error: print(error)\n"
         "else: raise AssertionError\n"
-        "cl.enqueue_nd_range_kernel(queue, two, (1,), None).wait()\n"
+        "cl.enqueue_nd_range_kernel(queue, two, (1,), None).wait()\n",
+        *HOOKS,
     ) as trace:
         assert known(trace) == [1, 0]
 

@@ -196,8 +196,8 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         "--layer",
         choices=[use.value for use in LayerUse],
         default=LayerUse.AUTO.value,
-        help="record with the OpenCL layer in programs without Python (auto, default), in all "
-        "(on), or in none (off)",
+        help="record with the OpenCL layer where that is possible (auto, default), refuse where it "
+        "is not (on), or record pyopencl's calls with hooks in Python (off)",
     )
     group.add_argument(
         "--no-force-profiling",

@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from cltrace.intercept.native.environment import LAYERS_VARIABLE
+
 _MAX_FILE_BYTES: Final = 512 << 20
 _TIMEOUT_S: Final = 20
 _LIBRARY: Final = re.compile(r"^\s*(\S+) => (/\S+)", re.MULTILINE)
@@ -73,11 +75,6 @@ def linked_libraries(program: Path) -> dict[str, Path]:
     return {name: Path(path) for name, path in _LIBRARY.findall(output)}
 
 
-def takes_layers(loader: Path) -> bool:
-    """Return whether a loader of OpenCL loads layers. Raises: `OSError` if it cannot be read."""
-    return b"OPENCL_LAYERS" in _read(loader)
-
-
 def bundled_loader() -> Path | None:
     """Return the loader in pyopencl's wheel; `None` if pyopencl uses the system's."""
     spec = find_spec("pyopencl")
@@ -108,7 +105,7 @@ def _explain_loader(program: Path, loader: Path) -> UnrecordedReason:
         content = _read(loader)
     except OSError as error:
         return _reason(Absence.NOT_READABLE, f"{loader} cannot be read: {error.strerror}")
-    if b"OPENCL_LAYERS" in content:
+    if LAYERS_VARIABLE.encode() in content:
         return _reason(
             Absence.NO_CALL,
             f"{program} made no OpenCL call, or changed CLTRACE_SESSION or OPENCL_LAYERS itself",

@@ -2,6 +2,7 @@
 
 A line is a key, a space and a value, which extends to the end of the line. The keys:
 
+    library              path       the layer's library
     record_python        yes, no    record calls in processes that run Python
     record_source        yes, no    record sources, options and logs of programs
     record_arguments     yes, no    record arguments of kernels and of the command line
@@ -19,31 +20,35 @@ A line is a key, a space and a value, which extends to the end of the line. The 
     record_variable      glob       name of an environment variable that may be recorded; repeatable
     rank_variable        name       environment variable that may hold the rank; repeatable
 
-In one process either the hooks of pyopencl or the layer record calls, so each command is recorded once:
-`record_python` decides which.
+In one process either the hooks of pyopencl or the layer record the calls of pyopencl, so each command is
+recorded once. With `record_python` the layer does, where pyopencl's loader takes layers (`library`).
 """
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from cltrace.events import NS_PER_S
+from cltrace.intercept.native.environment import (
+    LAYER_SETTINGS_FILE,
+    LIBRARY_KEY,
+    PYTHON_KEY,
+    YES,
+)
 from cltrace.intercept.process_facts import RECORDED_VARIABLES
 from cltrace.intercept.ranks import RANK_VARIABLES
 from cltrace.spool.layout import FILE_MODE
 from cltrace.spool.settings import Settings
 
-LAYER_SETTINGS_FILE: Final = "layer.settings"
-
 
 def write_layer_settings(
-    parts: Path, settings: Settings, began_host_ns: int, *, record_python: bool
+    parts: Path, settings: Settings, began_host_ns: int, *, library: Path, record_python: bool
 ) -> None:
     """Write the settings for processes that join the recording in `parts`. Raises: `OSError`."""
+    values = _values(settings, began_host_ns, record_python=record_python)
     lines = (
         f"{key} {value}\n"
-        for key, value in _values(settings, began_host_ns, record_python=record_python)
+        for key, value in ((LIBRARY_KEY, str(library)), *values)
         if "\n" not in value
     )
     descriptor = os.open(
@@ -57,7 +62,7 @@ def _values(
     settings: Settings, began_host_ns: int, *, record_python: bool
 ) -> Iterator[tuple[str, str]]:
     flags = {
-        "record_python": record_python,
+        PYTHON_KEY: record_python,
         "record_source": settings.record_source,
         "record_arguments": settings.record_arguments,
         "record_environment": settings.record_environment,
@@ -73,7 +78,7 @@ def _values(
         "duration_ns": -1 if duration is None else round(duration * NS_PER_S),
         "max_commands": -1 if limit is None else limit,
     }
-    yield from ((key, "yes" if flag else "no") for key, flag in flags.items())
+    yield from ((key, YES if flag else "no") for key, flag in flags.items())
     yield from ((key, str(number)) for key, number in numbers.items())
     yield from (("include_kernel", glob) for glob in settings.include_kernels)
     yield from (("exclude_kernel", glob) for glob in settings.exclude_kernels)

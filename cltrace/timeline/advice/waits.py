@@ -46,7 +46,8 @@ def idle_waits(evidence: Evidence) -> list[Advice]:
     calls = evidence.activity.calls
     took = calls.return_ns - calls.enter_ns
     # A call that took long waited for something outside of the trace: a user event, another process.
-    chosen = np.flatnonzero(_was_all_complete(evidence.activity) & (took <= _AT_ONCE_NS))
+    is_idle = _was_all_complete(evidence.activity) & (took <= _AT_ONCE_NS)
+    chosen = np.flatnonzero(is_idle & ~_is_of_blocking_call(evidence.activity))
     return [
         Advice(
             rule="redundant-wait",
@@ -112,6 +113,24 @@ def _was_all_complete(activity: Activity) -> Bools:
             was_complete[queue_calls] = (at >= 0) & (complete_ns[np.maximum(at, 0)] <= enter_ns)
     was_complete &= calls.status == 0
     return was_complete
+
+
+def _is_of_blocking_call(activity: Activity) -> Bools:
+    """Return a mask of calls that wait for a blocking command of their own thread and site only.
+
+    pyopencl waits once more for the event of such a call when the program drops that event.
+    """
+    commands, calls = activity.commands, activity.calls
+    call, command = activity.waits[:, 0], activity.waits[:, 1]
+    is_own = (
+        commands.is_blocking[command]
+        & (commands.thread[command] == calls.thread[call])
+        & (commands.site[command] == calls.site[call])
+    )
+    has_own = np.zeros(len(calls), np.bool_)
+    has_own[call[is_own]] = True
+    has_own[call[~is_own]] = False
+    return has_own
 
 
 def _awaits_kernels_only(activity: Activity, waits: HostWaits) -> Bools:

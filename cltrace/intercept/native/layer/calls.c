@@ -17,6 +17,13 @@ static bool is_user_event(cl_event event)
            type == CL_COMMAND_USER;
 }
 
+void count_skipped(void)
+{
+    struct thread *thread = is_recording() || recording_is_over() ? NULL : thread_current();
+    if (thread != NULL)
+        counter_add(&thread->skipped, 1);
+}
+
 int64_t record_waits(struct thread *thread, cl_uint count, const cl_event *events)
 {
     const int64_t mark = thread_number(&thread->next_mark, NUMBER_MARK);
@@ -59,7 +66,9 @@ void call_record(struct call *call, cl_int status)
     if (UNLIKELY(call->wait_count > 0) && status == CL_SUCCESS)
         call->row[CALL_MARK] = record_waits(thread, call->wait_count, call->waits);
     thread_push(thread, TABLE_CALLS, call->row, CALL_COLUMNS);
-    call_account(thread, call->row[CALL_RETURN]);
+    command_account(thread, call->row[CALL_RETURN], (cl_event)(uintptr_t)call->row[CALL_EVENT]);
+    if (reads_stamps_in_calls() && call_is_waiting(call))
+        stamps_read_after_wait(thread);
 }
 
 cl_int call_end(struct call *call, cl_int status)

@@ -86,12 +86,17 @@ static inline cl_event *call_event(struct call *call, cl_event *event)
     return event != NULL ? event : &call->own_event;
 }
 
+/* True if the call returns when commands are complete. */
+static inline bool call_is_waiting(const struct call *call)
+{
+    return call->row[CALL_FLAGS] & CALL_BLOCKING || call->row[CALL_API] == API_clFinish ||
+           call->row[CALL_API] == API_clWaitForEvents;
+}
+
 /* Takes the time of the entry, right before the driver is called. */
 static inline void call_enter(struct call *call)
 {
-    const bool is_waiting = call->row[CALL_FLAGS] & CALL_BLOCKING || call->row[CALL_API] == API_clFinish ||
-                            call->row[CALL_API] == API_clWaitForEvents;
-    thread_enter_driver(call->thread, is_waiting ? THREAD_WAITING : THREAD_CALLING);
+    thread_enter_driver(call->thread, call_is_waiting(call) ? THREAD_WAITING : THREAD_CALLING);
     call->row[CALL_ENTER] = now_host_ns();
 }
 
@@ -117,6 +122,22 @@ int64_t record_waits(struct thread *thread, cl_uint count, const cl_event *event
 
 /* Counts a call, and samples the time since it returned. */
 void call_account(struct thread *thread, int64_t return_ns);
+
+static inline bool reads_stamps_in_calls(void)
+{
+    return UNLIKELY(atomic_load_explicit(&stamps_are_read_in_calls, memory_order_relaxed));
+}
+
+/* Accounts for a command that was enqueued with an event. */
+static inline void command_account(struct thread *thread, int64_t return_ns, cl_event event)
+{
+    call_account(thread, return_ns);
+    if (reads_stamps_in_calls() && event != NULL)
+        stamps_keep_newest(thread, event);
+}
+
+/* Counts a command that is not recorded because recording is paused. */
+void count_skipped(void);
 
 /* Tells that the program has created a user event. */
 void note_user_event(void);

@@ -11,6 +11,8 @@ cl_event *command_prepare(
 #define BEGIN_COMMAND(name)                                              \
     struct call call;                                                    \
     const bool is_recorded = CALL_BEGIN(&call, API_##name, queue);       \
+    if (UNLIKELY(!is_recorded))                                          \
+        count_skipped();                                                 \
     cl_event *const event_place =                                        \
         is_recorded ? command_prepare(&call, wait_count, waits, event) : event
 

@@ -81,8 +81,10 @@ struct launch {
 static inline bool launch_begin(
     struct launch *launch, cl_command_queue queue, cl_kernel handle, void *const *frame, const void *address)
 {
-    if (UNLIKELY(!is_recording()))
+    if (UNLIKELY(!is_recording())) {
+        count_skipped();
         return false;
+    }
     struct thread *thread = thread_current();
     if (UNLIKELY(thread == NULL))
         return false;
@@ -104,6 +106,8 @@ static inline bool launch_begin(
 /* Returns where the driver is to put the event. */
 static inline cl_event *launch_event(struct launch *launch, cl_event *event)
 {
+    if (reads_stamps_in_calls())
+        stamps_read_before_command(launch->thread);
     if (UNLIKELY(driver_may_be_gone())) {
         launch->key[CIRCUMSTANCE_FLAGS] = CALL_QUEUED_ONLY;
         return event;
@@ -126,7 +130,7 @@ static inline void launch_end(
         launch->row[LAUNCH_MARK] = record_waits(thread, wait_count, waits);
     launch->row[LAUNCH_EVENT] = handle_word(event);
     thread_push(thread, TABLE_LAUNCHES, launch->row, LAUNCH_COLUMNS);
-    call_account(thread, launch->row[LAUNCH_RETURN]);
+    command_account(thread, launch->row[LAUNCH_RETURN], event);
 }
 
 /* Failed launches are calls. */

@@ -33,6 +33,7 @@ static atomic_int state = STATE_OVER;
 static atomic_bool driver_is_closing;
 static pthread_mutex_t state_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char parts_directory[PATH_MAX];
+static char given_directory[PATH_MAX]; /* that Python has made for this process; empty without one */
 
 bool recording_is_over(void)
 {
@@ -95,8 +96,7 @@ static void settle(void)
     restore_signals(&before);
 }
 
-/* Second stage: C++ programs release their objects in destructors that run after the first. */
-__attribute__((destructor)) static void finish(void)
+void process_end(const char *how)
 {
     settle();
     if (atomic_load(&state) != STATE_RECORDING)
@@ -106,9 +106,26 @@ __attribute__((destructor)) static void finish(void)
     writer_stop();
     writer_flush();
     if (!recording_is_over())
-        writer_record_end("exit");
+        writer_record_end(how);
     atomic_store(&state, STATE_OVER);
     writer_close_files();
+    restore_signals(&before);
+}
+
+/* Second stage: C++ programs release their objects in destructors that run after the first. */
+__attribute__((destructor)) static void finish(void)
+{
+    process_end("exit");
+}
+
+void process_flush(const char *how)
+{
+    if (atomic_load(&state) != STATE_RECORDING)
+        return;
+    const sigset_t before = block_size_signal();
+    writer_flush();
+    if (how != NULL)
+        writer_record_end(how);
     restore_signals(&before);
 }
 
@@ -145,6 +162,7 @@ static void after_fork_in_child(void)
     threads_forked();
     sites_forked();
     loaders_forked();
+    *given_directory = '\0';
     if (atomic_load(&state) == STATE_OVER)
         return;
     if (settings.follows_children) {
@@ -155,7 +173,8 @@ static void after_fork_in_child(void)
     }
 }
 
-bool process_prepare(void)
+/* Returns true if this process is to be recorded, and reads the settings. */
+static bool prepare(void)
 {
     const char *session = getenv("CLTRACE_SESSION");
     if (session == NULL || *session == '\0' || getenv("CLTRACE_DISABLE") != NULL)
@@ -174,9 +193,32 @@ bool process_prepare(void)
     return true;
 }
 
+bool process_prepare(void)
+{
+    static bool is_tried;
+    static bool is_prepared;
+    pthread_mutex_lock(&state_mutex);
+    if (!is_tried) {
+        is_tried = true;
+        is_prepared = prepare();
+    }
+    pthread_mutex_unlock(&state_mutex);
+    return is_prepared;
+}
+
+bool process_begin(const char *directory)
+{
+    if (!process_prepare())
+        return false;
+    if (strlen(directory) < sizeof given_directory)
+        strcpy(given_directory, directory);
+    return process_join_recording();
+}
+
 static bool begin_recording(void)
 {
-    if (!spool_create_directory(parts_directory)) {
+    const bool is_given = *given_directory != '\0' && spool_use_directory(given_directory);
+    if (!is_given && !spool_create_directory(parts_directory)) {
         atomic_store(&recording_gate, 0);
         atomic_store(&state, STATE_OVER);
         spool_report_untraced(parts_directory, "tracing did not start: no directory can be made");
@@ -202,33 +244,4 @@ bool process_join_recording(void)
                                : atomic_load(&state) == STATE_RECORDING;
     pthread_mutex_unlock(&state_mutex);
     return is_joined;
-}
-
-LAYER_EXPORT void cltrace_layer_pause(void);
-LAYER_EXPORT void cltrace_layer_resume(void);
-LAYER_EXPORT void cltrace_layer_flush(void);
-LAYER_EXPORT void cltrace_layer_adopt_loaders(void);
-
-void cltrace_layer_pause(void)
-{
-    schedule_pause();
-}
-
-void cltrace_layer_resume(void)
-{
-    schedule_resume();
-}
-
-void cltrace_layer_adopt_loaders(void)
-{
-    loaders_adopt();
-}
-
-void cltrace_layer_flush(void)
-{
-    if (atomic_load(&state) != STATE_RECORDING)
-        return;
-    const sigset_t before = block_size_signal();
-    writer_flush();
-    restore_signals(&before);
 }

@@ -67,6 +67,8 @@ void loaders_adopt(void)
 {
     static struct candidates candidates;
     unsigned long long loads = 0;
+    if (target.clGetPlatformIDs == NULL)
+        return; /* the program has not called OpenCL yet: initialising a loader is its choice */
     dl_iterate_phdr(read_loads, &loads);
     if (atomic_exchange(&known_loads, loads) == loads || pthread_mutex_trylock(&adoption_mutex) != 0)
         return;

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,13 @@
 #include "settings.h"
 
 extern char **environ;
+
+static char pyopencl_version[64];
+
+void process_name_pyopencl(const char *version)
+{
+    snprintf(pyopencl_version, sizeof pyopencl_version, "%s", version);
+}
 
 static struct text read_file(const char *path)
 {
@@ -122,7 +130,7 @@ void record_process(void)
     record_string(&record, directory);
     record_string(&record, executable);
     record_string(&record, python_version());
-    record_string(&record, ""); /* the layer does not know a version of pyopencl */
+    record_string(&record, pyopencl_version);
     record_integer(&record, now_host_ns());
     record_environment(&record);
     record_end(&record);

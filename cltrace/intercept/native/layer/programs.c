@@ -5,6 +5,7 @@
 
 #include "calls.h"
 #include "handle_map.h"
+#include "includes.h"
 #include "layer.h"
 #include "platforms.h"
 #include "records.h"
@@ -21,9 +22,20 @@ struct program {
     struct object object;
     atomic_llong number;
     struct kernel_function *functions;
+    struct text source; /* until the first build, if it includes anything */
 };
 
 static struct handle_map programs;
+
+/* pyopencl caches binaries: the source of such a program is known to Python only. */
+static _Thread_local struct text offered_source;
+
+void program_offer_source(const char *bytes, size_t length)
+{
+    text_free(&offered_source);
+    if (bytes != NULL)
+        text_append(&offered_source, bytes, length);
+}
 
 static struct program *find_program(cl_program handle)
 {
@@ -56,13 +68,27 @@ static void forget_functions(struct program *program)
     }
 }
 
+/* Returns the length of a source without the text that pyopencl appends to defeat the driver's cache. */
+static size_t length_without_marker(const struct text *source)
+{
+    static const char begin[] = "\n\n__constant int pyopencl_defeat_cache_";
+    static const char end[] = " = 0;";
+    const size_t length = sizeof begin - 1 + 32 + sizeof end - 1;
+    if (source->length < length)
+        return source->length;
+    const char *const marker = source->bytes + source->length - length;
+    const bool is_marker = memcmp(marker, begin, sizeof begin - 1) == 0 &&
+                           memcmp(marker + length - (sizeof end - 1), end, sizeof end - 1) == 0;
+    return source->length - (is_marker ? length : 0);
+}
+
 /* Registers a new program, even if its handle is registered for an earlier one. */
 static int64_t register_program(cl_program handle, const struct program_facts *facts)
 {
     struct record record;
     const int64_t context_id = context_number(program_context(handle));
     const int64_t source_id =
-        settings.records_source ? text_number(facts->source.bytes, facts->source.length) : 0;
+        settings.records_source ? text_number(facts->source.bytes, length_without_marker(&facts->source)) : 0;
     pthread_mutex_lock(&objects_mutex);
     struct program *program =
         (struct program *)(void *)map_insert(&programs, (uintptr_t)handle, sizeof *program);
@@ -72,6 +98,9 @@ static int64_t register_program(cl_program handle, const struct program_facts *f
     }
     const int64_t number = next_number(NUMBER_PROGRAM);
     forget_functions(program);
+    text_free(&program->source);
+    if (settings.records_source && includes_anything(&facts->source))
+        text_append(&program->source, facts->source.bytes, facts->source.length);
     atomic_store(&program->number, number);
     atomic_store(&program->object.epoch, current_epoch() + 1);
     record_begin(&record, "program");
@@ -190,7 +219,11 @@ cl_program layer_clCreateProgramWithBinary(cl_context context, cl_uint count, co
     struct program_facts facts = {.origin = "binary", .created_host_ns = created_ns};
     for (cl_uint i = 0; program != NULL && i < count; i++)
         facts.binary_bytes += (int64_t)lengths[i];
-    return program_created(&call, is_recorded, program, status, status_return, &facts);
+    facts.source = offered_source;
+    offered_source = (struct text){0};
+    program_created(&call, is_recorded, program, status, status_return, &facts);
+    text_free(&facts.source);
+    return program;
 }
 
 cl_program layer_clCreateProgramWithIL(
@@ -228,12 +261,19 @@ struct build {
     cl_device_id *devices; /* NULL: all devices of the program */
     cl_program_callback callback;
     void *user_data;
+    size_t header_count;
+    struct given_header *headers;
 };
 
 static void build_drop(struct build *build)
 {
     if (build == NULL || atomic_fetch_sub(&build->owners, 1) > 1)
         return;
+    for (size_t i = 0; i < build->header_count; i++) {
+        free(build->headers[i].name);
+        text_free(&build->headers[i].text);
+    }
+    free(build->headers);
     free(build->options);
     free(build->devices);
     free(build);
@@ -320,7 +360,19 @@ static void record_build(
     record_end(&record);
 }
 
-/* Records a build that has ended, once, for each of its devices. */
+/* Takes the source that was kept for the first build of a program. The caller frees it. */
+static struct text take_source(cl_program handle)
+{
+    pthread_mutex_lock(&objects_mutex);
+    struct program *program = find_program(handle);
+    const struct text source = program == NULL ? (struct text){0} : program->source;
+    if (program != NULL)
+        program->source = (struct text){0};
+    pthread_mutex_unlock(&objects_mutex);
+    return source;
+}
+
+/* Records a build that has ended, once, for each of its devices, and what its source includes. */
 static void build_end(struct build *build, cl_program program, cl_int status, int64_t return_ns)
 {
     if (atomic_exchange(&build->has_ended, true))
@@ -331,6 +383,10 @@ static void build_end(struct build *build, cl_program program, cl_int status, in
     for (cl_uint i = 0; devices != NULL && i < count; i++)
         record_build(build, program, devices[i], status, return_ns);
     free(all);
+    const int64_t program_id = program_number(program);
+    struct text source = take_source(program);
+    record_includes(program_id, &source, build->options, build->headers, build->header_count);
+    text_free(&source);
 }
 
 /* Returns the status of a build that ended in the background. */
@@ -402,21 +458,19 @@ cl_int layer_clBuildProgram(cl_program program, cl_uint count, const cl_device_i
     return status;
 }
 
-static void record_headers(
-    cl_program program, cl_uint count, const cl_program *headers, const char **names)
+/* Copies the headers of a compilation: the program may change or free their names. */
+static void copy_headers(struct build *build, cl_uint count, const cl_program *headers, const char **names)
 {
-    for (cl_uint i = 0; i < count; i++) {
-        struct record record;
-        struct text source = driver_source(headers[i]);
-        const int64_t text_id = text_number(source.bytes, source.length);
-        text_free(&source);
-        if (text_id == 0)
-            continue;
-        record_begin(&record, "include");
-        record_string(&record, names[i]);
-        record_integer(&record, program_number(program));
-        record_integer(&record, text_id);
-        record_end(&record);
+    build->headers = calloc(count, sizeof *build->headers);
+    for (cl_uint i = 0; build->headers != NULL && i < count; i++) {
+        struct given_header *header = &build->headers[build->header_count];
+        header->name = names[i] == NULL ? NULL : strdup(names[i]);
+        header->text = driver_source(headers[i]);
+        header->text.length = length_without_marker(&header->text);
+        if (header->name != NULL)
+            build->header_count++;
+        else
+            text_free(&header->text);
     }
 }
 
@@ -430,8 +484,8 @@ cl_int layer_clCompileProgram(cl_program program, cl_uint count, const cl_device
         is_recorded ? build_begin(API_clCompileProgram, options, count, devices, callback, user_data)
                     : NULL;
     const bool is_replaced = build != NULL && callback != NULL;
-    if (is_recorded && settings.records_source && headers != NULL && names != NULL)
-        record_headers(program, header_count, headers, names);
+    if (build != NULL && settings.records_source && headers != NULL && names != NULL)
+        copy_headers(build, header_count, headers, names);
     if (is_recorded)
         call_enter(&call);
     const cl_int status = target.clCompileProgram(

@@ -16,6 +16,10 @@ int64_t program_kernel_number(cl_program program, const char *name, int *is_new)
 /* Returns the context of a program, or NULL. */
 cl_context program_context(cl_program program);
 
+/* Gives the source of the next program that the calling thread makes from binaries. It is copied. With
+   NULL there is none. */
+void program_offer_source(const char *bytes, size_t length);
+
 cl_program layer_clCreateProgramWithSource(cl_context, cl_uint, const char **, const size_t *, cl_int *);
 cl_program layer_clCreateProgramWithBinary(cl_context, cl_uint, const cl_device_id *, const size_t *,
                                            const unsigned char **, cl_int *, cl_int *);

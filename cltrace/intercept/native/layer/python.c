@@ -1,6 +1,8 @@
 #include "python.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #define BUCKETS 4096
 #define MAX_DEPTH 64
 #define CODE_ITSELF (-1)
+#define OF_LINE(line) (-2 - (line))
 
 /* Functions of the interpreter, which is not linked with the layer. Objects are opaque. */
 static struct {
@@ -29,6 +32,8 @@ static struct {
     void *(*PyObject_GetAttrString)(void *, const char *);
     void *(*PyImport_GetModuleDict)(void);
     void *(*PyDict_GetItemString)(void *, const char *);
+    void *(*PyDict_GetItem)(void *, void *);
+    void *(*PyLong_FromUnsignedLong)(unsigned long);
     const char *(*PyUnicode_AsUTF8)(void *);
     void (*PyErr_Fetch)(void **, void **, void **);
     void (*PyErr_Restore)(void *, void *, void *);
@@ -37,8 +42,8 @@ static struct {
 } python;
 static bool can_read_frames;
 
-/* A place in code that has a site. With `CODE_ITSELF` as instruction, `value` tells whether the code
-   belongs to a library. The code is kept alive, so that its address is not reused. Protected by the
+/* A place in code that has a site: an instruction, or `OF_LINE` of a line. With `CODE_ITSELF`, `value`
+   tells whether the code belongs to a library. The code is kept alive, so that its address is not reused. Protected by the
    interpreter's lock. */
 struct known_place {
     struct known_place *next;
@@ -72,6 +77,7 @@ void python_prepare(void)
         FIND(PyGILState_Release) && FIND(PyThreadState_GetFrame) && FIND(PyFrame_GetCode) &&
         FIND(PyFrame_GetBack) && FIND(PyFrame_GetLasti) && FIND(PyFrame_GetLineNumber) &&
         FIND(PyObject_GetAttrString) && FIND(PyImport_GetModuleDict) && FIND(PyDict_GetItemString) &&
+        FIND(PyDict_GetItem) && FIND(PyLong_FromUnsignedLong) &&
         FIND(PyUnicode_AsUTF8) && FIND(PyErr_Fetch) && FIND(PyErr_Restore) && FIND(Py_IncRef) &&
         FIND(Py_DecRef);
     /* Without the interpreter's lock nothing would protect the known places. */
@@ -91,18 +97,31 @@ const char *python_version(void)
     return version;
 }
 
+static void drop_error(void)
+{
+    void *error[3];
+    python.PyErr_Fetch(&error[0], &error[1], &error[2]);
+    for (int i = 0; i < 3; i++)
+        if (error[i] != NULL)
+            python.Py_DecRef(error[i]);
+}
+
+/* Returns an attribute, which the caller releases; NULL if there is none. */
+static void *attribute(void *object, const char *name)
+{
+    void *value = python.PyObject_GetAttrString(object, name);
+    if (value == NULL)
+        drop_error();
+    return value;
+}
+
 /* Returns an attribute that is a text; NULL if there is none. `owner` must be released. */
 static const char *text_attribute(void *object, const char *name, void **owner)
 {
-    *owner = python.PyObject_GetAttrString(object, name);
+    *owner = attribute(object, name);
     const char *text = *owner == NULL ? NULL : python.PyUnicode_AsUTF8(*owner);
-    void *error[3];
-    if (text == NULL) { /* drop the error */
-        python.PyErr_Fetch(&error[0], &error[1], &error[2]);
-        for (int i = 0; i < 3; i++)
-            if (error[i] != NULL)
-                python.Py_DecRef(error[i]);
-    }
+    if (*owner != NULL && text == NULL)
+        drop_error();
     return text;
 }
 
@@ -171,7 +190,7 @@ static bool is_library(void *code)
     return is_inside;
 }
 
-static int64_t record_place(void *frame, void *code, int64_t outer_site)
+static int64_t record_place(int line, void *code, int64_t outer_site)
 {
     void *file_owner = NULL;
     void *name_owner = NULL;
@@ -182,7 +201,7 @@ static int64_t record_place(void *frame, void *code, int64_t outer_site)
     record_begin(&record, "site");
     record_integer(&record, number);
     record_string(&record, file == NULL ? "" : file);
-    record_integer(&record, python.PyFrame_GetLineNumber(frame));
+    record_integer(&record, line);
     record_string(&record, name == NULL ? "" : name);
     record_integer(&record, outer_site);
     record_end(&record);
@@ -193,6 +212,18 @@ static int64_t record_place(void *frame, void *code, int64_t outer_site)
     return number;
 }
 
+/* Returns the site of a frame's line: the calls of one line share it. */
+static int64_t site_of_line(void *frame, void *code, int64_t outer_site)
+{
+    const int line = python.PyFrame_GetLineNumber(frame);
+    const struct known_place *place = find_place(code, OF_LINE(line), outer_site);
+    if (place != NULL)
+        return place->value;
+    const int64_t site = record_place(line, code, outer_site);
+    add_place(code, OF_LINE(line), outer_site, site);
+    return site;
+}
+
 static int64_t site_of_frame(void *frame, int64_t outer_site)
 {
     void *code = python.PyFrame_GetCode(frame);
@@ -200,7 +231,7 @@ static int64_t site_of_frame(void *frame, int64_t outer_site)
     const struct known_place *place = find_place(code, instruction, outer_site);
     int64_t site = place == NULL ? 0 : place->value;
     if (place == NULL) {
-        site = record_place(frame, code, outer_site);
+        site = site_of_line(frame, code, outer_site);
         add_place(code, instruction, outer_site, site);
     }
     python.Py_DecRef(code);
@@ -244,13 +275,48 @@ static int64_t site_of_thread(void *thread_state)
     return site;
 }
 
-int64_t python_site(void)
+/* Returns the state of the calling thread, or NULL for one that runs no Python. */
+static void *current_thread(void)
 {
     if (LIKELY(!can_read_frames) || !python.Py_IsInitialized() || python.Py_IsFinalizing())
-        return -1;
-    void *thread_state = python.PyGILState_GetThisThreadState();
+        return NULL;
+    return python.PyGILState_GetThisThreadState();
+}
+
+/* Copies the name of the calling thread from the list that `threading` keeps. Its functions would add a
+   thread that Python did not start. The caller holds the interpreter's lock. */
+static void copy_thread_name(char *name, size_t room)
+{
+    void *threads = NULL;
+    void *owner = NULL;
+    const char *found = NULL;
+    void *module = python.PyDict_GetItemString(python.PyImport_GetModuleDict(), "threading");
+    void *key = python.PyLong_FromUnsignedLong((unsigned long)pthread_self());
+    if (module != NULL)
+        threads = attribute(module, "_active");
+    void *thread = threads == NULL || key == NULL ? NULL : python.PyDict_GetItem(threads, key);
+    if (thread != NULL)
+        found = text_attribute(thread, "_name", &owner);
+    if (found != NULL)
+        snprintf(name, room, "%s", found);
+    void *const owned[] = {owner, threads, key};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        if (owned[i] != NULL)
+            python.Py_DecRef(owned[i]);
+}
+
+void python_thread_name(char *name, size_t room)
+{
+    /* A driver may be calling back with its locks held: this is no place to wait for the interpreter's. */
+    if (current_thread() != NULL && python.PyGILState_Check())
+        copy_thread_name(name, room);
+}
+
+int64_t python_site(void)
+{
+    void *thread_state = current_thread();
     if (thread_state == NULL)
-        return -1; /* a thread of a library */
+        return -1;
     if (python.PyGILState_Check())
         return site_of_thread(thread_state);
     const int state = python.PyGILState_Ensure();

@@ -54,6 +54,16 @@ bool spool_create_directory(const char *parts_directory)
     return false;
 }
 
+bool spool_use_directory(const char *directory)
+{
+    struct stat status;
+    if (strlen(directory) >= sizeof process_directory || stat(directory, &status) != 0 ||
+        !S_ISDIR(status.st_mode))
+        return false;
+    strcpy(process_directory, directory);
+    return true;
+}
+
 static bool is_ours(const struct spool_file *file)
 {
     struct stat status;

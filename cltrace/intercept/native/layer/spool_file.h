@@ -20,6 +20,9 @@ struct spool_file {
 /* Creates this process's directory in `parts_directory`. Returns false if that fails. */
 bool spool_create_directory(const char *parts_directory);
 
+/* Uses a directory that exists as this process's. Returns false if there is none of that name. */
+bool spool_use_directory(const char *directory);
+
 /* Appends bytes. Returns false if they cannot be written: the file then ends with a part of them. */
 bool spool_append(struct spool_file *file, const void *bytes, size_t length);
 

@@ -22,6 +22,9 @@
 #define MAX_EVENTS_PER_WAIT 8
 #define MAX_LATENESS_NS (80 * NS_PER_MS)
 #define MAX_LATE_READING_NS (20 * NS_PER_MS)
+#define CALL_ROWS 1024
+#define READINGS_PER_CALL 256
+#define COMMANDS_PER_READING 64
 #define POLITE_PERIOD_NS (NS_PER_MS / 5)
 #define PATIENCE_NS NS_PER_S
 #define SETTLE_NS (250 * NS_PER_MS)
@@ -34,8 +37,14 @@ struct event_list {
     size_t count;
     size_t capacity;
 };
-static struct event_list added;   /* protected by the mutex */
-static struct event_list pending; /* of the thread alone, oldest first */
+static struct event_list added; /* protected by `added_mutex` */
+
+/* Protects all that follows. */
+static pthread_mutex_t reading_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct event_list pending; /* oldest first */
+static size_t pending_begin;      /* the commands before it have been read by the program's threads */
+static int64_t call_rows[CALL_ROWS][STAMP_COLUMNS]; /* read by the program's threads, not written yet */
+static size_t call_row_count;
 
 static atomic_llong unread;
 static atomic_llong unread_peak;
@@ -185,43 +194,135 @@ static void check_patience(void)
     update_wait();
 }
 
-/* Returns the number of commands that were read. */
+static void count_read(size_t read)
+{
+    atomic_fetch_sub(&unread, (long long)read);
+    update_wait();
+    last_progress_ns = now_host_ns();
+}
+
+static void write_call_rows(void)
+{
+    if (call_row_count > 0)
+        writer_append_stamps(call_rows[0], (int64_t)call_row_count);
+    call_row_count = 0;
+}
+
+/* Drops the commands that the program's threads have read. */
+static void drop_read(void)
+{
+    if (pending_begin == 0)
+        return;
+    memmove(pending.items, pending.items + pending_begin,
+            (pending.count - pending_begin) * sizeof *pending.items);
+    pending.count -= pending_begin;
+    pending_begin = 0;
+}
+
+/* Returns the number of commands that were read. The caller holds `reading_mutex`. */
 static size_t read_pass(struct pass *pass)
 {
     static int64_t rows[BLOCK_EVENTS][STAMP_COLUMNS];
     size_t total = 0;
+    write_call_rows();
+    drop_read();
     take_added();
     while (pass->position < pending.count && !must_stop(pass)) {
         const size_t read = read_block(rows, pass);
         if (read == 0)
             continue;
         writer_append_stamps(rows[0], (int64_t)read);
-        atomic_fetch_sub(&unread, (long long)read);
-        update_wait();
+        count_read(read);
         total += read;
     }
     if (pass->position < pending.count && pass->position > pass->kept)
         memmove(pending.items + pass->kept, pending.items + pass->position,
                 (pending.count - pass->position) * sizeof *pending.items);
     pending.count = pass->kept + pending.count - pass->position;
-    if (total > 0)
-        last_progress_ns = now_host_ns();
     if (!pass->is_interrupted)
         caught_up_ns = now_host_ns();
     return total;
 }
 
-/* Some drivers let one thread in at a time: each query of the reader then delays a thread of the program
-   that calls at that time. The reader sees that in its own waits. It then reads while the program's
-   threads wait or do other things, unless it is late. */
-static bool driver_is_exclusive;
+/* Some drivers let one thread in at a time, and ask the device at each query while a command is underway:
+   a query of the reader then takes long, and delays a thread of the program that calls at that time. The
+   reader sees that in its own waits. From then on a thread of the program reads the stamps when the newest
+   command is complete: before some of the commands that it enqueues, and after its waits. The reader goes
+   on while the program's threads wait or do other things, and when it is late. */
+atomic_bool stamps_are_read_in_calls;
 
 static void note_exclusive_driver(void)
 {
-    driver_is_exclusive = true;
+    atomic_store(&stamps_are_read_in_calls, true);
     record_diagnostic("note", "driver-exclusive",
-                      "the driver lets one thread in at a time: stamps are read while the program's "
-                      "threads are out of it as far as possible");
+                      "the driver lets one thread in at a time: the program's threads read stamps "
+                      "between commands");
+}
+
+/* Returns true if a command is left that no thread has read. The caller holds `reading_mutex`. */
+static bool has_next_command(void)
+{
+    if (pending_begin < pending.count)
+        return true;
+    pending_begin = pending.count = 0;
+    take_added();
+    caught_up_ns = now_host_ns();
+    return pending.count > 0;
+}
+
+static void read_in_call(void)
+{
+    if (pthread_mutex_trylock(&reading_mutex) != 0)
+        return;
+    size_t read = 0;
+    if (call_row_count + READINGS_PER_CALL > CALL_ROWS)
+        write_call_rows();
+    while (read < READINGS_PER_CALL && has_next_command() &&
+           read_command(&pending.items[pending_begin], call_rows[call_row_count])) {
+        pending_begin++;
+        call_row_count++;
+        read++;
+    }
+    if (read > 0)
+        count_read(read);
+    pthread_mutex_unlock(&reading_mutex);
+}
+
+static void drop_newest(struct thread *of)
+{
+    cl_event event = atomic_exchange_explicit(&of->newest_event, NULL, memory_order_acq_rel);
+    if (event != NULL)
+        target.clReleaseEvent(event);
+}
+
+void stamps_keep_newest(struct thread *of, cl_event event)
+{
+    target.clRetainEvent(event);
+    event = atomic_exchange_explicit(&of->newest_event, event, memory_order_acq_rel);
+    if (event != NULL)
+        target.clReleaseEvent(event);
+}
+
+void stamps_read_before_command(struct thread *of)
+{
+    if (++of->commands_since_reading < COMMANDS_PER_READING || atomic_load(&unread) == 0)
+        return;
+    of->commands_since_reading = 0;
+    cl_event newest = atomic_exchange_explicit(&of->newest_event, NULL, memory_order_acq_rel);
+    if (newest == NULL)
+        return;
+    const int64_t end = read_stamp(newest, CL_PROFILING_COMMAND_END);
+    target.clReleaseEvent(newest);
+    if (end != NO_STAMP && end != 0)
+        read_in_call();
+}
+
+void stamps_read_after_wait(struct thread *of)
+{
+    of->commands_since_reading = 0;
+    drop_newest(of);
+    if (atomic_load(&unread) > 0)
+        read_in_call();
 }
 
 /* Reads everything, and finds out whether the driver lets several threads in. */
@@ -250,14 +351,20 @@ static void read_politely(void)
 
 static bool run_round(void)
 {
-    if (driver_is_exclusive)
+    const bool is_exclusive = atomic_load(&stamps_are_read_in_calls);
+    pthread_mutex_lock(&reading_mutex);
+    if (is_exclusive)
         read_politely();
     else
         read_freely();
     check_patience();
+    if (is_exclusive && pending.count == pending_begin && !threads_are_calling(now_host_ns(), NS_PER_MS))
+        for (struct thread *each = atomic_load(&first_thread); each != NULL; each = each->next)
+            drop_newest(each);
+    const bool has_pending = pending.count > pending_begin || call_row_count > 0;
+    pthread_mutex_unlock(&reading_mutex);
     /* The writer wakes the thread when there are new commands. */
-    const int64_t busy_ns = driver_is_exclusive ? POLITE_PERIOD_NS : PERIOD_NS;
-    thread.period_ns = pending.count > 0 ? busy_ns : IDLE_PERIOD_NS;
+    thread.period_ns = has_pending ? (is_exclusive ? POLITE_PERIOD_NS : PERIOD_NS) : IDLE_PERIOD_NS;
     return false;
 }
 
@@ -271,10 +378,15 @@ void stamps_stop(void)
 {
     if (!background_stop(&thread))
         return; /* the thread is in the driver, which blocks it */
+    for (struct thread *each = atomic_load(&first_thread); each != NULL; each = each->next)
+        drop_newest(each);
     int64_t deadline_ns = now_host_ns() + SETTLE_NS;
     while (atomic_load(&unread) > 0 && now_host_ns() < deadline_ns) {
         struct pass pass = {0};
-        if (read_pass(&pass) > 0)
+        pthread_mutex_lock(&reading_mutex);
+        const size_t read = read_pass(&pass);
+        pthread_mutex_unlock(&reading_mutex);
+        if (read > 0)
             deadline_ns = now_host_ns() + SETTLE_NS;
         else
             nanosleep(&(struct timespec){.tv_nsec = 2 * NS_PER_MS}, NULL);
@@ -309,9 +421,11 @@ void stamps_unlock(void)
 void stamps_forked(void)
 {
     pthread_mutex_init(&added_mutex, NULL);
+    pthread_mutex_init(&reading_mutex, NULL);
     background_forked(&thread);
     /* The lists may have been growing in another thread: their memory stays allocated. */
     added = pending = (struct event_list){0};
+    pending_begin = call_row_count = 0;
     atomic_store(&unread, 0);
     atomic_store(&unread_peak, 0);
     atomic_store(&must_wait, false);

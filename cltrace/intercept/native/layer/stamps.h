@@ -2,11 +2,14 @@
 #ifndef CLTRACE_STAMPS_H
 #define CLTRACE_STAMPS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "opencl.h"
+
+struct thread;
 
 /* A command whose stamps are unread. The layer owns a reference to the event. */
 struct pending_event {
@@ -21,6 +24,18 @@ void stamps_stop(void);
 
 /* Adds commands. */
 void stamps_add(const struct pending_event *events, size_t count);
+
+/* True if the program's threads read stamps: the driver lets one thread in at a time. */
+extern atomic_bool stamps_are_read_in_calls;
+
+/* Keeps the event of the newest command of a thread. */
+void stamps_keep_newest(struct thread *thread, cl_event event);
+
+/* Reads stamps in a thread of the program, if its newest command is complete. */
+void stamps_read_before_command(struct thread *thread);
+
+/* Reads stamps in a thread of the program that has waited for its commands. */
+void stamps_read_after_wait(struct thread *thread);
 
 /* True while the program's threads must wait, because too many events are unread. */
 bool stamps_must_wait(void);

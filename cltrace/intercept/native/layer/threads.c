@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lifecycle.h"
+#include "python.h"
 #include "records.h"
 #include "stamps.h"
 #include "writer.h"
@@ -63,15 +64,17 @@ static void reset_thread(struct thread *thread)
     thread->last_kernel = NULL;
     thread->last_kernel_handle = 0;
     thread->last_circumstance = NULL;
+    thread->commands_since_reading = 0;
     atomic_store(&thread->activity, THREAD_OUTSIDE);
     atomic_store(&thread->state, THREAD_RUNNING);
 }
 
 static void record_thread(const struct thread *thread)
 {
-    char name[17] = "";
+    char name[128] = "";
     struct record record;
     prctl(PR_GET_NAME, name, 0, 0, 0);
+    python_thread_name(name, sizeof name);
     record_begin(&record, "thread");
     record_integer(&record, thread->id);
     record_integer(&record, (int64_t)syscall(SYS_gettid));

@@ -16,6 +16,7 @@ enum table {
     TABLE_EDGES,
     TABLE_BUFFERS,
     TABLE_RELEASES,
+    TABLE_REGIONS,
     TABLE_ANCHORS,
     TABLE_STAMPS,
     TABLE_COUNT,
@@ -58,6 +59,8 @@ struct thread {
     struct circumstance *last_circumstance;
     atomic_int activity;
     atomic_llong last_return_ns;
+    _Atomic(cl_event) newest_event; /* of the thread's commands, kept; only where it reads stamps */
+    unsigned commands_since_reading;
     atomic_llong calls;
     atomic_llong first_ns; /* time of the layer in the first FIRST_CALLS calls, all of them timed */
     atomic_llong sampled_calls; /* of the later calls, one in 64 is timed */

@@ -41,6 +41,7 @@ static struct table_file tables[TABLE_COUNT] = {
     [TABLE_EDGES] = {.file.name = "edges.rows", .width = 2},
     [TABLE_BUFFERS] = {.file.name = "buffers.rows", .width = 15},
     [TABLE_RELEASES] = {.file.name = "releases.rows", .width = 3},
+    [TABLE_REGIONS] = {.file.name = "regions.rows", .width = 4},
     [TABLE_ANCHORS] = {.file.name = "anchors.rows", .width = 4},
     [TABLE_STAMPS] = {.file.name = "stamps.rows", .width = 6},
 };
