@@ -63,9 +63,9 @@ static int64_t circumstance_number(struct thread *thread, const int64_t *key)
 /* Puts extents into a key. Returns the number of dimensions, 0 if the program gave no extents. */
 static int64_t put_extents(int64_t *key, cl_uint dimensions, const size_t *extents)
 {
-    if (extents == NULL)
+    if (extents == NULL || dimensions > 3) /* too many: the launch will fail */
         return 0;
-    for (cl_uint axis = 0; axis < dimensions && axis < 3; axis++)
+    for (cl_uint axis = 0; axis < dimensions; axis++)
         key[axis] = (int64_t)extents[axis];
     return dimensions;
 }

@@ -31,6 +31,7 @@ atomic_int_fast64_t number_counters[NUMBER_KINDS];
 enum state { STATE_WAITING, STATE_RECORDING, STATE_OVER };
 static atomic_int state = STATE_OVER;
 static atomic_bool driver_is_closing;
+static pid_t recorded_pid;
 static pthread_mutex_t state_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char parts_directory[PATH_MAX];
 
@@ -83,10 +84,17 @@ static void restore_signals(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+/* False in a child that ran no handlers of forks, because of `vfork` or `clone`: it may share the parent's
+   memory. */
+static bool is_recorded_process(void)
+{
+    return atomic_load(&state) == STATE_RECORDING && getpid() == recorded_pid;
+}
+
 /* First stage of the end: all stamps are read while the driver still answers. */
 static void settle(void)
 {
-    if (atomic_load(&state) != STATE_RECORDING || atomic_exchange(&driver_is_closing, true))
+    if (!is_recorded_process() || atomic_exchange(&driver_is_closing, true))
         return;
     const sigset_t before = block_size_signal();
     writer_flush();
@@ -99,7 +107,7 @@ static void settle(void)
 __attribute__((destructor)) static void finish(void)
 {
     settle();
-    if (atomic_load(&state) != STATE_RECORDING)
+    if (!is_recorded_process())
         return;
     const sigset_t before = block_size_signal();
     atomic_store(&recording_gate, 0);
@@ -183,6 +191,7 @@ static bool begin_recording(void)
         return false;
     }
     record_process();
+    recorded_pid = getpid();
     atomic_store(&state, STATE_RECORDING);
     if (!writer_start() || !stamps_start()) {
         stop_recording("no threads can be started");

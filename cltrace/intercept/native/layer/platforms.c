@@ -266,6 +266,7 @@ int64_t context_number(cl_context context)
 
 static void context_created(struct call *call, bool is_recorded, cl_context context, cl_int status)
 {
+    KEEP_ERRNO();
     if (is_recorded)
         call_return(call);
     if (context != NULL && thread_current() != NULL) {

@@ -107,6 +107,7 @@ static struct text driver_source(cl_program handle)
 
 int64_t program_number(cl_program handle)
 {
+    KEEP_ERRNO();
     struct program *program = find_program(handle);
     if (program != NULL && atomic_load(&program->object.epoch) == current_epoch() + 1)
         return atomic_load(&program->number);
@@ -151,6 +152,7 @@ int64_t program_kernel_number(cl_program handle, const char *name, int *is_new)
 static cl_program program_created(struct call *call, bool is_recorded, cl_program program, cl_int status,
                                   cl_int *status_return, const struct program_facts *facts)
 {
+    KEEP_ERRNO();
     if (is_recorded)
         call_return(call);
     if (status_return != NULL)
@@ -356,6 +358,7 @@ static cl_int background_status(const struct build *build, cl_program program)
 /* Called by the driver at the end of a build in the background, in place of the program's callback. */
 static void build_notified(cl_program program, void *user_data)
 {
+    KEEP_ERRNO();
     struct build *build = user_data;
     const int64_t return_ns = now_host_ns();
     if (program != NULL && thread_current() != NULL)
@@ -371,6 +374,7 @@ static void build_notified(cl_program program, void *user_data)
 static void build_returned(struct call *call, bool is_recorded, struct build *build, cl_program program,
                            cl_int status)
 {
+    KEEP_ERRNO();
     if (is_recorded)
         call_return(call);
     const bool is_in_background = build != NULL && build->callback != NULL && status == CL_SUCCESS;

@@ -60,6 +60,7 @@ static void record_queue(struct queue *queue, int64_t known_host_ns)
 
 void queue_ensure_recorded(cl_command_queue handle)
 {
+    KEEP_ERRNO();
     struct queue *queue = find_queue(handle);
     if (queue == NULL || atomic_load(&queue->object.epoch) == current_epoch() + 1)
         return;
@@ -100,6 +101,7 @@ static void queue_created(struct call *call, bool is_recorded, cl_command_queue 
                           cl_bitfield requested, bool is_forced, const cl_bitfield *array,
                           size_t array_words)
 {
+    KEEP_ERRNO();
     if (is_recorded)
         call_return(call);
     const int64_t known_host_ns = is_recorded ? call->row[CALL_RETURN] : now_host_ns();
