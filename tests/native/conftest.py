@@ -4,7 +4,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from ctypes.util import find_library
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from cltrace.intercept.native.build import (
     compile_layer,
     find_compilers,
 )
-from cltrace.intercept.native.environment import layered_environment
+from cltrace.intercept.native.environment import LAYERS_VARIABLE, layered_environment
 from cltrace.intercept.native.settings import write_layer_settings
 from cltrace.spool.reader import ProcessSpool, read_parts
 from cltrace.spool.settings import Settings
@@ -63,6 +63,14 @@ class Toolbox:
             command = [*self.compiler.command, *flags, "-I", str(SOURCE_DIRECTORY)]
             subprocess.run([*command, "-o", str(executable), *sources, "-ldl"], check=True)
         return executable
+
+    def above(self, name: str) -> "Toolbox":
+        """Return this toolbox with a layer of `programs/` between the layer and the driver."""
+        library = self.directory / f"{name}.so"
+        flags = ["-std=gnu11", "-g", "-O1", "-pthread", "-Wall", "-Wextra", "-shared", "-fPIC"]
+        command = [*self.compiler.command, *flags, *self.extra, "-I", str(SOURCE_DIRECTORY)]
+        subprocess.run([*command, "-o", str(library), str(PROGRAMS / f"{name}.c")], check=True)
+        return replace(self, variables={**self.variables, LAYERS_VARIABLE: str(library)})
 
     def environment(self) -> dict[str, str]:
         """Return the environment of a program that is not recorded."""

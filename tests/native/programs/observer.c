@@ -1,4 +1,5 @@
 /* Does what few programs do, in the way that the first argument names, and prints what it observes. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -132,6 +133,37 @@ static void exit_after_raw_fork(void)
     CHECK(CL(clFinish)(world.queue));
 }
 
+/* A variable for the event of the last command, and of the next one. */
+static void chain(void)
+{
+    cl_event event;
+    CHECK(CL(clEnqueueMarkerWithWaitList)(world.queue, 0, NULL, &event));
+    for (int i = 0; i < 4; i++)
+        CHECK(CL(clEnqueueMarkerWithWaitList)(world.queue, 1, &event, &event));
+    CHECK(CL(clFinish)(world.queue));
+}
+
+/* Children use objects of the parent, while the layer reads the stamps of the parent's commands. */
+static void fork_often(void)
+{
+    for (int i = 0; i < 20; i++) {
+        int status = -1;
+        for (int j = 0; j < 20; j++)
+            CHECK(CL(clEnqueueMarkerWithWaitList)(world.queue, 0, NULL, NULL));
+        CHECK(CL(clFinish)(world.queue));
+        usleep(30000); /* the layer has begun to read */
+        const pid_t child = fork();
+        if (child == 0) {
+            cl_int error;
+            alarm(10);
+            RELEASE("MemObject", CL(clCreateBuffer)(world.context, 1, 256, NULL, &error));
+            exit(CL(clFlush)(world.queue) != CL_SUCCESS || error != CL_SUCCESS);
+        }
+        waitpid(child, &status, 0);
+        show("child", status);
+    }
+}
+
 static void fail(void)
 {
     cl_uint count = UNTOUCHED;
@@ -154,7 +186,8 @@ int main(int argc, char **argv)
     } ways[] = {
         {"errno", look_at_errno},        {"small-stack", use_small_stack},
         {"fork-in-build", fork_in_build}, {"raw-fork", exit_after_raw_fork},
-        {"fail", fail},
+        {"fail", fail},                  {"chain", chain},
+        {"fork-often", fork_often},
     };
     if (argc < 2)
         return 1;

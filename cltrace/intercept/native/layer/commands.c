@@ -3,6 +3,6 @@
 cl_event *command_prepare(
     struct call *call, cl_uint wait_count, const cl_event *waits, cl_event *event)
 {
-    call_waits(call, wait_count, waits);
+    call->waits = wait_list_of(wait_count, waits, event);
     return call_event(call, event);
 }

@@ -75,6 +75,7 @@ struct launch {
     struct kernel *kernel;
     int64_t key[CIRCUMSTANCE_KEY_WORDS];
     int64_t row[LAUNCH_COLUMNS];
+    struct wait_list waits;
     cl_event own_event;
 };
 
@@ -102,8 +103,10 @@ static inline bool launch_begin(
 }
 
 /* Returns where the driver is to put the event. */
-static inline cl_event *launch_event(struct launch *launch, cl_event *event)
+static inline cl_event *launch_prepare(
+    struct launch *launch, cl_uint wait_count, const cl_event *waits, cl_event *event)
 {
+    launch->waits = wait_list_of(wait_count, waits, event);
     if (UNLIKELY(driver_may_be_gone())) {
         launch->key[CIRCUMSTANCE_FLAGS] = CALL_QUEUED_ONLY;
         return event;
@@ -111,8 +114,7 @@ static inline cl_event *launch_event(struct launch *launch, cl_event *event)
     return event != NULL ? event : &launch->own_event;
 }
 
-static inline void launch_end(
-    struct launch *launch, cl_uint wait_count, const cl_event *waits, const cl_event *program_event)
+static inline void launch_end(struct launch *launch, const cl_event *program_event)
 {
     struct thread *thread = launch->thread;
     cl_event event = launch->own_event;
@@ -122,8 +124,9 @@ static inline void launch_end(
     }
     launch->row[LAUNCH_CIRCUMSTANCE] = circumstance_number(thread, launch->key);
     launch->row[LAUNCH_ARGUMENTS] = arguments_number(thread, launch->kernel);
-    if (UNLIKELY(wait_count > 0 && waits != NULL))
-        launch->row[LAUNCH_MARK] = record_waits(thread, wait_count, waits);
+    note_command_event(event);
+    if (UNLIKELY(launch->waits.count > 0))
+        launch->row[LAUNCH_MARK] = record_waits(thread, &launch->waits);
     launch->row[LAUNCH_EVENT] = handle_word(event);
     thread_push(thread, TABLE_LAUNCHES, launch->row, LAUNCH_COLUMNS);
     call_account(thread, launch->row[LAUNCH_RETURN]);
@@ -158,7 +161,7 @@ cl_int layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl
     key[CIRCUMSTANCE_LOCAL_DIMENSIONS] =
         put_extents(key + CIRCUMSTANCE_LOCAL_SIZE, dimensions, local_size);
     key[CIRCUMSTANCE_OFFSET_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_OFFSET, dimensions, offset);
-    cl_event *const event_place = launch_event(&launch, event);
+    cl_event *const event_place = launch_prepare(&launch, wait_count, waits, event);
     thread_enter_driver(launch.thread, THREAD_CALLING);
     launch.row[LAUNCH_ENTER] = now_host_ns();
     const cl_int status = target.clEnqueueNDRangeKernel(
@@ -166,7 +169,7 @@ cl_int layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl
     launch.row[LAUNCH_RETURN] = now_host_ns();
     thread_leave_driver(launch.thread, launch.row[LAUNCH_RETURN]);
     if (LIKELY(status == CL_SUCCESS))
-        launch_end(&launch, wait_count, waits, event);
+        launch_end(&launch, event);
     else
         launch_failed(&launch, API_clEnqueueNDRangeKernel, queue, status);
     return status;
@@ -183,14 +186,14 @@ cl_int layer_clEnqueueTask(
     int64_t *key = launch.key;
     key[CIRCUMSTANCE_GLOBAL_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_GLOBAL_SIZE, 1, &single);
     key[CIRCUMSTANCE_LOCAL_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_LOCAL_SIZE, 1, &single);
-    cl_event *const event_place = launch_event(&launch, event);
+    cl_event *const event_place = launch_prepare(&launch, wait_count, waits, event);
     thread_enter_driver(launch.thread, THREAD_CALLING);
     launch.row[LAUNCH_ENTER] = now_host_ns();
     const cl_int status = target.clEnqueueTask(queue, kernel, wait_count, waits, event_place);
     launch.row[LAUNCH_RETURN] = now_host_ns();
     thread_leave_driver(launch.thread, launch.row[LAUNCH_RETURN]);
     if (LIKELY(status == CL_SUCCESS))
-        launch_end(&launch, wait_count, waits, event);
+        launch_end(&launch, event);
     else
         launch_failed(&launch, API_clEnqueueTask, queue, status);
     return status;

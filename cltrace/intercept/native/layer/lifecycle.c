@@ -130,6 +130,7 @@ void process_watch_exit(void)
 
 static void before_fork(void)
 {
+    stamps_leave_driver();
     pthread_mutex_lock(&objects_mutex);
     writer_lock();
     stamps_lock();
@@ -140,6 +141,7 @@ static void after_fork_in_parent(void)
     stamps_unlock();
     writer_unlock();
     pthread_mutex_unlock(&objects_mutex);
+    stamps_enter_driver();
 }
 
 static void after_fork_in_child(void)
