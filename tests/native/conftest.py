@@ -11,7 +11,6 @@ from typing import Final
 import pytest
 
 from cltrace.intercept.native.build import (
-    FLAGS,
     SOURCE_DIRECTORY,
     Compiler,
     compile_layer,
@@ -25,6 +24,9 @@ from tests.conftest import needs
 from tests.patience import HANG_S
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
+
+WARNINGS_AS_ERRORS: Final = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
+"""Flags of the layer's tests only: a user's newer compiler may warn of more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
     assert compiler is not None
     directory = tmp_path_factory.mktemp("native")
     layer = directory / "layer.so"
-    compile_layer(compiler, layer)
+    compile_layer(compiler, layer, WARNINGS_AS_ERRORS)
     return Toolbox(compiler, layer, directory)
 
 
@@ -128,4 +130,4 @@ def record(toolbox: Toolbox, tmp_path: Path) -> Record:
     return run
 
 
-__all__ = ["FLAGS", "RecordedRun", "Toolbox"]
+__all__ = ["RecordedRun", "Toolbox"]
