@@ -169,6 +169,7 @@ static void fail(void)
     cl_uint count = UNTOUCHED;
     cl_event event = (cl_event)UNTOUCHED;
     cl_kernel kernel;
+    const char *no_name = NULL;
     show("kernels", CL(clCreateKernelsInProgram)(world.program, 1, &kernel, &count));
     show("count", count);
     show("no program", CL(clCreateKernelsInProgram)(NULL, 1, &kernel, &count));
@@ -176,6 +177,8 @@ static void fail(void)
     show("dimensions", CL(clEnqueueNDRangeKernel)(
         world.queue, world.scale, 1000000, NULL, &items, NULL, 0, NULL, &event));
     show("event", (long)event);
+    show("header", CL(clCompileProgram)(
+        world.program, 0, NULL, "", 1, &world.program, &no_name, NULL, NULL));
 }
 
 int main(int argc, char **argv)

@@ -109,7 +109,12 @@ static struct kernel *kernel_find_slowly(cl_kernel handle)
         size_t size;
         if (target.clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) != CL_SUCCESS)
             return NULL;
-        return kernel_register(handle);
+        pthread_mutex_lock(&objects_mutex);
+        kernel = (struct kernel *)(void *)map_find(&kernels, (uintptr_t)handle);
+        if (kernel == NULL) /* no other thread was first */
+            kernel = kernel_register(handle);
+        pthread_mutex_unlock(&objects_mutex);
+        return kernel;
     }
     if (atomic_load(&kernel->object.epoch) != current_epoch() + 1) {
         pthread_mutex_lock(&objects_mutex);

@@ -406,9 +406,16 @@ cl_int layer_clBuildProgram(cl_program program, cl_uint count, const cl_device_i
     return status;
 }
 
+/* Returns true if a driver accepted the lists of headers. A compilation that fails has headers, too. */
+static bool headers_are_valid(cl_int status)
+{
+    return status == CL_SUCCESS || status == CL_COMPILE_PROGRAM_FAILURE;
+}
+
 static void record_headers(
     cl_program program, cl_uint count, const cl_program *headers, const char **names)
 {
+    KEEP_ERRNO();
     for (cl_uint i = 0; i < count; i++) {
         struct record record;
         struct text source = driver_source(headers[i]);
@@ -434,14 +441,14 @@ cl_int layer_clCompileProgram(cl_program program, cl_uint count, const cl_device
         is_recorded ? build_begin(API_clCompileProgram, options, count, devices, callback, user_data)
                     : NULL;
     const bool is_replaced = build != NULL && callback != NULL;
-    if (is_recorded && settings.records_source && headers != NULL && names != NULL)
-        record_headers(program, header_count, headers, names);
     if (is_recorded)
         call_enter(&call);
     const cl_int status = target.clCompileProgram(
         program, count, devices, options, header_count, headers, names,
         is_replaced ? build_notified : callback, is_replaced ? (void *)build : user_data);
     build_returned(&call, is_recorded, build, program, status);
+    if (is_recorded && headers_are_valid(status) && settings.records_source)
+        record_headers(program, header_count, headers, names);
     return status;
 }
 
