@@ -4,20 +4,19 @@ import os
 import subprocess
 from collections.abc import Callable
 from ctypes.util import find_library
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from cltrace.intercept.native.build import (
-    FLAGS,
     SOURCE_DIRECTORY,
     Compiler,
     compile_layer,
     find_compilers,
 )
-from cltrace.intercept.native.environment import layered_environment
+from cltrace.intercept.native.environment import LAYERS_VARIABLE, layered_environment
 from cltrace.intercept.native.settings import write_layer_settings
 from cltrace.spool.reader import ProcessSpool, read_parts
 from cltrace.spool.settings import Settings
@@ -25,6 +24,9 @@ from tests.conftest import needs
 from tests.patience import HANG_S
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
+
+WARNINGS_AS_ERRORS: Final = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
+"""Flags of the layer's tests only: a user's newer compiler may warn of more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,14 @@ class Toolbox:
             command = [*self.compiler.command, *flags, "-I", str(SOURCE_DIRECTORY)]
             subprocess.run([*command, "-o", str(executable), *sources, "-ldl"], check=True)
         return executable
+
+    def above(self, name: str) -> "Toolbox":
+        """Return this toolbox with a layer of `programs/` between the layer and the driver."""
+        library = self.directory / f"{name}.so"
+        flags = ["-std=gnu11", "-g", "-O1", "-pthread", "-Wall", "-Wextra", "-shared", "-fPIC"]
+        command = [*self.compiler.command, *flags, *self.extra, "-I", str(SOURCE_DIRECTORY)]
+        subprocess.run([*command, "-o", str(library), str(PROGRAMS / f"{name}.c")], check=True)
+        return replace(self, variables={**self.variables, LAYERS_VARIABLE: str(library)})
 
     def environment(self) -> dict[str, str]:
         """Return the environment of a program that is not recorded."""
@@ -105,7 +115,7 @@ def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
     assert compiler is not None
     directory = tmp_path_factory.mktemp("native")
     layer = directory / "layer.so"
-    compile_layer(compiler, layer)
+    compile_layer(compiler, layer, WARNINGS_AS_ERRORS)
     return Toolbox(compiler, layer, directory)
 
 
@@ -122,4 +132,4 @@ def record(toolbox: Toolbox, tmp_path: Path) -> Record:
     return run
 
 
-__all__ = ["FLAGS", "RecordedRun", "Toolbox"]
+__all__ = ["RecordedRun", "Toolbox"]

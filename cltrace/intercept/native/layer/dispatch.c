@@ -4,6 +4,7 @@
 #include "kernels.h"
 #include "layer.h"
 #include "lifecycle.h"
+#include "loaders.h"
 #include "memory.h"
 #include "platforms.h"
 #include "programs.h"
@@ -32,11 +33,11 @@ LAYER_EXPORT cl_int clInitLayer(
     cl_uint, const struct cl_dispatch *, cl_uint *, const struct cl_dispatch **);
 LAYER_EXPORT cl_int clDeinitLayer(void);
 
-/* Replaces an entry point that the loader has. */
-#define REPLACE(name)                            \
-    do {                                         \
-        if (dispatch->name != NULL)              \
-            dispatch->name = layer_##name;       \
+/* Replaces an entry point that the loader has. The first loader, to which the layer goes on, may be older. */
+#define REPLACE(name)                                           \
+    do {                                                        \
+        if (dispatch->name != NULL && target.name != NULL)      \
+            dispatch->name = layer_##name;                      \
     } while (0)
 
 static void replace_objects(struct cl_dispatch *dispatch)
@@ -170,6 +171,7 @@ cl_int clInitLayer(cl_uint count, const struct cl_dispatch *target_dispatch, cl_
                                : KNOWN_ENTRIES + MAX_LATER_ENTRIES;
     memcpy((void *)table, (const void *)target_dispatch, entries * sizeof(cl_unused_entry *));
     sites_add_loader(__builtin_return_address(0));
+    loaders_keep(__builtin_return_address(0));
     if (loader_count == 1) {
         target = table->dispatch;
         records_process = process_prepare() && process_join_recording();

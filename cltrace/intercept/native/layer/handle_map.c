@@ -48,3 +48,13 @@ struct object *map_insert(struct handle_map *map, uintptr_t handle, size_t size)
     map->count++;
     return object;
 }
+
+void map_visit(struct handle_map *map, void (*visit)(struct object *))
+{
+    struct handle_slots *slots = atomic_load(&map->slots);
+    for (size_t i = 0; slots != NULL && i <= slots->mask; i++) {
+        struct object *object = atomic_load_explicit(&slots->items[i], memory_order_relaxed);
+        if (object != NULL)
+            visit(object);
+    }
+}

@@ -48,4 +48,7 @@ static inline struct object *map_find(struct handle_map *map, uintptr_t handle)
    The caller holds `objects_mutex`. */
 struct object *map_insert(struct handle_map *map, uintptr_t handle, size_t size);
 
+/* Calls a function for each object. The caller holds `objects_mutex`. */
+void map_visit(struct handle_map *map, void (*visit)(struct object *));
+
 #endif

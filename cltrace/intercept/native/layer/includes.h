@@ -10,7 +10,7 @@
 
 /* A header that the program gave by name. */
 struct given_header {
-    char *name;
+    const char *name;
     struct text text;
 };
 

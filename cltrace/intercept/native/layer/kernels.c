@@ -87,6 +87,7 @@ static void describe_kernel(struct kernel *kernel, cl_kernel handle)
 
 struct kernel *kernel_register(cl_kernel handle)
 {
+    KEEP_ERRNO();
     pthread_mutex_lock(&objects_mutex);
     struct kernel *kernel =
         (struct kernel *)(void *)map_insert(&kernels, (uintptr_t)handle, sizeof *kernel);
@@ -100,6 +101,7 @@ struct kernel *kernel_register(cl_kernel handle)
 
 static struct kernel *kernel_find_slowly(cl_kernel handle)
 {
+    KEEP_ERRNO();
     struct kernel *kernel = (struct kernel *)(void *)map_find(&kernels, (uintptr_t)handle);
     if (handle == NULL)
         return NULL;
@@ -107,7 +109,12 @@ static struct kernel *kernel_find_slowly(cl_kernel handle)
         size_t size;
         if (target.clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) != CL_SUCCESS)
             return NULL;
-        return kernel_register(handle);
+        pthread_mutex_lock(&objects_mutex);
+        kernel = (struct kernel *)(void *)map_find(&kernels, (uintptr_t)handle);
+        if (kernel == NULL) /* no other thread was first */
+            kernel = kernel_register(handle);
+        pthread_mutex_unlock(&objects_mutex);
+        return kernel;
     }
     if (atomic_load(&kernel->object.epoch) != current_epoch() + 1) {
         pthread_mutex_lock(&objects_mutex);
@@ -185,22 +192,21 @@ cl_int layer_clCreateKernelsInProgram(
     cl_program program, cl_uint room, cl_kernel *list, cl_uint *count_return)
 {
     struct call call;
-    cl_uint count = 0;
+    cl_uint own_count = 0;
+    cl_uint *const count = count_return == NULL ? &own_count : count_return;
     const bool is_recorded = CALL_BEGIN(&call, API_clCreateKernelsInProgram, NULL);
     if (is_recorded)
         call_enter(&call);
-    const cl_int status = target.clCreateKernelsInProgram(program, room, list, &count);
+    const cl_int status = target.clCreateKernelsInProgram(program, room, list, count);
     if (is_recorded)
         call_return(&call);
-    for (cl_uint i = 0; status == CL_SUCCESS && list != NULL && i < count && i < room; i++)
+    for (cl_uint i = 0; status == CL_SUCCESS && list != NULL && i < *count && i < room; i++)
         if (thread_current() != NULL)
             kernel_register(list[i]);
     if (is_recorded) {
         call.row[CALL_SUBJECT] = status == CL_SUCCESS ? program_number(program) : 0;
         call_record(&call, status);
     }
-    if (count_return != NULL)
-        *count_return = count;
     return status;
 }
 

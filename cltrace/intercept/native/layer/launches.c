@@ -63,9 +63,9 @@ static int64_t circumstance_number(struct thread *thread, const int64_t *key)
 /* Puts extents into a key. Returns the number of dimensions, 0 if the program gave no extents. */
 static int64_t put_extents(int64_t *key, cl_uint dimensions, const size_t *extents)
 {
-    if (extents == NULL)
+    if (extents == NULL || dimensions > 3) /* too many: the launch will fail */
         return 0;
-    for (cl_uint axis = 0; axis < dimensions && axis < 3; axis++)
+    for (cl_uint axis = 0; axis < dimensions; axis++)
         key[axis] = (int64_t)extents[axis];
     return dimensions;
 }
@@ -75,6 +75,7 @@ struct launch {
     struct kernel *kernel;
     int64_t key[CIRCUMSTANCE_KEY_WORDS];
     int64_t row[LAUNCH_COLUMNS];
+    struct wait_list waits;
     cl_event own_event;
 };
 
@@ -104,8 +105,10 @@ static inline bool launch_begin(
 }
 
 /* Returns where the driver is to put the event. */
-static inline cl_event *launch_event(struct launch *launch, cl_event *event)
+static inline cl_event *launch_prepare(
+    struct launch *launch, cl_uint wait_count, const cl_event *waits, cl_event *event)
 {
+    launch->waits = wait_list_of(wait_count, waits, event);
     if (reads_stamps_in_calls())
         stamps_read_before_command(launch->thread);
     if (UNLIKELY(driver_may_be_gone())) {
@@ -115,8 +118,7 @@ static inline cl_event *launch_event(struct launch *launch, cl_event *event)
     return event != NULL ? event : &launch->own_event;
 }
 
-static inline void launch_end(
-    struct launch *launch, cl_uint wait_count, const cl_event *waits, const cl_event *program_event)
+static inline void launch_end(struct launch *launch, const cl_event *program_event)
 {
     struct thread *thread = launch->thread;
     cl_event event = launch->own_event;
@@ -126,8 +128,9 @@ static inline void launch_end(
     }
     launch->row[LAUNCH_CIRCUMSTANCE] = circumstance_number(thread, launch->key);
     launch->row[LAUNCH_ARGUMENTS] = arguments_number(thread, launch->kernel);
-    if (UNLIKELY(wait_count > 0 && waits != NULL))
-        launch->row[LAUNCH_MARK] = record_waits(thread, wait_count, waits);
+    note_command_event(event);
+    if (UNLIKELY(launch->waits.count > 0))
+        launch->row[LAUNCH_MARK] = record_waits(thread, &launch->waits);
     launch->row[LAUNCH_EVENT] = handle_word(event);
     thread_push(thread, TABLE_LAUNCHES, launch->row, LAUNCH_COLUMNS);
     command_account(thread, launch->row[LAUNCH_RETURN], event);
@@ -162,7 +165,7 @@ cl_int layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl
     key[CIRCUMSTANCE_LOCAL_DIMENSIONS] =
         put_extents(key + CIRCUMSTANCE_LOCAL_SIZE, dimensions, local_size);
     key[CIRCUMSTANCE_OFFSET_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_OFFSET, dimensions, offset);
-    cl_event *const event_place = launch_event(&launch, event);
+    cl_event *const event_place = launch_prepare(&launch, wait_count, waits, event);
     thread_enter_driver(launch.thread, THREAD_CALLING);
     launch.row[LAUNCH_ENTER] = now_host_ns();
     const cl_int status = target.clEnqueueNDRangeKernel(
@@ -170,7 +173,7 @@ cl_int layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl
     launch.row[LAUNCH_RETURN] = now_host_ns();
     thread_leave_driver(launch.thread, launch.row[LAUNCH_RETURN]);
     if (LIKELY(status == CL_SUCCESS))
-        launch_end(&launch, wait_count, waits, event);
+        launch_end(&launch, event);
     else
         launch_failed(&launch, API_clEnqueueNDRangeKernel, queue, status);
     return status;
@@ -187,14 +190,14 @@ cl_int layer_clEnqueueTask(
     int64_t *key = launch.key;
     key[CIRCUMSTANCE_GLOBAL_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_GLOBAL_SIZE, 1, &single);
     key[CIRCUMSTANCE_LOCAL_DIMENSIONS] = put_extents(key + CIRCUMSTANCE_LOCAL_SIZE, 1, &single);
-    cl_event *const event_place = launch_event(&launch, event);
+    cl_event *const event_place = launch_prepare(&launch, wait_count, waits, event);
     thread_enter_driver(launch.thread, THREAD_CALLING);
     launch.row[LAUNCH_ENTER] = now_host_ns();
     const cl_int status = target.clEnqueueTask(queue, kernel, wait_count, waits, event_place);
     launch.row[LAUNCH_RETURN] = now_host_ns();
     thread_leave_driver(launch.thread, launch.row[LAUNCH_RETURN]);
     if (LIKELY(status == CL_SUCCESS))
-        launch_end(&launch, wait_count, waits, event);
+        launch_end(&launch, event);
     else
         launch_failed(&launch, API_clEnqueueTask, queue, status);
     return status;

@@ -2,6 +2,7 @@
 #ifndef CLTRACE_LAYER_H
 #define CLTRACE_LAYER_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -78,6 +79,15 @@ static inline unsigned current_epoch(void)
 {
     return atomic_load_explicit(&process_epoch, memory_order_relaxed);
 }
+
+static inline void restore_errno(const int *kept)
+{
+    errno = *kept;
+}
+
+/* Restores `errno` at the end of the block: the program may read it after a call of OpenCL. Stands in what
+   a call does beyond its fast path. */
+#define KEEP_ERRNO() __attribute__((cleanup(restore_errno), unused)) const int kept_errno = errno
 
 /* Ends the recording for good because of an internal failure. Calls pass through from now on. */
 void stop_recording(const char *reason);

@@ -31,6 +31,7 @@ atomic_int_fast64_t number_counters[NUMBER_KINDS];
 enum state { STATE_WAITING, STATE_RECORDING, STATE_OVER };
 static atomic_int state = STATE_OVER;
 static atomic_bool driver_is_closing;
+static pid_t recorded_pid;
 static pthread_mutex_t state_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char parts_directory[PATH_MAX];
 static char given_directory[PATH_MAX]; /* that Python has made for this process; empty without one */
@@ -84,10 +85,17 @@ static void restore_signals(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+/* False in a child that ran no handlers of forks, because of `vfork` or `clone`: it may share the parent's
+   memory. */
+static bool is_recorded_process(void)
+{
+    return atomic_load(&state) == STATE_RECORDING && getpid() == recorded_pid;
+}
+
 /* First stage of the end: all stamps are read while the driver still answers. */
 static void settle(void)
 {
-    if (atomic_load(&state) != STATE_RECORDING || atomic_exchange(&driver_is_closing, true))
+    if (!is_recorded_process() || atomic_exchange(&driver_is_closing, true))
         return;
     const sigset_t before = block_size_signal();
     writer_flush();
@@ -99,7 +107,7 @@ static void settle(void)
 void process_end(const char *how)
 {
     settle();
-    if (atomic_load(&state) != STATE_RECORDING)
+    if (!is_recorded_process())
         return;
     const sigset_t before = block_size_signal();
     atomic_store(&recording_gate, 0);
@@ -139,6 +147,7 @@ void process_watch_exit(void)
 
 static void before_fork(void)
 {
+    stamps_leave_driver();
     pthread_mutex_lock(&objects_mutex);
     writer_lock();
     stamps_lock();
@@ -149,6 +158,7 @@ static void after_fork_in_parent(void)
     stamps_unlock();
     writer_unlock();
     pthread_mutex_unlock(&objects_mutex);
+    stamps_enter_driver();
 }
 
 static void after_fork_in_child(void)
@@ -225,6 +235,7 @@ static bool begin_recording(void)
         return false;
     }
     record_process();
+    recorded_pid = getpid();
     atomic_store(&state, STATE_RECORDING);
     if (!writer_start() || !stamps_start()) {
         stop_recording("no threads can be started");

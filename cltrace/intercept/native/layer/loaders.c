@@ -79,6 +79,13 @@ void loaders_adopt(void)
     pthread_mutex_unlock(&adoption_mutex);
 }
 
+void loaders_keep(const void *address)
+{
+    Dl_info info;
+    if (dladdr(address, &info) != 0)
+        dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 void loaders_forked(void)
 {
     pthread_mutex_init(&adoption_mutex, NULL);

@@ -8,6 +8,9 @@
    works on the objects of another loader: its calls would pass by the layer. */
 void loaders_adopt(void);
 
+/* Keeps the module at an address in the process: the layer calls it even after the program has closed it. */
+void loaders_keep(const void *address);
+
 void loaders_forked(void);
 
 #endif

@@ -193,6 +193,7 @@ static void note_unseen_releases(void)
 static int64_t register_object(
     struct thread *thread, cl_mem handle, int64_t site_id, int64_t known_ns, bool is_creation)
 {
+    KEEP_ERRNO();
     int64_t row[BUFFER_COLUMNS] = {0};
     row[BUFFER_HANDLE] = handle_word(handle);
     row[BUFFER_SITE] = site_id;

@@ -10,36 +10,56 @@
 #include "loaders.h"
 #include "records.h"
 
-/* A platform, device or context and its number. */
+/* A platform, device or context, its number and its record. */
 struct numbered {
     struct object object;
     atomic_llong number;
+    struct text line;
 };
 
 static struct handle_map platforms;
 static struct handle_map devices;
 static struct handle_map contexts;
 
+static void record_inherited(struct object *object)
+{
+    if (atomic_load(&object->epoch) == current_epoch() + 1)
+        return;
+    record_again(&((struct numbered *)(void *)object)->line);
+    atomic_store(&object->epoch, current_epoch() + 1);
+}
+
+void platforms_ensure_recorded(void)
+{
+    static atomic_uint recorded_epoch;
+    if (atomic_load(&recorded_epoch) == current_epoch())
+        return;
+    pthread_mutex_lock(&objects_mutex);
+    map_visit(&platforms, record_inherited);
+    map_visit(&devices, record_inherited);
+    map_visit(&contexts, record_inherited);
+    atomic_store(&recorded_epoch, current_epoch());
+    pthread_mutex_unlock(&objects_mutex);
+}
+
 /* Returns the number of an object that is recorded in this process, or 0. */
 static int64_t recorded_number(struct handle_map *map, const void *handle)
 {
+    platforms_ensure_recorded();
     struct numbered *entry = (struct numbered *)(void *)map_find(map, (uintptr_t)handle);
-    if (entry == NULL || atomic_load(&entry->object.epoch) != current_epoch() + 1)
-        return 0;
-    return atomic_load(&entry->number);
+    return entry == NULL ? 0 : atomic_load(&entry->number);
 }
 
-/* Gives an object a new number. The caller holds `objects_mutex`. */
-static int64_t assign_number(struct handle_map *map, const void *handle, enum number_kind kind)
+/* Gives an object a new number. Returns NULL without memory. The caller holds `objects_mutex`. */
+static struct numbered *assign_number(struct handle_map *map, const void *handle, enum number_kind kind)
 {
     struct numbered *added =
         (struct numbered *)(void *)map_insert(map, (uintptr_t)handle, sizeof(struct numbered));
     if (added == NULL)
-        return 0;
-    const int64_t number = next_number(kind);
-    atomic_store(&added->number, number);
+        return NULL;
+    atomic_store(&added->number, next_number(kind));
     atomic_store(&added->object.epoch, current_epoch() + 1);
-    return number;
+    return added;
 }
 
 static void record_trimmed(struct record *record, const char *string)
@@ -100,17 +120,19 @@ static int64_t device_integer(cl_device_id device, cl_uint name)
 static int64_t platform_number(cl_platform_id platform)
 {
     struct record record;
-    int64_t number = recorded_number(&platforms, platform);
-    if (number != 0)
-        return number;
-    number = assign_number(&platforms, platform, NUMBER_PLATFORM);
+    const int64_t recorded = recorded_number(&platforms, platform);
+    if (recorded != 0)
+        return recorded;
+    struct numbered *added = assign_number(&platforms, platform, NUMBER_PLATFORM);
+    if (added == NULL)
+        return 0;
     record_begin(&record, "platform");
-    record_integer(&record, number);
+    record_integer(&record, atomic_load(&added->number));
     record_platform_text(&record, platform, CL_PLATFORM_NAME);
     record_platform_text(&record, platform, CL_PLATFORM_VENDOR);
     record_platform_text(&record, platform, CL_PLATFORM_VERSION);
-    record_end(&record);
-    return number;
+    record_end_kept(&record, &added->line);
+    return atomic_load(&added->number);
 }
 
 static void record_kind(struct record *record, cl_device_id device)
@@ -164,12 +186,12 @@ static void record_uuid(struct record *record, cl_device_id device, const char *
     record_string(record, digits);
 }
 
-static void record_device(int64_t number, cl_device_id device, int64_t platform, int64_t parent)
+static void record_device(struct numbered *added, cl_device_id device, int64_t platform, int64_t parent)
 {
     struct record record;
     char *extensions = device_text(device, CL_DEVICE_EXTENSIONS);
     record_begin(&record, "device");
-    record_integer(&record, number);
+    record_integer(&record, atomic_load(&added->number));
     record_device_text(&record, device, CL_DEVICE_NAME);
     record_device_text(&record, device, CL_DEVICE_VENDOR);
     record_device_text(&record, device, CL_DEVICE_VERSION);
@@ -186,7 +208,7 @@ static void record_device(int64_t number, cl_device_id device, int64_t platform,
     record_trimmed(&record, extensions == NULL ? "" : extensions);
     record_integer(&record, platform);
     record_integer(&record, parent);
-    record_end(&record);
+    record_end_kept(&record, &added->line);
     free(extensions);
 }
 
@@ -205,9 +227,11 @@ static int64_t register_device(cl_device_id device)
         target.clRetainDevice(device); /* so that the handle of a sub-device is not reused */
     const int64_t parent_number = parent == NULL ? 0 : register_device(parent);
     const int64_t platform_id = platform_number(platform);
-    const int64_t number = assign_number(&devices, device, NUMBER_DEVICE);
-    record_device(number, device, platform_id, parent_number);
-    return number;
+    struct numbered *added = assign_number(&devices, device, NUMBER_DEVICE);
+    if (added == NULL)
+        return 0;
+    record_device(added, device, platform_id, parent_number);
+    return atomic_load(&added->number);
 }
 
 int64_t device_number(cl_device_id device)
@@ -241,16 +265,21 @@ int64_t context_register(cl_context context)
 {
     struct record record;
     cl_uint count;
+    int64_t number = 0;
     cl_device_id *list = context_devices(context, &count);
     pthread_mutex_lock(&objects_mutex);
-    const int64_t number = assign_number(&contexts, context, NUMBER_CONTEXT);
-    record_begin(&record, "context");
-    record_integer(&record, number);
-    record_open_list(&record);
-    for (cl_uint i = 0; i < count; i++)
-        record_integer(&record, device_number(list[i]));
-    record_close_list(&record);
-    record_end(&record);
+    platforms_ensure_recorded();
+    struct numbered *added = assign_number(&contexts, context, NUMBER_CONTEXT);
+    if (added != NULL) {
+        number = atomic_load(&added->number);
+        record_begin(&record, "context");
+        record_integer(&record, number);
+        record_open_list(&record);
+        for (cl_uint i = 0; i < count; i++)
+            record_integer(&record, device_number(list[i]));
+        record_close_list(&record);
+        record_end_kept(&record, &added->line);
+    }
     pthread_mutex_unlock(&objects_mutex);
     free(list);
     return number;
@@ -266,6 +295,7 @@ int64_t context_number(cl_context context)
 
 static void context_created(struct call *call, bool is_recorded, cl_context context, cl_int status)
 {
+    KEEP_ERRNO();
     if (is_recorded)
         call_return(call);
     if (context != NULL && thread_current() != NULL) {

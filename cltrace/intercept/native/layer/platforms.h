@@ -10,6 +10,10 @@
 int64_t device_number(cl_device_id device);
 int64_t context_number(cl_context context);
 
+/* Records the platforms, devices and contexts that this process inherited. The driver is not asked again: in
+   a forked child many drivers do not answer. */
+void platforms_ensure_recorded(void);
+
 /* Records a new context, even if its handle is registered for an earlier one. */
 int64_t context_register(cl_context context);
 

@@ -136,6 +136,7 @@ static struct text driver_source(cl_program handle)
 
 int64_t program_number(cl_program handle)
 {
+    KEEP_ERRNO();
     struct program *program = find_program(handle);
     if (program != NULL && atomic_load(&program->object.epoch) == current_epoch() + 1)
         return atomic_load(&program->number);
@@ -180,6 +181,7 @@ int64_t program_kernel_number(cl_program handle, const char *name, int *is_new)
 static cl_program program_created(struct call *call, bool is_recorded, cl_program program, cl_int status,
                                   cl_int *status_return, const struct program_facts *facts)
 {
+    KEEP_ERRNO();
     if (is_recorded)
         call_return(call);
     if (status_return != NULL)
@@ -261,19 +263,12 @@ struct build {
     cl_device_id *devices; /* NULL: all devices of the program */
     cl_program_callback callback;
     void *user_data;
-    size_t header_count;
-    struct given_header *headers;
 };
 
 static void build_drop(struct build *build)
 {
     if (build == NULL || atomic_fetch_sub(&build->owners, 1) > 1)
         return;
-    for (size_t i = 0; i < build->header_count; i++) {
-        free(build->headers[i].name);
-        text_free(&build->headers[i].text);
-    }
-    free(build->headers);
     free(build->options);
     free(build->devices);
     free(build);
@@ -372,7 +367,18 @@ static struct text take_source(cl_program handle)
     return source;
 }
 
-/* Records a build that has ended, once, for each of its devices, and what its source includes. */
+/* Records what the source of a program includes, at its first build. */
+static void record_sources(cl_program program, const char *options, const struct given_header *headers,
+                           size_t header_count)
+{
+    const int64_t program_id = program_number(program);
+    struct text source = take_source(program);
+    record_includes(program_id, &source, options == NULL ? "" : options, headers, header_count);
+    text_free(&source);
+}
+
+/* Records a build that has ended, once, for each of its devices, and what its source includes: that of a
+   compilation is recorded with its headers. */
 static void build_end(struct build *build, cl_program program, cl_int status, int64_t return_ns)
 {
     if (atomic_exchange(&build->has_ended, true))
@@ -383,10 +389,8 @@ static void build_end(struct build *build, cl_program program, cl_int status, in
     for (cl_uint i = 0; devices != NULL && i < count; i++)
         record_build(build, program, devices[i], status, return_ns);
     free(all);
-    const int64_t program_id = program_number(program);
-    struct text source = take_source(program);
-    record_includes(program_id, &source, build->options, build->headers, build->header_count);
-    text_free(&source);
+    if (build->api != API_clCompileProgram)
+        record_sources(program, build->options, NULL, 0);
 }
 
 /* Returns the status of a build that ended in the background. */
@@ -412,6 +416,7 @@ static cl_int background_status(const struct build *build, cl_program program)
 /* Called by the driver at the end of a build in the background, in place of the program's callback. */
 static void build_notified(cl_program program, void *user_data)
 {
+    KEEP_ERRNO();
     struct build *build = user_data;
     const int64_t return_ns = now_host_ns();
     if (program != NULL && thread_current() != NULL)
@@ -427,6 +432,7 @@ static void build_notified(cl_program program, void *user_data)
 static void build_returned(struct call *call, bool is_recorded, struct build *build, cl_program program,
                            cl_int status)
 {
+    KEEP_ERRNO();
     if (is_recorded)
         call_return(call);
     const bool is_in_background = build != NULL && build->callback != NULL && status == CL_SUCCESS;
@@ -458,20 +464,28 @@ cl_int layer_clBuildProgram(cl_program program, cl_uint count, const cl_device_i
     return status;
 }
 
-/* Copies the headers of a compilation: the program may change or free their names. */
-static void copy_headers(struct build *build, cl_uint count, const cl_program *headers, const char **names)
+/* Returns true if a driver accepted the lists of headers. A compilation that fails has headers, too. */
+static bool headers_are_valid(cl_int status)
 {
-    build->headers = calloc(count, sizeof *build->headers);
-    for (cl_uint i = 0; build->headers != NULL && i < count; i++) {
-        struct given_header *header = &build->headers[build->header_count];
-        header->name = names[i] == NULL ? NULL : strdup(names[i]);
-        header->text = driver_source(headers[i]);
-        header->text.length = length_without_marker(&header->text);
-        if (header->name != NULL)
-            build->header_count++;
-        else
-            text_free(&header->text);
+    return status == CL_SUCCESS || status == CL_COMPILE_PROGRAM_FAILURE;
+}
+
+/* Records what a source that is compiled includes, the headers that the program gave included. */
+static void record_compiled_sources(cl_program program, const char *options, cl_uint count,
+                                    const cl_program *headers, const char **names)
+{
+    KEEP_ERRNO();
+    struct given_header *given = calloc(count + 1, sizeof *given);
+    for (cl_uint i = 0; given != NULL && i < count; i++) {
+        given[i].name = names[i];
+        given[i].text = driver_source(headers[i]);
+        given[i].text.length = length_without_marker(&given[i].text);
     }
+    if (given != NULL)
+        record_sources(program, options, given, count);
+    for (cl_uint i = 0; given != NULL && i < count; i++)
+        text_free(&given[i].text);
+    free(given);
 }
 
 cl_int layer_clCompileProgram(cl_program program, cl_uint count, const cl_device_id *devices,
@@ -484,14 +498,14 @@ cl_int layer_clCompileProgram(cl_program program, cl_uint count, const cl_device
         is_recorded ? build_begin(API_clCompileProgram, options, count, devices, callback, user_data)
                     : NULL;
     const bool is_replaced = build != NULL && callback != NULL;
-    if (build != NULL && settings.records_source && headers != NULL && names != NULL)
-        copy_headers(build, header_count, headers, names);
     if (is_recorded)
         call_enter(&call);
     const cl_int status = target.clCompileProgram(
         program, count, devices, options, header_count, headers, names,
         is_replaced ? build_notified : callback, is_replaced ? (void *)build : user_data);
     build_returned(&call, is_recorded, build, program, status);
+    if (is_recorded && headers_are_valid(status) && settings.records_source)
+        record_compiled_sources(program, options, header_count, headers, names);
     return status;
 }
 

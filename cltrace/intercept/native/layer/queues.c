@@ -17,6 +17,7 @@ struct queue {
     struct object object;
     cl_bitfield requested;
     bool is_forced;
+    struct text line; /* its record */
     size_t array_words;
     cl_bitfield *array; /* the properties that the program gave, with the final 0 */
 };
@@ -54,18 +55,22 @@ static void record_queue(struct queue *queue, int64_t known_host_ns)
     record_integer(&record, known_host_ns);
     record_integer(&record, context_id);
     record_integer(&record, device_id);
-    record_end(&record);
+    record_end_kept(&record, &queue->line);
     atomic_store(&queue->object.epoch, current_epoch() + 1);
 }
 
 void queue_ensure_recorded(cl_command_queue handle)
 {
+    KEEP_ERRNO();
     struct queue *queue = find_queue(handle);
     if (queue == NULL || atomic_load(&queue->object.epoch) == current_epoch() + 1)
         return;
     pthread_mutex_lock(&objects_mutex);
-    if (atomic_load(&queue->object.epoch) != current_epoch() + 1)
-        record_queue(queue, now_host_ns());
+    if (atomic_load(&queue->object.epoch) != current_epoch() + 1) {
+        platforms_ensure_recorded();
+        record_again(&queue->line);
+        atomic_store(&queue->object.epoch, current_epoch() + 1);
+    }
     pthread_mutex_unlock(&objects_mutex);
 }
 
@@ -100,6 +105,7 @@ static void queue_created(struct call *call, bool is_recorded, cl_command_queue 
                           cl_bitfield requested, bool is_forced, const cl_bitfield *array,
                           size_t array_words)
 {
+    KEEP_ERRNO();
     if (is_recorded)
         call_return(call);
     const int64_t known_host_ns = is_recorded ? call->row[CALL_RETURN] : now_host_ns();

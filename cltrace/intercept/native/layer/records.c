@@ -73,17 +73,33 @@ void record_close_list(struct record *record)
     text_append(&record->line, "]", 1);
 }
 
-void record_end(struct record *record)
+void record_again(const struct text *line)
+{
+    pthread_mutex_lock(&records_mutex);
+    text_append(&pending, line->bytes, line->length);
+    pthread_mutex_unlock(&records_mutex);
+}
+
+static void finish_line(struct record *record)
 {
     text_append(&record->line, "]\n", 2);
-    if (record->line.is_broken) {
+    if (record->line.is_broken)
         stop_recording("no memory for a record");
-    } else {
-        pthread_mutex_lock(&records_mutex);
-        text_append(&pending, record->line.bytes, record->line.length);
-        pthread_mutex_unlock(&records_mutex);
-    }
+    else
+        record_again(&record->line);
+}
+
+void record_end(struct record *record)
+{
+    finish_line(record);
     text_free(&record->line);
+}
+
+void record_end_kept(struct record *record, struct text *line)
+{
+    finish_line(record);
+    text_free(line);
+    *line = record->line;
 }
 
 void record_diagnostic(const char *severity, const char *code, const char *message)

@@ -29,6 +29,12 @@ void record_close_list(struct record *record);
 /* Ends the record and leaves it to the writer. */
 void record_end(struct record *record);
 
+/* Ends the record, and keeps a copy of its line in place of the former one in `line`. */
+void record_end_kept(struct record *record, struct text *line);
+
+/* Adds a line that was kept: a forked child records what it inherited. */
+void record_again(const struct text *line);
+
 /* Adds a `Diagnostic`. */
 void record_diagnostic(const char *severity, const char *code, const char *message);
 

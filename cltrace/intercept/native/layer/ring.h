@@ -26,6 +26,14 @@ static inline uint64_t ring_header(unsigned table, unsigned count)
     return (uint64_t)count << 16 | table;
 }
 
+/* Drops all entries. */
+static inline void ring_clear(struct ring *ring)
+{
+    ring->known_tail = 0;
+    atomic_store(&ring->tail, 0);
+    atomic_store(&ring->head, 0);
+}
+
 /* Returns true if `count` more words fit. */
 static inline bool ring_has_room(struct ring *ring, unsigned count)
 {

@@ -1,7 +1,6 @@
 #include "sites.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,8 +104,8 @@ __attribute__((no_sanitize("address"))) static int64_t find_distance(
 
 static int64_t record_site(uintptr_t address)
 {
-    char resolved[PATH_MAX];
-    char place[PATH_MAX + 32];
+    char offset[32];
+    struct text place = {0}; /* the stacks of the program's threads may be small */
     Dl_info info = {0};
     struct link_map *module = NULL;
     struct record record;
@@ -116,13 +115,16 @@ static int64_t record_site(uintptr_t address)
     const char *path = info.dli_fname == NULL ? "" : info.dli_fname;
     if (module != NULL && *module->l_name == '\0') /* the program itself */
         path = "/proc/self/exe";
-    if (realpath(path, resolved) != NULL)
-        path = resolved;
-    snprintf(place, sizeof place, "%s+0x%lx", path,
+    char *resolved = realpath(path, NULL);
+    snprintf(offset, sizeof offset, "+0x%lx",
              (unsigned long)(address - (module == NULL ? 0 : module->l_addr)));
+    text_append_string(&place, resolved == NULL ? path : resolved);
+    text_append_string(&place, offset);
+    free(resolved);
     record_begin(&record, "site");
     record_integer(&record, number);
-    record_string(&record, place);
+    record_bytes(&record, place.bytes == NULL ? "" : place.bytes, place.length);
+    text_free(&place);
     record_integer(&record, 0);
     record_string(&record, info.dli_sname == NULL ? "" : info.dli_sname);
     record_integer(&record, 0);
@@ -153,6 +155,7 @@ static void add_address(uintptr_t address, int64_t value)
    initialisers of the program, which call OpenCL. */
 static int64_t resolve_address(void *const *frame, uintptr_t address)
 {
+    KEEP_ERRNO();
     pthread_mutex_lock(&sites_mutex);
     const struct known_address *entry = find_address(address);
     pthread_mutex_unlock(&sites_mutex);

@@ -28,6 +28,7 @@
 #define POLITE_PERIOD_NS (NS_PER_MS / 5)
 #define PATIENCE_NS NS_PER_S
 #define SETTLE_NS (250 * NS_PER_MS)
+#define MAX_FORK_WAIT_S 2 /* a query may wait for the program, which is about to fork */
 
 static struct background thread = {.name = "cltrace-stamps"};
 static pthread_mutex_t added_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -39,17 +40,20 @@ struct event_list {
 };
 static struct event_list added; /* protected by `added_mutex` */
 
-/* Protects all that follows. */
+/* Protects `pending` and what follows it. Held while stamps are read: its holder may be in the driver. */
 static pthread_mutex_t reading_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct event_list pending; /* oldest first */
 static size_t pending_begin;      /* the commands before it have been read by the program's threads */
 static int64_t call_rows[CALL_ROWS][STAMP_COLUMNS]; /* read by the program's threads, not written yet */
 static size_t call_row_count;
 
+static atomic_int leaving; /* threads that fork */
+static _Thread_local bool holds_reading;
+
 static atomic_llong unread;
 static atomic_llong unread_peak;
 static atomic_bool must_wait;
-static int64_t max_unread = MAX_UNREAD;
+static atomic_llong max_unread = MAX_UNREAD;
 static int64_t last_progress_ns;
 static int64_t caught_up_ns; /* when all that was complete had been read */
 
@@ -72,9 +76,10 @@ static bool list_append(struct event_list *list, const struct pending_event *ite
 static void update_wait(void)
 {
     const long long now_unread = atomic_load(&unread);
-    if (now_unread > max_unread)
+    const long long limit = atomic_load(&max_unread);
+    if (now_unread > limit)
         atomic_store(&must_wait, true);
-    else if (now_unread <= max_unread / 2)
+    else if (now_unread <= limit / 2)
         atomic_store(&must_wait, false);
 }
 
@@ -148,6 +153,10 @@ static bool must_stop(struct pass *pass)
 {
     if (pass->kept >= MAX_INCOMPLETE)
         return true;
+    if (atomic_load_explicit(&leaving, memory_order_relaxed) > 0) {
+        pass->is_interrupted = true;
+        return true;
+    }
     if (pass->deadline_ns == 0 && !pass->yields)
         return false;
     const int64_t now_ns = now_host_ns();
@@ -186,10 +195,11 @@ static void check_patience(void)
     char message[128];
     if (!atomic_load(&must_wait) || now_host_ns() - last_progress_ns < PATIENCE_NS)
         return;
-    max_unread *= 2;
+    const long long limit = 2 * atomic_load(&max_unread);
+    atomic_store(&max_unread, limit);
     snprintf(message, sizeof message,
              "no command completed for %lld ms: up to %lld events are kept in memory",
-             (long long)(PATIENCE_NS / NS_PER_MS), (long long)max_unread);
+             (long long)(PATIENCE_NS / NS_PER_MS), limit);
     record_diagnostic("warning", "events-kept", message);
     update_wait();
 }
@@ -408,6 +418,22 @@ int64_t stamps_cpu_ns(void)
     return background_cpu_ns(&thread);
 }
 
+void stamps_leave_driver(void)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += MAX_FORK_WAIT_S;
+    atomic_fetch_add(&leaving, 1);
+    holds_reading = pthread_mutex_timedlock(&reading_mutex, &deadline) == 0;
+}
+
+void stamps_enter_driver(void)
+{
+    atomic_fetch_sub(&leaving, 1);
+    if (holds_reading)
+        pthread_mutex_unlock(&reading_mutex);
+}
+
 void stamps_lock(void)
 {
     pthread_mutex_lock(&added_mutex);
@@ -422,6 +448,7 @@ void stamps_forked(void)
 {
     pthread_mutex_init(&added_mutex, NULL);
     pthread_mutex_init(&reading_mutex, NULL);
+    atomic_store(&leaving, 0);
     background_forked(&thread);
     /* The lists may have been growing in another thread: their memory stays allocated. */
     added = pending = (struct event_list){0};
@@ -429,5 +456,5 @@ void stamps_forked(void)
     atomic_store(&unread, 0);
     atomic_store(&unread_peak, 0);
     atomic_store(&must_wait, false);
-    max_unread = MAX_UNREAD;
+    atomic_store(&max_unread, MAX_UNREAD);
 }

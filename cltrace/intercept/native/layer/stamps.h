@@ -42,6 +42,13 @@ bool stamps_must_wait(void);
 
 int64_t stamps_unread_peak(void);
 int64_t stamps_cpu_ns(void);
+
+/* Wait until the thread is out of the driver, and let it in again. A child that is forked meanwhile would
+   inherit the driver's locks in the hands of a thread that it lacks. */
+void stamps_leave_driver(void);
+void stamps_enter_driver(void);
+
+/* Lock or unlock the list of added commands around a fork. */
 void stamps_lock(void);
 void stamps_unlock(void);
 

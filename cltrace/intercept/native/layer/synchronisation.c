@@ -23,8 +23,9 @@ cl_int layer_clFlush(cl_command_queue queue)
 /* Records the events that a call refers to before it: afterwards the program may have released them. */
 static void refer_to(struct call *call, cl_uint count, const cl_event *events)
 {
-    if (count > 0 && events != NULL)
-        call->row[CALL_MARK] = record_waits(call->thread, count, events);
+    const struct wait_list list = wait_list_of(count, events, NULL);
+    if (list.count > 0)
+        call->row[CALL_MARK] = record_waits(call->thread, &list);
 }
 
 cl_int layer_clWaitForEvents(cl_uint count, const cl_event *events)
@@ -52,10 +53,10 @@ cl_event layer_clCreateUserEvent(cl_context context, cl_int *status_return)
     struct call call;
     cl_int status = CL_SUCCESS;
     const bool is_recorded = CALL_BEGIN(&call, API_clCreateUserEvent, NULL);
-    note_user_event();
     if (is_recorded)
         call_enter(&call);
     const cl_event event = target.clCreateUserEvent(context, &status);
+    note_user_event(event);
     if (is_recorded)
         call_end(&call, status);
     if (status_return != NULL)

@@ -84,6 +84,7 @@ static void record_thread(const struct thread *thread)
 
 struct thread *thread_register(void)
 {
+    KEEP_ERRNO();
     if (recording_is_over() || !process_join_recording())
         return NULL;
     pthread_once(&key_once, create_end_key);
@@ -115,6 +116,7 @@ struct thread *thread_register(void)
 
 void thread_push_slowly(struct thread *thread, enum table table, const int64_t *words, unsigned count)
 {
+    KEEP_ERRNO();
     const int64_t begin_ns = now_host_ns();
     if (count + 1 > MAX_ENTRY_WORDS)
         return;
@@ -138,6 +140,7 @@ void thread_check_ring(struct thread *thread)
 
 void thread_wait_for_events(struct thread *thread)
 {
+    KEEP_ERRNO();
     const int64_t begin_ns = now_host_ns();
     while (stamps_must_wait() && !recording_is_over() && !driver_may_be_gone())
         nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
@@ -161,13 +164,17 @@ void threads_forked(void)
 {
     pthread_mutex_init(&threads_mutex, NULL);
     struct thread *thread = atomic_load(&first_thread);
+    struct thread *const forking = current_thread_state;
     atomic_store(&first_thread, NULL);
     current_thread_state = NULL;
     if (has_end_key)
         pthread_setspecific(end_key, NULL);
+    if (forking != NULL) /* nothing drains it: the call's rows must fit */
+        ring_clear(&forking->ring);
     while (thread != NULL) {
         struct thread *next = thread->next;
-        munmap(thread, sizeof *thread);
+        if (thread != forking)
+            munmap(thread, sizeof *thread);
         thread = next;
     }
 }

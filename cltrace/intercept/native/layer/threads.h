@@ -136,7 +136,8 @@ static inline void counter_add(atomic_llong *counter, long long value)
                           memory_order_relaxed);
 }
 
-/* Frees the rings that a forked child inherited. */
+/* Frees the rings that a forked child inherited, but that of the thread that forked: the fork may have been
+   called by a callback of the program, in a call that is recorded. */
 void threads_forked(void);
 
 #endif
