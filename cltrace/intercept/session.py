@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
 from cltrace.intercept.children import report_untraced
+from cltrace.intercept.native.control import end_layer, flush_layer
 from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
 from cltrace.spool.layout import ProcessIdentity, create_process_directory
@@ -58,8 +59,9 @@ def current() -> "Tracer | None":
 
 
 def note_layer() -> None:
-    """Note that the layer records this process, and no hooks."""
+    """Note that the layer records this process, and no hooks but those of the process's ends do."""
     _state.is_recorded_by_layer = True
+    _hook_endings()
 
 
 def is_recorded_by_layer() -> bool:
@@ -173,8 +175,9 @@ def _make_flushing(original: Callable[..., Any], name: str) -> Callable[..., Any
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if replaces_image:
-            if _state.tracer is not None:
-                _state.tracer.about_to_exec()
+            _flush_before_exec()
+        elif _state.is_recorded_by_layer:
+            end_layer(name)
         else:
             leave(name)
         try:
@@ -186,6 +189,13 @@ def _make_flushing(original: Callable[..., Any], name: str) -> Callable[..., Any
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = original.__doc__
     return function
+
+
+def _flush_before_exec() -> None:
+    if _state.tracer is not None:
+        _state.tracer.about_to_exec()
+    if _state.is_recorded_by_layer:
+        flush_layer()
 
 
 def _before_fork() -> None:

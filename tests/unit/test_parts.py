@@ -167,7 +167,7 @@ def test_sums_of_a_part_refuse_what_cannot_be(sql: str, make_trace: MakeTrace) -
 
 
 @pytest.mark.parametrize(
-    "dimension", ["kernel", "queue", "device", "process", "thread", "callsite"]
+    "dimension", ["kernel", "queue", "device", "process", "thread", "callsite", "kernel-device"]
 )
 def test_sums_of_everything_are_the_stored_sums(dimension: str, make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:

@@ -95,8 +95,8 @@ static void settle(void)
     restore_signals(&before);
 }
 
-/* Second stage: C++ programs release their objects in destructors that run after the first. */
-__attribute__((destructor)) static void finish(void)
+/* Second stage: the recording ends, `how` is the word for it. */
+static void end_recording(const char *how)
 {
     settle();
     if (atomic_load(&state) != STATE_RECORDING)
@@ -106,10 +106,16 @@ __attribute__((destructor)) static void finish(void)
     writer_stop();
     writer_flush();
     if (!recording_is_over())
-        writer_record_end("exit");
+        writer_record_end(how);
     atomic_store(&state, STATE_OVER);
     writer_close_files();
     restore_signals(&before);
+}
+
+/* C++ programs release their objects in destructors that run after the first stage. */
+__attribute__((destructor)) static void finish(void)
+{
+    end_recording("exit");
 }
 
 void process_watch_exit(void)
@@ -207,6 +213,7 @@ bool process_join_recording(void)
 LAYER_EXPORT void cltrace_layer_pause(void);
 LAYER_EXPORT void cltrace_layer_resume(void);
 LAYER_EXPORT void cltrace_layer_flush(void);
+LAYER_EXPORT void cltrace_layer_end(const char *how);
 LAYER_EXPORT void cltrace_layer_adopt_loaders(void);
 
 void cltrace_layer_pause(void)
@@ -222,6 +229,12 @@ void cltrace_layer_resume(void)
 void cltrace_layer_adopt_loaders(void)
 {
     loaders_adopt();
+}
+
+/* Python ends some processes by `_exit`, which runs no destructor. */
+void cltrace_layer_end(const char *how)
+{
+    end_recording(how);
 }
 
 void cltrace_layer_flush(void)
