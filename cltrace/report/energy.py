@@ -54,7 +54,7 @@ def _board_facts(trace_energy: TraceEnergy) -> Iterator[Fact]:
             mean_w = value_text(source.energy_j / source.covered_s, Unit.WATTS)
             energy = value_text(source.energy_j, Unit.JOULES)
             text = f"{source.channel.label}: {energy}, {mean_w} on average"
-            yield Fact("board_energy_j", "of a board", text, source.energy_j)
+            yield Fact("board_energy_j", "board energy", text, source.energy_j)
 
 
 def _component(trace_energy: TraceEnergy, name: str) -> str:
