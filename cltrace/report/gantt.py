@@ -98,7 +98,10 @@ def _queue_rows(
         if parts:
             name = activity.names.queues.get(queue, f"queue {queue}")
             if has_several:
-                name += f" on {activity.names.devices.get(int(commands.device[members[0]]), '')}"
+                device = activity.names.devices.get(int(commands.device[members[0]]), "")
+                # The row of the process stands above.
+                owner = activity.names.processes.get(process, "") if depth else ""
+                name += f" on {device.removesuffix(f', {owner}')}"
             rows.append(_row(activity, is_queue, name, RowKind.QUEUE, depth))
             rows += parts
     rest = by_size[_MAX_QUEUES:]
