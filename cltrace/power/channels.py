@@ -179,6 +179,14 @@ def measures_kind(channel: PowerChannel, kind: str) -> bool:
     return not (is_cpu and channel.scope in _GPU_SCOPES)
 
 
+def group_by_measurand(channels: Collection[ChannelReadings]) -> list[list[ChannelReadings]]:
+    """Return the channels, together those that measure the same quantity in different ways."""
+    groups: dict[tuple[str, ...], list[ChannelReadings]] = {}
+    for channel in channels:
+        groups.setdefault(channel.measurand, []).append(channel)
+    return list(groups.values())
+
+
 def find_outermost(channels: Collection[ChannelReadings]) -> list[ChannelReadings]:
     """Return the channels that no other channel with readings contains: their energies may be summed.
 

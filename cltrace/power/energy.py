@@ -13,6 +13,7 @@ from cltrace.power.channels import (
     ChannelReadings,
     MeteredDevice,
     find_outermost,
+    group_by_measurand,
     measures_device,
     read_channels,
     read_devices,
@@ -215,7 +216,9 @@ def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
     builder = _SourceBuilder(activity, devices, sizes, first_ids, _queue_spans_s(trace, activity))
     channels, unused = split_unused(channels, devices)
     outermost = {id(channel) for channel in find_outermost(channels)}
-    built = [(builder.build(group), id(group[0]) in outermost) for group in _by_measurand(channels)]
+    built = [
+        (builder.build(group), id(group[0]) in outermost) for group in group_by_measurand(channels)
+    ]
     attributed = [source for source, _ in built if source.attribution]
     served = {number for source in attributed for device in source.devices for number in device.ids}
     unserved = [number for device in devices for number in device.ids if number not in served]
@@ -226,17 +229,8 @@ def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
         unserved=group_loads(activity, sizes, unserved, first_ids) if unserved else (),
         device_names={number: device.name for device in devices for number in device.ids},
         device_labels=device_labels(trace),
-        unused=tuple(
-            builder.build(group) for group in _by_measurand(unused) if find_outermost(group)
-        ),
+        unused=tuple(map(builder.build, group_by_measurand(find_outermost(unused)))),
     )
-
-
-def _by_measurand(channels: Sequence[ChannelReadings]) -> list[list[ChannelReadings]]:
-    groups: dict[tuple[str, ...], list[ChannelReadings]] = {}
-    for channel in channels:
-        groups.setdefault(channel.measurand, []).append(channel)
-    return list(groups.values())
 
 
 @dataclass(frozen=True, slots=True)

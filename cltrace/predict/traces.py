@@ -88,7 +88,7 @@ class PredictedTransfers:
     prediction: Prediction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedTrace:
     """The predictions of a trace, or of some of its devices.
 
@@ -149,14 +149,17 @@ class TracePredictor:
         groups, refused = _group_by_counts(launches, counter, max_s)
         times = _times(self._trace, on_devices)
         warm_votes = _warm_votes(self._trace, launches, machine.shared_cache_bytes, on_devices)
+        names = self._trace.rows(_NAMES.format(on_devices=on_devices))
         return PredictedTrace(
-            profile,
-            model,
-            tuple(group.predict(times, group.cache(warm_votes), fitted) for group in groups),
-            tuple(_predict_transfers(self._trace, profile, on_devices)),
-            tuple(refused),
-            tuple(str(name) for (name,) in self._trace.rows(_NAMES.format(on_devices=on_devices))),
-            label,
+            profile=profile,
+            model=model,
+            launches=tuple(
+                group.predict(times, group.cache(warm_votes), fitted) for group in groups
+            ),
+            transfers=tuple(_predict_transfers(self._trace, profile, on_devices)),
+            refused=tuple(refused),
+            recorded_on=tuple(str(name) for (name,) in names),
+            label=label,
         )
 
     def _launches_on(self, on_devices: str) -> list[TracedLaunch]:
