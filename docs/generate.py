@@ -7,7 +7,9 @@ A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 """
 
 import argparse
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +22,14 @@ from cltrace.trace.views import VIEWS
 
 ROOT = Path(__file__).parents[1]
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+_OUTPUTS = {
+    "devices_kernels": ("summary", "two-devices.cltrace", "--table", "kernels_by_device"),
+    "devices_queues": ("summary", "two-devices.cltrace", "--by", "queue", "--table", "by_queue"),
+    "devices_memory": ("summary", "two-devices.cltrace", "--table", "memory_by_device"),
+}
+"""Generated outputs by name: the verb, the trace, and flags."""
 
 
 def main() -> int:
@@ -65,8 +75,24 @@ def part(name: str) -> str:
                 ("limit", "missing from the trace"),
                 [(f"`{limit.code}`", limit.text) for limit in LIMITS],
             )
+        case _ if name in _OUTPUTS:
+            return output(*_OUTPUTS[name])
         case _:
             return flags(name)
+
+
+def output(*words: str) -> str:
+    """Return a command with what it prints on a terminal of 80 columns, for a trace of the tests."""
+    verb, trace, *flags = words
+    done = subprocess.run(
+        [sys.executable, "-m", "cltrace", verb, str(ROOT / "tests" / "data" / trace), *flags],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT)},
+    )
+    lines = [f"$ cltrace {verb} app.cltrace {' '.join(flags)}", *done.stdout.splitlines()]
+    return "".join(f"    {line}".rstrip() + "\n" for line in lines)
 
 
 def views() -> str:

@@ -1,18 +1,25 @@
 """`cltrace predict`: predict the times of a trace's launches and transfers, on this or another device."""
 
 import argparse
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from cltrace.commands.shared.argument_types import parse_natural
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.errors import ProfileError
 from cltrace.predict.models import DEFAULT, MODELS
-from cltrace.predict.trace_profile import profile_of_trace
-from cltrace.predict.traces import predict_trace
+from cltrace.predict.trace_profile import (
+    TraceDevice,
+    choose_profiles,
+    devices_of_trace,
+    predict_devices,
+)
+from cltrace.predict.traces import PredictedTrace
 from cltrace.predict.whatif import BreakEven, find_break_evens
-from cltrace.profile import load_profile
-from cltrace.report.prediction import prediction_report
+from cltrace.report.prediction import missing_notes, prediction_report
+from cltrace.trace.reader import Trace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trace_argument(parser)
     parser.add_argument(
         "--profile",
-        metavar="PROFILE",
-        help="use this profile, by name or path; that of another device predicts times there "
-        "(default: the device's own)",
+        metavar="[DEVICE=]PROFILE",
+        action="append",
+        default=[],
+        help="use this profile, by name or path, for the devices of its name, or for those whose names "
+        "contain DEVICE; that of another device predicts times there (default: each device's own; "
+        "repeatable)",
     )
     parser.add_argument(
         "--model",
@@ -35,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=parse_natural,
         default=10,
-        help="show at most N launches; 0 for all (default 10)",
+        help="show at most N launches per device; 0 for all (default 10)",
     )
     add_format_argument(parser)
 
@@ -43,15 +53,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print measured and predicted times."""
     with open_trace(arguments.trace) as trace:
-        own = profile_of_trace(trace)
-        profile_name: str | None = arguments.profile
-        profile = load_profile(profile_name) if profile_name is not None else own.require()
-        predicted = predict_trace(trace, profile, arguments.model)
-        breaks: tuple[BreakEven, ...] = ()
-        is_other = own.profile is not None and own.profile.device.name != profile.device.name
-        if own.profile is not None and is_other and arguments.model == DEFAULT:
-            with suppress(ProfileError):  # a profile may lack what only this comparison needs
-                breaks = tuple(find_break_evens(trace, own.profile, predicted))
-        document = prediction_report(predicted, own.devices, breaks, top=arguments.top or None)
+        devices = devices_of_trace(trace)
+        choice = choose_profiles(devices, arguments.profile)
+        predictions = predict_devices(trace, choice, arguments.model)
+        breaks = _find_break_evens(trace, devices, predictions)
+        document = prediction_report(predictions, breaks, top=arguments.top or None)
+    document = replace(document, notes=[*document.notes, *missing_notes(choice)])
     print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
+
+
+def _find_break_evens(
+    trace: Trace, devices: Sequence[TraceDevice], predictions: Sequence[PredictedTrace]
+) -> tuple[BreakEven, ...]:
+    """Return the break-even sizes of the device of a trace and another one; none for several devices."""
+    own = devices[0].profile if len(devices) == 1 else None
+    if own is None or not predictions[0].is_what_if or predictions[0].model != DEFAULT:
+        return ()
+    with suppress(ProfileError):  # a profile may lack what only this comparison needs
+        return tuple(find_break_evens(trace, own, predictions[0]))
+    return ()

@@ -13,12 +13,10 @@ from cltrace.commands.shared.argument_types import (
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.errors import UsageError
-from cltrace.predict.trace_profile import profile_of_trace
-from cltrace.predict.traces import predict_trace
-from cltrace.profile import load_profile
+from cltrace.predict.trace_profile import choose_profiles, devices_of_trace, predict_devices
 from cltrace.report.activity import SORT_KEYS
 from cltrace.report.document import Document
-from cltrace.report.prediction import prediction_tables
+from cltrace.report.prediction import missing_notes, prediction_tables
 from cltrace.report.selection import Selection
 from cltrace.report.summary import DIMENSIONS, SummaryOptions, summary
 from cltrace.trace.reader import Trace
@@ -59,7 +57,7 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
         metavar="PROFILE",
         nargs="?",
         const="",
-        help="show predicted times, too, by the device's own profile or another",
+        help="show predicted times, too, by the devices' own profiles or another one",
     )
     parser.add_argument(
         "--energy-from",
@@ -97,12 +95,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _add_predictions(document: Document, trace: Trace, name: str, top: int | None) -> Document:
     """Return the summary with predicted times. Raises: `ProfileError` without a profile."""
-    own = profile_of_trace(trace)
-    profile = load_profile(name) if name else own.require()
-    predicted = predict_trace(trace, profile)
-    is_what_if = profile.device.name not in own.devices
-    tables = prediction_tables(predicted, top=top, is_what_if=is_what_if)
-    return replace(document, tables=[*document.tables, *(table for table in tables if table.rows)])
+    choice = choose_profiles(devices_of_trace(trace), [name] if name else [])
+    tables = prediction_tables(predict_devices(trace, choice), top=top)
+    return replace(
+        document,
+        tables=[*document.tables, *(table for table in tables if table.rows)],
+        notes=[*document.notes, *missing_notes(choice)],
+    )
 
 
 def _select_table(document: Document, name: str) -> Document:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -79,6 +79,7 @@ def read_devices(trace: Trace) -> tuple[MeteredDevice, ...]:
 def read_channels(trace: Trace, axis: Axis) -> tuple[ChannelReadings, ...]:
     """Return the channels of a trace with their readings, merged over the ranks that read them.
 
+    Labels that channels of different boards or hosts share end with the board's address and the host.
     Raises: `DamagedTraceError`.
     """
     trace.check_tables("power_sample")
@@ -90,7 +91,65 @@ def read_channels(trace: Trace, axis: Axis) -> tuple[ChannelReadings, ...]:
     groups: dict[tuple[str, str], list[PowerChannel]] = {}
     for channel in channels:
         groups.setdefault((channel.host, channel.key), []).append(channel)
-    return tuple(_read(group, columns, origins) for group in groups.values())
+    labels = _distinct_labels([group[0] for group in groups.values()])
+    return tuple(
+        _read([replace(each, label=label) for each in group], columns, origins)
+        for group, label in zip(groups.values(), labels, strict=True)
+    )
+
+
+def _distinct_labels(channels: Sequence[PowerChannel]) -> list[str]:
+    labels = [channel.label for channel in channels]
+    boards = [f"{label} {_short(each)}" for label, each in zip(labels, channels, strict=True)]
+    labels = _mark_shared(labels, boards, [channel.device for channel in channels])
+    hosts = [f"{label} on {each.host}" for label, each in zip(labels, channels, strict=True)]
+    return _mark_shared(labels, hosts, [channel.host for channel in channels])
+
+
+def _mark_shared(
+    labels: Sequence[str], marked: Sequence[str], identities: Sequence[str]
+) -> list[str]:
+    """Return the labels, with the marked ones in place of those that different identities share."""
+    owners: dict[str, set[str]] = {}
+    for label, identity in zip(labels, identities, strict=True):
+        owners.setdefault(label, set()).add(identity)
+    return [
+        longer if len(owners[label]) > 1 else label
+        for label, longer in zip(labels, marked, strict=True)
+    ]
+
+
+def _short(channel: PowerChannel) -> str:
+    return channel.device.removeprefix("0000:") or channel.key
+
+
+def split_unused(
+    channels: Collection[ChannelReadings], devices: Collection[MeteredDevice]
+) -> tuple[tuple[ChannelReadings, ...], tuple[ChannelReadings, ...]]:
+    """Return the channels that may measure the program's energy, and those of boards that it did not use.
+
+    A board is unused if its channel names it, no device of the trace is that board, and the trace knows
+    the board of each of its GPUs on that host.
+    """
+    unused = {id(each) for each in channels if _is_unused(each.channel, devices)}
+    return (
+        tuple(each for each in channels if id(each) not in unused),
+        tuple(each for each in channels if id(each) in unused),
+    )
+
+
+def _is_unused(channel: PowerChannel, devices: Collection[MeteredDevice]) -> bool:
+    if not channel.device or channel.scope not in _GPU_SCOPES:
+        return False
+    if any(measures_device(channel, device) for device in devices):
+        return False
+    host_devices = [
+        device
+        for device in devices
+        if not (channel.host and device.host) or channel.host == device.host
+    ]
+    gpus = [device for device in host_devices if "GPU" in device.kind]
+    return bool(host_devices) and all(device.bus or device.uuid for device in gpus)
 
 
 def read_stored_channels(trace: Trace) -> list[PowerChannel]:
@@ -118,6 +177,14 @@ def measures_kind(channel: PowerChannel, kind: str) -> bool:
     if channel.scope in _CPU_SCOPES:
         return is_cpu
     return not (is_cpu and channel.scope in _GPU_SCOPES)
+
+
+def group_by_measurand(channels: Collection[ChannelReadings]) -> list[list[ChannelReadings]]:
+    """Return the channels, together those that measure the same quantity in different ways."""
+    groups: dict[tuple[str, ...], list[ChannelReadings]] = {}
+    for channel in channels:
+        groups.setdefault(channel.measurand, []).append(channel)
+    return list(groups.values())
 
 
 def find_outermost(channels: Collection[ChannelReadings]) -> list[ChannelReadings]:

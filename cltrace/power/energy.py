@@ -13,10 +13,12 @@ from cltrace.power.channels import (
     ChannelReadings,
     MeteredDevice,
     find_outermost,
+    group_by_measurand,
     measures_device,
     read_channels,
     read_devices,
     read_probes,
+    split_unused,
 )
 from cltrace.power.design import AttributionInput
 from cltrace.power.load_classes import Load, active_intervals, group_loads
@@ -24,6 +26,7 @@ from cltrace.power.mean_power import Observations
 from cltrace.power.results import Attribution, EnergyLine, Tier
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import read_activity
+from cltrace.trace.device_labels import device_labels
 from cltrace.trace.reader import Trace
 
 _S: Final = 1e-9
@@ -75,6 +78,8 @@ class EnergySource:
     `component` is the part of the machine: `GPU`, `CPU`, or the channel's scope. `devices` are those
     whose power the channel measures. `attribution` is `None` where no command of the trace runs on
     these devices, or the readings are too few. `checks` compare further channels of the same measurand.
+    `context_span_s` is the time on the trace's axis for which the program had a queue on the devices,
+    `None` where it is unknown.
     """
 
     channel: PowerChannel
@@ -86,16 +91,18 @@ class EnergySource:
     observations: Observations
     attribution: Attribution | None
     checks: tuple[CrossCheck, ...]
+    context_span_s: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceEnergy:
     """Energy of a trace. `sources` do not overlap; each of `parts` is contained in another source.
 
+    `unused` are sources of boards of the same host that the program did not use: they are in no sum.
     `failures` are messages about readers that read nothing, or were dropped. `unserved` are the classes
-    of commands without a sensor. `context_span_s` is the time on the trace's axis for which the program
-    had an OpenCL context, `None` where it is unknown. `calibrated` are lines that were measured in other
-    traces, by `configuration`.
+    of commands without a sensor. `device_names` and `device_labels` are by number; the labels tell
+    devices of one name apart. `calibrated` are lines that were measured in other traces, by
+    `configuration`.
     """
 
     sources: tuple[EnergySource, ...]
@@ -103,7 +110,8 @@ class TraceEnergy:
     failures: tuple[str, ...]
     unserved: tuple[Load, ...]
     device_names: Mapping[int, str]
-    context_span_s: tuple[float, float] | None = None
+    device_labels: Mapping[int, str] = field(default_factory=dict)
+    unused: tuple[EnergySource, ...] = ()
     calibrated: Mapping[tuple[tuple[str, ...], str, str], EnergyLine] = field(default_factory=dict)
 
     @property
@@ -205,12 +213,12 @@ def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
         for launch, size in trace.rows("SELECT launch_id, global_size FROM v_launch")
     }
     first_ids = {number: device.ids[0] for device in devices for number in device.ids}
-    builder = _SourceBuilder(activity, devices, sizes, first_ids, _resident_s(trace, activity))
+    builder = _SourceBuilder(activity, devices, sizes, first_ids, _queue_spans_s(trace, activity))
+    channels, unused = split_unused(channels, devices)
     outermost = {id(channel) for channel in find_outermost(channels)}
-    groups: dict[tuple[str, ...], list[ChannelReadings]] = {}
-    for channel in channels:
-        groups.setdefault(channel.measurand, []).append(channel)
-    built = [(builder.build(group), id(group[0]) in outermost) for group in groups.values()]
+    built = [
+        (builder.build(group), id(group[0]) in outermost) for group in group_by_measurand(channels)
+    ]
     attributed = [source for source, _ in built if source.attribution]
     served = {number for source in attributed for device in source.devices for number in device.ids}
     unserved = [number for device in devices for number in device.ids if number not in served]
@@ -220,19 +228,24 @@ def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
         failures=tuple(_failures(trace)),
         unserved=group_loads(activity, sizes, unserved, first_ids) if unserved else (),
         device_names={number: device.name for device in devices for number in device.ids},
-        context_span_s=builder.context_span_s,
+        device_labels=device_labels(trace),
+        unused=tuple(map(builder.build, group_by_measurand(find_outermost(unused)))),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _SourceBuilder:
-    """Builder of a trace's energy sources. `first_ids` maps all ids of a device to its first one."""
+    """Builder of a trace's energy sources.
+
+    `first_ids` maps all ids of a device to its first one. `queue_spans_s` are the times from the first
+    queue of each device to the end of its process.
+    """
 
     activity: Activity
     devices: Sequence[MeteredDevice]
     sizes: Mapping[int, str]
     first_ids: Mapping[int, int]
-    context_span_s: tuple[float, float] | None
+    queue_spans_s: Mapping[int, tuple[float, float]]
 
     def build(self, group: Sequence[ChannelReadings]) -> EnergySource:
         """Return the source of channels of the same measurand: the one with most readings is main."""
@@ -240,6 +253,8 @@ class _SourceBuilder:
         devices = tuple(device for device in self.devices if measures_device(main.channel, device))
         ids = [number for device in devices for number in device.ids]
         loads = group_loads(self.activity, self.sizes, ids, self.first_ids) if ids else ()
+        spans = [self.queue_spans_s[number] for number in ids if number in self.queue_spans_s]
+        span_s = (min(begin for begin, _ in spans), max(end for _, end in spans)) if spans else None
         return EnergySource(
             channel=main.channel,
             component=_COMPONENTS.get(main.channel.scope, main.channel.scope),
@@ -248,20 +263,24 @@ class _SourceBuilder:
             covered_s=float(main.observations.span_s.sum()),
             sample_count=main.sample_count,
             observations=main.observations,
-            attribution=self._attribute(main, loads) if loads else None,
+            attribution=self._attribute(main, loads, span_s) if loads else None,
             checks=tuple(
                 _cross_check(main, other, loads) for other in others if len(other.observations) > 1
             ),
+            context_span_s=span_s,
         )
 
-    def _attribute(self, main: ChannelReadings, loads: tuple[Load, ...]) -> Attribution | None:
+    def _attribute(
+        self,
+        main: ChannelReadings,
+        loads: tuple[Load, ...],
+        context_span_s: tuple[float, float] | None,
+    ) -> Attribution | None:
         channel = main.channel
         declared = SensorResponse(channel.delay_s or 0.0, channel.lag_s or 0.0)
         is_lag_declared = channel.lag_s is not None or channel.quantity == "energy"
         return attribute(
-            AttributionInput(
-                main.observations, loads, declared, is_lag_declared, self.context_span_s
-            )
+            AttributionInput(main.observations, loads, declared, is_lag_declared, context_span_s)
         )
 
 
@@ -300,19 +319,20 @@ def _cross_check(
     )
 
 
-def _resident_s(trace: Trace, activity: Activity) -> tuple[float, float] | None:
-    """Return the time from the first use of OpenCL to the end of the last process, if it is known."""
-    processes = trace.rows("SELECT process_id, ended_host_ns FROM v_process")
-    queues = trace.rows("SELECT min(known_host_ns) FROM v_queue")
-    origin = activity.axis.origin_host_ns
-    ends = [
-        int(end) - origin.get(int(process), 0) for process, end in processes if isinstance(end, int)
-    ]
-    first = [int(time_ns) for (time_ns,) in queues if isinstance(time_ns, int)]
-    if not ends or not first or activity.axis.machines > 1:
-        return None
-    begin = first[0] - next(iter(origin.values()), 0)
-    return begin * _S, max(ends) * _S
+def _queue_spans_s(trace: Trace, activity: Activity) -> Mapping[int, tuple[float, float]]:
+    """Return the time from each device's first queue to the end of its process, if that is known."""
+    rows = trace.rows(
+        "SELECT d.device_id, d.process_id, min(q.known_host_ns), p.ended_host_ns FROM v_device d "
+        "JOIN v_queue q ON q.device_id = d.device_id JOIN v_process p ON p.process_id = d.process_id "
+        "GROUP BY d.device_id"
+    )
+    origins = activity.axis.origin_host_ns
+    spans = {}
+    for device, process, begin_ns, end_ns in rows:
+        if isinstance(begin_ns, int) and isinstance(end_ns, int):
+            origin_ns = origins.get(int(process), 0)
+            spans[int(device)] = ((begin_ns - origin_ns) * _S, (end_ns - origin_ns) * _S)
+    return spans
 
 
 def _failures(trace: Trace) -> list[str]:

@@ -3,8 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +25,26 @@ from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
 from cltrace.trace.reader import Trace
 
+if TYPE_CHECKING:
+    from cltrace.kernels.machine import Machine
+
 _TIMES: Final = """
     SELECT launch_id, duration_ns FROM v_command
-    WHERE launch_id IS NOT NULL AND duration_ns IS NOT NULL ORDER BY command_id
+    WHERE launch_id IS NOT NULL AND duration_ns IS NOT NULL {on_devices} ORDER BY command_id
 """
-_ORDER: Final = "SELECT launch_id FROM v_command WHERE launch_id IS NOT NULL ORDER BY command_id"
+_ORDER: Final = """
+    SELECT launch_id, device_id FROM v_command
+    WHERE launch_id IS NOT NULL {on_devices} ORDER BY command_id
+"""
 _TRANSFERS: Final = """
-    SELECT kind, size_bytes, duration_ns
-    FROM v_command WHERE kind IN ('read', 'write') AND size_bytes > 0 ORDER BY command_id
+    SELECT kind, size_bytes, duration_ns FROM v_command
+    WHERE kind IN ('read', 'write') AND size_bytes > 0 {on_devices} ORDER BY command_id
 """
+_CALLS: Final = """
+    SELECT launch_id, count(*) FROM v_command
+    WHERE launch_id IS NOT NULL {on_devices} GROUP BY launch_id
+"""
+_NAMES: Final = "SELECT DISTINCT name FROM v_device WHERE 1 {on_devices}"
 _SIZES: Final = "SELECT buffer_id, size_bytes FROM v_buffer"
 _MAX_LAUNCHES: Final = 1_000_000
 """Launches of a trace that the state of the shared cache is followed through."""
@@ -76,15 +88,26 @@ class PredictedTransfers:
     prediction: Prediction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedTrace:
-    """The predictions of a trace. `refused` are kernels without one, their calls, and the reason."""
+    """The predictions of a trace, or of some of its devices.
+
+    `refused` are kernels without a prediction, their calls, and the reason. `recorded_on` are the names
+    of the devices. `label` tells the device from others of the trace; "" for a prediction of the whole.
+    """
 
     profile: DeviceProfile
     model: str
     launches: tuple[PredictedLaunch, ...]
     transfers: tuple[PredictedTransfers, ...]
     refused: tuple[tuple[str, int, str], ...]
+    recorded_on: tuple[str, ...] = ()
+    label: str = ""
+
+    @property
+    def is_what_if(self) -> bool:
+        """True if the profile is that of another device than the recorded one."""
+        return self.profile.device.name not in self.recorded_on
 
 
 def predict_trace(
@@ -95,12 +118,69 @@ def predict_trace(
     Launches that are not counted within `max_s` seconds are among the refused; None for no limit.
     Raises: `ProfileError` if the profile is not fitted, `TraceError`.
     """
-    fitted = MODELS[model].for_device(profile)
-    machine = machine_of(profile.device)
-    counting = TracedLaunchCounter(machine, Compiler())
-    times = _times(trace)
-    launches = list(traced_launches(trace))
-    warm_votes = _warm_votes(trace, launches, machine.shared_cache_bytes)
+    return TracePredictor(trace).predict(profile, model, max_s=max_s)
+
+
+class TracePredictor:
+    """Predictor of a trace on several devices. Launches are read once, and counted once per machine."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._launches = list(traced_launches(trace))
+        self._counters: dict[Machine, TracedLaunchCounter] = {}
+
+    def predict(
+        self,
+        profile: DeviceProfile,
+        model: str = DEFAULT,
+        *,
+        max_s: float | None = None,
+        device_ids: Sequence[int] = (),
+        label: str = "",
+    ) -> PredictedTrace:
+        """Predict the launches and transfers on some devices of the trace, on all without `device_ids`.
+
+        Raises: `ProfileError` if the profile is not fitted, `TraceError`.
+        """
+        fitted, machine = MODELS[model].for_device(profile), machine_of(profile.device)
+        counter = self._counters.setdefault(machine, TracedLaunchCounter(machine, Compiler()))
+        on_devices = _condition(device_ids)
+        launches = self._launches_on(on_devices) if device_ids else self._launches
+        groups, refused = _group_by_counts(launches, counter, max_s)
+        times = _times(self._trace, on_devices)
+        warm_votes = _warm_votes(self._trace, launches, machine.shared_cache_bytes, on_devices)
+        names = self._trace.rows(_NAMES.format(on_devices=on_devices))
+        return PredictedTrace(
+            profile=profile,
+            model=model,
+            launches=tuple(
+                group.predict(times, group.cache(warm_votes), fitted) for group in groups
+            ),
+            transfers=tuple(_predict_transfers(self._trace, profile, on_devices)),
+            refused=tuple(refused),
+            recorded_on=tuple(str(name) for (name,) in names),
+            label=label,
+        )
+
+    def _launches_on(self, on_devices: str) -> list[TracedLaunch]:
+        """Return the launch configurations that ran on devices, with their calls there."""
+        calls = dict(self._trace.iterate(_CALLS.format(on_devices=on_devices)))
+        return [
+            replace(launch, calls=calls[launch.launch_id])
+            for launch in self._launches
+            if launch.launch_id in calls
+        ]
+
+
+def _condition(device_ids: Sequence[int]) -> str:
+    """Return the SQL condition that a device is one of these; "" for all."""
+    return f"AND device_id IN ({', '.join(map(str, device_ids))})" if device_ids else ""
+
+
+def _group_by_counts(
+    launches: Sequence[TracedLaunch], counter: TracedLaunchCounter, max_s: float | None
+) -> tuple[Sequence["_Group"], Sequence[tuple[str, int, str]]]:
+    """Return the launches by kernel and counts, and those without counts with the reason."""
     groups: dict[tuple[str, int], _Group] = {}
     refused: list[tuple[str, int, str]] = []
     began = monotonic()
@@ -111,16 +191,12 @@ def predict_trace(
             )
             continue
         try:
-            _, counts = counting.count(launch)
+            _, counts = counter.count(launch)
         except (KernelError, MemoryError) as error:
             refused.append((launch.kernel, launch.calls, str(error)))
             continue
         groups.setdefault((launch.kernel, id(counts)), _Group(counts, [])).launches.append(launch)
-    predicted = tuple(
-        group.predict(times, group.cache(warm_votes), fitted) for group in groups.values()
-    )
-    transfers = tuple(_predict_transfers(trace, profile))
-    return PredictedTrace(profile, model, predicted, transfers, tuple(refused))
+    return list(groups.values()), refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +229,12 @@ class _Group:
         )
 
 
-def _times(trace: Trace) -> Mapping[int, NDArray[np.int64]]:
+def _times(trace: Trace, on_devices: str) -> Mapping[int, NDArray[np.int64]]:
     """Return the durations of each launch configuration in ns."""
     rows = np.asarray(
         [
             row
-            for row in trace.iterate(_TIMES)
+            for row in trace.iterate(_TIMES.format(on_devices=on_devices))
             if isinstance(row[0], int) and isinstance(row[1], int)
         ],
         np.int64,
@@ -173,12 +249,12 @@ def _times(trace: Trace) -> Mapping[int, NDArray[np.int64]]:
 
 
 def _warm_votes(
-    trace: Trace, launches: Sequence[TracedLaunch], cache_bytes: int
+    trace: Trace, launches: Sequence[TracedLaunch], cache_bytes: int, on_devices: str
 ) -> Mapping[int, int]:
     """Return, by configuration, the number of warm launches minus the number of cold ones.
 
-    The shared cache keeps the buffers that were used last, as far as they fit. A launch is warm if at
-    least half of its memory is in the cache.
+    The shared cache of each device keeps the buffers that were used there last, as far as they fit. A
+    launch is warm if at least half of its memory is in the cache.
     """
     sizes = {
         buffer: size
@@ -187,32 +263,51 @@ def _warm_votes(
     }
     used = {launch.launch_id: launch.buffers for launch in launches}
     votes: dict[int, int] = {}
-    recent: OrderedDict[int, int] = OrderedDict()
-    total = 0
-    for number, (launch_id,) in enumerate(trace.iterate(_ORDER)):
-        if number >= _MAX_LAUNCHES:
-            break
-        buffers = used.get(launch_id, ()) if isinstance(launch_id, int) else ()
-        used_bytes = sum(sizes.get(buffer, 0) for buffer in buffers)
-        cached_bytes = sum(recent.get(buffer, 0) for buffer in buffers)
-        if isinstance(launch_id, int):
-            is_warm = used_bytes == 0 or cached_bytes * 2 >= used_bytes or used_bytes > cache_bytes
-            votes[launch_id] = votes.get(launch_id, 0) + (1 if is_warm else -1)
-        for buffer in buffers:
-            total += sizes.get(buffer, 0) - recent.pop(buffer, 0)
-            recent[buffer] = sizes.get(buffer, 0)
-        while total > cache_bytes and recent:
-            total -= recent.popitem(last=False)[1]
+    caches: dict[object, _CachedBuffers] = {}
+    order = trace.iterate(_ORDER.format(on_devices=on_devices))
+    for launch_id, device in islice(order, _MAX_LAUNCHES):
+        if not isinstance(launch_id, int):
+            continue
+        cache = caches.setdefault(device, _CachedBuffers(sizes, cache_bytes))
+        is_warm = cache.use(used.get(launch_id, ()))
+        votes[launch_id] = votes.get(launch_id, 0) + (1 if is_warm else -1)
     return votes
 
 
-def _predict_transfers(trace: Trace, profile: DeviceProfile) -> Iterator[PredictedTransfers]:
+class _CachedBuffers:
+    """Buffers in the shared cache of a device, the one that was used last at the end."""
+
+    def __init__(self, sizes: Mapping[int, int], cache_bytes: int) -> None:
+        self._sizes = sizes
+        self._cache_bytes = cache_bytes
+        self._recent: OrderedDict[int, int] = OrderedDict()
+        self._total_bytes = 0
+
+    def use(self, buffers: Sequence[int]) -> bool:
+        """Put the buffers of a launch into the cache; return whether at least half was there."""
+        sizes = [self._sizes.get(buffer, 0) for buffer in buffers]
+        used_bytes = sum(sizes)
+        cached_bytes = sum(self._recent.get(buffer, 0) for buffer in buffers)
+        is_warm = (
+            used_bytes == 0 or cached_bytes * 2 >= used_bytes or used_bytes > self._cache_bytes
+        )
+        for buffer, size in zip(buffers, sizes, strict=True):
+            self._total_bytes += size - self._recent.pop(buffer, 0)
+            self._recent[buffer] = size
+        while self._total_bytes > self._cache_bytes and self._recent:
+            self._total_bytes -= self._recent.popitem(last=False)[1]
+        return is_warm
+
+
+def _predict_transfers(
+    trace: Trace, profile: DeviceProfile, on_devices: str
+) -> Iterator[PredictedTransfers]:
     """Yield reads and writes by direction and size. Host memory is assumed pageable, as it mostly is."""
     if not profile.points("transfers", f"{HostMemory.PAGEABLE} {Direction.TO_DEVICE}"):
         return
     model = TransferModel.of(profile)
     times: dict[tuple[Direction, int], list[int]] = {}
-    for kind, size, duration in trace.iterate(_TRANSFERS):
+    for kind, size, duration in trace.iterate(_TRANSFERS.format(on_devices=on_devices)):
         if isinstance(size, int):
             durations = times.setdefault((DIRECTION_OF[str(kind)], size), [])
             durations.append(duration if isinstance(duration, int) and duration > 0 else 0)

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from cltrace.report.document import Column, Table, Unit, Value
 from cltrace.report.quantities import count_text
+from cltrace.trace.device_labels import device_labels
 from cltrace.trace.reader import Trace
 from cltrace.trace.rollup import Rollup
 
@@ -25,6 +26,18 @@ _TRANSFER_NAMES: Final = {
 
 SORT_KEYS: Final = ("total", "calls", "mean", "median", "min", "max", "wait", "name")
 
+_KERNEL_COLUMNS: Final = (
+    Column("name", "kernel"),
+    Column("calls", "calls", Unit.COUNT, 90),
+    Column("total_ns", "total", Unit.NS, 100),
+    Column("share", "share", Unit.SHARE, 80),
+    Column("mean_ns", "mean", Unit.NS, 40),
+    Column("median_ns", "median", Unit.NS, 95),
+    Column("min_ns", "min", Unit.NS, 30),
+    Column("max_ns", "max", Unit.NS, 60),
+    Column("wait_median_ns", "wait", Unit.NS, 50),
+)
+
 
 class RollupRow(NamedTuple):
     """Sums over a group of commands, with the group's key, its label and its activity."""
@@ -43,12 +56,27 @@ def read_rollup_rows(trace: Trace, dimension: str) -> list[RollupRow]:
         "WHERE dimension = :dimension",
         {"dimension": dimension},
     )
-    return [
+    groups = [
         RollupRow(
             str(key), str(label), str(activity), Rollup(**dict(zip(names, sums, strict=True)))
         )
         for key, label, activity, *sums in rows
     ]
+    return label_devices(trace, dimension, groups)
+
+
+def label_devices(trace: Trace, dimension: str, groups: Sequence[RollupRow]) -> list[RollupRow]:
+    """Return the groups with labels that tell devices of one name apart. Stored ones have names only."""
+    if dimension not in {"device", "queue", "whole-device"}:
+        return list(groups)
+    labels = {str(number): label for number, label in device_labels(trace).items()}
+    if dimension == "queue":
+        queues = trace.rows("SELECT queue_id, device_id FROM v_queue")
+        labels = {
+            str(queue): f"queue {queue} on {labels.get(str(device), '')}"
+            for queue, device in queues
+        }
+    return [group._replace(label=labels.get(group.key, group.label)) for group in groups]
 
 
 def kernel_table(
@@ -71,20 +99,39 @@ def kernel_table(
     return Table(
         key="kernels",
         title="Kernels",
-        columns=(
-            Column("name", "kernel"),
-            Column("calls", "calls", Unit.COUNT, 90),
-            Column("total_ns", "total", Unit.NS, 100),
-            Column("share", "share", Unit.SHARE, 80),
-            Column("mean_ns", "mean", Unit.NS, 40),
-            Column("median_ns", "median", Unit.NS, 95),
-            Column("min_ns", "min", Unit.NS, 30),
-            Column("max_ns", "max", Unit.NS, 60),
-            Column("wait_median_ns", "wait", Unit.NS, 50),
-        ),
+        columns=_KERNEL_COLUMNS,
         rows=[_kernel_row(group, whole_ns) for group in shown],
         note=note,
         why_empty=why_empty,
+    )
+
+
+def kernel_device_table(
+    trace: Trace, groups: Sequence[RollupRow], *, sort: str, top: int | None
+) -> Table:
+    """Return the table of kernel launches by kernel and device, the devices in the trace's order.
+
+    `groups` are those of `KERNEL_DEVICE`. It has no rows if kernels ran on a single device.
+    """
+    kernels = [group for group in groups if group.activity == "kernel"]
+    by_device: dict[str, list[RollupRow]] = {}
+    for group in kernels:
+        by_device.setdefault(group.key.partition(" ")[0], []).append(group)
+    labels = {str(number): label for number, label in device_labels(trace).items()}
+    rows = []
+    for device in sorted(by_device, key=lambda key: (len(key), key)):
+        members = by_device[device]
+        whole_ns = sum(group.rollup.total_ns for group in members)
+        members.sort(key=lambda group: _sort_key(group, sort))
+        label = labels.get(device, "(not known)")
+        rows += [(label, *_kernel_row(group, whole_ns)) for group in members[:top]]
+    left_out = len(kernels) - len(rows)
+    return Table(
+        key="kernels_by_device",
+        title="Kernels by device",
+        columns=(Column("device", "device", keep=98), *_KERNEL_COLUMNS),
+        rows=rows if len(by_device) > 1 else [],
+        note=f"{left_out} more: --top 0 shows all" if left_out else "",
     )
 
 
@@ -158,7 +205,7 @@ def group_table(groups: Sequence[RollupRow], *, by: str, sort: str, top: int | N
         title=f"By {by}",
         columns=(
             Column("name", by, Unit.PLACE if by == "callsite" else Unit.TEXT),
-            *([Column("device", "device", keep=60)] if by == "queue" else []),
+            *([Column("device", "device", keep=98)] if by == "queue" else []),
             Column("activity", "activity"),
             Column("calls", "calls", Unit.COUNT, 90),
             Column("total_ns", "total", Unit.NS, 100),

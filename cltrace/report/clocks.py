@@ -1,6 +1,6 @@
 """Quality of the alignment of device clocks, and faults of their stamps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from cltrace.events.clocks import ClockSegment
 from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
 from cltrace.report.document import Column, Fact, Table, Unit, Value
-from cltrace.report.quantities import ABSENT_MARK, time_text
+from cltrace.report.quantities import ABSENT_MARK, count_text, time_text
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.reading import stored_segments
 from cltrace.trace.device_labels import device_labels
@@ -16,6 +16,8 @@ from cltrace.trace.reader import Trace
 
 _KNOWN_WITHIN: Final = 2e-5
 """Drifts that are less certain are not shown: crystals differ by as much."""
+MAX_LISTED_DEVICES: Final = 4
+"""Number of devices up to which the head of a report has a line for each."""
 _WORST_FIRST: Final = (ClockState.UNALIGNED, ClockState.CONDITIONAL, ClockState.PROVEN)
 
 
@@ -130,26 +132,60 @@ def worst_state(segments: Sequence[ClockSegment]) -> ClockState:
 
 
 def clock_facts(trace: Trace) -> list[Fact]:
-    """Return a line for the head of a report on each device whose clock is stored."""
-    segments = stored_segments(trace)
+    """Return a line for the head of a report on each device whose clock is stored.
+
+    For more than `MAX_LISTED_DEVICES` devices there is a line for each state: that of the widest bound.
+    """
+    labels = device_labels(trace)
+    by_device: dict[int, list[ClockSegment]] = {}
+    for segment in sorted(stored_segments(trace), key=lambda segment: segment.device_id):
+        by_device.setdefault(segment.device_id, []).append(segment)
+    if len(by_device) > MAX_LISTED_DEVICES:
+        return _clock_state_facts(by_device, labels)
     facts = []
-    for device in sorted({segment.device_id for segment in segments}):
-        device_segments = [segment for segment in segments if segment.device_id == device]
-        state, longest = (
-            worst_state(device_segments),
-            max(device_segments, key=lambda segment: segment.observations),
+    for device, segments in by_device.items():
+        name = f"{labels.get(device, f'device {device}')}: " if len(by_device) > 1 else ""
+        facts.append(
+            Fact("clock", "device clock", name + _clock_text(segments), _max_bound_ns(segments))
         )
-        max_bound_ns = max(segment.bound_ns for segment in device_segments)
-        if state is ClockState.UNALIGNED:
-            text = f"unaligned: {longest.reason}"
-        else:
-            usual = time_text(_usual_bound_ns(device_segments))
-            text = f"{state.value}, within {usual} of the host's for half of the commands"
-            text += f", {time_text(max_bound_ns)} for all"
-            if _drift_text(longest) != ABSENT_MARK:
-                text += f"; drift {_drift_text(longest)} ppm"
-        facts.append(Fact("clock", "device clock", text, max_bound_ns))
-    return list({fact.text: fact for fact in facts}.values())
+    return facts
+
+
+def _clock_state_facts(
+    by_device: Mapping[int, Sequence[ClockSegment]], labels: Mapping[int, str]
+) -> list[Fact]:
+    facts = []
+    for state in _WORST_FIRST:
+        members = {
+            device: segments
+            for device, segments in by_device.items()
+            if worst_state(segments) is state
+        }
+        if members:
+            device = max(members, key=lambda number: _max_bound_ns(members[number]))
+            text = (
+                f"{count_text(len(members), 'device', 'devices')}: {_clock_text(members[device])}"
+            )
+            if len(members) > 1:
+                text += f" (the widest: {labels.get(device, f'device {device}')})"
+            facts.append(Fact("clock", "device clock", text, _max_bound_ns(members[device])))
+    return facts
+
+
+def _max_bound_ns(segments: Sequence[ClockSegment]) -> float:
+    return max(segment.bound_ns for segment in segments)
+
+
+def _clock_text(segments: Sequence[ClockSegment]) -> str:
+    state = worst_state(segments)
+    longest = max(segments, key=lambda segment: segment.observations)
+    if state is ClockState.UNALIGNED:
+        return f"unaligned: {longest.reason}"
+    usual, widest = time_text(_usual_bound_ns(segments)), time_text(_max_bound_ns(segments))
+    text = f"{state.value}, within {usual} of the host's for half of the commands, {widest} for all"
+    if _drift_text(longest) != ABSENT_MARK:
+        text += f"; drift {_drift_text(longest)} ppm"
+    return text
 
 
 _MEANINGS: Final = {

@@ -8,6 +8,7 @@ from cltrace.events import NS_PER_S
 from cltrace.report.document import Column, Document, Fact, Table, Unit
 from cltrace.report.header import ended_text, wall_ns
 from cltrace.report.quantities import time_text, value_text
+from cltrace.trace.device_labels import device_labels
 from cltrace.trace.limits import applicable_limits
 from cltrace.trace.reader import Trace
 from cltrace.trace.schema import SCHEMA_VERSION
@@ -34,7 +35,14 @@ def contents_report(trace: Trace) -> Document:
     return Document(
         "",
         _facts(trace),
-        [_counts(trace), _processes(trace), _revealed(trace), _limits(trace), _diagnostics(trace)],
+        [
+            _counts(trace),
+            _processes(trace),
+            _devices(trace),
+            _revealed(trace),
+            _limits(trace),
+            _diagnostics(trace),
+        ],
     )
 
 
@@ -101,6 +109,31 @@ def _processes(trace: Trace) -> Table:
         ),
         rows=rows,
         why_empty="no process used pyopencl",
+    )
+
+
+def _devices(trace: Trace) -> Table:
+    labels = device_labels(trace)
+    rows = trace.rows(
+        "SELECT d.device_id, d.platform, d.bus, d.uuid, d.parent_device_id, d.compute_units, "
+        "d.global_memory_bytes, (SELECT count(*) FROM v_queue q WHERE q.device_id = d.device_id) "
+        "FROM v_device d ORDER BY d.device_id"
+    )
+    return Table(
+        key="devices",
+        title="Devices",
+        columns=(
+            Column("device_id", "number", Unit.COUNT, 96),
+            Column("device", "device"),
+            Column("platform", "platform", keep=45),
+            Column("bus", "PCI address", keep=90),
+            Column("uuid", "UUID", keep=40),
+            Column("parent_device_id", "part of", Unit.COUNT, 50),
+            Column("compute_units", "units", Unit.COUNT, 70),
+            Column("global_memory_bytes", "memory", Unit.BYTES, 75),
+            Column("queues", "queues", Unit.COUNT, 80),
+        ),
+        rows=[(number, labels[int(number)], *facts) for number, *facts in rows],
     )
 
 

@@ -41,6 +41,20 @@ def energy_facts(trace_energy: TraceEnergy) -> Iterator[Fact]:
     ]
     text = f"{', '.join(parts)}, in {covered:.1f} s of readings"
     yield Fact("energy_j", "energy", text, trace_energy.total_j)
+    yield from _board_facts(trace_energy)
+
+
+def _board_facts(trace_energy: TraceEnergy) -> Iterator[Fact]:
+    """Yield the energy of each board, where the program used several."""
+    boards = [source for source in trace_energy.sources if source.channel.device]
+    if len({(source.channel.host, source.channel.device) for source in boards}) < 2:
+        return
+    for source in boards:
+        if source.covered_s:
+            mean_w = value_text(source.energy_j / source.covered_s, Unit.WATTS)
+            energy = value_text(source.energy_j, Unit.JOULES)
+            text = f"{source.channel.label}: {energy}, {mean_w} on average"
+            yield Fact("board_energy_j", "board energy", text, source.energy_j)
 
 
 def _component(trace_energy: TraceEnergy, name: str) -> str:
@@ -66,11 +80,17 @@ def energy_table(trace_energy: TraceEnergy, top: int | None) -> Table:
     """Return kernels and transfers by energy."""
     lines = trace_energy.lines
     whole = trace_energy.total_j
+    devices = {line.load.device for line in lines}
+    labels = trace_energy.device_labels if len(devices) > 1 else {}
     rows = [_row(line, whole) for line in lines]
+    if labels:
+        names = [labels.get(line.load.device, "several") for line in lines]
+        rows = [(name, *row) for name, row in zip(names, rows, strict=True)]
     return Table(
         key="energy",
         title="Energy of kernels and transfers",
         columns=(
+            *([Column("device", "device", keep=94)] if labels else []),
             Column("name", "what"),
             Column("global_size", "global size", keep=42),
             Column("calls", "calls", Unit.COUNT, 60),
@@ -121,6 +141,13 @@ def energy_notes(trace_energy: TraceEnergy) -> Iterator[str]:
         yield f"warning: power: {text}"
     for source in trace_energy.all_sources:
         yield from _source_notes(source)
+    for source in trace_energy.unused:
+        if source.covered_s:
+            energy = value_text(source.energy_j, Unit.JOULES)
+            yield (
+                f"note: power: {source.channel.label}: {energy} in no sum, because the program used no "
+                "device on that board"
+            )
     if any(source.channel.is_estimated for source in trace_energy.sources):
         yield "note: power: an estimate or a simulation is among the channels, which is no measurement"
 

@@ -87,6 +87,7 @@ def _queue_rows(
     commands = activity.commands
     placed = np.flatnonzero(commands.is_placed & (commands.process == process))
     by_size = sorted(groups(commands.queue[placed], placed), key=lambda group: -len(group[1]))
+    has_several = len(np.unique(commands.device[placed])) > 1
     rows: list[ChartRow] = []
     for queue, members in sorted(by_size[:_MAX_QUEUES], key=lambda group: group[0]):
         is_queue = np.zeros(len(commands), np.bool_)
@@ -96,6 +97,11 @@ def _queue_rows(
             parts += _transfer_rows(activity, is_queue, depth + 1)
         if parts:
             name = activity.names.queues.get(queue, f"queue {queue}")
+            if has_several:
+                device = activity.names.devices.get(int(commands.device[members[0]]), "")
+                # The row of the process stands above.
+                owner = activity.names.processes.get(process, "") if depth else ""
+                name += f" on {device.removesuffix(f', {owner}')}"
             rows.append(_row(activity, is_queue, name, RowKind.QUEUE, depth))
             rows += parts
     rest = by_size[_MAX_QUEUES:]

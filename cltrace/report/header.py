@@ -3,11 +3,14 @@
 import contextlib
 import json
 import signal
+from collections.abc import Sequence
 
 from cltrace.events import NS_PER_MS
-from cltrace.report.clocks import clock_facts
+from cltrace.report.activity import read_rollup_rows
+from cltrace.report.clocks import MAX_LISTED_DEVICES, clock_facts
 from cltrace.report.document import Fact, Unit
 from cltrace.report.quantities import time_text, value_text
+from cltrace.trace.command_groups import WHOLE_DEVICE
 from cltrace.trace.reader import Trace
 
 
@@ -86,36 +89,56 @@ def _ended(trace: Trace) -> str:
 
 def _devices(trace: Trace) -> list[Fact]:
     rows = trace.rows(
-        "SELECT name, platform, driver_version, count(*), count(DISTINCT process_id) "
-        "FROM v_device GROUP BY name, platform, driver_version ORDER BY min(device_id)"
+        "SELECT name, platform, driver_version, device_id, process_id, "
+        "EXISTS (SELECT 1 FROM v_queue q WHERE q.device_id = d.device_id) FROM v_device d "
+        "ORDER BY device_id"
     )
+    used = [row for row in rows if row[-1]] or rows
+    models: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    for *model, device, process, _ in used:
+        models.setdefault(tuple(map(str, model)), []).append((device, process))
     facts = []
-    for name, platform, driver, devices, processes in rows:
+    for (name, platform, driver), devices in models.items():
         words = [name, platform, f"driver {driver}"]
-        if devices > processes:
-            words.append(f"{devices} devices")
+        processes = len({process for _, process in devices})
+        if len(devices) > processes:
+            words.append(f"{len(devices)} devices")
         if processes > 1:
             words.append(f"in {processes} processes")
-        facts.append(Fact("device", "device", ", ".join(map(str, words))))
+        facts.append(Fact("device", "device", ", ".join(words)))
     return facts or [Fact("device", "device", "none: no OpenCL device was used")]
 
 
 def _times(trace: Trace) -> list[Fact]:
     wall = wall_ns(trace)
-    busy = trace.rows(
-        "SELECT label, avg(busy_ns), count(*) FROM v_rollup "
-        "WHERE dimension = 'whole-device' AND busy_ns IS NOT NULL GROUP BY label ORDER BY 2 DESC"
-    )
-    facts = []
-    if wall is not None:
-        facts.append(Fact("wall_ns", "wall", time_text(wall), wall))
-    for label, busy_ns, devices in busy:
-        share = f" ({value_text(busy_ns / wall, Unit.SHARE)} of wall)" if wall else ""
+    facts = [] if wall is None else [Fact("wall_ns", "wall", time_text(wall), wall)]
+    busy = [
+        (group.label, float(group.rollup.busy_ns))
+        for group in read_rollup_rows(trace, WHOLE_DEVICE)
+        if group.rollup.busy_ns is not None
+    ]
+    if len(busy) > MAX_LISTED_DEVICES:
+        return [*facts, _busy_range(busy, wall)]
+    for label, busy_ns in busy:
         name = f"{label}: " if len(busy) > 1 else ""
-        each = f", mean of {devices}" if devices > 1 else ""
-        text = f"{name}{time_text(busy_ns)}{share}{each}"
-        facts.append(Fact("busy_ns", "device busy", text, busy_ns))
+        facts.append(Fact("busy_ns", "device busy", f"{name}{_busy_text(busy_ns, wall)}", busy_ns))
     return facts
+
+
+def _busy_range(busy: Sequence[tuple[str, float]], wall_ns: int | None) -> Fact:
+    """Return the busy times of many devices as a line: their mean, the least and the most busy one."""
+    mean_ns = sum(busy_ns for _, busy_ns in busy) / len(busy)
+    ordered = sorted(busy, key=lambda row: row[1])
+    ends = " to ".join(
+        f"{time_text(busy_ns)} ({label})" for label, busy_ns in (ordered[0], ordered[-1])
+    )
+    text = f"{_busy_text(mean_ns, wall_ns)}, mean of {len(busy)} devices, from {ends}"
+    return Fact("busy_ns", "device busy", text, mean_ns)
+
+
+def _busy_text(busy_ns: float, wall_ns: int | None) -> str:
+    share = f" ({value_text(busy_ns / wall_ns, Unit.SHARE)} of wall)" if wall_ns else ""
+    return time_text(busy_ns) + share
 
 
 def _cost(trace: Trace) -> Fact:

@@ -2,6 +2,8 @@
 
 from cltrace.report.document import Column, Table, Unit
 from cltrace.report.quantities import more_note
+from cltrace.trace.device_labels import device_labels, used_device_ids
+from cltrace.trace.device_memory import device_memory
 from cltrace.trace.reader import Trace
 
 
@@ -32,6 +34,32 @@ def memory_table(trace: Trace) -> Table:
             Column("leaked_bytes", "leaked size", Unit.BYTES, 75),
         ),
         rows=shown,
+    )
+
+
+def device_memory_table(trace: Trace) -> Table:
+    """Return the memory on each device, with rows only where the trace uses several."""
+    labels, used = device_labels(trace), used_device_ids(trace)
+    usages = device_memory(trace) if len(used) > 1 else []
+    sizes = dict(trace.rows("SELECT device_id, global_memory_bytes FROM v_device"))
+    rows = []
+    for usage in usages:
+        size = sizes.get(usage.device_id)
+        label = labels.get(usage.device_id, "not used on a device")
+        share = usage.peak_bytes / size if isinstance(size, int) and size > 0 else None
+        rows.append((label, usage.buffers, usage.size_bytes, usage.peak_bytes, share))
+    return Table(
+        key="memory_by_device",
+        title="Device memory by device",
+        columns=(
+            Column("device", "device"),
+            Column("objects", "objects", Unit.COUNT, 60),
+            Column("made_bytes", "made", Unit.BYTES, 70),
+            Column("peak_bytes", "peak", Unit.BYTES, 100),
+            Column("peak_share", "of its memory", Unit.SHARE, 80),
+        ),
+        rows=rows,
+        note="in a context with several devices, memory counts on each from its first use there",
     )
 
 

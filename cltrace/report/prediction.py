@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from cltrace.errors import ProfileError
 from cltrace.predict.models import Cache
 from cltrace.predict.models.thesis import THESIS
 from cltrace.predict.quotients import distance, quotient
+from cltrace.predict.trace_profile import ProfileChoice
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace, PredictedTransfers
 from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
@@ -32,55 +34,83 @@ _NOTE: Final = (
 
 
 def prediction_report(
-    prediction: PredictedTrace,
-    devices: Sequence[str],
+    predictions: Sequence[PredictedTrace],
     breaks: Sequence[BreakEven] = (),
     top: int | None = _TOP,
 ) -> Document:
-    """Return measured times beside predicted ones.
+    """Return measured times beside predicted ones, of each device of a trace.
 
-    `devices` are those of the trace, `top` is the largest number of rows of a table.
+    `top` is the largest number of rows of a table for each device.
     """
-    is_what_if = prediction.profile.device.name not in devices
     return Document(
         title="",
-        facts=list(_facts(prediction, devices)),
-        tables=[
-            table
-            for table in prediction_tables(prediction, breaks, top, is_what_if=is_what_if)
-            if table.rows
-        ],
-        notes=list(_notes(prediction, is_what_if=is_what_if)),
+        facts=list(_facts(predictions)),
+        tables=[table for table in prediction_tables(predictions, breaks, top) if table.rows],
+        notes=[note for prediction in predictions for note in _notes(prediction)],
     )
 
 
 def prediction_tables(
-    prediction: PredictedTrace,
+    predictions: Sequence[PredictedTrace],
     breaks: Sequence[BreakEven] = (),
     top: int | None = _TOP,
-    *,
-    is_what_if: bool = False,
-) -> Iterator[Table]:
-    """Yield the tables of a trace's predictions; a table without content has no rows.
+) -> list[Table]:
+    """Return the tables of predictions; a table without content has no rows.
 
-    `is_what_if` says that they are for another device than the trace's. Then there is no error, but a
-    speed-up.
+    A prediction for another device than the recorded one has no error, but a speed-up. Predictions of
+    several devices have the device in the first column.
     """
+    is_what_if = all(prediction.is_what_if for prediction in predictions)
+    of_devices = [_device_tables(each, top, is_what_if=is_what_if) for each in predictions]
+    labels = [prediction.label for prediction in predictions]
+    tables = [_join_devices(labels, same) for same in zip(*of_devices, strict=True)]
+    return [*tables, _break_table(breaks[:top])]
+
+
+def missing_notes(choice: ProfileChoice) -> list[str]:
+    """Return a note on each kind of device of a trace that has no profile."""
+    labels: dict[str, list[str]] = {}
+    for device in choice.missing:
+        labels.setdefault(device.name, []).append(device.label)
+    return [
+        f"note: {', '.join(own)}: not predicted, because there is no profile of {name}: run "
+        f"`cltrace calibrate` there, or choose another device's with --profile '{name}=NAME'"
+        for name, own in labels.items()
+    ]
+
+
+def _device_tables(
+    prediction: PredictedTrace, top: int | None, *, is_what_if: bool
+) -> Sequence[Table]:
     launches = sorted(prediction.launches, key=lambda launch: -_weight(launch))[:top]
-    yield _launch_table(launches, is_what_if=is_what_if)
-    yield _transfer_table(prediction.transfers, top, is_what_if=is_what_if)
-    yield _part_table(launches)
-    yield _type_table(prediction, launches)
-    yield _break_table(breaks[:top])
-    yield Table(
-        key="not_predicted",
-        title="Not predicted",
-        columns=(
-            Column("kernel", "kernel"),
-            Column("calls", "calls", Unit.COUNT, 90),
-            Column("why", "why", Unit.PROSE),
+    return (
+        _launch_table(launches, is_what_if=is_what_if),
+        _transfer_table(prediction.transfers, top, is_what_if=is_what_if),
+        _part_table(launches),
+        _type_table(prediction, launches),
+        Table(
+            key="not_predicted",
+            title="Not predicted",
+            columns=(
+                Column("kernel", "kernel"),
+                Column("calls", "calls", Unit.COUNT, 90),
+                Column("why", "why", Unit.PROSE),
+            ),
+            rows=prediction.refused[:top],
         ),
-        rows=prediction.refused[:top],
+    )
+
+
+def _join_devices(labels: Sequence[str], tables: Sequence[Table]) -> Table:
+    """Return the same table of several devices as one."""
+    if not any(labels):
+        return tables[0]
+    return replace(
+        tables[0],
+        columns=(Column("device", "device", keep=88), *tables[0].columns),
+        rows=[
+            (label, *row) for label, table in zip(labels, tables, strict=True) for row in table.rows
+        ],
     )
 
 
@@ -88,44 +118,52 @@ def _weight(predicted: PredictedLaunch) -> float:
     return max(predicted.total_ns, predicted.launch.calls * predicted.prediction.duration_ns)
 
 
-def _facts(prediction: PredictedTrace, devices: Sequence[str]) -> Iterator[Fact]:
-    device = prediction.profile.device
-    date = prediction.profile.provenance.date
-    yield Fact("profile", "predicted for", f"{device.name}, measured {date}", device.name)
-    if device.name not in devices:
-        names = ", ".join(devices) or "an unknown device"
-        yield Fact("what_if", "what if", f"it was recorded on {names}", names)
-    yield Fact("model", "model", prediction.model, prediction.model)
+def _facts(predictions: Sequence[PredictedTrace]) -> Iterator[Fact]:
+    for prediction in predictions:
+        device, on = prediction.profile.device, _prefix(prediction)
+        text = f"{on}{device.name}, measured {prediction.profile.provenance.date}"
+        yield Fact("profile", "predicted for", text, device.name)
+        if prediction.is_what_if:
+            names = ", ".join(prediction.recorded_on) or "an unknown device"
+            yield Fact("what_if", "what if", f"{on}it was recorded on {names}", names)
+    model = predictions[0].model
+    yield Fact("model", "model", model, model)
+    for prediction in predictions:
+        yield from _sums(prediction)
+
+
+def _sums(prediction: PredictedTrace) -> Iterator[Fact]:
+    """Yield the sums of the predicted and the measured times."""
     kernels = sum(
         launch.launch.calls * launch.prediction.duration_ns for launch in prediction.launches
     )
     transfers = sum(
         transfer.calls * transfer.prediction.duration_ns for transfer in prediction.transfers
     )
-    for name, label, predicted, measured in (
-        ("kernels", "kernels", kernels, sum(launch.total_ns for launch in prediction.launches)),
-        (
-            "transfers",
-            "transfers",
-            transfers,
-            sum(transfer.total_ns for transfer in prediction.transfers),
-        ),
+    for name, predicted, measured in (
+        ("kernels", kernels, sum(launch.total_ns for launch in prediction.launches)),
+        ("transfers", transfers, sum(transfer.total_ns for transfer in prediction.transfers)),
     ):
         if predicted:
             text = f"{time_text(predicted)} predicted, {time_text(measured)} measured"
-            yield Fact(name, label, text, round(predicted))
+            yield Fact(name, name, f"{_prefix(prediction)}{text}", round(predicted))
 
 
-def _notes(prediction: PredictedTrace, *, is_what_if: bool) -> Iterator[str]:
+def _prefix(prediction: PredictedTrace) -> str:
+    return f"{prediction.label}: " if prediction.label else ""
+
+
+def _notes(prediction: PredictedTrace) -> Iterator[str]:
+    on = _prefix(prediction)
     outside = sum(launch.is_outside for launch in prediction.launches)
-    if outside and not is_what_if:
+    if outside and not prediction.is_what_if:
         yield (
-            f"note: {count_text(outside, 'configuration was', 'configurations were')} measured outside "
-            "of the predicted interval"
+            f"note: {on}{count_text(outside, 'configuration was', 'configurations were')} measured "
+            "outside of the predicted interval"
         )
     refused = sum(calls for _, calls, _ in prediction.refused)
     if refused:
-        yield f"note: {count_text(refused, 'launch is', 'launches are')} not predicted"
+        yield f"note: {on}{count_text(refused, 'launch is', 'launches are')} not predicted"
 
 
 def _flags(predicted: PredictedLaunch, *, is_what_if: bool) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cltrace.errors import UsageError
 from cltrace.events.apis import COMMAND_KINDS
-from cltrace.report.activity import RollupRow
+from cltrace.report.activity import RollupRow, label_devices
 from cltrace.report.quantities import time_text
 from cltrace.trace.catalogue import catalogue_of_trace
 from cltrace.trace.column_blocks import ColumnBlocks
@@ -81,7 +81,8 @@ def sum_selected(trace: Trace, dimension: str, selection: Selection) -> list[Rol
         collected.append({"group": group_numbers[positions], **columns_by_name(part)})
     groups = list(numbers)
     sums = roll_up(collected.pop("group"), pop_columns(collected))
-    return [RollupRow(*groups[number], rollup) for number, rollup in sums]
+    rows = [RollupRow(*groups[number], rollup) for number, rollup in sums]
+    return label_devices(trace, dimension, rows)
 
 
 def _column_queries(dimension: str, selection: Selection) -> dict[str, str]:

@@ -8,6 +8,7 @@ from cltrace.report import header
 from cltrace.report.activity import (
     first_launch_table,
     group_table,
+    kernel_device_table,
     kernel_table,
     read_rollup_rows,
     transfer_table,
@@ -15,9 +16,11 @@ from cltrace.report.activity import (
 from cltrace.report.document import Document, Fact, Table
 from cltrace.report.energy import balance_table, energy_facts, energy_notes, energy_table
 from cltrace.report.host import api_table, build_table, failure_table, region_table
-from cltrace.report.memory import leak_table, memory_table
+from cltrace.report.memory import device_memory_table, leak_table, memory_table
 from cltrace.report.quantities import count_text
 from cltrace.report.selection import Selection, sum_selected
+from cltrace.trace.command_groups import KERNEL_DEVICE
+from cltrace.trace.device_labels import used_device_ids
 from cltrace.trace.reader import Trace
 
 DIMENSIONS: Final = ("kernel", "queue", "device", "process", "thread", "callsite")
@@ -75,6 +78,7 @@ def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
             if options.selection.is_everything
             else f"no launch is selected: {options.selection}",
         ),
+        *_device_tables(trace, options),
         first_launch_table(lines),
         transfer_table(lines),
     ]
@@ -84,9 +88,22 @@ def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
             build_table(trace, top=options.top),
             region_table(trace, top=options.top),
             memory_table(trace),
+            device_memory_table(trace),
             leak_table(trace, top=options.top),
         ]
     return tables
+
+
+def _device_tables(trace: Trace, options: SummaryOptions) -> list[Table]:
+    """Return the tables that tell several devices apart."""
+    if options.is_brief or len(used_device_ids(trace)) < 2:
+        return []
+    lines = (
+        read_rollup_rows(trace, KERNEL_DEVICE)
+        if options.selection.is_everything
+        else sum_selected(trace, KERNEL_DEVICE, options.selection)
+    )
+    return [kernel_device_table(trace, lines, sort=options.sort, top=options.top)]
 
 
 def _notes(trace: Trace, options: SummaryOptions) -> list[str]:

@@ -123,7 +123,7 @@ def _busy_table(activity: Activity) -> Table:
             busy.max_concurrent,
         )
 
-    names, devices = activity.names, _device_names(activity)
+    names, devices = activity.names, activity.names.devices
     rows = [row(busy, devices.get(busy.number, "")) for busy in device_busy_times(activity)]
     queues = queue_busy_times(activity)
     if len(queues) > len(rows):
@@ -149,21 +149,8 @@ def _busy_table(activity: Activity) -> Table:
     )
 
 
-def _device_names(activity: Activity) -> dict[int, str]:
-    """Return the names of devices, with their process where there are several."""
-    commands, names = activity.commands, activity.names
-    process_of = dict(zip(commands.device.tolist(), commands.process.tolist(), strict=True))
-    if len(set(process_of.values())) < 2:
-        return dict(names.devices)
-    return {
-        device: f"{name}, {names.processes.get(process_of[device], '')}"
-        for device, name in names.devices.items()
-        if device in process_of
-    }
-
-
 def _idle_table(activity: Activity) -> Table:
-    devices = _device_names(activity)
+    devices = activity.names.devices
     rows = [
         (
             devices.get(idle.device, ""),
@@ -190,7 +177,7 @@ def _idle_table(activity: Activity) -> Table:
 
 
 def _latency_table(activity: Activity) -> Table:
-    commands, devices = activity.commands, _device_names(activity)
+    commands, devices = activity.commands, activity.names.devices
     device_of = dict(zip(commands.queue.tolist(), commands.device.tolist(), strict=True))
     rows = [
         (

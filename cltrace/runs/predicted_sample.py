@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cltrace.predict.trace_profile import predict_on_own_device
-from cltrace.regress.run_records import DeviceIdentity, KernelKey, PredictedTime, RunSample
+from cltrace.predict.trace_profile import predict_on_own_devices
+from cltrace.regress.run_records import KernelKey, PredictedTime, RunSample
 from cltrace.regress.samples import DEFAULT_DROP, SampleDetail, read_sample
 from cltrace.trace.reader import Trace
 
@@ -16,28 +16,25 @@ def read_modelled_sample(
     sample = read_sample(trace, drop, detail)
     if detail is SampleDetail.TIMES:
         return sample
-    return replace(sample, modelled=predict_kernels(trace, sample.devices))
+    return replace(sample, modelled=predict_kernels(trace))
 
 
-def predict_kernels(
-    trace: Trace, devices: Sequence[DeviceIdentity], max_s: float = 20.0
-) -> Mapping[KernelKey, PredictedTime]:
-    """Predict the launches of a trace on its own device; nothing without a profile of the device.
+def predict_kernels(trace: Trace, max_s: float = 20.0) -> Mapping[KernelKey, PredictedTime]:
+    """Predict the launches of a trace on its own devices; nothing of a device without a profile.
 
-    The prediction of a kernel is the mean over its configurations of one size, weighted by their number
-    of launches. Predicting ends after `max_s` seconds; the rest is left out. Raises: `TraceError`.
+    The prediction of a kernel is the mean over its configurations of one size on devices of one name,
+    weighted by their number of launches. Predicting ends after `max_s` seconds; the rest is left out.
+    Raises: `TraceError`.
     """
-    predictions = predict_on_own_device(trace, max_s) if len(devices) == 1 else None
-    if predictions is None:
-        return {}
     rows_by_kernel: dict[KernelKey, list[tuple[int, float, float, float]]] = {}
-    for predicted in predictions.launches:
-        bounds = predicted.prediction.interval_ns
-        if bounds is not None and predicted.launch.calls and min(bounds) > 0:
-            size = str(list(predicted.launch.global_size))
-            key = KernelKey(predicted.launch.kernel, size, devices[0].name)
-            row = (predicted.launch.calls, predicted.prediction.duration_ns, *bounds)
-            rows_by_kernel.setdefault(key, []).append(row)
+    for prediction in predict_on_own_devices(trace, max_s):
+        for predicted in prediction.launches:
+            bounds = predicted.prediction.interval_ns
+            if bounds is not None and predicted.launch.calls and min(bounds) > 0:
+                size = str(list(predicted.launch.global_size))
+                key = KernelKey(predicted.launch.kernel, size, prediction.profile.device.name)
+                row = (predicted.launch.calls, predicted.prediction.duration_ns, *bounds)
+                rows_by_kernel.setdefault(key, []).append(row)
     return {key: _weighted_mean(rows) for key, rows in sorted(rows_by_kernel.items())}
 
 

@@ -22,6 +22,17 @@ class Intervals(NamedTuple):
         """The sum of their lengths."""
         return int((self.end_ns - self.start_ns).sum())
 
+    def until(self, time_ns: Int64s) -> Int64s:
+        """Return how much of them is before each time."""
+        if not len(self.start_ns):
+            return np.zeros(len(time_ns), np.int64)
+        ended = np.append(0, np.cumsum(self.end_ns - self.start_ns))
+        at = np.searchsorted(self.start_ns, time_ns, side="right") - 1
+        last = np.maximum(at, 0)
+        inside = np.minimum(time_ns, self.end_ns[last]) - self.start_ns[last]
+        covered: Int64s = ended[last] + np.where(at >= 0, inside, 0)
+        return covered
+
 
 def union(start_ns: Int64s, end_ns: Int64s) -> Intervals:
     """Return the union of intervals. Intervals that touch become one."""

@@ -10,12 +10,14 @@ from cltrace.trace.catalogue import Catalogue, Name
 from cltrace.trace.commands import Int64s
 
 WHOLE_DEVICE: Final = "whole-device"
+KERNEL_DEVICE: Final = "kernel-device"
 DIMENSIONS: Final = (
     *("kernel", "queue", "device", "process", "thread", "callsite"),
     WHOLE_DEVICE,
+    KERNEL_DEVICE,
 )
 """Dimensions by which commands are grouped, each together with the command's kind; `WHOLE_DEVICE`
-groups commands of all kinds."""
+groups commands of all kinds. A key of `KERNEL_DEVICE` is the device's number, a space, and the kernel."""
 
 KEY_COLUMNS: Final[Mapping[str, str]] = {
     "kernel": "launch_id",
@@ -25,6 +27,7 @@ KEY_COLUMNS: Final[Mapping[str, str]] = {
     "thread": "thread_id",
     "callsite": "site_id",
     WHOLE_DEVICE: "queue_id",
+    KERNEL_DEVICE: "launch_id",
 }
 """Column of commands from which the groups of a dimension are determined."""
 
@@ -51,14 +54,30 @@ def group_by(
 ) -> tuple[Int64s, list[CommandGroup]]:
     """Group commands in a dimension: return the index of each command's group, and the list of groups.
 
-    This reads the columns `api` and `KEY_COLUMNS[dimension]`.
+    This reads the columns `api` and `KEY_COLUMNS[dimension]`, for `KERNEL_DEVICE` also `queue_id`.
     """
+    if dimension == KERNEL_DEVICE:
+        return _group_by_kernel_and_device(commands, catalogue)
     table, names = _key_tables(catalogue)[dimension]
     keys = commands[KEY_COLUMNS[dimension]]
     if table is not None:
         keys = _look_up(table, keys)
     if dimension == WHOLE_DEVICE:
         return _group_by_key(keys, names)
+    return _CommandKinds(commands["api"]).group_by_key_and_kind(keys, names)
+
+
+def _group_by_kernel_and_device(
+    commands: Mapping[str, Int64s], catalogue: Catalogue
+) -> tuple[Int64s, list[CommandGroup]]:
+    count = int(catalogue.device_of_queue.max(initial=0)) + 1
+    kernels = _look_up(catalogue.kernel_of_launch, commands[KEY_COLUMNS[KERNEL_DEVICE]])
+    keys = kernels * count + device_ids_of(commands["queue_id"], catalogue)
+    names = {}
+    for key in np.unique(keys).tolist():
+        kernel, device = divmod(key, count)
+        name = catalogue.kernel_names[kernel]
+        names[key] = (f"{catalogue.devices.get(device, ('', ''))[0]} {name}", name)
     return _CommandKinds(commands["api"]).group_by_key_and_kind(keys, names)
 
 

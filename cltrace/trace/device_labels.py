@@ -1,36 +1,88 @@
-"""Labels of devices for people: their names, told apart where a process has several of one name."""
+"""Labels of devices for people: their names, told apart where a trace has several of one name."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from cltrace.trace.reader import Trace
 
-_UUID_DIGITS = 8
+_UUID_DIGITS: Final = 8
+_USUAL_DOMAIN: Final = "0000:"
+_DEVICES: Final = """
+    SELECT d.device_id, coalesce(d.process_id, 0), coalesce('rank ' || p.rank, 'process ' || p.pid, ''),
+        d.name, coalesce(d.bus, ''), coalesce(d.uuid, ''),
+        EXISTS (SELECT 1 FROM v_queue q WHERE q.device_id = d.device_id)
+    FROM v_device d LEFT JOIN v_process p ON p.process_id = d.process_id ORDER BY d.device_id
+"""
+
+
+class _Device(NamedTuple):
+    """Device of a process; `is_used` if it has a queue."""
+
+    number: int
+    process_id: int
+    process: str
+    name: str
+    bus: str
+    uuid: str
+    is_used: bool
 
 
 def device_labels(trace: Trace) -> dict[int, str]:
     """Return the label of each device by its number.
 
-    A process's devices of one name have their PCI address, else the begin of their UUID, if these tell
-    all of them apart; else their number in the trace.
+    Devices of one name have their PCI address, else the begin of their UUID, where these tell those of
+    each process apart; else those of a process that uses several have their numbers in the trace. Where
+    several processes use devices, the label ends with the process. A device without a queue, such as the
+    parent of sub-devices, does not change the labels of the others.
     """
-    rows = trace.rows(
-        "SELECT device_id, process_id, name, coalesce(bus, ''), coalesce(uuid, '') FROM v_device"
-    )
+    devices = _read_devices(trace)
+    used = [device for device in devices if device.is_used]
+    return {**_label(devices), **_label(used)}
+
+
+def used_device_ids(trace: Trace) -> list[int]:
+    """Return the numbers of the devices that have a queue, ascending."""
+    return [device.number for device in _read_devices(trace) if device.is_used]
+
+
+def _read_devices(trace: Trace) -> list[_Device]:
+    return [
+        _Device(
+            int(number), int(process), str(label), str(name), str(bus), str(uuid), bool(is_used)
+        )
+        for number, process, label, name, bus, uuid, is_used in trace.rows(_DEVICES)
+    ]
+
+
+def _label(devices: Sequence[_Device]) -> dict[int, str]:
     groups = defaultdict(list)
-    for number, process, name, bus, uuid in rows:
-        groups[process, str(name)].append((int(number), str(bus), str(uuid)[:_UUID_DIGITS]))
+    for device in devices:
+        groups[device.name].append(device)
+    has_processes = len({device.process_id for device in devices}) > 1
     labels = {}
-    for (_, name), devices in groups.items():
-        for number, mark in _marks(devices):
-            labels[number] = f"{name} {mark}" if mark else name
+    for group in groups.values():
+        for device, mark in zip(group, _marks(group), strict=True):
+            label = f"{device.name} {mark}" if mark else device.name
+            labels[device.number] = f"{label}, {device.process}" if has_processes else label
     return labels
 
 
-def _marks(devices: list[tuple[int, str, str]]) -> list[tuple[int, str]]:
-    numbers = [number for number, _, _ in devices]
-    if len(devices) == 1:
-        return [(numbers[0], "")]
-    for facts in ([bus for _, bus, _ in devices], [uuid for _, _, uuid in devices]):
-        if all(facts) and len(set(facts)) == len(facts):
-            return list(zip(numbers, facts, strict=True))
-    return [(number, f"#{number}") for number in numbers]
+def _marks(devices: Sequence[_Device]) -> list[str]:
+    """Return what tells devices of one name apart."""
+    buses = [device.bus for device in devices]
+    if all(bus.startswith(_USUAL_DOMAIN) for bus in buses):
+        buses = [bus.removeprefix(_USUAL_DOMAIN) for bus in buses]
+    processes = [device.process_id for device in devices]
+    for facts in (buses, [device.uuid[:_UUID_DIGITS] for device in devices]):
+        are_boards = all(facts) and len(set(facts)) > 1
+        if are_boards and _are_distinct(zip(processes, facts, strict=True)):
+            return facts
+    return [
+        f"#{device.number}" if processes.count(device.process_id) > 1 else "" for device in devices
+    ]
+
+
+def _are_distinct(values: Iterable[object]) -> bool:
+    items = list(values)
+    return len(set(items)) == len(items)

@@ -60,7 +60,7 @@ READING = {
     "kernel": [["kernel", "{}"], ["kernel", "{}", "--kernel", "*", "--format", "json"]],
     "compare": [["compare", "{}", "{copy}"], ["compare", "-f", "--html", "x.html", "{}", "{copy}"]],
     "check": [["check", "{}", "{copy}"], ["check", "{}", "{copy}", "--all", "--format", "md"]],
-    "predict": [["predict", "{}", "--profile", "nvidia-h200"]],
+    "predict": [["predict", "{}", "--profile", "=nvidia-h200"]],
     "view": [["view", "-f", "-o", "x.html"]],
     "export": [
         ["export", "-f", "--to", "perfetto", "-o", "x.pftrace"],

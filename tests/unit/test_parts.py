@@ -167,21 +167,20 @@ def test_sums_of_a_part_refuse_what_cannot_be(sql: str, make_trace: MakeTrace) -
 
 
 @pytest.mark.parametrize(
-    "dimension", ["kernel", "queue", "device", "process", "thread", "callsite"]
+    "dimension", ["kernel", "queue", "device", "process", "thread", "callsite", "kernel-device"]
 )
 def test_sums_of_everything_are_the_stored_sums(dimension: str, make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:
         lines = sum_selected(trace, dimension, Selection(kernel=None, from_ns=-(10**12)))
         stored = dict(
             trace.rows(
-                "SELECT label || activity, sum(calls) FROM v_rollup WHERE dimension = :d "
-                "GROUP BY 1",
+                "SELECT key || activity, sum(calls) FROM v_rollup WHERE dimension = :d GROUP BY 1",
                 {"d": dimension},
             )
         )
     found: dict[str, int] = {}
     for line in lines:
-        key = line.label + line.activity
+        key = line.key + line.activity
         found[key] = found.get(key, 0) + line.rollup.calls
     assert found == stored
 

@@ -188,6 +188,7 @@ class BareLaunches:
 
         def record(call: HookedCall) -> None:
             self._forget(call.args[0])
+            self._recorder.registry.store_program(call.args[0], call.argument(1, "program"))
             self._recorder.record_call(CallRow(Api.clCreateKernel), call.span)
 
         return make_hook(
@@ -201,11 +202,16 @@ class BareLaunches:
     def all_kernels(self, original: Hook) -> Hook:
         """Return the hook of `_Program.all_kernels`, which makes an object for each kernel."""
 
-        def record(call: HookedCall) -> None:
+        def forget(call: HookedCall) -> None:
             for kernel in call.result:
                 self._forget(kernel)
 
-        return make_hook(self._recorder, original, None, record, record)
+        def record(call: HookedCall) -> None:
+            forget(call)
+            for kernel in call.result:
+                self._recorder.registry.store_program(kernel, call.args[0])
+
+        return make_hook(self._recorder, original, None, record, forget)
 
     def path_opened(
         self, kernel: cl.Kernel, life: object, close: Callable[[cl.Kernel], None]
@@ -223,6 +229,7 @@ class BareLaunches:
         """Drop what is known of an earlier kernel that had the handle of this new one."""
         self._facts.pop(kernel.int_ptr, None)
         self._arguments.pop(kernel.int_ptr, None)
+        self._recorder.registry.forget_program(kernel)
 
     def _arguments_of(self, kernel: cl.Kernel) -> _SetArguments | None:
         """Return the arguments that are set for a kernel; `None` if they are not recorded."""

@@ -57,12 +57,16 @@ class Programs:
 
     def program_id(self, program: Any, context_id: int) -> int:
         """Return the number of a program, and register it if its creation was not observed."""
-        number = self._ids.get(program.int_ptr)
+        number = self.find_id(program)
         if number is not None:
             return number
         source = read_source(program)
         origin = ProgramOrigin.SOURCE if source else ProgramOrigin.UNKNOWN
         return self.register(program, origin, context_id, 0, source=source)
+
+    def find_id(self, program: Any) -> int | None:
+        """Return the number of a program; `None` if it is not registered."""
+        return self._ids.get(program.int_ptr)
 
     def forget(self, program: Any) -> None:
         """Drop the number of a handle that now stands for a program that was not recorded."""

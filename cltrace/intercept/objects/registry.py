@@ -32,6 +32,7 @@ class Registry:
         self.watches_contexts = False
         """True while `forget_context` is called for every new context."""
         self._kernels: dict[tuple[int, str], int] = {}
+        self._programs_of_kernels: dict[int, int] = {}
         self.queues: Final[dict[int, int]] = {}
         self.finalised: Final[dict[int, int]] = {}
         """Handles of queue objects whose `with` block has ended, by the address of the object."""
@@ -129,11 +130,19 @@ class Registry:
         """Store the handle of a queue whose `with` block ends."""
         self.finalised[id(queue)] = queue.int_ptr
 
+    def store_program(self, kernel: cl.Kernel, program: Any) -> None:
+        """Store the program that a new kernel was made from."""
+        number = self._programs.find_id(program)
+        if number is not None:
+            self._programs_of_kernels[kernel.int_ptr] = number
+
+    def forget_program(self, kernel: cl.Kernel) -> None:
+        """Drop the program of an earlier kernel that had the handle of this new one."""
+        self._programs_of_kernels.pop(kernel.int_ptr, None)
+
     def kernel_id(self, kernel: cl.Kernel, name: str) -> int:
         """Return the number of the kernel function of `kernel`, which all of its kernel objects share."""
-        program_id = self._programs.program_id(
-            kernel.get_info(cl.kernel_info.PROGRAM), self.context_id(kernel.context)
-        )
+        program_id = self._program_of(kernel)
         key = (program_id, name)
         if key not in self._kernels:
             number = self._kernels[key] = self._next_number(Kernel)
@@ -142,6 +151,19 @@ class Registry:
                 info = _describe_limits(kernel, device, number, self.device_id(device))
                 self._sink.records.append(info)
         return self._kernels[key]
+
+    def _program_of(self, kernel: cl.Kernel) -> int:
+        """Return the number of a kernel's program; 0 if it was not stored and the driver hides it.
+
+        Intel's runtime names a program that cannot be used any more when the application has released it.
+        """
+        stored = self._programs_of_kernels.get(kernel.int_ptr)
+        if stored is not None:
+            return stored
+        program = _read_or_none(lambda: kernel.get_info(cl.kernel_info.PROGRAM))
+        if program is None:
+            return 0
+        return self._programs.program_id(program, self.context_id(kernel.context))
 
     def _platform_id(self, platform: cl.Platform) -> int:
         handle = platform.int_ptr

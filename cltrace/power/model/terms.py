@@ -107,7 +107,7 @@ class _DeviceEnergy:
         longest: dict[tuple[int, ...], EnergySource] = {}
         for source in sorted(sources, key=lambda source: source.covered_s):
             longest[tuple(number for device in source.devices for number in device.ids)] = source
-        context_s = sum(_context_s(source, energy.context_span_s) for source in longest.values())
+        context_s = sum(map(_context_s, longest.values()))
         attributions = [source.attribution for source in sources if source.attribution is not None]
         balances = [attribution.balance for attribution in attributions]
         transfers = [
@@ -132,12 +132,12 @@ class _DeviceEnergy:
         )
 
 
-def _context_s(source: EnergySource, context_span_s: tuple[float, float] | None) -> float:
+def _context_s(source: EnergySource) -> float:
     """Return the time with readings in which the program had an OpenCL context."""
     observations = source.observations
-    if context_span_s is None:
+    if source.context_span_s is None:
         return source.covered_s
-    share = active_between(*context_span_s).mean(
+    share = active_between(*source.context_span_s).mean(
         observations.begin_s, observations.end_s, SensorResponse()
     )
     return float((share * observations.span_s).sum())

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cltrace.predict.trace_profile import predict_on_own_device
+from cltrace.predict.trace_profile import predict_on_own_devices
 from cltrace.report.activity import TRANSFERS, group_table, read_rollup_rows
 from cltrace.report.contents import contents_report
 from cltrace.report.document import Fact, Table, Unit, Value
@@ -79,9 +79,9 @@ def collect_reports(analysis: Analysis) -> PageReports:
         failure_table(trace, top=None),
     ]
     tables.append(_transfers_by_place(analysis))
-    predicted = predict_on_own_device(trace)
-    if predicted is not None:
-        tables.extend(prediction_tables(predicted, top=None))
+    predictions = predict_on_own_devices(trace)
+    if predictions:
+        tables.extend(prediction_tables(predictions, top=None))
     understood = traced_kernel_tables(trace)
     return PageReports(
         facts=tuple(summary_document.facts),

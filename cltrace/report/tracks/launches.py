@@ -1,15 +1,21 @@
 """Launch configurations as viewers show them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from cltrace.power.energy import energy_of, has_power
 from cltrace.power.load_classes import LoadKind
-from cltrace.predict.trace_profile import predict_on_own_device
+from cltrace.predict.trace_profile import predict_on_own_devices
+from cltrace.predict.traces import PredictedLaunch
 from cltrace.report.document import Unit
 from cltrace.report.quantities import time_text, value_text
 from cltrace.timeline.advice.evidence import parse_sizes
 from cltrace.trace.reader import Trace
+
+if TYPE_CHECKING:
+    from cltrace.power.results import EnergyLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +78,50 @@ def _energies(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
     """Return the mean energy per launch, for the kernels and sizes whose energy was resolved."""
     if not has_power(trace):
         return {}
-    lines = {
-        (name, line.load.size): line
-        for line in energy_of(trace).lines
-        if line.load.kind is LoadKind.KERNEL and line.energy_j is not None
-        for name in line.load.names
-    }
+    lines: dict[tuple[str, str], list[EnergyLine]] = {}
+    for line in energy_of(trace).lines:
+        if line.load.kind is LoadKind.KERNEL and line.energy_j is not None and len(line.load):
+            for name in line.load.names:
+                lines.setdefault((name, line.load.size), []).append(line)
     energies = {}
     rows = trace.rows("SELECT launch_id, kernel, global_size FROM v_launch")
     for launch, kernel, size in rows:
-        line = lines.get((str(kernel), str(size or "")))
-        if line is not None and line.energy_j is not None and len(line.load):
-            each, within = (
-                value / len(line.load) for value in (line.energy_j, line.within_j or 0.0)
-            )
+        members = lines.get((str(kernel), str(size or "")), ())
+        if members:  # a kernel has a line per device
+            count = sum(len(line.load) for line in members)
+            each = sum(line.energy_j or 0.0 for line in members) / count
+            within = math.hypot(*(line.within_j or 0.0 for line in members)) / count
             text = f"{value_text(each, Unit.JOULES)} ± {value_text(within, Unit.JOULES)} on average"
-            energies[int(launch)] = (("energy", text), ("energy_tier", str(line.tier)))
+            tiers = dict.fromkeys(str(line.tier) for line in members)
+            energies[int(launch)] = (("energy", text), ("energy_tier", ", ".join(tiers)))
     return energies
 
 
 def _predictions(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
-    prediction = predict_on_own_device(trace)
-    annotations: dict[int, tuple[tuple[str, str], ...]] = {}
-    for launch in prediction.launches if prediction is not None else ():
-        words = [("predicted", time_text(launch.prediction.duration_ns))]
-        if launch.prediction.interval_ns is not None:
-            low, high = map(time_text, launch.prediction.interval_ns)
-            words.append(("predicted_between", f"{low} and {high}"))
-        words.append(("limited_by", launch.prediction.limiter))
-        annotations.update(dict.fromkeys(launch.launch_ids, tuple(words)))
-    return annotations
+    """Return the predicted times; where devices of several names ran a launch, with the names."""
+    by_launch: dict[int, dict[str, tuple[tuple[str, str], ...]]] = {}
+    for prediction in predict_on_own_devices(trace):
+        for launch in prediction.launches:
+            for number in launch.launch_ids:
+                names = by_launch.setdefault(number, {})
+                names[prediction.profile.device.name] = _prediction_words(launch)
+    return {
+        number: tuple(
+            (f"{key} on {name}" if len(names) > 1 else key, value)
+            for name, words in names.items()
+            for key, value in words
+        )
+        for number, names in by_launch.items()
+    }
+
+
+def _prediction_words(launch: PredictedLaunch) -> tuple[tuple[str, str], ...]:
+    words = [("predicted", time_text(launch.prediction.duration_ns))]
+    if launch.prediction.interval_ns is not None:
+        low, high = map(time_text, launch.prediction.interval_ns)
+        words.append(("predicted_between", f"{low} and {high}"))
+    words.append(("limited_by", launch.prediction.limiter))
+    return tuple(words)
 
 
 def _size_text(sizes: tuple[int, ...]) -> str:

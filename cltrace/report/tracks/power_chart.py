@@ -15,7 +15,7 @@ def power_rows(trace: Trace, activity: Activity) -> list[ChartRow]:
     rows = []
     for level in power_levels(trace, activity):
         highest = max(int(level.power_mw.max()), 1)
-        label = f"{escape_controls(level.label)}, to {value_text(highest / 1000, Unit.WATTS)}"
+        label = f"to {value_text(highest / 1000, Unit.WATTS)}: {escape_controls(level.label)}"
         height = level.power_mw[:-1] / np.float64(highest)
         # Readings may overlap, because their times are inexact: each ends where the next begins.
         begin = np.maximum.accumulate(level.time_ns)

@@ -13,9 +13,10 @@ from cltrace.timeline.advice.model import (
     metric_ns,
     sum_by_site,
 )
-from cltrace.timeline.columns import NEVER, Bools
+from cltrace.timeline.columns import NEVER, Bools, Int64s
 from cltrace.timeline.dependencies import HostWaits
 from cltrace.timeline.grouping import groups
+from cltrace.timeline.intervals import union
 
 _AT_ONCE_NS = 50_000
 """A call that waits for nothing returns within this time."""
@@ -74,6 +75,10 @@ def unneeded_waits(evidence: Evidence) -> list[Advice]:
     chosen = chosen[_awaits_kernels_only(evidence.activity, waits)[chosen]]
     waited = np.maximum(commands.end_ns[waits.command[chosen]] - waits.enter_ns[chosen], 0)
     chosen, waited = chosen[waited > 0], waited[waited > 0]
+    awaited = waits.command[chosen]
+    alone = _alone_ns(evidence.activity, awaited, waits.enter_ns[chosen], commands.end_ns[awaited])
+    sites = waits.site[chosen]
+    alone_ns = {site: total for site, _, total in sum_by_site(evidence.activity, sites, alone)}
     return [
         Advice(
             rule="unneeded-wait",
@@ -84,13 +89,36 @@ def unneeded_waits(evidence: Evidence) -> list[Advice]:
             metrics=(
                 metric_count("waits that synchronise on kernels or fills only", times),
                 metric_ns("the host was idle for", cost_ns),
+                *(
+                    [metric_ns("no other device worked for", alone_ns[site])]
+                    if alone_ns.get(site)
+                    else []
+                ),
             ),
             remedy="let the queue's order, or wait_for=, keep the order; wait only where results are "
             "read",
         )
-        for site, times, cost_ns in sum_by_site(evidence.activity, waits.site[chosen], waited)
+        for site, times, cost_ns in sum_by_site(evidence.activity, sites, waited)
         if times >= MIN_OCCURRENCES
     ]
+
+
+def _alone_ns(activity: Activity, awaited: Int64s, begin_ns: Int64s, end_ns: Int64s) -> Int64s:
+    """Return for how much of each time no other device than that of a command worked; ns.
+
+    `awaited` are the commands. Only devices of the same process count: 0 where it uses a single one.
+    """
+    commands = activity.commands
+    alone = np.zeros(len(awaited), np.int64)
+    placed = commands.is_placed & (commands.device > 0)
+    for device, members in groups(commands.device[awaited]):
+        process = commands.process[awaited[members[0]]]
+        others = placed & (commands.process == process) & (commands.device != device)
+        if others.any():
+            busy = union(commands.start_ns[others], commands.end_ns[others])
+            begin, end = begin_ns[members], end_ns[members]
+            alone[members] = np.maximum(end - begin - (busy.until(end) - busy.until(begin)), 0)
+    return alone
 
 
 def _was_all_complete(activity: Activity) -> Bools:

@@ -311,8 +311,15 @@ V_ROLLUP: Final = View(
     "Exact sums over commands, grouped by several dimensions, computed when the trace was written.",
     "rollup",
     columns(
-        ("dimension", "kernel, queue, device, process, thread, callsite or whole-device"),
-        ("key", "name of the kernel, or number of the queue, device, …"),
+        (
+            "dimension",
+            "kernel, queue, device, process, thread, callsite, whole-device or kernel-device",
+        ),
+        (
+            "key",
+            "name of the kernel, or number of the queue, device, …; for kernel-device the number of the "
+            "device, a space and the name of the kernel",
+        ),
         ("label", "readable name of the group"),
         ("activity", "kind of the commands: kernel, write, read, …; all, for a whole device"),
         ("calls", "number of commands"),

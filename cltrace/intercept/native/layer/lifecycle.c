@@ -128,7 +128,7 @@ __attribute__((destructor)) static void finish(void)
 
 void process_flush(const char *how)
 {
-    if (atomic_load(&state) != STATE_RECORDING)
+    if (!is_recorded_process())
         return;
     const sigset_t before = block_size_signal();
     writer_flush();
