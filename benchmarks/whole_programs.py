@@ -14,6 +14,7 @@ gputools, reikna and kernel_tuner are used where they are installed, clpeak and 
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -291,6 +292,8 @@ def measure_all(arguments: argparse.Namespace) -> tuple[list[Row], dict[str, str
 def main() -> None:
     """Measure, print, store."""
     arguments = parse_arguments()
+    # An installed package has its bytecode: the first run of each way, which is not kept, writes it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     clock_before_ns = clock_reading_ns()
     try:
         rows, left_out = measure_all(arguments)

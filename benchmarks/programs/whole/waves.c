@@ -2,6 +2,7 @@
 
    Usage: waves STEPS PROFILING PLATFORM. */
 
+#define _GNU_SOURCE
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
