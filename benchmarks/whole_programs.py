@@ -60,14 +60,14 @@ class Program:
 
 
 CATALOGUE: Final = (
-    Program("arrays", "python", {"long": "500", "short": "5"}),
+    Program("arrays", "python", {"long": "1500", "short": "5"}),
     Program("nbody", "python", {"long": "6000", "short": "20"}),
     Program("scans", "python", {"long": "150", "short": "1"}),
-    Program("paced", "python", {"long": "60000", "short": "500"}),
+    Program("paced", "python", {"long": "100000", "short": "500"}),
     Program("filters", "python", {"long": "25", "short": "1"}, requires="gputools"),
     Program("transforms", "python", {"long": "500", "short": "1"}, requires="reikna"),
-    Program("tuning", "python", {"long": "100", "short": "2"}, requires="kernel_tuner"),
-    Program("waves", "c", {"long": "12000", "short": "500"}),
+    Program("tuning", "python", {"long": "400", "short": "2"}, requires="kernel_tuner"),
+    Program("waves", "c", {"long": "200000", "short": "500"}),
     Program("clpeak", "system", {"long": "--transfer-bandwidth", "short": "--kernel-latency"}),
     Program("clinfo", "system", {"short": ""}),
 )

@@ -55,9 +55,7 @@ def main() -> None:
     accelerate, move = program.accelerate, program.move
     for step in range(request.steps):
         tile = cl.LocalMemory(16 * GROUP)
-        accelerate(
-            queue, (BODIES,), (GROUP,), place_buffer, force_buffer, tile, np.float32(0.01)
-        )
+        accelerate(queue, (BODIES,), (GROUP,), place_buffer, force_buffer, tile, np.float32(0.01))
         time = np.float32(1e-5 * (1 + step % 7))
         move(queue, (BODIES,), (GROUP,), place_buffer, speed_buffer, force_buffer, time)
         if step % STEPS_PER_REPORT == 0:
