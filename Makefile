@@ -34,6 +34,7 @@ docs:
 bench:
 	$(PYTHON) benchmarks/overhead.py
 	$(PYTHON) benchmarks/entry_points.py
+	$(PYTHON) benchmarks/whole_programs.py
 	$(PYTHON) benchmarks/native.py
 	$(PYTHON) benchmarks/timeline.py
 	$(PYTHON) benchmarks/page.py
@@ -47,6 +48,7 @@ bench:
 # A tenth of each, for continuous integration: that they run, and what they say there.
 bench-tenth:
 	$(PYTHON) benchmarks/entry_points.py --rounds 2 --calls-factor 0.1
+	$(PYTHON) benchmarks/whole_programs.py --rounds 2 --length short
 	$(PYTHON) benchmarks/native.py --calls 10000 --rounds 3
 	$(PYTHON) benchmarks/timeline.py --launches 100000 --rounds 2
 	$(PYTHON) benchmarks/page.py --commands 10000,100000 --rounds 2

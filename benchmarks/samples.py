@@ -52,22 +52,33 @@ class Used:
     peak_bytes: int
 
 
-def use(command: Sequence[str | Path]) -> Used:
-    """Run a command in silence. Raises `RuntimeError` when it fails."""
+def use(command: Sequence[str | Path], errors: Path | None = None) -> Used:
+    """Run a command without its output. Raises `RuntimeError` when it fails.
+
+    `errors` is the file for what it writes to stderr, `None` for our own stderr.
+    """
     words = [str(word) for word in command]
     silence = os.open(os.devnull, os.O_RDWR)
+    error_file = 2 if errors is None else os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     begin_ns = time.perf_counter_ns()
     pid = os.posix_spawnp(
         words[0],
         words,
         os.environ,
-        file_actions=[(os.POSIX_SPAWN_DUP2, silence, 0), (os.POSIX_SPAWN_DUP2, silence, 1)],
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, silence, 0),
+            (os.POSIX_SPAWN_DUP2, silence, 1),
+            (os.POSIX_SPAWN_DUP2, error_file, 2),
+        ],
     )
     _, status, used = os.wait4(pid, 0)
     wall_ns = time.perf_counter_ns() - begin_ns
     os.close(silence)
+    if errors is not None:
+        os.close(error_file)
     if status:
-        raise RuntimeError(f"{words} ended with {os.waitstatus_to_exitcode(status)}")
+        end = "" if errors is None else f": {errors.read_text(errors='replace')[-500:]}"
+        raise RuntimeError(f"{words} ended with {os.waitstatus_to_exitcode(status)}{end}")
     cpu_ns = round((used.ru_utime + used.ru_stime) * 1e9)
     return Used(wall_ns, cpu_ns, used.ru_maxrss * 1024)
 

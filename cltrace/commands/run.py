@@ -4,7 +4,9 @@ import argparse
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -71,11 +73,12 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
             follow_children=options.settings.follow_children,
         )
         modules = (*_END_MODULES, *_SUMMARY_MODULES) if options.shows_summary else _END_MODULES
+        loading = threading.Thread(target=_load, args=(modules,), daemon=True)
         with _display(begun, is_live=options.is_live):
 
             def meanwhile() -> None:
                 power.start()
-                _load(modules)
+                loading.start()
 
             status = run_to_end(command, environment, meanwhile)
     except (CltraceError, OSError):
@@ -87,7 +90,8 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
         reasons = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
         shutil.rmtree(begun.parts, ignore_errors=True)
         raise RefusedError(reasons)
-    return _end(begun, status, options, power, lambda: layer.explain_nothing(command))
+    outcome = _Outcome(begun, status, power, loading, lambda: layer.explain_nothing(command))
+    return _end(outcome, options)
 
 
 def _display(begun: Recording, *, is_live: bool) -> contextlib.AbstractContextManager[None]:
@@ -116,15 +120,24 @@ class _Result:
     has_calls: bool
 
 
-def _end(
-    begun: Recording,
-    status: int,
-    options: RecordingOptions,
-    power: PowerRecording,
-    explain_nothing: Callable[[], str],
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Recording of a command that has ended with `status`, and what is left to do.
+
+    `loading` imports the modules of the end. `explain_nothing` tells why a trace is empty.
+    """
+
+    begun: Recording
+    status: int
+    power: PowerRecording
+    loading: threading.Thread
+    explain_nothing: Callable[[], str]
+
+
+def _end(outcome: _Outcome, options: RecordingOptions) -> int:
     """Write the trace, print the messages, and end as the command ended."""
     speaker = Speaker(is_quiet=options.is_quiet)
+    begun, status = outcome.begun, outcome.status
     result = _Result(has_trace=False, has_calls=False)
     try:
         try:
@@ -134,8 +147,10 @@ def _end(
                 -status if status < 0 else None,
             )
         finally:
-            speaker.say_all(power.stop(options.power_tail_s if status >= 0 else 0.0))
-        result = _finish(begun, options, speaker, explain_nothing)
+            messages = outcome.power.stop(options.power_tail_s if status >= 0 else 0.0)
+            speaker.say_all(messages)
+        outcome.loading.join()
+        result = _finish(begun, options, speaker, outcome.explain_nothing)
     except CltraceError as error:
         speaker.error(
             f"{error}; the parts are kept: `cltrace recover {begun.path}` finishes the trace"
@@ -257,6 +272,29 @@ _SUMMARY_MODULES: Final = ("commands.shared.documents", "report.summary")
 
 
 def _load(modules: Sequence[str]) -> None:
-    """Import the modules that the end needs, while the command runs."""
-    for name in modules:
-        import_module(f"cltrace.{name}")
+    """Import the modules that the end needs, while the command runs.
+
+    The end imports them again, and tells what is wrong with them.
+    """
+    with contextlib.suppress(Exception), _one_thread_for_algebra():
+        for name in modules:
+            import_module(f"cltrace.{name}")
+
+
+@contextlib.contextmanager
+def _one_thread_for_algebra() -> Iterator[None]:
+    """Let numpy start no threads for linear algebra, which finalising does not use.
+
+    OpenBLAS starts a thread per processor when numpy is imported, and each takes milliseconds.
+    """
+    if _THREADS_VARIABLE in os.environ or "numpy" in sys.modules:
+        yield
+        return
+    os.environ[_THREADS_VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_THREADS_VARIABLE]
+
+
+_THREADS_VARIABLE: Final = "OPENBLAS_NUM_THREADS"

@@ -10,10 +10,11 @@ from cltrace.commands.shared.argument_types import (
 )
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
-from cltrace.power.energy import energy_of, has_power
+from cltrace.power.energy import energy_of
 from cltrace.report.energy import energy_table
 from cltrace.report.timeline import TimelineOptions, timeline
 from cltrace.timeline.analysis import Analysis
+from cltrace.trace.power import has_power
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,6 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +33,11 @@ RECORDED_VARIABLES: Final = (
     "OMP_NUM_THREADS",
 )
 """The only environment variables that a trace may contain. They identify the device, the driver and
-the rank."""
+the rank. A name that ends with `*` stands for all that begin with what is before it."""
+
+_RECORDED_PREFIXES: Final = tuple(
+    name.removesuffix("*") for name in RECORDED_VARIABLES if name.endswith("*")
+)
 
 
 def process_started(settings: Settings, pyopencl_version: str) -> ProcessStarted:
@@ -59,7 +62,7 @@ def recorded_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str
     return tuple(
         (name, value)
         for name, value in sorted(environment.items())
-        if any(fnmatchcase(name, pattern) for pattern in RECORDED_VARIABLES)
+        if name in RECORDED_VARIABLES or name.startswith(_RECORDED_PREFIXES)
     )
 
 

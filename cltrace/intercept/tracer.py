@@ -28,7 +28,6 @@ from cltrace.intercept.hooks.svm import SvmHooks
 from cltrace.intercept.import_watch import ImportWatch
 from cltrace.intercept.objects.slots import NoDestructorCallbackError, ReleaseSlots
 from cltrace.intercept.process_facts import process_started
-from cltrace.intercept.profiling_cost import measure_profiling_cost
 from cltrace.intercept.schedule import Schedule
 from cltrace.intercept.sink import Sink
 from cltrace.intercept.tallies import entry_cost_ns
@@ -226,6 +225,9 @@ class Tracer:
             self._stop_recording(fault)
 
     def _measure_surcharge(self) -> None:
+        # It imports modules that take milliseconds, and few recordings measure the surcharge.
+        from cltrace.intercept.profiling_cost import measure_profiling_cost  # noqa: PLC0415
+
         registry = self.recorder.registry
         for device in registry.registered_devices():
             try:

@@ -196,13 +196,6 @@ def fill_from_calibration(energy: TraceEnergy, calibrations: Sequence[TraceEnerg
     return replace(energy, calibrated=calibrated)
 
 
-def has_power(trace: Trace) -> bool:
-    """Return whether power was requested for a trace, or was added to it."""
-    return bool(
-        trace.rows("SELECT 1 FROM v_power_channel UNION ALL SELECT 1 FROM v_power_probe LIMIT 1")
-    )
-
-
 def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
     """Return the energy that the sensors of a trace measured. Raises: `DamagedTraceError`."""
     activity = read_activity(trace) if activity is None else activity

@@ -10,11 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.power.energy import energy_of, has_power
+from cltrace.power.energy import energy_of
 from cltrace.power.results import EnergyLine
 from cltrace.regress.counters import count_events
 from cltrace.regress.run_records import DeviceIdentity, KernelKey, KernelTime, RunSample
 from cltrace.regress.work import SizedKernel, count_work
+from cltrace.trace.power import has_power
 from cltrace.trace.reader import Trace
 
 DEFAULT_DROP: Final = 5

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from cltrace.power.energy import energy_of, fill_from_calibration, has_power
 from cltrace.report import header
 from cltrace.report.activity import (
     first_launch_table,
@@ -14,13 +13,13 @@ from cltrace.report.activity import (
     transfer_table,
 )
 from cltrace.report.document import Document, Fact, Table
-from cltrace.report.energy import balance_table, energy_facts, energy_notes, energy_table
 from cltrace.report.host import api_table, build_table, failure_table, region_table
 from cltrace.report.memory import device_memory_table, leak_table, memory_table
 from cltrace.report.quantities import count_text
 from cltrace.report.selection import Selection, sum_selected
 from cltrace.trace.command_groups import KERNEL_DEVICE
 from cltrace.trace.device_labels import used_device_ids
+from cltrace.trace.power import has_power
 from cltrace.trace.reader import Trace
 
 DIMENSIONS: Final = ("kernel", "queue", "device", "process", "thread", "callsite")
@@ -50,15 +49,25 @@ def summary(trace: Trace, options: SummaryOptions) -> Document:
     facts = header.facts(trace)
     notes = _notes(trace, options)
     if options.by == "kernel" and not options.only_failures and has_power(trace):
-        energy = fill_from_calibration(
-            energy_of(trace), [energy_of(other) for other in options.calibration_traces]
-        )
-        facts += energy_facts(energy)
-        tables += [energy_table(energy, options.top), balance_table(energy)]
-        notes += energy_notes(energy)
+        energy = _energy(trace, options)
+        facts += energy.facts
+        tables += energy.tables
+        notes += energy.notes
     if not options.selection.is_everything:
         facts.append(Fact("selection", "selection", str(options.selection)))
     return Document("", facts, tables, notes, home=header.home(trace))
+
+
+def _energy(trace: Trace, options: SummaryOptions) -> Document:
+    # The attribution of energy takes 20 ms to import, and few traces have power.
+    from cltrace.power.energy import energy_of, fill_from_calibration  # noqa: PLC0415
+    from cltrace.report import energy as report  # noqa: PLC0415
+
+    energy = fill_from_calibration(
+        energy_of(trace), [energy_of(other) for other in options.calibration_traces]
+    )
+    tables = [report.energy_table(energy, options.top), report.balance_table(energy)]
+    return Document("", [*report.energy_facts(energy)], tables, [*report.energy_notes(energy)])
 
 
 def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:

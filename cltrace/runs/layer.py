@@ -8,7 +8,6 @@ from cltrace.errors import LayerError, RefusedError
 from cltrace.events.kinds import LayerUse, Timing
 from cltrace.intercept.native.build import build_layer, find_built_layer
 from cltrace.intercept.native.environment import layered_environment
-from cltrace.intercept.native.loader_check import explain_unrecorded
 from cltrace.intercept.native.settings import write_layer_settings
 from cltrace.spool.settings import Settings, read_session
 
@@ -46,6 +45,9 @@ class RecordingLayer:
         """Return why no process of a command without Python was recorded."""
         if self.library is None:
             return f"programs without Python are not traced: {self.problem}"
+        # Few commands leave no spool.
+        from cltrace.intercept.native.loader_check import explain_unrecorded  # noqa: PLC0415
+
         return explain_unrecorded(Path(command[0])).message
 
 

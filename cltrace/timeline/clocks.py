@@ -19,6 +19,7 @@ from cltrace.timeline.clock_fit.points import ClockObservations
 from cltrace.timeline.clock_fit.segments import add_doubts, count_commands, unaligned_segment
 from cltrace.timeline.clock_fit.sources import MemoryObservations, ObservationSource
 from cltrace.timeline.columns import Int64s
+from cltrace.trace.distinct_values import sort_distinct
 from cltrace.trace.scratch import MemoryScratch, Scratch
 
 
@@ -114,7 +115,7 @@ def _count_epochs(source: ObservationSource, division: EpochDivision) -> _EpochF
     parts = zip(source.parts(), division.parts(source), strict=True)
     for (_, observations), (_, epochs, is_foreign) in parts:
         foreign += int(is_foreign.sum())
-        for epoch in np.unique(epochs).tolist():
+        for epoch in sort_distinct(epochs).tolist():
             members = epochs == epoch
             earliest = int(observations.enter_host_ns[members].min())
             firsts[epoch] = min(firsts[epoch], earliest)

@@ -10,6 +10,7 @@ from cltrace.events.kinds import ArgumentKind
 from cltrace.events.records import ArgumentForm, ArgumentSlot
 from cltrace.events.tables import arguments_table
 from cltrace.spool.reader import ProcessSpool
+from cltrace.trace.distinct_values import sort_distinct
 from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.numbered_rows import NumberedRows
 from cltrace.trace.scratch import Scratch
@@ -53,7 +54,7 @@ class ArgumentLists:
         for table in reversed(self._tables):
             exists, rows = table.find(numbers)
             exists &= (numbers > 0) & ~taken
-            for form_id in np.unique(rows[exists, 1]).tolist():
+            for form_id in sort_distinct(rows[exists, 1]).tolist():
                 slots = self.slots.get(form_id)
                 if slots is None or _word_count(slots) != rows.shape[1] - 2:
                     continue

@@ -1,11 +1,12 @@
 """Distinct values of a column, and hashes of rows."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Int64s = NDArray[np.int64]
+Number = TypeVar("Number", bound=np.number[Any])
 
 _DENSE_FACTOR: Final = 4
 _MULTIPLIERS: Final = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
@@ -40,6 +41,17 @@ def find_distinct(values: Int64s) -> Distinct:
     first = np.empty(len(distinct), np.int64)
     first[index[::-1]] = np.arange(count - 1, -1, -1)
     return Distinct(distinct, first, index)
+
+
+def sort_distinct(values: NDArray[Number]) -> NDArray[Number]:
+    """Return the distinct values, ascending.
+
+    `np.unique` does so too, but imports `numpy.ma` at its first call, which takes 10 ms.
+    """
+    ascending = np.sort(values, axis=None)
+    is_first = np.ones(len(ascending), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    return ascending[is_first]
 
 
 def combine(*columns: Int64s) -> Int64s:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cltrace.events.tables import BUFFERS
 from cltrace.spool.reader import ProcessSpool
+from cltrace.trace.distinct_values import sort_distinct
 
 Int64s = NDArray[np.int64]
 
@@ -24,7 +25,7 @@ class MemoryHandles:
         self._handles = np.ascontiguousarray(handles[order])
         self._since_ns = np.ascontiguousarray(since_ns[order])
         self._ids = np.ascontiguousarray(rows[order, BUFFERS.index("buffer_id")])
-        self._reused = np.unique(self._handles[1:][self._handles[1:] == self._handles[:-1]])
+        self._reused = sort_distinct(self._handles[1:][self._handles[1:] == self._handles[:-1]])
 
     def is_reused(self, handles: Int64s) -> NDArray[np.bool_]:
         """Return a mask of the handles that denoted several objects, one after another."""

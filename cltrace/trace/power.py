@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from cltrace.trace import schema
 from cltrace.trace.commands import ABSENT, Int64s
 from cltrace.trace.database import TraceDatabase
 from cltrace.trace.process_rows import valid_unicode
+
+if TYPE_CHECKING:
+    from cltrace.trace.reader import Trace
 
 _SECONDS_PER_NS: Final = 1e-9
 _PERCENTILES: Final = (5, 50, 95)
@@ -35,6 +38,13 @@ class LogOffset:
 
 LIVE: Final = LogOffset(int(ABSENT), int(ABSENT), "")
 """Value for a channel that was read while the program ran."""
+
+
+def has_power(trace: "Trace") -> bool:
+    """Return whether power was requested for a trace, or was added to it."""
+    return bool(
+        trace.rows("SELECT 1 FROM v_power_channel UNION ALL SELECT 1 FROM v_power_probe LIMIT 1")
+    )
 
 
 def add_recorded_power(database: TraceDatabase, parts: Path) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cltrace.events.kinds import FAULT_SHIFT, UNUSABLE_STAMPS
 from cltrace.trace.commands import ABSENT, FIRST_LAUNCH, Int64s
+from cltrace.trace.distinct_values import sort_distinct
 
 UNUSABLE_FLAGS: Final = int(UNUSABLE_STAMPS) << FAULT_SHIFT
 """Bits in the `flags` of commands whose stamps are unusable."""
@@ -78,7 +79,7 @@ def total_busy_ns(device: NDArray[np.integer[Any]], start_ns: Int64s, end_ns: In
     """Return the sum of `busy_ns` over devices. Their intervals have no common clock."""
     return sum(
         busy_ns(start_ns[device == device_id], end_ns[device == device_id])
-        for device_id in np.unique(device)
+        for device_id in sort_distinct(device)
     )
 
 

@@ -220,3 +220,33 @@ def test_the_demo_and_the_example_are_traced_and_leave_one_file(
         with cltrace.load(left) as trace:
             assert trace.meta["state"] == "complete"
             assert trace.rows("SELECT count(*) FROM v_command WHERE kind = 'kernel'")[0][0] > 10
+
+
+def test_run_imports_what_it_needs_only(tmp_path: Path) -> None:
+    words: list[str | Path] = [
+        "-m",
+        "cltrace",
+        "run",
+        "-f",
+        "-o",
+        tmp_path / "a.cltrace",
+        "--",
+        sys.executable,
+        TICK,
+    ]
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *words],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "cltrace.trace.writer" in imported
+    for slow in ("numpy.ma", "cltrace.power.attribution", "cltrace.intercept.native.loader_check"):
+        assert slow not in imported
+
+
+def test_setting_of_our_own_algebra_is_not_passed_on(run: Runner) -> None:
+    done = run("run", "-q", "-c", "import os; print(os.environ.get('OPENBLAS_NUM_THREADS'))")
+    assert done.stdout.strip() == str(clean_environment().get("OPENBLAS_NUM_THREADS"))

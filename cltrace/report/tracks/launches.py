@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cltrace.power.energy import energy_of, has_power
+from cltrace.power.energy import energy_of
 from cltrace.power.load_classes import LoadKind
 from cltrace.predict.trace_profile import predict_on_own_devices
 from cltrace.predict.traces import PredictedLaunch
 from cltrace.report.document import Unit
 from cltrace.report.quantities import time_text, value_text
 from cltrace.timeline.advice.evidence import parse_sizes
+from cltrace.trace.power import has_power
 from cltrace.trace.reader import Trace
 
 if TYPE_CHECKING:

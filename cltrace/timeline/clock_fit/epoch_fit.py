@@ -28,6 +28,7 @@ from cltrace.timeline.clock_fit.sources import (
 from cltrace.timeline.clock_fit.stretches import Segmentation, divide
 from cltrace.timeline.clock_map import ClockMap
 from cltrace.timeline.columns import NEVER, Int64s
+from cltrace.trace.distinct_values import sort_distinct
 from cltrace.trace.scratch import Scratch
 
 _MIN_GAP_NS: Final = 20.0
@@ -158,7 +159,7 @@ def _sort_times(epoch: EpochObservations, scratch: Scratch, frame: TimeOrigin) -
 def _rejected_numbers(division: Segmentation) -> Int64s:
     """Return the numbers of the observations with rejected points, ascending."""
     parts = [division.points.load(begin, end).command for begin, end in division.rejected]
-    return np.unique(np.concatenate([np.empty(0, np.int64), *parts]))
+    return sort_distinct(np.concatenate([np.empty(0, np.int64), *parts]))
 
 
 def _map_doubts(pieces: Sequence[Piece]) -> list[str]:

@@ -13,7 +13,8 @@ from cltrace.timeline.clock_fit.piece import ROUNDING_NS, Piece
 from cltrace.timeline.clock_fit.points import MAX_DRIFT
 from cltrace.timeline.clock_fit.sources import PointSlice, SortedTimes
 from cltrace.timeline.clock_fit.stretches import ConstantRateSpan, Segmentation
-from cltrace.timeline.columns import Float64s
+from cltrace.timeline.columns import Float64s, median_of
+from cltrace.trace.distinct_values import sort_distinct
 
 _WANDER: Final = 1e-7
 """Wander of the rate for which a second bound is stated: more than a crystal's in minutes."""
@@ -62,7 +63,7 @@ class _Core:
     def slack_ns(self) -> float:
         """Half of the median room that the bounds leave at these rates."""
         lower, upper = self.limits(_some_times(self.points))
-        return float(np.median(upper - lower)) / 2
+        return median_of(upper - lower) / 2
 
     def limits(self, time_ns: Float64s) -> tuple[Float64s, Float64s]:
         """Return the lowest and highest residual at some times, minus the slope of the middle line."""
@@ -140,7 +141,7 @@ def _fit_straight(
     offset_ns, slope, half_width_ns = core.lines.middle
     low_slope, high_slope = core.lines.slopes
     inside = _some_wanted_times(wanted, begin_ns, end_ns)
-    time_ns = np.union1d(_some_times(core.points), inside)
+    time_ns = sort_distinct(np.concatenate([_some_times(core.points), inside]))
     lower, upper = core.limits(time_ns)
     error_ns = np.maximum(upper - offset_ns, offset_ns - lower)
     whole = Piece(
@@ -155,7 +156,7 @@ def _fit_straight(
         observations=len(core.points),
         drift_within=(high_slope - low_slope) / 2,
     )
-    if error_ns.max() <= _SPLIT_RATIO * np.median(error_ns) or end_ns <= begin_ns:
+    if error_ns.max() <= _SPLIT_RATIO * median_of(error_ns) or end_ns <= begin_ns:
         return [whole]
     return _split(whole, time_ns, error_ns, core.points)
 
