@@ -21,8 +21,10 @@ from cltrace.trace.schema import (
     TABLES,
     Table,
 )
+from cltrace.trace.table_copies import TableCopy
 from cltrace.trace.validation import check_short_tables
 from cltrace.trace.views import VIEWS
+from cltrace.trace.views.unpacked import UNPACKED_VIEWS
 
 _ROWS_PER_INSERT: Final = 16_384
 _ROWS_PER_STATEMENT: Final = 32
@@ -55,8 +57,8 @@ class TraceDatabase:
         with self._output_errors():
             self._connection.executemany(table.insert_sql, rows)
 
-    def copy(self, path: Path, tables: Mapping[Table, Sequence[str]]) -> None:
-        """Copy all rows of some tables from the trace at `path`; `tables` gives SQL expressions by table.
+    def copy(self, path: Path, copies: Sequence[TableCopy]) -> None:
+        """Copy all rows of some tables from the trace at `path`.
 
         The caller has checked that the trace contains only cltrace's tables. SQLite copies the rows
         itself, in a tenth of the time that they would take through Python.
@@ -65,11 +67,11 @@ class TraceDatabase:
             self._connection.execute("COMMIT")
             self._connection.execute("ATTACH ? AS source", (f"{sqlite_uri(path)}?mode=ro",))
             self._connection.execute("BEGIN")
-            self._check_source(path, tables)
-            for table, expressions in tables.items():
+            self._check_source(path, {copy.source for copy in copies})
+            for copy in copies:
                 self._connection.execute(
-                    f"INSERT INTO main.{table.name} SELECT {', '.join(expressions)} "
-                    f"FROM source.{table.name}"
+                    f"INSERT INTO main.{copy.table.name} SELECT {', '.join(copy.expressions)} "
+                    f"FROM source.{copy.source.name}"
                 )
             self._connection.execute("COMMIT")
             self._connection.execute("DETACH source")
@@ -166,7 +168,7 @@ class TraceDatabase:
         execute("BEGIN")
         for table in TABLES:
             execute(table.create_sql)
-        for view in VIEWS:
+        for view in (*UNPACKED_VIEWS, *VIEWS):
             execute(view.create_sql)
 
     @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Final
 from cltrace.errors import DamagedTraceError
 from cltrace.events.apis import Api
 from cltrace.trace import schema
+from cltrace.trace.guard import version_of
 from cltrace.trace.schema import Table
 
 REFERENCES: Final = {
@@ -26,6 +27,8 @@ REFERENCES: Final = {
     "parent_program_id": "program",
     "kernel_id": "kernel",
     "launch_id": "launch",
+    "last_launch_id": "launch",
+    "launch_block_id": "launch_block",
     "buffer_id": "buffer",
     "parent_buffer_id": "buffer",
     "source_buffer_id": "buffer",
@@ -51,11 +54,14 @@ _MAX_MISSING_IDS: Final = 1 << 20
 
 _LONG_TABLES: Final = frozenset(
     {
-        *("command", "api_call", "edge", "wait", "launch", "launch_arg", "region", "content"),
-        "power_sample",
+        *("packed_command", "api_call", "edge", "wait", "launch_block", "launch_block_arg"),
+        *("region", "content", "power_sample"),
     }
 )
 """Tables that grow with a program's activity. They are not read when a trace is opened."""
+
+_RELATIONS: Final = (*schema.TABLES, *schema.OLDER_TABLES)
+"""Tables, and views of the names of older tables (`views.unpacked`)."""
 
 _ALLOWED_TYPES: Final = {
     "INTEGER": ("integer",),
@@ -76,9 +82,9 @@ def check_short_tables(connection: sqlite3.Connection, path: Path) -> None:
 def check_values(connection: sqlite3.Connection, path: Path) -> None:
     """Check that every value has its column's type, and that cltrace could have given every id.
 
-    Raises: `DamagedTraceError`.
+    Values in packed tables are checked as they are stored. Raises: `DamagedTraceError`.
     """
-    _check(connection, path, schema.TABLES)
+    _check(connection, path, schema.tables_of(version_of(path)))
 
 
 def check_numbering(connection: sqlite3.Connection, path: Path, name: str) -> int:
@@ -86,17 +92,21 @@ def check_numbering(connection: sqlite3.Connection, path: Path, name: str) -> in
 
     Raises: `DamagedTraceError`.
     """
-    table = next(table for table in schema.TABLES if table.name == name)
+    table = next(table for table in _RELATIONS if table.name == name)
     return _check_ids(connection, path, table)
 
 
 def check_tables(connection: sqlite3.Connection, path: Path, names: Collection[str]) -> None:
     """Check the values in some tables. Raises: `DamagedTraceError`."""
-    _check(connection, path, [table for table in schema.TABLES if table.name in names])
+    _check(connection, path, [table for table in _RELATIONS if table.name in names])
 
 
 def _check(connection: sqlite3.Connection, path: Path, tables: Sequence[Table]) -> None:
     max_ids = {table.name: _check_ids(connection, path, table) for table in tables}
+    if "packed_command" in max_ids:
+        max_ids["command"] = max_ids["packed_command"]
+    if "launch_block" in max_ids:
+        max_ids["launch"] = _max_packed_launch_id(connection, path)
     for table in tables:
         violations = {
             column.split()[0]: _violation_sql(column, max_ids.get(_referenced_table(table, column)))
@@ -132,6 +142,20 @@ def _check_ids(connection: sqlite3.Connection, path: Path, table: Table) -> int:
     if lowest < 1 or highest > count + _MAX_MISSING_IDS:
         raise DamagedTraceError(
             f"{path} is damaged: {count} rows of {table.name} are numbered {lowest} to {highest}"
+        )
+    return int(highest)
+
+
+def _max_packed_launch_id(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the highest id of the launch configurations in blocks, after a check that it is plausible."""
+    launches, highest = connection.execute(
+        "SELECT coalesce(sum(launches), 0), coalesce(max(last_launch_id), 0) FROM launch_block "
+        "WHERE typeof(last_launch_id) = 'integer' "
+        f"AND launches BETWEEN 1 AND {schema.MAX_BLOCK_LAUNCHES}"
+    ).fetchone()
+    if highest > launches + _MAX_MISSING_IDS:
+        raise DamagedTraceError(
+            f"{path} is damaged: {launches} launch configurations are numbered up to {highest}"
         )
     return int(highest)
 

@@ -23,7 +23,7 @@ from cltrace.spool.settings import CommandOutcome, SessionFacts, read_outcome, r
 from cltrace.trace import schema
 from cltrace.trace.assembly import assemble_host_calls
 from cltrace.trace.catalogue import Catalogue, catalogue_of_spool
-from cltrace.trace.commands import Int64s, QueueFacts, StoredHostCalls, queue_facts
+from cltrace.trace.commands import Int64s, QueueFacts, StoredHostCalls, packed_times, queue_facts
 from cltrace.trace.database import TraceDatabase
 from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.launch_rows import LaunchWriter
@@ -168,10 +168,12 @@ class _TraceBuilder:
         self._database.insert_columns(schema.HOST_CLOCK, clock_columns(spool, ids))
         handles = MemoryHandles(spool)
         configurations = LaunchConfigurations(spool, handles, self._scratch)
-        configurations.define = LaunchWriter(self._database, ids, configurations.forms).add
+        launch_writer = LaunchWriter(self._database, ids, configurations.forms)
+        configurations.define = launch_writer.add
         host_calls, positions = assemble_host_calls(
             spool, self._scratch, configurations, handles, self._progress
         )
+        self._ids.reserve("launch_block", launch_writer.finish())
         self._ids.reserve("launch", len(configurations))
         self._progress("fitting the clocks")
         segments = self._fit_clocks(host_calls, queue_facts(spool))
@@ -238,7 +240,9 @@ class _TraceBuilder:
             self._rollups.add_commands({**commands, "launch_id": commands["kernel_id"]}, catalogue)
             api_rollups.add(commands)
             own = _trace_id_columns(commands, ids, _COMMAND_REFERENCES)
-            self._database.insert_columns(schema.COMMAND, {**commands, **own})
+            self._database.insert_columns(
+                schema.PACKED_COMMAND, {**commands, **own, **packed_times(commands)}
+            )
             self.commands += len(commands["api"])
             self._progress(f"{self.commands} commands written")
         self._rollups.end_catalogue(catalogue)
@@ -276,6 +280,7 @@ _COMMAND_REFERENCES = {
     "queue_id": "queue",
     "site_id": "site",
     "launch_id": "launch",
+    "kernel_id": "kernel",
     "source_buffer_id": "buffer",
     "target_buffer_id": "buffer",
 }

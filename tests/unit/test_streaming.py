@@ -105,7 +105,7 @@ SHAPE = st.builds(
     kernels=st.integers(1, 5),
     queues=st.integers(1, 3),
     threads=st.integers(1, 3),
-    has_changing_scalar=st.booleans(),
+    changing_scalars=st.integers(0, 2),
     copy_every=st.sampled_from([0, 3, 10]),
     wait_every=st.sampled_from([0, 2, 7]),
     finish_every=st.sampled_from([0, 5, 20]),
@@ -126,15 +126,19 @@ def test_any_recording_is_the_same_in_parts(
         assert contents(directory / "parts.cltrace") == contents(directory / "whole.cltrace")
 
 
-@pytest.mark.parametrize("max_known", [0, 1, 10])
+@pytest.mark.parametrize("part_rows", [1, 3])
 def test_configurations_beyond_the_memory_get_the_same_numbers(
-    tmp_path: Path, max_known: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, part_rows: int
 ) -> None:
-    shape = replace(MIXED, has_changing_scalar=True)
+    shape = replace(MIXED, changing_scalars=1)
     parts = write_large_recording(tmp_path / "t.cltrace", 300, shape)
     finalise(parts, tmp_path / "whole.cltrace")
-    monkeypatch.setattr(launches, "MAX_KNOWN", max_known)
-    finalise(parts, tmp_path / "parts.cltrace", part_rows=7)
+    with pytest.MonkeyPatch.context() as watched:
+        is_pending: list[bool] = []
+        number = launches.LaunchConfigurations.number_pending
+        watched.setattr(launches.LaunchConfigurations, "number_pending", number)
+        finalise(parts, tmp_path / "parts.cltrace", part_rows=part_rows)
+    del is_pending
     assert contents(tmp_path / "parts.cltrace") == contents(tmp_path / "whole.cltrace")
 
 
