@@ -80,7 +80,9 @@ FOREIGN_SCHEMAS: dict[str, Change] = {
     "a trigger": statement("CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM edge; END"),
     "a virtual table": statement("CREATE VIRTUAL TABLE f USING fts5(x)"),
     "another table": statement("CREATE TABLE extra (x)"),
-    "an index with an expression": statement("CREATE INDEX i ON packed_command (abs(enter_host_ns))"),
+    "an index with an expression": statement(
+        "CREATE INDEX i ON packed_command (abs(enter_host_ns))"
+    ),
     "a table less": statement("DROP TABLE packed_command"),
     "a generated column": statement(
         "DROP TABLE region; CREATE TABLE region (id INTEGER PRIMARY KEY, thread_id INTEGER, "

@@ -18,7 +18,7 @@ DIMENSIONS: Final = (
 groups commands of all kinds."""
 
 KEY_COLUMNS: Final[Mapping[str, str]] = {
-    "kernel": "launch_id",
+    "kernel": "kernel_id",
     "queue": "queue_id",
     "device": "queue_id",
     "process": "thread_id",
@@ -71,7 +71,7 @@ def _key_tables(catalogue: Catalogue) -> dict[str, tuple[Int64s | None, Mapping[
     """Return, by dimension, the table from the key column to keys, and the names of the keys."""
     kernels = {at: (name, name) for at, name in enumerate(catalogue.kernel_names)}
     return {
-        "kernel": (catalogue.kernel_of_launch, kernels),
+        "kernel": (catalogue.name_of_kernel, kernels),
         "queue": (None, catalogue.queues),
         "device": (catalogue.device_of_queue, catalogue.devices),
         "process": (catalogue.process_of_thread, catalogue.processes),

@@ -208,9 +208,7 @@ def _nullable_columns(places: Sequence[tuple[ArgumentSlot, int, int]]) -> Iterat
 def _range_columns(ranges: Int64s) -> list[PackedColumn]:
     """Return global size, local size, offset and work-items of rows of kernel and NDRange."""
     dimensions = ranges[0, 1 : 1 + _AXES].tolist()
-    extents = [
-        ranges[:, 1 + _AXES * (1 + at) :][:, : dimensions[at]] for at in range(_AXES)
-    ]
+    extents = [ranges[:, 1 + _AXES * (1 + at) :][:, : dimensions[at]] for at in range(_AXES)]
     sizes = extents[0]
     items = np.prod(sizes, axis=1, dtype=np.int64)
     if sizes.size and float(np.abs(sizes).astype(float).max(axis=0).prod()) >= _MAX_ITEMS / 2:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cltrace.errors import DamagedTraceError, UsageError
 from cltrace.trace import schema
-from cltrace.trace.catalogue import KERNELS_SQL, catalogue_of_trace
+from cltrace.trace.catalogue import catalogue_of_trace
 from cltrace.trace.database import TraceDatabase
 from cltrace.trace.guard import open_trace, version_of
 from cltrace.trace.progress import Progress, no_progress
@@ -22,8 +22,16 @@ from cltrace.trace.validation import REFERENCES, check_values
 
 _NOT_COPIED: Final = frozenset({"meta", "api", "rollup", "api_rollup"})
 _SUMMED_COLUMNS: Final = (
-    *("api", "queue_id", "thread_id", "site_id", "enter_host_ns", "queued_device_ns"),
-    *("start_device_ns", "end_device_ns", "complete_host_ns", "size_bytes", "flags"),
+    *("api", "queue_id", "thread_id", "site_id", "kernel_id"),
+    *(
+        "enter_host_ns",
+        "queued_device_ns",
+        "start_device_ns",
+        "end_device_ns",
+        "complete_host_ns",
+        "size_bytes",
+        "flags",
+    ),
 )
 
 
@@ -105,8 +113,8 @@ class _Merger:
         process_offset = used.get("process", 0)
         for process, *rest in read("SELECT * FROM api_rollup"):
             self._process_sums.append((process + process_offset, *rest))
-        catalogue = catalogue_of_trace(read, used, KERNELS_SQL)
-        expressions = {**{name: name for name in _SUMMED_COLUMNS}, "launch_id": "kernel_id"}
+        catalogue = catalogue_of_trace(read, used)
+        expressions = {name: name for name in _SUMMED_COLUMNS}
         with Trace(path) as trace:
             for columns in trace.column_parts("command", expressions):
                 commands = {**columns, "flags": np.maximum(columns["flags"], 0)}

@@ -237,7 +237,7 @@ class _TraceBuilder:
         api_rollups = ApiRollupBuilder(self._scratch)
         # SQLite gives rows without an `id` the numbers after the last one: these are the reserved ids.
         for commands in host_calls.commands.parts():
-            self._rollups.add_commands({**commands, "launch_id": commands["kernel_id"]}, catalogue)
+            self._rollups.add_commands(commands, catalogue)
             api_rollups.add(commands)
             own = _trace_id_columns(commands, ids, _COMMAND_REFERENCES)
             self._database.insert_columns(
