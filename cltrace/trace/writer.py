@@ -166,7 +166,7 @@ class _TraceBuilder:
         self._database.insert(schema.BUFFER, buffer_rows(spool, ids))
         self._database.insert_columns(schema.REGION, region_columns(spool, ids))
         self._database.insert_columns(schema.HOST_CLOCK, clock_columns(spool, ids))
-        handles = MemoryHandles(spool)
+        handles = MemoryHandles(spool, self._scratch)
         configurations = LaunchConfigurations(spool, handles, self._scratch)
         launch_writer = LaunchWriter(self._database, ids, configurations.forms)
         configurations.define = launch_writer.add
