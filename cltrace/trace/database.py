@@ -5,6 +5,7 @@ import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -77,8 +78,16 @@ class TraceDatabase:
             self._connection.execute("DETACH source")
             self._connection.execute("BEGIN")
 
-    def insert_columns(self, table: Table, columns: dict[str, Int64s]) -> None:
+    def insert_columns(
+        self,
+        table: Table,
+        columns: dict[str, Int64s],
+        *,
+        texts: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
         """Insert rows, which are given as columns by name. `ABSENT` and missing columns become NULL.
+
+        Columns in `texts` are positions in the texts of the column, which are cltrace's own.
 
         Most columns of a long table are constant over many rows. Constants are written into the
         statement, because binding values is the largest part of an insertion's time.
@@ -91,14 +100,24 @@ class TraceDatabase:
                 table,
                 [None if array is None else array[begin:end] for array in arrays],
                 end - begin,
+                [texts.get(name) for name in table.column_names],
             )
 
-    def _insert_part(self, table: Table, parts: Sequence[Int64s | None], count: int) -> None:
+    def _insert_part(
+        self,
+        table: Table,
+        parts: Sequence[Int64s | None],
+        count: int,
+        texts: Sequence[Sequence[str] | None],
+    ) -> None:
         """Insert rows of which the constant columns are written into the statement.
 
         A statement inserts several rows: calls of SQLite per row take half of the time.
         """
-        terms = [_sql_term(part) for part in parts]
+        terms = [
+            _sql_term(part) if names is None else _text_term(part, names)
+            for part, names in zip(parts, texts, strict=True)
+        ]
         varying = [
             part
             for part, term in zip(parts, terms, strict=True)
@@ -203,6 +222,15 @@ def _sql_term(part: Int64s | None) -> str:
     if part[0] == part[-1] and (part == part[0]).all():
         return _constant(part)
     return _NULL_IF_ABSENT if (part == ABSENT).any() else "?"
+
+
+def _text_term(part: Int64s | None, texts: Sequence[str]) -> str:
+    """Return the term for a column of positions in texts."""
+    term = _sql_term(part)
+    if term != "?":
+        return f"'{texts[int(term)]}'"
+    cases = " ".join(f"WHEN {at} THEN '{text}'" for at, text in enumerate(texts))
+    return f"CASE ? {cases} END"
 
 
 def _constant(part: Int64s) -> str:

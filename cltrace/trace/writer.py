@@ -29,7 +29,13 @@ from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.launch_rows import LaunchWriter
 from cltrace.trace.launches import LaunchConfigurations
 from cltrace.trace.native_sites import with_source_places
-from cltrace.trace.object_rows import buffer_rows, clock_columns, region_columns, segment_rows
+from cltrace.trace.object_rows import (
+    BUFFER_TEXTS,
+    buffer_columns,
+    clock_columns,
+    region_columns,
+    segment_rows,
+)
 from cltrace.trace.power import add_recorded_power
 from cltrace.trace.process_rows import record_rows, valid_unicode
 from cltrace.trace.progress import Progress, no_progress
@@ -163,8 +169,10 @@ class _TraceBuilder:
             by_table.setdefault(table.name, (table, []))[1].append(row)
         for table, rows in by_table.values():
             self._database.insert(table, rows)
-        self._database.insert(schema.BUFFER, buffer_rows(spool, ids))
-        self._database.insert_columns(schema.REGION, region_columns(spool, ids))
+        for columns in buffer_columns(spool, ids, self._scratch):
+            self._database.insert_columns(schema.BUFFER, columns, texts=BUFFER_TEXTS)
+        for columns in region_columns(spool, ids, self._scratch):
+            self._database.insert_columns(schema.REGION, columns)
         self._database.insert_columns(schema.HOST_CLOCK, clock_columns(spool, ids))
         handles = MemoryHandles(spool, self._scratch)
         configurations = LaunchConfigurations(spool, handles, self._scratch)

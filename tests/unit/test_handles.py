@@ -41,9 +41,7 @@ def expected(registrations: Registrations, handle: int, host_ns: int) -> int:
 
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.integers(0, 1000)), max_size=12, unique=True),
-    st.lists(
-        st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1000)), max_size=12), max_size=4
-    ),
+    st.lists(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1000)), max_size=12), max_size=4),
     st.sampled_from([1, 2, 5, 1000]),
 )
 def test_a_handle_denotes_the_object_that_was_registered_last(
