@@ -1,8 +1,8 @@
 """Memory objects by their handles: which object a handle denoted when a call was entered.
 
 A driver reuses the handle of an object after the object is destroyed, so a handle denotes the object
-that was registered with it last. Programs ask in the order of time, so only the last object of each handle
-is kept in memory, besides the registrations of the time that is asked about.
+that was registered with it last. Questions come in the order of time, so only the last object of each
+handle is kept in memory, besides the registrations of the time in question.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ from cltrace.trace.sorted_runs import SortedRuns
 Int64s = NDArray[np.int64]
 
 _COLUMNS: Final = [BUFFERS.index(name) for name in ("known_host_ns", "handle", "buffer_id")]
+_EARLIEST_NS: Final = int(np.iinfo(np.int64).min)
 
 
 class MemoryHandles:
@@ -30,7 +31,10 @@ class MemoryHandles:
     def __init__(self, spool: ProcessSpool, scratch: Scratch) -> None:
         self._by_time = _registrations_by_time(spool, scratch)
         self._handles, self._first_ids, self._reused = _first_objects(self._by_time, scratch)
-        self._restart()
+        self._now = self._first_ids.copy()
+        self._rows = np.empty((0, len(_COLUMNS)), np.int64)
+        self._next = 0
+        self._passed_ns = _EARLIEST_NS
 
     def is_reused(self, handles: Int64s) -> NDArray[np.bool_]:
         """Return a mask of the handles that denoted several objects, one after another."""
@@ -110,7 +114,7 @@ class MemoryHandles:
         self._now = self._first_ids.copy()
         self._rows = np.empty((0, len(_COLUMNS)), np.int64)
         self._next = 0
-        self._passed_ns = int(np.iinfo(np.int64).min)
+        self._passed_ns = _EARLIEST_NS
 
 
 def _registrations_by_time(spool: ProcessSpool, scratch: Scratch) -> StoredRows:

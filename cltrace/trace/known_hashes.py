@@ -74,8 +74,10 @@ class KnownHashes:
         return places
 
     def _is_same(self, place: Int64s, hashes: Int64s) -> NDArray[np.bool_]:
-        is_same: NDArray[np.bool_] = (self._hashes[place] == hashes).all(axis=1)
-        return is_same & (self._numbers[place] != UNKNOWN)
+        stored = self._hashes[place]
+        is_same: NDArray[np.bool_] = (stored[:, 0] == hashes[:, 0]) & (stored[:, 1] == hashes[:, 1])
+        is_same &= self._numbers[place] != UNKNOWN
+        return is_same
 
     def _reserve(self, count: int) -> None:
         """Make room for a number of hashes."""

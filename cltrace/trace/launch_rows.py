@@ -206,7 +206,7 @@ def _nullable_columns(places: Sequence[tuple[ArgumentSlot, int, int]]) -> Iterat
 
 
 def _range_columns(ranges: Int64s) -> list[PackedColumn]:
-    """Return global size, local size, offset and work-items of rows of kernel and NDRange."""
+    """Return sizes, offset and work-items of rows of kernel and NDRange."""
     dimensions = ranges[0, 1 : 1 + _AXES].tolist()
     extents = [ranges[:, 1 + _AXES * (1 + at) :][:, : dimensions[at]] for at in range(_AXES)]
     sizes = extents[0]
@@ -219,7 +219,7 @@ def _range_columns(ranges: Int64s) -> list[PackedColumn]:
 
 
 def _numbering(ids: Int64s) -> tuple[int, int, int, bytes | None]:
-    """Return the first and last id of a block, its size, and its ids if they do not follow one another."""
+    """Return the first and last id of a block, its size, and its ids unless these are consecutive."""
     first, last = int(ids[0]), int(ids[-1])
     members = None
     if last - first + 1 != len(ids):

@@ -5,8 +5,8 @@ differ only in call site, thread or queue, or refer to different objects by the 
 become configurations: launches of the same configuration do the same work.
 
 Launches arrive in the order of their entry, part by part, and a configuration gets its number at its
-first launch. The hashes of the first million or two are kept in memory. Launches of later configurations
-are sorted on the disk: by configuration, which finds the first launch of each, then by first launch, which
+first launch. The hashes of the first two million are kept in memory. Launches of later configurations are
+sorted on the disk: by configuration, which finds the first launch of each, then by first launch, which
 numbers them.
 """
 

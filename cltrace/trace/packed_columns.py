@@ -15,7 +15,7 @@ _MAX_RANGE: Final = 10**17
 
 
 class PackedColumn(NamedTuple):
-    """Values of a column: one that all rows have, or what is added to it, as bytes of shape (n, width)."""
+    """Values of a column: one that all rows have, and the bytes of each row, of shape (n, width)."""
 
     same: Any
     each: Bytes | None = None
@@ -39,7 +39,7 @@ def pack_sizes(sizes: Int64s) -> PackedColumn:
         return PackedColumn(str(sizes[0].tolist()))
     if sizes.min() < 0 or sizes.max() >= _MAX_RANGE:
         return pack_texts(map(str, sizes.tolist()))
-    parts = []
+    parts: list[Bytes] = []
     for column in sizes.T:
         separator = "," if parts else "["
         parts.append(np.full((len(sizes), 1), ord(separator), np.uint8))

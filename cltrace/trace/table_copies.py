@@ -60,8 +60,8 @@ def table_copies(
 ) -> list[TableCopy]:
     """Return the copies of all tables of a file of some schema version, with shifted ids.
 
-    `id_shifts` are added to ids, by the table that they belong to; `references` is the table that a column
-    refers to.
+    `id_shifts` are added to ids, by the table that they belong to; `references` tells the table that a
+    column refers to.
     """
     copies = []
     for table in schema.TABLES:

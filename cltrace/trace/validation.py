@@ -147,7 +147,7 @@ def _check_ids(connection: sqlite3.Connection, path: Path, table: Table) -> int:
 
 
 def _max_packed_launch_id(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the highest id of the launch configurations in blocks, after a check that it is plausible."""
+    """Return the highest id of packed launch configurations. Raises: `DamagedTraceError`."""
     launches, highest = connection.execute(
         "SELECT coalesce(sum(launches), 0), coalesce(max(last_launch_id), 0) FROM launch_block "
         "WHERE typeof(last_launch_id) = 'integer' "

@@ -156,8 +156,10 @@ def test_what_was_collected_is_all_parts_in_order(parts: list[list[int]], block:
         "UPDATE packed_command SET flags = 1e300 WHERE id = 3",
         "UPDATE packed_command SET queue_id = '7x'",
         "UPDATE packed_command SET launch_id = 1 << 40",
-        "UPDATE packed_command SET id = 4611686018427387904 WHERE id = (SELECT max(id) FROM packed_command)",
-        "UPDATE packed_command SET id = -1099511627776 WHERE id = (SELECT min(id) FROM packed_command)",
+        "UPDATE packed_command SET id = 4611686018427387904 "
+        "WHERE id = (SELECT max(id) FROM packed_command)",
+        "UPDATE packed_command SET id = -1099511627776 "
+        "WHERE id = (SELECT min(id) FROM packed_command)",
     ],
 )
 def test_sums_of_a_part_refuse_what_cannot_be(sql: str, make_trace: MakeTrace) -> None:
