@@ -343,7 +343,7 @@ def test_any_stamps_are_packed_without_loss(stamps: list[list[int | None]]) -> N
     database.close()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(recordings(), st.sampled_from([1, 2, 5, 1000]))
 def test_finalising_gives_what_whole_tables_give(tables: Tables, part_rows: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -359,3 +359,67 @@ def test_finalising_gives_what_whole_tables_give(tables: Tables, part_rows: int)
                 "released_before_host_ns, fate FROM v_buffer"
             )
             assert buffers == expected_buffers(tables)
+
+
+def launch_at(host_ns: int, *, mark: int = 0) -> dict[str, int]:
+    return {
+        "enter_host_ns": host_ns,
+        "return_host_ns": host_ns + 3,
+        "mark": mark,
+        "event_handle": 0x90,
+        "circumstance_id": 0,
+        "arguments_id": 0,
+    }
+
+
+def test_a_wait_is_for_the_event_that_had_the_handle_before_the_next_command(
+    tmp_path: Path,
+) -> None:
+    wait = {"enter_host_ns": 10, "return_host_ns": 13, "api": int(Api.clWaitForEvents), "mark": 1}
+    tables = Tables(
+        circumstances=[],
+        lists=[],
+        buffers=[],
+        releases={},
+        slots=[],
+        launches=[launch_at(0), launch_at(20)],
+        calls=[wait],
+        stamps={},
+        edges=[(1, 0x90)],
+    )
+    path = tmp_path / "t.cltrace"
+    finalise(write(tables, path), path)
+    with cltrace.load(path) as trace:
+        assert trace.rows("SELECT call_id, command_id FROM v_wait") == [(1, 1)]
+
+
+def test_pending_configurations_keep_their_objects(tmp_path: Path) -> None:
+    """Of configurations beyond those in memory, some have a handle of several objects."""
+    count = 200
+    circumstance = {
+        "kernel_id": 1, "site_id": 1, "thread_id": 1, "queue_handle": QUEUE,
+        "global_dimensions": 1, "global_size_0": 64,
+    }  # fmt: skip
+    buffers = [
+        {"buffer_id": at + 1, "handle": handle, "kind": int(MemoryKind.BUFFER), "size_bytes": at,
+         "known_host_ns": since, "created_here": 1}
+        for at, (handle, since) in enumerate([(0xA0, 0), (0xA1, 0), (0xA0, 10 * count // 2)])
+    ]  # fmt: skip
+    tables = Tables(
+        circumstances=[circumstance],
+        lists=[(2, [0xA0 + at % 2, 0, at]) for at in range(count)],
+        buffers=buffers,
+        releases={},
+        slots=[],
+        launches=[
+            {**launch_at(10 * at + 1), "circumstance_id": 1, "arguments_id": at + 1}
+            for at in range(count)
+        ],
+        calls=[],
+        stamps={},
+        edges=[],
+    )
+    path = tmp_path / "t.cltrace"
+    finalise(write(tables, path), path, part_rows=2)
+    with cltrace.load(path) as trace:
+        assert found_commands(trace) == expected_commands(tables)
