@@ -1,6 +1,7 @@
 """SQLite file of a new trace: filled fast, and visible under its name only when it is complete."""
 
 import contextlib
+import glob
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from cltrace.errors import DamagedTraceError, OutputError, TraceError
-from cltrace.spool.layout import FILE_MODE
+from cltrace.spool.layout import FILE_MODE, ProcessIdentity
 from cltrace.trace.commands import ABSENT, Int64s
 from cltrace.trace.guard import sqlite_uri
 from cltrace.trace.schema import (
@@ -47,6 +48,7 @@ class TraceDatabase:
         self._page_bytes = LARGE_PAGE_BYTES if is_large else PAGE_BYTES
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         with self._output_errors():
+            _remove_stale(path)
             self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
             address = sqlite_uri(self._temporary)
@@ -154,6 +156,8 @@ class TraceDatabase:
             with self._temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             self._temporary.replace(self._path)
+            # The spools are removed next, so the new name must be on the disk before.
+            _sync_directory(self._path.absolute().parent)
 
     def discard(self) -> None:
         """Remove the unfinished file."""
@@ -202,6 +206,24 @@ class TraceDatabase:
         """Remove the unfinished file, and ignore errors."""
         with contextlib.suppress(OSError):
             self.discard()
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove what processes that were killed left of unfinished files for the same trace."""
+    for left in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        pid = left.name.removesuffix(".tmp").rpartition(".")[2]
+        if pid.isdigit() and not ProcessIdentity.of(int(pid)).is_alive:
+            left.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Write a directory's entries to the disk, where the file system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager

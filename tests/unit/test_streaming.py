@@ -179,6 +179,23 @@ def test_a_full_disk_is_said_and_leaves_the_spool(tmp_path: Path) -> None:
     assert finalise(parts, tmp_path / "t.cltrace").commands == 20_000
 
 
+def test_a_killed_finaliser_leaves_what_the_next_one_needs_and_nothing_more(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.cltrace"
+    parts = write_large_recording(path, 60_000, PLAIN)
+    with subprocess.Popen([sys.executable, "-c", FINALISE, parts, path]) as running:
+        while not any(entry.name.endswith(".tmp") for entry in tmp_path.iterdir()):
+            assert running.poll() is None
+        running.kill()
+    assert any(entry.name.endswith(".tmp") for entry in tmp_path.iterdir())
+    assert not path.exists()
+    other = tmp_path / ".u.cltrace.1.tmp"
+    other.touch()
+    assert finalise(parts, path).commands == 60_000
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name, parts.name, other.name}
+
+
 def test_progress_is_shown_on_a_terminal_after_two_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
