@@ -64,7 +64,6 @@ _RELATIONS: Final = (*schema.TABLES, *schema.OLDER_TABLES)
 """Tables, and views of the names of older tables (`views.unpacked`)."""
 
 _ALLOWED_TYPES: Final = {
-    "INTEGER": ("integer",),
     "REAL": ("real", "integer"),
     "TEXT": ("text",),
     "BLOB": ("blob",),
@@ -163,16 +162,28 @@ def _max_packed_launch_id(connection: sqlite3.Connection, path: Path) -> int:
 def _violation_sql(column: str, max_id: int | None) -> str:
     """Return SQL that is true for an invalid value. `max_id` is the highest id that it may refer to."""
     name, kind, *rest = column.split()
+    if kind == "INTEGER":
+        return _integer_violation_sql(name, max_id, is_nullable=rest != ["NOT", "NULL"])
     types = ", ".join(f"'{type_name}'" for type_name in _ALLOWED_TYPES[kind])
     condition = f"typeof({name}) NOT IN ({types})"
     if rest != ["NOT", "NULL"]:
         condition = f"{name} IS NOT NULL AND {condition}"
-    if max_id is not None:
-        condition += f" OR {name} NOT BETWEEN 0 AND {max_id + _MAX_MISSING_IDS}"
-    elif kind == "INTEGER":
-        condition += f" OR {name} NOT BETWEEN {-_MAX_INTEGER} AND {_MAX_INTEGER}"
-    elif kind == "REAL":
+    if kind == "REAL":
         condition += f" OR {name} NOT BETWEEN {-_MAX_REAL} AND {_MAX_REAL}"
+    return condition
+
+
+def _integer_violation_sql(name: str, max_id: int | None, *, is_nullable: bool) -> str:
+    """Return SQL that is true for an invalid value of a column of integers.
+
+    Text and bytes are above all numbers. Calls of functions, like `typeof`, would take most of the time.
+    """
+    low, high = -_MAX_INTEGER, _MAX_INTEGER
+    if max_id is not None:
+        low, high = 0, max_id + _MAX_MISSING_IDS
+    condition = f"{name} NOT BETWEEN {low} AND {high} OR {name} <> CAST({name} AS INTEGER)"
+    if not is_nullable:
+        condition += f" OR {name} IS NULL"
     if name == "api":
         apis = ", ".join(str(int(api)) for api in Api)
         condition += f" OR {name} NOT IN ({apis})"
