@@ -86,7 +86,7 @@ SHAPES = {
     "mixed": MIXED,
     "changing scalar": CHANGING,
     "4 changing scalars": Shape(changing_scalars=4),
-    "changing scalar, 50 kernels": Shape(changing_scalars=1, kernels=50),
+    "changing scalar of 50 kernels": Shape(changing_scalars=1, kernels=50),
     "changing global size": Shape(changing_extent="global_size_0"),
     "changing global offset": Shape(changing_extent="global_offset_0"),
     "changing local size": Shape(changing_extent="local_size_0"),

@@ -138,6 +138,8 @@ def _check_ids(connection: sqlite3.Connection, path: Path, table: Table) -> int:
     count, lowest, highest = connection.execute(
         f"SELECT count(*), coalesce(min(id), 1), coalesce(max(id), 0) FROM {table.name}"
     ).fetchone()
+    if type(lowest) is not int or type(highest) is not int:
+        raise DamagedTraceError(f"{path} is damaged: rows of {table.name} are not numbered")
     if lowest < 1 or highest > count + _MAX_MISSING_IDS:
         raise DamagedTraceError(
             f"{path} is damaged: {count} rows of {table.name} are numbered {lowest} to {highest}"
@@ -163,7 +165,9 @@ def _violation_sql(column: str, max_id: int | None) -> str:
     """Return SQL that is true for an invalid value. `max_id` is the highest id that it may refer to."""
     name, kind, *rest = column.split()
     if kind == "INTEGER":
-        return _integer_violation_sql(name, max_id, is_nullable=rest != ["NOT", "NULL"])
+        # A key of a table is never NULL, but views of older tables' names may have any value.
+        is_nullable = rest not in (["NOT", "NULL"], ["PRIMARY", "KEY"])
+        return _integer_violation_sql(name, max_id, is_nullable=is_nullable)
     types = ", ".join(f"'{type_name}'" for type_name in _ALLOWED_TYPES[kind])
     condition = f"typeof({name}) NOT IN ({types})"
     if rest != ["NOT", "NULL"]:
