@@ -105,15 +105,10 @@ def write_large_recording(
     parts = parts_directory(path)
     parts.mkdir(mode=0o700)
     session = SessionFacts(
-        command=("python", "long.py"),
-        working_directory="/srv",
-        host="node1",
-        recorder_pid=0,
-        origin_host_ns=ORIGIN_NS,
-        started_realtime_ns=DEVICE_NS,
-        cltrace_version="0.1.0",
+        command=("python", "long.py"), working_directory="/srv", host="node1", recorder_pid=0,
+        origin_host_ns=ORIGIN_NS, started_realtime_ns=DEVICE_NS, cltrace_version="0.1.0",
         settings=Settings(),
-    )
+    )  # fmt: skip
     write_session(parts, session)
     for number in range(processes):
         identity = ProcessIdentity(4_100_000 + number, 7)
@@ -147,14 +142,7 @@ class _Activity:
         stamps = self._execute(enter, returned, queue)
         is_copy = _every(number, shape.copy_every)
         event = EVENT + 0x80 * (number % EVENTS)
-        mark = np.zeros(len(number), np.int64)
-        waits = np.flatnonzero(_every(number, shape.wait_every) & (number > 0))
-        mark[waits] = self._mark + 1 + np.arange(len(waits))
-        self._mark += len(waits)
-        for back in range(1, 1 + shape.waits):
-            own = waits[(number[waits] >= back) & (number[waits] % shape.waits < back)]
-            edges = [mark[own], EVENT + 0x80 * ((number[own] - back) % EVENTS)]
-            self._writer.rows(EDGES, np.stack(edges, axis=1))
+        mark = self._wait_lists(number)
         thread = number % shape.threads
         # The reader thread takes the logs one after another, so the rows of a thread follow each other.
         order = np.argsort(thread, kind="stable")
@@ -180,6 +168,18 @@ class _Activity:
         self._writer.rows(CALLS, np.concatenate([calls, self._finishes(number, returned, queue)]))
         self._launches += len(launched)
         self._calls += len(calls) + int(_every(number, shape.finish_every).sum())
+
+    def _wait_lists(self, number: Int64s) -> Int64s:
+        """Write wait lists for the commands before, and return the mark of each command."""
+        shape, mark = self._shape, np.zeros(len(number), np.int64)
+        waits = np.flatnonzero(_every(number, shape.wait_every) & (number > 0))
+        mark[waits] = self._mark + 1 + np.arange(len(waits))
+        self._mark += len(waits)
+        for back in range(1, 1 + shape.waits):
+            own = waits[(number[waits] >= back) & (number[waits] % shape.waits < back)]
+            edges = [mark[own], EVENT + 0x80 * ((number[own] - back) % EVENTS)]
+            self._writer.rows(EDGES, np.stack(edges, axis=1))
+        return mark
 
     def _copies(self, number: Int64s, copied: Int64s, columns: dict[str, Int64s]) -> Int64s:
         """Return the rows of copies, of which some columns are given for all commands."""
@@ -240,17 +240,12 @@ class _Activity:
             return same
         first = 1 + shape.kernels * shape.queues * shape.threads
         columns: dict[str, Int64s | int] = {
-            "circumstance_id": first + number,
-            "kernel_id": 1 + kernel,
-            "site_id": 1,
-            "thread_id": 1 + number % shape.threads,
-            "queue_handle": QUEUE + number // 3 % shape.queues,
-            "global_dimensions": 1,
-            "local_dimensions": 1,
+            "circumstance_id": first + number, "kernel_id": 1 + kernel, "site_id": 1,
+            "thread_id": 1 + number % shape.threads, "queue_handle": QUEUE + number // 3 % shape.queues,
+            "global_dimensions": 1, "local_dimensions": 1,
             "offset_dimensions": int(shape.changing_extent.startswith("global_offset")),
-            "global_size_0": 64,
-            "local_size_0": 64,
-        }
+            "global_size_0": 64, "local_size_0": 64,
+        }  # fmt: skip
         columns[shape.changing_extent] = 64 * (1 + number)
         rows = np.zeros((len(number), CIRCUMSTANCES.width), np.int64)
         for name, values in columns.items():
@@ -348,18 +343,10 @@ def _buffer(number: int, handle: int, since_ns: int) -> list[int]:
 
 def _records(shape: Shape, pid: int) -> Iterator[r.Record]:
     yield r.ProcessStarted(
-        pid=pid,
-        parent_pid=1,
-        host="node1",
-        rank=None,
-        argv=("long.py",),
-        working_directory="/srv",
-        executable="/usr/bin/python3",
-        python_version="3.11.7",
-        pyopencl_version="2026.1",
-        started_host_ns=ORIGIN_NS,
-        environment=(),
-    )
+        pid=pid, parent_pid=1, host="node1", rank=None, argv=("long.py",), working_directory="/srv",
+        executable="/usr/bin/python3", python_version="3.11.7", pyopencl_version="2026.1",
+        started_host_ns=ORIGIN_NS, environment=(),
+    )  # fmt: skip
     for thread in range(shape.threads):
         yield r.Thread(thread + 1, pid + thread, f"thread {thread}")
     for line in range(3):
@@ -373,30 +360,20 @@ def _records(shape: Shape, pid: int) -> Iterator[r.Record]:
 
 def _queues(shape: Shape) -> Iterator[r.Record]:
     for queue in range(shape.queues):
+        # The last of several queues executes out of order.
         yield r.Queue(
-            id=queue + 1,
-            handle=QUEUE + queue,
-            # The last of several queues executes out of order.
-            properties=int(0 < queue == shape.queues - 1),
-            profiling=True,
-            profiling_forced=True,
-            known_host_ns=ORIGIN_NS - 1000,
-            context_id=1,
+            id=queue + 1, handle=QUEUE + queue, properties=int(0 < queue == shape.queues - 1),
+            profiling=True, profiling_forced=True, known_host_ns=ORIGIN_NS - 1000, context_id=1,
             device_id=1,
-        )
+        )  # fmt: skip
 
 
 def _programs(shape: Shape) -> Iterator[r.Record]:
     yield r.Text(1, "kernel void step(global float *x, int by) {}")
     yield r.Program(
-        id=1,
-        origin=ProgramOrigin.SOURCE,
-        created_host_ns=ORIGIN_NS,
-        binary_bytes=0,
-        context_id=1,
-        source_text_id=1,
-        parent_ids=(),
-    )
+        id=1, origin=ProgramOrigin.SOURCE, created_host_ns=ORIGIN_NS, binary_bytes=0, context_id=1,
+        source_text_id=1, parent_ids=(),
+    )  # fmt: skip
     for kernel in range(shape.kernels):
         yield r.Kernel(kernel + 1, f"step{kernel}", 2, 1)
     scalar = r.ArgumentSlot(ArgumentKind.SCALAR, 1, "<i4", 4)
@@ -406,37 +383,17 @@ def _programs(shape: Shape) -> Iterator[r.Record]:
 
 def _device() -> r.Device:
     return r.Device(
-        id=1,
-        name="a device",
-        vendor="a vendor",
-        version="OpenCL 3.0",
-        driver_version="1.0",
-        kind="GPU",
-        compute_units=8,
-        clock_mhz=1000,
-        global_memory_bytes=2**34,
-        local_memory_bytes=2**15,
-        max_group_size=1024,
-        timer_resolution_ns=1,
-        bus=None,
-        uuid=None,
-        extensions="",
-        platform_id=1,
-        parent_device_id=0,
-    )
+        id=1, name="a device", vendor="a vendor", version="OpenCL 3.0", driver_version="1.0",
+        kind="GPU", compute_units=8, clock_mhz=1000, global_memory_bytes=2**34,
+        local_memory_bytes=2**15, max_group_size=1024, timer_resolution_ns=1, bus=None, uuid=None,
+        extensions="", platform_id=1, parent_device_id=0,
+    )  # fmt: skip
 
 
 def _ended(launches: int) -> r.ProcessEnded:
     return r.ProcessEnded(
-        how="exit",
-        ended_host_ns=ORIGIN_NS + PERIOD_NS * launches,
-        hook_calls=launches,
-        hook_ns=launches * 900,
-        reader_cpu_ns=launches * 400,
-        event_waits=0,
-        event_wait_ns=0,
-        unread_events_peak=FLUSH_ROWS,
-        commands_skipped=0,
-        memory_peak_bytes=None,
+        how="exit", ended_host_ns=ORIGIN_NS + PERIOD_NS * launches, hook_calls=launches,
+        hook_ns=launches * 900, reader_cpu_ns=launches * 400, event_waits=0, event_wait_ns=0,
+        unread_events_peak=FLUSH_ROWS, commands_skipped=0, memory_peak_bytes=None,
         memory_peak_host_ns=None,
-    )
+    )  # fmt: skip

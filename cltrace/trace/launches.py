@@ -5,7 +5,7 @@ differ only in call site, thread or queue, or refer to different objects by the 
 become configurations: launches of the same configuration do the same work.
 
 Launches arrive in the order of their entry, part by part, and a configuration gets its number at its
-first launch. The hashes of the first two million are kept in memory. Launches of later configurations are
+first launch. The hashes of the first million are kept in memory. Launches of later configurations are
 sorted on the disk: by configuration, which finds the first launch of each, then by first launch, which
 numbers them.
 """
@@ -31,8 +31,8 @@ from cltrace.trace.sorted_runs import SortedRuns
 
 Int64s = NDArray[np.int64]
 
-_KNOWN_PER_PART_ROW: Final = 32
-"""Configurations whose hashes are kept in memory, per row of a part: up to eighty megabytes."""
+_KNOWN_PER_PART_ROW: Final = 16
+"""Configurations whose hashes are kept in memory, per row of a part: up to forty megabytes."""
 PENDING: Final = UNKNOWN
 """Number of a configuration that is not numbered yet."""
 

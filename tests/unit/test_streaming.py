@@ -132,7 +132,7 @@ def test_configurations_beyond_the_memory_get_the_same_numbers(
     shape = replace(MIXED, changing_scalars=1)
     parts = write_large_recording(tmp_path / "t.cltrace", 300, shape)
     finalise(parts, tmp_path / "whole.cltrace")
-    # The hashes of 32 configurations per row of a part are kept in memory.
+    # The hashes of 16 configurations per row of a part are kept in memory.
     finalise(parts, tmp_path / "parts.cltrace", part_rows=part_rows)
     assert contents(tmp_path / "parts.cltrace") == contents(tmp_path / "whole.cltrace")
 
