@@ -189,11 +189,10 @@ def test_a_file_with_bad_values_is_read_or_refused(
 VERSIONS = [(version, table) for version in (3, SCHEMA_VERSION) for table in tables_of(version)]
 ALL_COLUMNS = [(at, table.name, name) for at, table in VERSIONS for name in table.column_names]
 
+HOSTILE_VALUES = [None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]
 
-@given(
-    st.sampled_from(ALL_COLUMNS),
-    st.sampled_from([None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]),
-)
+
+@given(st.sampled_from(ALL_COLUMNS), st.sampled_from(HOSTILE_VALUES))
 @settings(max_examples=150, deadline=None)
 def test_any_value_anywhere_is_reported_or_refused(
     place: tuple[int, str, str], value: object
@@ -217,10 +216,7 @@ def test_any_value_anywhere_is_reported_or_refused(
 @example((3, "command", "end_device_ns"), 2**63 - 1)
 @example((3, "launch_arg", "launch_id"), None)
 @example((4, "launch_block", "launch_id"), None)
-@given(
-    st.sampled_from(ALL_COLUMNS),
-    st.sampled_from([None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]),
-)
+@given(st.sampled_from(ALL_COLUMNS), st.sampled_from(HOSTILE_VALUES))
 @settings(max_examples=150, deadline=None)
 def test_any_value_anywhere_is_drawn_or_refused(place: tuple[int, str, str], value: object) -> None:
     directory = Path(tempfile.mkdtemp())
