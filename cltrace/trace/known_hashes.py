@@ -87,7 +87,7 @@ class KnownHashes:
         taken = np.flatnonzero(self._numbers)
         hashes, numbers = self._hashes[taken], self._numbers[taken]
         while 2 * count > places:
-            places *= 4
+            places *= 2
         self._allocate(places)
         self._numbers[self._place(hashes)] = numbers
 

@@ -136,6 +136,8 @@ class LaunchConfigurations:
         """Number the configurations that are pending. Yield rows of a launch's position and number."""
         if self._pending is None:
             return
+        # No more launches arrive, so the table's memory serves the sorting.
+        self._known = KnownHashes(0)
         by_first = SortedRuns(self._scratch, 5, keys=2)
         for part in _first_positions(self._pending.parts()):
             by_first.add(part)
