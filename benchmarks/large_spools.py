@@ -21,6 +21,7 @@ from cltrace.events.tables import (
     CIRCUMSTANCES,
     EDGES,
     LAUNCHES,
+    RELEASES,
     STAMPS,
     arguments_table,
 )
@@ -44,6 +45,8 @@ QUEUE, EVENT, BUFFER = 0x1000, 0x900000, 0xA000
 FLUSH_ROWS = 40_000
 EVENTS = 5_000
 """Events that the driver has at once: it reuses their handles."""
+OWN_BUFFER, OWN_HANDLES, FIRST_OWN_BUFFER = 0xB0000, 1000, 100
+"""Handles that the driver gives to buffers of single launches in turn, and the first number of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +56,22 @@ class Shape:
     kernels: int = 4
     queues: int = 1
     threads: int = 1
-    has_changing_scalar: bool = False
+    changing_scalars: int = 0
+    """Number of scalars that differ from launch to launch: a counter, and random words."""
+    changing_extent: str = ""
+    """The part of the NDRange that differs from launch to launch, as in `CIRCUMSTANCES`."""
     copy_every: int = 0
     wait_every: int = 0
+    waits: int = 1
+    """Largest number of events in a wait list."""
     finish_every: int = 0
     buffer_every: int = 0
+    own_buffer_every: int = 0
+    """One launch in so many has a buffer that is created before it and released after it."""
 
 
 PLAIN = Shape()
-CHANGING = Shape(has_changing_scalar=True)
+CHANGING = Shape(changing_scalars=1)
 MIXED = Shape(
     kernels=50,
     queues=3,
@@ -71,7 +81,21 @@ MIXED = Shape(
     finish_every=1000,
     buffer_every=500,
 )
-SHAPES = {"plain": PLAIN, "changing scalar": CHANGING, "mixed": MIXED}
+SHAPES = {
+    "plain": PLAIN,
+    "mixed": MIXED,
+    "changing scalar": CHANGING,
+    "4 changing scalars": Shape(changing_scalars=4),
+    "changing scalar of 50 kernels": Shape(changing_scalars=1, kernels=50),
+    "changing global size": Shape(changing_extent="global_size_0"),
+    "changing global offset": Shape(changing_extent="global_offset_0"),
+    "changing local size": Shape(changing_extent="local_size_0"),
+    "wait lists": Shape(wait_every=1, waits=3),
+    "500 kernels": Shape(kernels=500),
+    "64 threads": Shape(threads=64),
+    "a buffer per launch": Shape(own_buffer_every=1),
+    "copies": Shape(copy_every=1),
+}
 
 
 def write_large_recording(
@@ -81,15 +105,10 @@ def write_large_recording(
     parts = parts_directory(path)
     parts.mkdir(mode=0o700)
     session = SessionFacts(
-        command=("python", "long.py"),
-        working_directory="/srv",
-        host="node1",
-        recorder_pid=0,
-        origin_host_ns=ORIGIN_NS,
-        started_realtime_ns=DEVICE_NS,
-        cltrace_version="0.1.0",
+        command=("python", "long.py"), working_directory="/srv", host="node1", recorder_pid=0,
+        origin_host_ns=ORIGIN_NS, started_realtime_ns=DEVICE_NS, cltrace_version="0.1.0",
         settings=Settings(),
-    )
+    )  # fmt: skip
     write_session(parts, session)
     for number in range(processes):
         identity = ProcessIdentity(4_100_000 + number, 7)
@@ -108,7 +127,7 @@ class _Activity:
 
     def __init__(self, writer: SpoolWriter, shape: Shape, random: np.random.Generator) -> None:
         self._writer, self._shape, self._random = writer, shape, random
-        self._launches = self._calls = self._mark = 0
+        self._launches = self._calls = self._mark = self._buffers = 0
         self._busy_until = np.zeros(shape.queues, np.int64)
 
     def write(self, count: int) -> None:
@@ -123,18 +142,14 @@ class _Activity:
         stamps = self._execute(enter, returned, queue)
         is_copy = _every(number, shape.copy_every)
         event = EVENT + 0x80 * (number % EVENTS)
-        mark = np.zeros(len(number), np.int64)
-        waits = np.flatnonzero(_every(number, shape.wait_every) & (number > 0))
-        mark[waits] = self._mark + 1 + np.arange(len(waits))
-        self._mark += len(waits)
-        edges = [mark[waits], EVENT + 0x80 * ((number[waits] - 1) % EVENTS)]
-        self._writer.rows(EDGES, np.stack(edges, axis=1))
+        mark = self._wait_lists(number)
         thread = number % shape.threads
         # The reader thread takes the logs one after another, so the rows of a thread follow each other.
         order = np.argsort(thread, kind="stable")
         launched, copied = order[~is_copy[order]], order[is_copy[order]]
         circumstance = self._circumstance(number)
         lists = self._argument_lists(number)
+        self._write_buffers(number, enter, returned)
         rows = np.stack([enter, returned, circumstance, lists, mark, event], axis=1)
         self._writer.rows(LAUNCHES, rows[launched])
         calls = self._copies(
@@ -153,6 +168,18 @@ class _Activity:
         self._writer.rows(CALLS, np.concatenate([calls, self._finishes(number, returned, queue)]))
         self._launches += len(launched)
         self._calls += len(calls) + int(_every(number, shape.finish_every).sum())
+
+    def _wait_lists(self, number: Int64s) -> Int64s:
+        """Write wait lists for the commands before, and return the mark of each command."""
+        shape, mark = self._shape, np.zeros(len(number), np.int64)
+        waits = np.flatnonzero(_every(number, shape.wait_every) & (number > 0))
+        mark[waits] = self._mark + 1 + np.arange(len(waits))
+        self._mark += len(waits)
+        for back in range(1, 1 + shape.waits):
+            own = waits[(number[waits] >= back) & (number[waits] % shape.waits < back)]
+            edges = [mark[own], EVENT + 0x80 * ((number[own] - back) % EVENTS)]
+            self._writer.rows(EDGES, np.stack(edges, axis=1))
+        return mark
 
     def _copies(self, number: Int64s, copied: Int64s, columns: dict[str, Int64s]) -> Int64s:
         """Return the rows of copies, of which some columns are given for all commands."""
@@ -204,20 +231,55 @@ class _Activity:
     def _circumstance(self, number: Int64s) -> Int64s:
         shape = self._shape
         kernel = number // 5 % shape.kernels
-        return (
+        same = (
             1
             + (kernel * shape.queues + number // 3 % shape.queues) * shape.threads
             + (number % shape.threads)
         )
+        if not shape.changing_extent:
+            return same
+        first = 1 + shape.kernels * shape.queues * shape.threads
+        columns: dict[str, Int64s | int] = {
+            "circumstance_id": first + number, "kernel_id": 1 + kernel, "site_id": 1,
+            "thread_id": 1 + number % shape.threads, "queue_handle": QUEUE + number // 3 % shape.queues,
+            "global_dimensions": 1, "local_dimensions": 1,
+            "offset_dimensions": int(shape.changing_extent.startswith("global_offset")),
+            "global_size_0": 64, "local_size_0": 64,
+        }  # fmt: skip
+        columns[shape.changing_extent] = 64 * (1 + number)
+        rows = np.zeros((len(number), CIRCUMSTANCES.width), np.int64)
+        for name, values in columns.items():
+            rows[:, CIRCUMSTANCES.index(name)] = values
+        self._writer.rows(CIRCUMSTANCES, rows)
+        return first + number
 
     def _argument_lists(self, number: Int64s) -> Int64s:
         """Write the new argument lists, and return the list of each launch."""
-        if not self._shape.has_changing_scalar:
-            return 1 + number // 5 % self._shape.kernels
+        scalars = self._shape.changing_scalars
+        if not scalars:
+            own = _every(number, self._shape.own_buffer_every)
+            return 1 + np.where(own, number % OWN_HANDLES, number // 5 % self._shape.kernels)
         lists = number + 1
+        random = self._random.integers(0, 2**31, (scalars - 1, len(number)))
         columns = [lists, np.full(len(lists), 1), np.full(len(lists), BUFFER), lists * 0, number]
-        self._writer.rows(arguments_table(3), np.stack(columns, axis=1))
+        self._writer.rows(arguments_table(2 + scalars), np.stack([*columns, *random], axis=1))
         return lists
+
+    def _write_buffers(self, number: Int64s, enter: Int64s, returned: Int64s) -> None:
+        """Write the creations and releases of the buffers that are each used by one launch."""
+        own = np.flatnonzero(_every(number, self._shape.own_buffer_every))
+        if not len(own):
+            return
+        ids = FIRST_OWN_BUFFER + self._buffers + np.arange(len(own))
+        self._buffers += len(own)
+        rows = np.zeros((len(own), BUFFERS.width), np.int64)
+        rows[:] = _buffer(0, 0, 0)
+        rows[:, BUFFERS.index("buffer_id")] = ids
+        rows[:, BUFFERS.index("handle")] = OWN_BUFFER + number[own] % OWN_HANDLES
+        rows[:, BUFFERS.index("known_host_ns")] = enter[own] - 1000
+        self._writer.rows(BUFFERS, rows)
+        releases = [ids, returned[own] + 100, returned[own] + 300]
+        self._writer.rows(RELEASES, np.stack(releases, axis=1))
 
     def _finishes(self, number: Int64s, returned: Int64s, queue: Int64s) -> Int64s:
         """Return the rows of `clFinish`, which are entered right after a command."""
@@ -258,7 +320,10 @@ def _write_objects(writer: SpoolWriter, shape: Shape) -> None:
                 ]
                 circumstances.append([*row, 1, 1, 0, 1024, 0, 0, 64, 0, 0, 0, 0, 0])
     writer.rows(CIRCUMSTANCES, np.array(circumstances, np.int64))
-    if not shape.has_changing_scalar:
+    if shape.own_buffer_every:
+        own = [[at + 1, 1, OWN_BUFFER + at, 0, at] for at in range(OWN_HANDLES)]
+        writer.rows(arguments_table(3), np.array(own, np.int64))
+    elif not shape.changing_scalars:
         lists = [[kernel + 1, 1, BUFFER + kernel % 2, 0, kernel] for kernel in range(shape.kernels)]
         writer.rows(arguments_table(3), np.array(lists, np.int64))
     buffers = [_buffer(1, BUFFER, 0), _buffer(2, BUFFER + 1, 0)]
@@ -278,18 +343,10 @@ def _buffer(number: int, handle: int, since_ns: int) -> list[int]:
 
 def _records(shape: Shape, pid: int) -> Iterator[r.Record]:
     yield r.ProcessStarted(
-        pid=pid,
-        parent_pid=1,
-        host="node1",
-        rank=None,
-        argv=("long.py",),
-        working_directory="/srv",
-        executable="/usr/bin/python3",
-        python_version="3.11.7",
-        pyopencl_version="2026.1",
-        started_host_ns=ORIGIN_NS,
-        environment=(),
-    )
+        pid=pid, parent_pid=1, host="node1", rank=None, argv=("long.py",), working_directory="/srv",
+        executable="/usr/bin/python3", python_version="3.11.7", pyopencl_version="2026.1",
+        started_host_ns=ORIGIN_NS, environment=(),
+    )  # fmt: skip
     for thread in range(shape.threads):
         yield r.Thread(thread + 1, pid + thread, f"thread {thread}")
     for line in range(3):
@@ -303,69 +360,40 @@ def _records(shape: Shape, pid: int) -> Iterator[r.Record]:
 
 def _queues(shape: Shape) -> Iterator[r.Record]:
     for queue in range(shape.queues):
+        # The last of several queues executes out of order.
         yield r.Queue(
-            id=queue + 1,
-            handle=QUEUE + queue,
-            # The last of several queues executes out of order.
-            properties=int(0 < queue == shape.queues - 1),
-            profiling=True,
-            profiling_forced=True,
-            known_host_ns=ORIGIN_NS - 1000,
-            context_id=1,
+            id=queue + 1, handle=QUEUE + queue, properties=int(0 < queue == shape.queues - 1),
+            profiling=True, profiling_forced=True, known_host_ns=ORIGIN_NS - 1000, context_id=1,
             device_id=1,
-        )
+        )  # fmt: skip
 
 
 def _programs(shape: Shape) -> Iterator[r.Record]:
     yield r.Text(1, "kernel void step(global float *x, int by) {}")
     yield r.Program(
-        id=1,
-        origin=ProgramOrigin.SOURCE,
-        created_host_ns=ORIGIN_NS,
-        binary_bytes=0,
-        context_id=1,
-        source_text_id=1,
-        parent_ids=(),
-    )
+        id=1, origin=ProgramOrigin.SOURCE, created_host_ns=ORIGIN_NS, binary_bytes=0, context_id=1,
+        source_text_id=1, parent_ids=(),
+    )  # fmt: skip
     for kernel in range(shape.kernels):
         yield r.Kernel(kernel + 1, f"step{kernel}", 2, 1)
-    slots = r.ArgumentSlot(ArgumentKind.BUFFER, 2), r.ArgumentSlot(ArgumentKind.SCALAR, 1, "<i4", 4)
-    yield r.ArgumentForm(1, slots)
+    scalar = r.ArgumentSlot(ArgumentKind.SCALAR, 1, "<i4", 4)
+    scalars = [scalar] * max(shape.changing_scalars, 1)
+    yield r.ArgumentForm(1, (r.ArgumentSlot(ArgumentKind.BUFFER, 2), *scalars))
 
 
 def _device() -> r.Device:
     return r.Device(
-        id=1,
-        name="a device",
-        vendor="a vendor",
-        version="OpenCL 3.0",
-        driver_version="1.0",
-        kind="GPU",
-        compute_units=8,
-        clock_mhz=1000,
-        global_memory_bytes=2**34,
-        local_memory_bytes=2**15,
-        max_group_size=1024,
-        timer_resolution_ns=1,
-        bus=None,
-        uuid=None,
-        extensions="",
-        platform_id=1,
-        parent_device_id=0,
-    )
+        id=1, name="a device", vendor="a vendor", version="OpenCL 3.0", driver_version="1.0",
+        kind="GPU", compute_units=8, clock_mhz=1000, global_memory_bytes=2**34,
+        local_memory_bytes=2**15, max_group_size=1024, timer_resolution_ns=1, bus=None, uuid=None,
+        extensions="", platform_id=1, parent_device_id=0,
+    )  # fmt: skip
 
 
 def _ended(launches: int) -> r.ProcessEnded:
     return r.ProcessEnded(
-        how="exit",
-        ended_host_ns=ORIGIN_NS + PERIOD_NS * launches,
-        hook_calls=launches,
-        hook_ns=launches * 900,
-        reader_cpu_ns=launches * 400,
-        event_waits=0,
-        event_wait_ns=0,
-        unread_events_peak=FLUSH_ROWS,
-        commands_skipped=0,
-        memory_peak_bytes=None,
+        how="exit", ended_host_ns=ORIGIN_NS + PERIOD_NS * launches, hook_calls=launches,
+        hook_ns=launches * 900, reader_cpu_ns=launches * 400, event_waits=0, event_wait_ns=0,
+        unread_events_peak=FLUSH_ROWS, commands_skipped=0, memory_peak_bytes=None,
         memory_peak_host_ns=None,
-    )
+    )  # fmt: skip

@@ -77,11 +77,13 @@ ENDLESS = (
 FOREIGN_SCHEMAS: dict[str, Change] = {
     "an endless view": statement(f"DROP VIEW v_command; CREATE VIEW v_command AS {ENDLESS}"),
     "another view": statement(f"CREATE VIEW extra AS {ENDLESS}"),
-    "a trigger": statement("CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM command; END"),
+    "a trigger": statement("CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM edge; END"),
     "a virtual table": statement("CREATE VIRTUAL TABLE f USING fts5(x)"),
     "another table": statement("CREATE TABLE extra (x)"),
-    "an index with an expression": statement("CREATE INDEX i ON command (abs(enter_host_ns))"),
-    "a table less": statement("DROP TABLE command"),
+    "an index with an expression": statement(
+        "CREATE INDEX i ON packed_command (abs(enter_host_ns))"
+    ),
+    "a table less": statement("DROP TABLE packed_command"),
     "a generated column": statement(
         "DROP TABLE region; CREATE TABLE region (id INTEGER PRIMARY KEY, thread_id INTEGER, "
         "name_string_id INTEGER, enter_host_ns INTEGER, "

@@ -63,7 +63,6 @@ class Selection:
 
 def sum_selected(trace: Trace, dimension: str, selection: Selection) -> list[RollupRow]:
     """Return the sums of a dimension over the selected commands."""
-    trace.check_tables("launch")  # the numbers of launches decide how long arrays are
     catalogue = catalogue_of_trace(trace.rows, {})
     is_selected = _condition(trace, selection)
     # Sites and kernels of the same name in several processes are one group.
@@ -89,8 +88,8 @@ def _column_queries(dimension: str, selection: Selection) -> dict[str, str]:
     """Return SQL expressions by column name for what is read of each command."""
     key = KEY_COLUMNS[dimension]
     queries = {**_ALWAYS_READ, "queue_and_key": _PACKED.format(key=key)}
-    if selection.kernel is not None and key != "launch_id":
-        queries["launch_id"] = "launch_id"
+    if selection.kernel is not None and key != "kernel_id":
+        queries["kernel_id"] = "kernel_id"
     if (selection.from_ns, selection.to_ns) != (None, None):
         queries["enter_host_ns"] = "enter_host_ns"
     return queries
@@ -117,10 +116,10 @@ def _condition(
     trace: Trace, selection: Selection
 ) -> Callable[[Mapping[str, Int64s]], NDArray[np.bool_]]:
     """Return the function that tells which commands are selected. Raises: `UsageError`."""
-    launches = None
+    kernels = None
     if selection.kernel is not None:
-        launches = trace.columns(
-            {"id": "launch_id"}, "v_launch WHERE kernel GLOB :kernel", {"kernel": selection.kernel}
+        kernels = trace.columns(
+            {"id": "kernel_id"}, "v_kernel WHERE name GLOB :kernel", {"kernel": selection.kernel}
         )["id"]
     origin = trace.meta_int("origin_host_ns")
     if origin is None and (selection.from_ns, selection.to_ns) != (None, None):
@@ -131,8 +130,8 @@ def _condition(
 
     def is_selected(columns: Mapping[str, Int64s]) -> NDArray[np.bool_]:
         selected = np.isin(columns["api"], command_apis)
-        if launches is not None:
-            selected &= np.isin(columns["launch_id"], launches)
+        if kernels is not None:
+            selected &= np.isin(columns["kernel_id"], kernels)
         if selection.from_ns is not None:
             selected &= columns["enter_host_ns"] >= (origin or 0) + selection.from_ns
         if selection.to_ns is not None:

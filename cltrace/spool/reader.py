@@ -80,14 +80,22 @@ class ProcessSpool:
         for begin in range(0, count, rows):
             yield self.read_rows(table, begin, min(begin + rows, count))
 
-    def released_buffer_ids(self) -> NDArray[np.int64]:
-        """Return the ids of the memory objects whose slots mark them as destroyed, ascending."""
+    def is_slot_marked(self, buffer_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return a mask of the memory objects whose slots mark them as destroyed. The ids ascend."""
+        is_marked = np.zeros(len(buffer_ids), np.bool_)
         path = self.directory / SLOTS_FILE
+        has_id = np.flatnonzero(buffer_ids > 0)
+        if not len(has_id):
+            return is_marked
+        first, last = int(buffer_ids[has_id[0]]), int(buffer_ids[has_id[-1]])
         try:
-            slots = np.fromfile(path, np.uint64)
+            count = min(last, path.stat().st_size // 8) - first + 1
+            slots = np.fromfile(path, np.uint64, max(count, 0), offset=8 * (first - 1))
         except OSError:
-            return np.empty(0, np.int64)
-        return np.flatnonzero(slots).astype(np.int64) + 1
+            return is_marked
+        has_slot = has_id[buffer_ids[has_id] < first + len(slots)]
+        is_marked[has_slot] = slots[buffer_ids[has_slot] - first] != 0
+        return is_marked
 
     def stored_content(self, content: Content) -> bytes:
         """Return the deflated bytes of `content`. Raises: `SpoolError` if they are damaged."""

@@ -16,7 +16,12 @@ from cltrace.events.kinds import StampFault
 from cltrace.timeline.clock_fit.epoch_fit import EpochFit, EpochObservations, fit_epoch
 from cltrace.timeline.clock_fit.epochs import EpochDivision, divide_epochs
 from cltrace.timeline.clock_fit.points import ClockObservations
-from cltrace.timeline.clock_fit.segments import add_doubts, count_commands, unaligned_segment
+from cltrace.timeline.clock_fit.segments import (
+    add_doubts,
+    bounded_or_unaligned,
+    count_commands,
+    unaligned_segment,
+)
 from cltrace.timeline.clock_fit.sources import MemoryObservations, ObservationSource
 from cltrace.timeline.columns import Int64s
 from cltrace.trace.distinct_values import sort_distinct
@@ -93,7 +98,7 @@ def fit_stored_clock(
     for number, limit in enumerate(_epoch_limits(facts.first_enter_ns)):
         epoch = EpochObservations(source, division, number, facts.counts[number])
         fits.append(fit_epoch(epoch, scratch, device_id, quantum_ns, limit))
-        segments += fits[-1].segments
+        segments += map(bounded_or_unaligned, fits[-1].segments)
     reasons, rejected = _clock_doubts(division.count, facts.foreign, unusable)
     return StoredClock(
         tuple(add_doubts(segment, reasons, rejected) for segment in segments),

@@ -16,6 +16,7 @@ from cltrace.trace.power import (
     insert_probes,
     insert_samples,
 )
+from cltrace.trace.table_copies import table_copies
 from cltrace.trace.validation import check_values
 
 
@@ -34,14 +35,13 @@ def add_power_log(
     """
     existing = _read_channels(path)
     version = version_of(path)
-    copied = [table for table in schema.TABLES if table.since <= version]
     added = {(channel.host, channel.key) for channel, _ in channels}
     replaced = [channel_id for channel_id, host, key in existing if (host, key) in added]
     offset = max((channel_id for channel_id, *_ in existing), default=0)
     mode = path.stat().st_mode & 0o777
     database = TraceDatabase(target)
     try:
-        database.copy(path, {table: table.column_names for table in copied})
+        database.copy(path, table_copies(version, {}, {}))
         database.delete(schema.POWER_SAMPLE, "power_channel_id", replaced)
         database.delete(schema.POWER_CHANNEL, "id", replaced)
         database.delete(schema.POWER_PROBE, "reader", [probe.reader])

@@ -45,6 +45,7 @@ class ArgumentLists:
             NumberedRows(spool, arguments_table(words), scratch)
             for words in sorted({_word_count(slots) for slots in self.slots.values()})
         ]
+        self.max_words: Final = max(map(_word_count, self.slots.values()), default=0)
         self._columns = {form: _handle_columns(slots) for form, slots in self.slots.items()}
 
     def read(self, numbers: Int64s) -> list[RawLists]:

@@ -26,6 +26,7 @@ from cltrace.trace.call_streams import (
 )
 from cltrace.trace.commands import ABSENT, STAMP_COLUMNS, StoredHostCalls
 from cltrace.trace.dependencies import find_completions, find_dependencies
+from cltrace.trace.distinct_values import combine, find_distinct
 from cltrace.trace.first_launches import FirstLaunches
 from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.launches import LaunchConfigurations
@@ -83,7 +84,9 @@ class _Assembly:
             (content.circumstance_id, content.arguments_id) for content in spool.records(Content)
         ]
         # By circumstance and argument list: the row of the first launch, and the position of its command.
-        self._content_rows = dict.fromkeys(self._contents, (-1, -1))
+        self._content_rows: dict[tuple[int, ...], tuple[int, int]] = dict.fromkeys(
+            self._contents, (-1, -1)
+        )
         self.commands, self.calls = StoredColumns(scratch), StoredColumns(scratch)
         self.damaged_rows = 0
         self._count = 0
@@ -220,12 +223,22 @@ class _Assembly:
 
     def _note_contents(self, numbers: Int64s, rows: Int64s, positions: Int64s) -> None:
         """Note the first launches that captured contents belong to."""
-        for pair, (row, _) in self._content_rows.items():
-            members = np.flatnonzero((numbers == pair).all(axis=1))
-            if len(members):
-                first = members[rows[members].argmin()]
-                if row < 0 or rows[first] < row:
-                    self._content_rows[pair] = (int(rows[first]), int(positions[first]))
+        if not self._content_rows:
+            return
+        wanted = np.array(list(self._content_rows), np.int64)
+        both = combine(*np.concatenate([wanted, numbers]).T)
+        members = np.flatnonzero(np.isin(both[len(wanted) :], both[: len(wanted)]))
+        members = members[np.argsort(rows[members], kind="stable")]
+        first = members[find_distinct(both[len(wanted) :][members]).first]
+        for pair, row, position in zip(
+            map(tuple, numbers[first].tolist()),
+            rows[first].tolist(),
+            positions[first].tolist(),
+            strict=True,
+        ):
+            known, _ = self._content_rows[pair]
+            if known < 0 or row < known:
+                self._content_rows[pair] = (row, position)
 
 
 def _sizes(calls: Int64s) -> Int64s:

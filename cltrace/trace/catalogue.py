@@ -19,9 +19,6 @@ from cltrace.trace.commands import Int64s
 from cltrace.trace.process_rows import valid_unicode
 from cltrace.trace.renumbering import TraceIds
 
-LAUNCHES_SQL: Final = "SELECT l.id, k.name FROM launch l LEFT JOIN kernel k ON k.id = l.kernel_id"
-KERNELS_SQL: Final = "SELECT id, name FROM kernel"
-
 Name = tuple[str, str]
 """A key for machines and a label for people."""
 
@@ -30,12 +27,11 @@ Name = tuple[str, str]
 class Catalogue:
     """Names by id, and arrays that map one id to another. 0 maps to 0.
 
-    `kernel_of_launch` maps launches, or kernels, to positions in `kernel_names`, whose first entry is no
-    kernel.
+    `name_of_kernel` maps kernels to positions in `kernel_names`, whose first entry is no kernel.
     """
 
     kernel_names: list[str]
-    kernel_of_launch: Int64s
+    name_of_kernel: Int64s
     device_of_queue: Int64s
     process_of_thread: Int64s
     queues: Mapping[int, Name]
@@ -46,10 +42,7 @@ class Catalogue:
 
 
 def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds) -> Catalogue:
-    """Return the catalogue of a process, by the process's own ids. Its keys are ids of the trace.
-
-    `kernel_of_launch` maps kernels.
-    """
+    """Return the catalogue of a process, by the process's own ids. Its keys are ids of the trace."""
     queues = {queue.id: queue.device_id for queue in spool.records(Queue)}
     devices = {device.id: valid_unicode(device.name) for device in spool.records(Device)}
     kernels = {kernel.id: valid_unicode(kernel.name) for kernel in spool.records(Kernel)}
@@ -66,7 +59,7 @@ def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds) -> Catalogue:
 
     return Catalogue(
         kernel_names=names.in_order,
-        kernel_of_launch=name_of_kernel,
+        name_of_kernel=name_of_kernel,
         device_of_queue=lookup_table(queues),
         process_of_thread=lookup_table(dict.fromkeys(threads, ids.process_id)),
         queues={
@@ -89,17 +82,15 @@ def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds) -> Catalogue:
 def catalogue_of_trace(
     read: Callable[[str], list[tuple[Any, ...]]],
     offsets: Mapping[str, int],
-    kernels_sql: str = LAUNCHES_SQL,
 ) -> Catalogue:
     """Return the catalogue of a trace. `read` runs a query on its tables.
 
-    `offsets` are added to the ids in keys, by table. `kernels_sql` gives the ids and kernel names that
-    `kernel_of_launch` maps: those of launches, or of kernels.
+    `offsets` are added to the ids in keys, by table.
     """
     names = _NameNumbers()
     queues = {row[0]: (row[1] or 0, row[2] or "") for row in read(_QUEUES_SQL)}
     threads = read(_THREADS_SQL)
-    launches = {row[0]: names.number(row[1] or "") for row in read(kernels_sql)}
+    kernels = {row[0]: names.number(row[1]) for row in read("SELECT id, name FROM kernel")}
 
     def key(table: str, number: int) -> str:
         return str(number + offsets.get(table, 0))
@@ -116,7 +107,7 @@ def catalogue_of_trace(
     sites = {site: f"{file}:{line}" for site, file, line in read("SELECT id, file, line FROM site")}
     return Catalogue(
         kernel_names=names.in_order,
-        kernel_of_launch=lookup_table(launches),
+        name_of_kernel=lookup_table(kernels),
         device_of_queue=lookup_table({queue: device for queue, (device, _) in queues.items()}),
         process_of_thread=lookup_table({thread: process or 0 for thread, process, *_ in threads}),
         queues=with_keys("queue", queue_labels),

@@ -8,6 +8,7 @@ import numpy as np
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.trace.catalogue import Catalogue, Name
 from cltrace.trace.commands import Int64s
+from cltrace.trace.distinct_values import find_distinct, sort_distinct
 
 WHOLE_DEVICE: Final = "whole-device"
 KERNEL_DEVICE: Final = "kernel-device"
@@ -20,14 +21,14 @@ DIMENSIONS: Final = (
 groups commands of all kinds. A key of `KERNEL_DEVICE` is the device's number, a space, and the kernel."""
 
 KEY_COLUMNS: Final[Mapping[str, str]] = {
-    "kernel": "launch_id",
+    "kernel": "kernel_id",
     "queue": "queue_id",
     "device": "queue_id",
     "process": "thread_id",
     "thread": "thread_id",
     "callsite": "site_id",
     WHOLE_DEVICE: "queue_id",
-    KERNEL_DEVICE: "launch_id",
+    KERNEL_DEVICE: "kernel_id",
 }
 """Column of commands from which the groups of a dimension are determined."""
 
@@ -71,10 +72,10 @@ def _group_by_kernel_and_device(
     commands: Mapping[str, Int64s], catalogue: Catalogue
 ) -> tuple[Int64s, list[CommandGroup]]:
     count = int(catalogue.device_of_queue.max(initial=0)) + 1
-    kernels = _look_up(catalogue.kernel_of_launch, commands[KEY_COLUMNS[KERNEL_DEVICE]])
+    kernels = _look_up(catalogue.name_of_kernel, commands[KEY_COLUMNS[KERNEL_DEVICE]])
     keys = kernels * count + device_ids_of(commands["queue_id"], catalogue)
     names = {}
-    for key in np.unique(keys).tolist():
+    for key in sort_distinct(keys).tolist():
         kernel, device = divmod(key, count)
         name = catalogue.kernel_names[kernel]
         names[key] = (f"{catalogue.devices.get(device, ('', ''))[0]} {name}", name)
@@ -90,7 +91,7 @@ def _key_tables(catalogue: Catalogue) -> dict[str, tuple[Int64s | None, Mapping[
     """Return, by dimension, the table from the key column to keys, and the names of the keys."""
     kernels = {at: (name, name) for at, name in enumerate(catalogue.kernel_names)}
     return {
-        "kernel": (catalogue.kernel_of_launch, kernels),
+        "kernel": (catalogue.name_of_kernel, kernels),
         "queue": (None, catalogue.queues),
         "device": (catalogue.device_of_queue, catalogue.devices),
         "process": (catalogue.process_of_thread, catalogue.processes),
@@ -102,7 +103,7 @@ def _key_tables(catalogue: Catalogue) -> dict[str, tuple[Int64s | None, Mapping[
 
 def _group_by_key(keys: Int64s, names: Mapping[int, Name]) -> tuple[Int64s, list[CommandGroup]]:
     """CommandGroup commands of the same key, of any kind."""
-    unique, positions = np.unique(keys, return_inverse=True)
+    unique, _, positions = find_distinct(keys)
     return positions, [CommandGroup(*names.get(key, ("", "")), "all") for key in unique.tolist()]
 
 
@@ -126,7 +127,7 @@ class _CommandKinds:
     ) -> tuple[Int64s, list[CommandGroup]]:
         """CommandGroup commands of the same key and kind."""
         count = len(self._names)
-        unique, positions = np.unique(keys * count + self._numbers, return_inverse=True)
+        unique, _, positions = find_distinct(keys * count + self._numbers)
         groups = []
         for key, kind in (divmod(number, count) for number in unique.tolist()):
             groups.append(CommandGroup(*names.get(key, ("", "")), self._names[kind]))

@@ -1,5 +1,6 @@
 """Commands and host calls of a process, as columns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,29 @@ STAMP_COLUMNS: Final = (
     "execution_status",
 )
 """Columns of what the device told of a command, in the order of `STAMPS`."""
+
+
+_MAX_STAMP_NS: Final = 1 << 62
+"""Largest stamp whose difference to another is a 64-bit integer."""
+
+
+def packed_times(commands: Mapping[str, Int64s]) -> dict[str, Int64s]:
+    """Return the times of commands as the differences that `schema.PACKED_COMMAND` has."""
+    stamps = [commands[name] for name in STAMP_COLUMNS[:4]]
+    queued = stamps[0]
+    has_base = np.ones(len(queued), np.bool_)
+    for stamp in stamps:
+        has_base &= (stamp < _MAX_STAMP_NS) & (stamp > -_MAX_STAMP_NS)
+    base = np.where(has_base, queued, 0)
+    after = {
+        name.replace("_device_", "_after_"): np.where(stamp == ABSENT, ABSENT, stamp - base)
+        for name, stamp in zip(STAMP_COLUMNS, stamps, strict=False)
+    }
+    return {
+        "return_after_ns": commands["return_host_ns"] - commands["enter_host_ns"],
+        "base_device_ns": base,
+        **after,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,18 @@
 """SQLite file of a new trace: filled fast, and visible under its name only when it is complete."""
 
 import contextlib
+import glob
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from cltrace.errors import DamagedTraceError, OutputError, TraceError
-from cltrace.spool.layout import FILE_MODE
+from cltrace.spool.layout import FILE_MODE, ProcessIdentity
 from cltrace.trace.commands import ABSENT, Int64s
 from cltrace.trace.guard import sqlite_uri
 from cltrace.trace.schema import (
@@ -21,8 +23,10 @@ from cltrace.trace.schema import (
     TABLES,
     Table,
 )
+from cltrace.trace.table_copies import TableCopy
 from cltrace.trace.validation import check_short_tables
 from cltrace.trace.views import VIEWS
+from cltrace.trace.views.unpacked import UNPACKED_VIEWS
 
 _ROWS_PER_INSERT: Final = 16_384
 _ROWS_PER_STATEMENT: Final = 32
@@ -44,6 +48,7 @@ class TraceDatabase:
         self._page_bytes = LARGE_PAGE_BYTES if is_large else PAGE_BYTES
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         with self._output_errors():
+            _remove_stale(path)
             self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
             address = sqlite_uri(self._temporary)
@@ -55,8 +60,8 @@ class TraceDatabase:
         with self._output_errors():
             self._connection.executemany(table.insert_sql, rows)
 
-    def copy(self, path: Path, tables: Mapping[Table, Sequence[str]]) -> None:
-        """Copy all rows of some tables from the trace at `path`; `tables` gives SQL expressions by table.
+    def copy(self, path: Path, copies: Sequence[TableCopy]) -> None:
+        """Copy all rows of some tables from the trace at `path`.
 
         The caller has checked that the trace contains only cltrace's tables. SQLite copies the rows
         itself, in a tenth of the time that they would take through Python.
@@ -65,18 +70,26 @@ class TraceDatabase:
             self._connection.execute("COMMIT")
             self._connection.execute("ATTACH ? AS source", (f"{sqlite_uri(path)}?mode=ro",))
             self._connection.execute("BEGIN")
-            self._check_source(path, tables)
-            for table, expressions in tables.items():
+            self._check_source(path, {copy.source for copy in copies})
+            for copy in copies:
                 self._connection.execute(
-                    f"INSERT INTO main.{table.name} SELECT {', '.join(expressions)} "
-                    f"FROM source.{table.name}"
+                    f"INSERT INTO main.{copy.table.name} SELECT {', '.join(copy.expressions)} "
+                    f"FROM source.{copy.source.name}"
                 )
             self._connection.execute("COMMIT")
             self._connection.execute("DETACH source")
             self._connection.execute("BEGIN")
 
-    def insert_columns(self, table: Table, columns: dict[str, Int64s]) -> None:
+    def insert_columns(
+        self,
+        table: Table,
+        columns: dict[str, Int64s],
+        *,
+        texts: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
         """Insert rows, which are given as columns by name. `ABSENT` and missing columns become NULL.
+
+        Columns in `texts` are positions in the texts of the column, which are cltrace's own.
 
         Most columns of a long table are constant over many rows. Constants are written into the
         statement, because binding values is the largest part of an insertion's time.
@@ -89,14 +102,24 @@ class TraceDatabase:
                 table,
                 [None if array is None else array[begin:end] for array in arrays],
                 end - begin,
+                [texts.get(name) for name in table.column_names],
             )
 
-    def _insert_part(self, table: Table, parts: Sequence[Int64s | None], count: int) -> None:
+    def _insert_part(
+        self,
+        table: Table,
+        parts: Sequence[Int64s | None],
+        count: int,
+        texts: Sequence[Sequence[str] | None],
+    ) -> None:
         """Insert rows of which the constant columns are written into the statement.
 
         A statement inserts several rows: calls of SQLite per row take half of the time.
         """
-        terms = [_sql_term(part) for part in parts]
+        terms = [
+            _sql_term(part) if names is None else _text_term(part, names)
+            for part, names in zip(parts, texts, strict=True)
+        ]
         varying = [
             part
             for part, term in zip(parts, terms, strict=True)
@@ -133,6 +156,8 @@ class TraceDatabase:
             with self._temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             self._temporary.replace(self._path)
+            # The spools are removed next, so the new name must be on the disk before.
+            _sync_directory(self._path.absolute().parent)
 
     def discard(self) -> None:
         """Remove the unfinished file."""
@@ -166,7 +191,7 @@ class TraceDatabase:
         execute("BEGIN")
         for table in TABLES:
             execute(table.create_sql)
-        for view in VIEWS:
+        for view in (*UNPACKED_VIEWS, *VIEWS):
             execute(view.create_sql)
 
     @contextlib.contextmanager
@@ -181,6 +206,24 @@ class TraceDatabase:
         """Remove the unfinished file, and ignore errors."""
         with contextlib.suppress(OSError):
             self.discard()
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove what processes that were killed left of unfinished files for the same trace."""
+    for left in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        pid = left.name.removesuffix(".tmp").rpartition(".")[2]
+        if pid.isdigit() and not ProcessIdentity.of(int(pid)).is_alive:
+            left.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Write a directory's entries to the disk, where the file system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -201,6 +244,15 @@ def _sql_term(part: Int64s | None) -> str:
     if part[0] == part[-1] and (part == part[0]).all():
         return _constant(part)
     return _NULL_IF_ABSENT if (part == ABSENT).any() else "?"
+
+
+def _text_term(part: Int64s | None, texts: Sequence[str]) -> str:
+    """Return the term for a column of positions in texts."""
+    term = _sql_term(part)
+    if term != "?":
+        return f"'{texts[int(term)]}'"
+    cases = " ".join(f"WHEN {at} THEN '{text}'" for at, text in enumerate(texts))
+    return f"CASE ? {cases} END"
 
 
 def _constant(part: Int64s) -> str:

@@ -100,7 +100,8 @@ def _find_awaited(waiting: SortedRuns, scratch: Scratch, commands: StoredColumns
     last = np.array([[0, _NONE]])
     for candidates, rows in matched_parts(events.parts(), waiting.parts(), (2, 5), keys=2):
         candidates = np.concatenate([last, candidates])
-        last = candidates[-1:]
+        # The last may have the time of the next wanted row, and is then not before it.
+        last = candidates[-2:]
         if not len(rows):
             continue
         at = _last_before(candidates, rows[:, :2])

@@ -14,7 +14,7 @@ from cltrace.trace.distinct_values import combine, find_distinct
 
 Int64s = NDArray[np.int64]
 
-_MAX_VARIANTS: Final = 1 << 18
+_MAX_VARIANTS: Final = 1 << 16
 """Largest number of variants in memory. Programs have a few per kernel: only a damaged spool has more."""
 _COLUMNS: Final = [
     CIRCUMSTANCES.index("kernel_id"),

@@ -16,9 +16,10 @@ from typing import Final
 from urllib.parse import quote
 
 from cltrace.errors import DamagedTraceError, NewerTraceError, NotATraceError, TraceError
-from cltrace.trace.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
+from cltrace.trace.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, tables_of
 from cltrace.trace.views import VIEWS
 from cltrace.trace.views.older import is_older_view_sql
+from cltrace.trace.views.unpacked import UNPACKED_VIEWS, unpacked_views
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
@@ -28,6 +29,7 @@ _CHECK_PERIOD: Final = 20_000
 """Number of steps of SQLite's virtual machine between two checks of the time limit."""
 
 _VIEW_SQL: Final = {view.name: view.create_sql for view in VIEWS}
+_UNPACKED_SQL: Final = {view.name: view.create_sql for view in UNPACKED_VIEWS}
 _SCHEMA_OBJECTS: Final = re.compile(
     r"(sqlite|pragma)_|(dbstat|bytecode|tables_used|fsdir|csv)$", re.IGNORECASE
 )
@@ -146,9 +148,10 @@ def _restrict(connection: sqlite3.Connection) -> None:
 def _check_schema(connection: sqlite3.Connection, path: Path, version: int) -> None:
     """Check that the file has all tables of its version, and nothing that cltrace does not write."""
     objects = connection.execute("SELECT type, name, sql FROM main.sqlite_schema").fetchmany(1000)
-    tables = [table for table in TABLES if table.since <= version]
-    expected = {("table", table.name): table.create_sql for table in tables}
+    expected = {("table", table.name): table.create_sql for table in tables_of(version)}
     expected |= {("view", name): sql for name, sql in _VIEW_SQL.items()}
+    if unpacked_views(version) == UNPACKED_VIEWS:
+        expected |= {("view", name): sql for name, sql in _UNPACKED_SQL.items()}
     for kind, name, sql in objects:
         if (kind, name) in expected and sql == expected[kind, name]:
             del expected[kind, name]
@@ -174,7 +177,7 @@ def _make_views(connection: sqlite3.Connection, version: int) -> None:
     for table in TABLES:
         if table.since > version:
             connection.execute(table.create_sql.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
-    for view in VIEWS:
+    for view in (*unpacked_views(version), *VIEWS):
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.select_sql}")
     connection.execute("PRAGMA query_only = ON")
 

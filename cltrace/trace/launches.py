@@ -5,9 +5,9 @@ differ only in call site, thread or queue, or refer to different objects by the 
 become configurations: launches of the same configuration do the same work.
 
 Launches arrive in the order of their entry, part by part, and a configuration gets its number at its
-first launch. The first `_MAX_KNOWN` configurations are kept in memory. Launches of later ones are sorted
-on the disk: by configuration, which finds the first launch of each, then by first launch, which numbers
-them.
+first launch. The hashes of the first million are kept in memory. Launches of later configurations are
+sorted on the disk: by configuration, which finds the first launch of each, then by first launch, which
+numbers them.
 """
 
 import os
@@ -24,15 +24,16 @@ from cltrace.spool.reader import ProcessSpool
 from cltrace.trace.argument_lists import ArgumentLists, RawLists
 from cltrace.trace.distinct_values import combine, find_distinct, hash_rows
 from cltrace.trace.handles import MemoryHandles
+from cltrace.trace.known_hashes import UNKNOWN, KnownHashes
 from cltrace.trace.numbered_rows import NumberedRows
 from cltrace.trace.scratch import Scratch
 from cltrace.trace.sorted_runs import SortedRuns
 
 Int64s = NDArray[np.int64]
 
-MAX_KNOWN: Final = 1 << 17
-"""Largest number of configurations that are kept in memory: some thirty megabytes."""
-PENDING: Final = 0
+_KNOWN_PER_PART_ROW: Final = 16
+"""Configurations whose hashes are kept in memory, per row of a part: up to forty megabytes."""
+PENDING: Final = UNKNOWN
 """Number of a configuration that is not numbered yet."""
 
 _RANGE: Final = [
@@ -84,8 +85,6 @@ class LaunchConfigurations:
         spool: ProcessSpool,
         handles: MemoryHandles,
         scratch: Scratch,
-        *,
-        max_known: int = MAX_KNOWN,
     ) -> None:
         """Prepare for the launches of a process. Set `define` before the first of them is numbered."""
         self.define: Define = _define_nothing
@@ -93,9 +92,8 @@ class LaunchConfigurations:
         _check_circumstances(self._circumstances)
         self._lists = ArgumentLists(spool, handles, scratch)
         self._scratch = scratch
-        self._max_known = max_known
         self._seeds = int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8))
-        self._known: dict[bytes, int] = {}
+        self._known = KnownHashes(_KNOWN_PER_PART_ROW * scratch.part_rows)
         self._pending: SortedRuns | None = None
         self._count = 0
 
@@ -113,6 +111,17 @@ class LaunchConfigurations:
 
         `positions` are those of the launches among the process's commands, ascending.
         """
+        step = max(self._scratch.run_values // max(self._lists.max_words, 1), 1)
+        parts = [
+            self._number_part(launches[begin : begin + step], positions[begin : begin + step])
+            for begin in range(0, max(len(launches), 1), step)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return NumberedLaunches(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _number_part(self, launches: Int64s, positions: Int64s) -> NumberedLaunches:
+        """Number launches whose argument lists fit into memory."""
         pairs = find_distinct(combine(launches[:, 1], launches[:, 2]))
         items = self._resolve(launches, pairs.first, pairs.inverse)
         numbers = self._number_items(items)
@@ -127,6 +136,8 @@ class LaunchConfigurations:
         """Number the configurations that are pending. Yield rows of a launch's position and number."""
         if self._pending is None:
             return
+        # No more launches arrive, so the table's memory serves the sorting.
+        self._known = KnownHashes(0)
         by_first = SortedRuns(self._scratch, 5, keys=2)
         for part in _first_positions(self._pending.parts()):
             by_first.add(part)
@@ -137,9 +148,12 @@ class LaunchConfigurations:
             last = int(part[-1, 0])
             numbers = self._count + np.cumsum(begins)
             first = np.flatnonzero(begins)
-            every = np.arange(len(first))
-            items = self._resolve(part[first][:, 2:], every, every)
-            self._define(items, every, numbers[first])
+            step = max(self._scratch.run_values // max(self._lists.max_words, 1), 1)
+            for begin in range(0, len(first), step):
+                own = first[begin : begin + step]
+                every = np.arange(len(own))
+                items = self._resolve(part[own][:, 2:], every, every)
+                self._define(items, items.item_of, numbers[own])
             self._count += len(first)
             yield np.stack([part[:, 1], numbers], axis=1)
 
@@ -197,22 +211,13 @@ class LaunchConfigurations:
 
     def _number_items(self, items: "_Items") -> Int64s:
         """Return the configuration of each item, with numbers for new ones as long as there is room."""
-        keys = np.ascontiguousarray(items.hashes).view("V16").ravel().tolist()
-        numbers = np.fromiter((self._known.get(key, PENDING) for key in keys), np.int64, len(keys))
+        numbers = self._known.find(items.hashes)
         unknown = np.flatnonzero(numbers == PENDING)
-        if not len(unknown) or len(self._known) >= self._max_known:
-            return numbers
-        unknown = unknown[np.argsort(items.first[unknown], kind="stable")]
-        new = []
-        for item in unknown.tolist():
-            number = self._known.get(keys[item], PENDING)
-            if number == PENDING and len(self._known) < self._max_known:
-                number = self._known[keys[item]] = len(self._known) + 1
-                new.append(item)
-            numbers[item] = number
-        chosen = np.array(new, np.int64)
-        self._define(items, chosen, numbers[chosen])
-        self._count = len(self._known)
+        if len(unknown):
+            unknown = unknown[np.argsort(items.first[unknown], kind="stable")]
+            numbers[unknown], first = self._known.add(items.hashes[unknown])
+            self._define(items, unknown[first], numbers[unknown[first]])
+            self._count = len(self._known)
         return numbers
 
     def _define(self, items: "_Items", chosen: Int64s, numbers: Int64s) -> None:

@@ -10,22 +10,29 @@ import numpy as np
 
 from cltrace.errors import DamagedTraceError, UsageError
 from cltrace.trace import schema
-from cltrace.trace.catalogue import KERNELS_SQL, catalogue_of_trace
+from cltrace.trace.catalogue import catalogue_of_trace
 from cltrace.trace.database import TraceDatabase
 from cltrace.trace.guard import open_trace, version_of
 from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace, parse_integer
 from cltrace.trace.rollup_builder import RollupBuilder, write_rollups
-from cltrace.trace.schema import Table
 from cltrace.trace.scratch import Scratch
+from cltrace.trace.table_copies import launch_ids, table_copies
 from cltrace.trace.validation import REFERENCES, check_values
 
 _NOT_COPIED: Final = frozenset({"meta", "api", "rollup", "api_rollup"})
 _SUMMED_COLUMNS: Final = (
-    *("api", "queue_id", "thread_id", "site_id", "enter_host_ns", "queued_device_ns"),
-    *("start_device_ns", "end_device_ns", "complete_host_ns", "size_bytes", "flags"),
+    *("api", "queue_id", "thread_id", "site_id", "kernel_id"),
+    *(
+        "enter_host_ns",
+        "queued_device_ns",
+        "start_device_ns",
+        "end_device_ns",
+        "complete_host_ns",
+        "size_bytes",
+        "flags",
+    ),
 )
-_KERNEL_SQL: Final = "(SELECT kernel_id FROM launch WHERE launch.id = command.launch_id)"
 
 
 def merge(paths: Sequence[Path], target: Path, *, progress: Progress = no_progress) -> int:
@@ -90,22 +97,24 @@ class _Merger:
         self._metas.append({**meta, "path": str(path)})
         used = dict(self._offsets)
         version = version_of(path)
-        copied = {}
-        for table in schema.TABLES:
-            if table.name in _NOT_COPIED or table.since > version:
-                continue
-            max_id = 0
-            if "id" in table.column_names:
-                max_id = read(f"SELECT coalesce(max(id), 0) FROM {table.name}")[0][0]
-            self._offsets[table.name] = used.get(table.name, 0) + int(max_id)
-            copied[table] = _shifted_columns(table, used)
+        copies = [
+            copy
+            for copy in table_copies(version, used, REFERENCES)
+            if copy.table.name not in _NOT_COPIED
+        ]
+        for copy in copies:
+            if copy.max_id_sql is not None:
+                self._skip_ids(copy.table.name, read(copy.max_id_sql)[0][0])
+        self._skip_ids("launch", read(launch_ids(version))[0][0])
+        # Commands are numbered as their packed rows are.
+        self._offsets["command"] = self._offsets["packed_command"]
         self._progress(f"{path.name}: copying")
-        self._database.copy(path, copied)
+        self._database.copy(path, copies)
         process_offset = used.get("process", 0)
         for process, *rest in read("SELECT * FROM api_rollup"):
             self._process_sums.append((process + process_offset, *rest))
-        catalogue = catalogue_of_trace(read, used, KERNELS_SQL)
-        expressions = {**{name: name for name in _SUMMED_COLUMNS}, "launch_id": _KERNEL_SQL}
+        catalogue = catalogue_of_trace(read, used)
+        expressions = {name: name for name in _SUMMED_COLUMNS}
         with Trace(path) as trace:
             for columns in trace.column_parts("command", expressions):
                 commands = {**columns, "flags": np.maximum(columns["flags"], 0)}
@@ -114,14 +123,9 @@ class _Merger:
                 self._progress(f"{path.name}: {self.commands} commands summed up")
         self._rollups.end_catalogue(catalogue)
 
-
-def _shifted_columns(table: Table, offsets: dict[str, int]) -> list[str]:
-    """Return SQL for the columns of a table, with all ids shifted by the offsets of their tables."""
-    shifts = {
-        name: offsets.get(table.name if name == "id" else REFERENCES.get(name, ""), 0)
-        for name in table.column_names
-    }
-    return [f"{name} + {shift}" if shift else name for name, shift in shifts.items()]
+    def _skip_ids(self, table: str, max_id: int | None) -> None:
+        """Give the ids up to the highest of a trace to that trace."""
+        self._offsets[table] = self._offsets.get(table, 0) + int(max_id or 0)
 
 
 def _integers(metas: list[dict[str, Any]], key: str) -> list[int]:

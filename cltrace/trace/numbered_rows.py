@@ -23,7 +23,7 @@ class NumberedRows:
     def __init__(self, spool: ProcessSpool, table: RowTable, scratch: Scratch) -> None:
         self._spool, self._table = spool, table
         self._count = spool.row_count(table)
-        self._part_rows = scratch.part_rows
+        self._part_rows = max(min(scratch.part_rows, scratch.run_values // table.width), 1)
         self._copy: StoredRows | None = None
         self._whole: Int64s | None = None
         firsts, self.lowest, self.highest, is_ascending = _survey(self.parts())

@@ -8,6 +8,7 @@ import numpy as np
 from cltrace.events.tables import BUFFERS
 from cltrace.spool.reader import ProcessSpool
 from cltrace.trace.commands import ABSENT, Int64s
+from cltrace.trace.scratch import PART_ROWS
 
 
 class TraceIds:
@@ -43,7 +44,8 @@ class TraceIdAllocator:
             number = getattr(record, "id", 0)
             offset = offsets.get(record.TABLE, 0)
             self._used[record.TABLE] = max(self._used.get(record.TABLE, 0), offset + number)
-        max_buffer_id = int(spool.rows(BUFFERS)[:, 0].max(initial=0))
+        parts = spool.row_parts(BUFFERS, PART_ROWS)
+        max_buffer_id = max((int(rows[:, 0].max(initial=0)) for rows in parts), default=0)
         self._used["buffer"] = offsets.get("buffer", 0) + max_buffer_id
         self._processes += 1
         return TraceIds(self._processes, offsets)

@@ -52,7 +52,7 @@ class RollupBuilder:
         self._busy = BusyTimes(scratch)
 
     def add_commands(self, commands: Mapping[str, Int64s], catalogue: Catalogue) -> None:
-        """Add commands of a catalogue, as columns of a trace. A `launch_id` is that of a kernel."""
+        """Add commands of a catalogue, as columns of a trace."""
         names = ("api", *dict.fromkeys(KEY_COLUMNS.values()))
         distinct = find_distinct(combine(*(commands[name] for name in names)))
         samples = {name: commands[name][distinct.first] for name in names}

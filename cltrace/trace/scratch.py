@@ -112,7 +112,7 @@ class StoredRows:
 
     def __init__(self, scratch: Scratch, width: int) -> None:
         self._file = scratch.create_file()
-        self._part_rows = scratch.part_rows
+        self.part_rows: Final = scratch.part_rows
         self._width = width
         self._count = 0
 
@@ -131,5 +131,5 @@ class StoredRows:
 
     def parts(self) -> Iterator[Int64s]:
         """Yield the rows, part by part."""
-        for begin in range(0, self._count, self._part_rows):
-            yield self.read(begin, min(begin + self._part_rows, self._count))
+        for begin in range(0, self._count, self.part_rows):
+            yield self.read(begin, min(begin + self.part_rows, self._count))

@@ -12,6 +12,7 @@ from typing import Final
 from cltrace.errors import DamagedTraceError
 from cltrace.events.apis import Api
 from cltrace.trace import schema
+from cltrace.trace.guard import version_of
 from cltrace.trace.schema import Table
 
 REFERENCES: Final = {
@@ -26,6 +27,8 @@ REFERENCES: Final = {
     "parent_program_id": "program",
     "kernel_id": "kernel",
     "launch_id": "launch",
+    "last_launch_id": "launch",
+    "launch_block_id": "launch_block",
     "buffer_id": "buffer",
     "parent_buffer_id": "buffer",
     "source_buffer_id": "buffer",
@@ -51,14 +54,16 @@ _MAX_MISSING_IDS: Final = 1 << 20
 
 _LONG_TABLES: Final = frozenset(
     {
-        *("command", "api_call", "edge", "wait", "launch", "launch_arg", "region", "content"),
-        "power_sample",
+        *("packed_command", "api_call", "edge", "wait", "launch_block", "launch_block_arg"),
+        *("region", "content", "power_sample"),
     }
 )
 """Tables that grow with a program's activity. They are not read when a trace is opened."""
 
+_RELATIONS: Final = (*schema.TABLES, *schema.OLDER_TABLES)
+"""Tables, and views of the names of older tables (`views.unpacked`)."""
+
 _ALLOWED_TYPES: Final = {
-    "INTEGER": ("integer",),
     "REAL": ("real", "integer"),
     "TEXT": ("text",),
     "BLOB": ("blob",),
@@ -76,9 +81,9 @@ def check_short_tables(connection: sqlite3.Connection, path: Path) -> None:
 def check_values(connection: sqlite3.Connection, path: Path) -> None:
     """Check that every value has its column's type, and that cltrace could have given every id.
 
-    Raises: `DamagedTraceError`.
+    Values in packed tables are checked as they are stored. Raises: `DamagedTraceError`.
     """
-    _check(connection, path, schema.TABLES)
+    _check(connection, path, schema.tables_of(version_of(path)))
 
 
 def check_numbering(connection: sqlite3.Connection, path: Path, name: str) -> int:
@@ -86,17 +91,21 @@ def check_numbering(connection: sqlite3.Connection, path: Path, name: str) -> in
 
     Raises: `DamagedTraceError`.
     """
-    table = next(table for table in schema.TABLES if table.name == name)
+    table = next(table for table in _RELATIONS if table.name == name)
     return _check_ids(connection, path, table)
 
 
 def check_tables(connection: sqlite3.Connection, path: Path, names: Collection[str]) -> None:
     """Check the values in some tables. Raises: `DamagedTraceError`."""
-    _check(connection, path, [table for table in schema.TABLES if table.name in names])
+    _check(connection, path, [table for table in _RELATIONS if table.name in names])
 
 
 def _check(connection: sqlite3.Connection, path: Path, tables: Sequence[Table]) -> None:
     max_ids = {table.name: _check_ids(connection, path, table) for table in tables}
+    if "packed_command" in max_ids:
+        max_ids["command"] = max_ids["packed_command"]
+    if "launch_block" in max_ids:
+        max_ids["launch"] = _max_packed_launch_id(connection, path)
     for table in tables:
         violations = {
             column.split()[0]: _violation_sql(column, max_ids.get(_referenced_table(table, column)))
@@ -129,6 +138,8 @@ def _check_ids(connection: sqlite3.Connection, path: Path, table: Table) -> int:
     count, lowest, highest = connection.execute(
         f"SELECT count(*), coalesce(min(id), 1), coalesce(max(id), 0) FROM {table.name}"
     ).fetchone()
+    if type(lowest) is not int or type(highest) is not int:
+        raise DamagedTraceError(f"{path} is damaged: rows of {table.name} are not numbered")
     if lowest < 1 or highest > count + _MAX_MISSING_IDS:
         raise DamagedTraceError(
             f"{path} is damaged: {count} rows of {table.name} are numbered {lowest} to {highest}"
@@ -136,19 +147,47 @@ def _check_ids(connection: sqlite3.Connection, path: Path, table: Table) -> int:
     return int(highest)
 
 
+def _max_packed_launch_id(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the highest id of packed launch configurations. Raises: `DamagedTraceError`."""
+    launches, highest = connection.execute(
+        "SELECT coalesce(sum(launches), 0), coalesce(max(last_launch_id), 0) FROM launch_block "
+        "WHERE typeof(last_launch_id) = 'integer' "
+        f"AND launches BETWEEN 1 AND {schema.MAX_BLOCK_LAUNCHES}"
+    ).fetchone()
+    if highest > launches + _MAX_MISSING_IDS:
+        raise DamagedTraceError(
+            f"{path} is damaged: {launches} launch configurations are numbered up to {highest}"
+        )
+    return int(highest)
+
+
 def _violation_sql(column: str, max_id: int | None) -> str:
     """Return SQL that is true for an invalid value. `max_id` is the highest id that it may refer to."""
     name, kind, *rest = column.split()
+    if kind == "INTEGER":
+        # A key of a table is never NULL, but views of older tables' names may have any value.
+        is_nullable = rest not in (["NOT", "NULL"], ["PRIMARY", "KEY"])
+        return _integer_violation_sql(name, max_id, is_nullable=is_nullable)
     types = ", ".join(f"'{type_name}'" for type_name in _ALLOWED_TYPES[kind])
     condition = f"typeof({name}) NOT IN ({types})"
     if rest != ["NOT", "NULL"]:
         condition = f"{name} IS NOT NULL AND {condition}"
-    if max_id is not None:
-        condition += f" OR {name} NOT BETWEEN 0 AND {max_id + _MAX_MISSING_IDS}"
-    elif kind == "INTEGER":
-        condition += f" OR {name} NOT BETWEEN {-_MAX_INTEGER} AND {_MAX_INTEGER}"
-    elif kind == "REAL":
+    if kind == "REAL":
         condition += f" OR {name} NOT BETWEEN {-_MAX_REAL} AND {_MAX_REAL}"
+    return condition
+
+
+def _integer_violation_sql(name: str, max_id: int | None, *, is_nullable: bool) -> str:
+    """Return SQL that is true for an invalid value of a column of integers.
+
+    Text and bytes are above all numbers. Calls of functions, like `typeof`, would take most of the time.
+    """
+    low, high = -_MAX_INTEGER, _MAX_INTEGER
+    if max_id is not None:
+        low, high = 0, max_id + _MAX_MISSING_IDS
+    condition = f"{name} NOT BETWEEN {low} AND {high} OR {name} <> CAST({name} AS INTEGER)"
+    if not is_nullable:
+        condition += f" OR {name} IS NULL"
     if name == "api":
         apis = ", ".join(str(int(api)) for api in Api)
         condition += f" OR {name} NOT IN ({apis})"

@@ -23,13 +23,19 @@ from cltrace.spool.settings import CommandOutcome, SessionFacts, read_outcome, r
 from cltrace.trace import schema
 from cltrace.trace.assembly import assemble_host_calls
 from cltrace.trace.catalogue import Catalogue, catalogue_of_spool
-from cltrace.trace.commands import Int64s, QueueFacts, StoredHostCalls, queue_facts
+from cltrace.trace.commands import Int64s, QueueFacts, StoredHostCalls, packed_times, queue_facts
 from cltrace.trace.database import TraceDatabase
 from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.launch_rows import LaunchWriter
 from cltrace.trace.launches import LaunchConfigurations
 from cltrace.trace.native_sites import with_source_places
-from cltrace.trace.object_rows import buffer_rows, clock_columns, region_columns, segment_rows
+from cltrace.trace.object_rows import (
+    BUFFER_TEXTS,
+    buffer_columns,
+    clock_columns,
+    region_columns,
+    segment_rows,
+)
 from cltrace.trace.power import add_recorded_power
 from cltrace.trace.process_rows import record_rows, valid_unicode
 from cltrace.trace.progress import Progress, no_progress
@@ -163,15 +169,19 @@ class _TraceBuilder:
             by_table.setdefault(table.name, (table, []))[1].append(row)
         for table, rows in by_table.values():
             self._database.insert(table, rows)
-        self._database.insert(schema.BUFFER, buffer_rows(spool, ids))
-        self._database.insert_columns(schema.REGION, region_columns(spool, ids))
+        for columns in buffer_columns(spool, ids, self._scratch):
+            self._database.insert_columns(schema.BUFFER, columns, texts=BUFFER_TEXTS)
+        for columns in region_columns(spool, ids, self._scratch):
+            self._database.insert_columns(schema.REGION, columns)
         self._database.insert_columns(schema.HOST_CLOCK, clock_columns(spool, ids))
-        handles = MemoryHandles(spool)
+        handles = MemoryHandles(spool, self._scratch)
         configurations = LaunchConfigurations(spool, handles, self._scratch)
-        configurations.define = LaunchWriter(self._database, ids, configurations.forms).add
+        launch_writer = LaunchWriter(self._database, ids, configurations.forms)
+        configurations.define = launch_writer.add
         host_calls, positions = assemble_host_calls(
             spool, self._scratch, configurations, handles, self._progress
         )
+        self._ids.reserve("launch_block", launch_writer.finish())
         self._ids.reserve("launch", len(configurations))
         self._progress("fitting the clocks")
         segments = self._fit_clocks(host_calls, queue_facts(spool))
@@ -235,10 +245,12 @@ class _TraceBuilder:
         api_rollups = ApiRollupBuilder(self._scratch)
         # SQLite gives rows without an `id` the numbers after the last one: these are the reserved ids.
         for commands in host_calls.commands.parts():
-            self._rollups.add_commands({**commands, "launch_id": commands["kernel_id"]}, catalogue)
+            self._rollups.add_commands(commands, catalogue)
             api_rollups.add(commands)
             own = _trace_id_columns(commands, ids, _COMMAND_REFERENCES)
-            self._database.insert_columns(schema.COMMAND, {**commands, **own})
+            self._database.insert_columns(
+                schema.PACKED_COMMAND, {**commands, **own, **packed_times(commands)}
+            )
             self.commands += len(commands["api"])
             self._progress(f"{self.commands} commands written")
         self._rollups.end_catalogue(catalogue)
@@ -276,6 +288,7 @@ _COMMAND_REFERENCES = {
     "queue_id": "queue",
     "site_id": "site",
     "launch_id": "launch",
+    "kernel_id": "kernel",
     "source_buffer_id": "buffer",
     "target_buffer_id": "buffer",
 }

@@ -27,7 +27,7 @@ from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.timeline import TimelineOptions, timeline
 from cltrace.timeline.analysis import Analysis
 from cltrace.trace.query import query
-from cltrace.trace.schema import TABLES
+from cltrace.trace.schema import SCHEMA_VERSION, tables_of
 from cltrace.trace.views import VIEWS
 from tests.conftest import Finished, MakeTrace, Runner
 from tests.hostile import (
@@ -186,20 +186,22 @@ def test_a_file_with_bad_values_is_read_or_refused(
         check(run("summary", path, "--format", name))
 
 
-ALL_COLUMNS = [(table.name, name) for table in TABLES for name in table.column_names]
+VERSIONS = [(version, table) for version in (3, SCHEMA_VERSION) for table in tables_of(version)]
+ALL_COLUMNS = [(at, table.name, name) for at, table in VERSIONS for name in table.column_names]
+
+HOSTILE_VALUES = [None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]
 
 
-@given(
-    st.sampled_from(ALL_COLUMNS),
-    st.sampled_from([None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]),
-)
+@given(st.sampled_from(ALL_COLUMNS), st.sampled_from(HOSTILE_VALUES))
 @settings(max_examples=150, deadline=None)
-def test_any_value_anywhere_is_reported_or_refused(place: tuple[str, str], value: object) -> None:
+def test_any_value_anywhere_is_reported_or_refused(
+    place: tuple[int, str, str], value: object
+) -> None:
     directory = Path(tempfile.mkdtemp())
     try:
         path = directory / "t.cltrace"
-        shutil.copy(GOLDEN, path)
-        changed(path, one_value(*place, value))
+        shutil.copy(GOLDEN.with_name(f"schema-{place[0]}.cltrace"), path)
+        changed(path, one_value(*place[1:], value))
         for how in (SummaryOptions(), SummaryOptions(by="callsite"), SummaryOptions(by="queue"),
                     SummaryOptions(only_failures=True),
                     SummaryOptions(selection=Selection(kernel="*", from_ns=0))):  # fmt: skip
@@ -211,19 +213,17 @@ def test_any_value_anywhere_is_reported_or_refused(place: tuple[str, str], value
         shutil.rmtree(directory)
 
 
-@example(("command", "end_device_ns"), 2**63 - 1)
-@example(("launch_arg", "launch_id"), None)
-@given(
-    st.sampled_from(ALL_COLUMNS),
-    st.sampled_from([None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]),
-)
+@example((3, "command", "end_device_ns"), 2**63 - 1)
+@example((3, "launch_arg", "launch_id"), None)
+@example((4, "launch_block", "launch_id"), None)
+@given(st.sampled_from(ALL_COLUMNS), st.sampled_from(HOSTILE_VALUES))
 @settings(max_examples=150, deadline=None)
-def test_any_value_anywhere_is_drawn_or_refused(place: tuple[str, str], value: object) -> None:
+def test_any_value_anywhere_is_drawn_or_refused(place: tuple[int, str, str], value: object) -> None:
     directory = Path(tempfile.mkdtemp())
     try:
         path = directory / "t.cltrace"
-        shutil.copy(GOLDEN.with_name("schema-2.cltrace"), path)
-        changed(path, one_value(*place, value))
+        shutil.copy(GOLDEN.with_name(f"schema-{place[0]}.cltrace"), path)
+        changed(path, one_value(*place[1:], value))
         with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
             check_document(timeline(Analysis(trace), TimelineOptions()))
         with contextlib.suppress(CltraceError), cltrace.load(path) as trace:

@@ -49,7 +49,7 @@ def test_parts_are_the_table_in_its_order(rows: int, workers: int, make_trace: M
 
 
 def test_a_gap_in_the_numbers_is_an_empty_part(make_trace: MakeTrace) -> None:
-    path = executed(make_trace(), "DELETE FROM command WHERE id BETWEEN 5 AND 20")
+    path = executed(make_trace(), "DELETE FROM packed_command WHERE id BETWEEN 5 AND 20")
     parts = list(read_column_parts(source_of(path), highest_of(path), 2, rows_per_part=4))
     assert [len(part["id"]) for part in parts[:6]] == [4, 0, 0, 0, 0, 4]
 
@@ -57,7 +57,7 @@ def test_a_gap_in_the_numbers_is_an_empty_part(make_trace: MakeTrace) -> None:
 def test_what_is_no_number_is_damage(make_trace: MakeTrace) -> None:
     path = make_trace()
     highest = highest_of(path)
-    executed(path, "UPDATE command SET flags = 'x' WHERE id = 9")
+    executed(path, "UPDATE packed_command SET flags = 'x' WHERE id = 9")
     with pytest.raises(DamagedTraceError, match="is damaged") as caught:
         list(read_column_parts(source_of(path), highest, 2, rows_per_part=5))
     assert "\n" not in str(caught.value)
@@ -151,13 +151,15 @@ def test_what_was_collected_is_all_parts_in_order(parts: list[list[int]], block:
 @pytest.mark.parametrize(
     "sql",
     [
-        "UPDATE command SET api = 'abc'",
-        "UPDATE command SET api = api + 65536 * 7",
-        "UPDATE command SET flags = 1e300 WHERE id = 3",
-        "UPDATE command SET queue_id = '7x'",
-        "UPDATE command SET launch_id = 1 << 40",
-        "UPDATE command SET id = 4611686018427387904 WHERE id = (SELECT max(id) FROM command)",
-        "UPDATE command SET id = -1099511627776 WHERE id = (SELECT min(id) FROM command)",
+        "UPDATE packed_command SET api = 'abc'",
+        "UPDATE packed_command SET api = api + 65536 * 7",
+        "UPDATE packed_command SET flags = 1e300 WHERE id = 3",
+        "UPDATE packed_command SET queue_id = '7x'",
+        "UPDATE packed_command SET kernel_id = 1 << 40",
+        "UPDATE packed_command SET id = 4611686018427387904 "
+        "WHERE id = (SELECT max(id) FROM packed_command)",
+        "UPDATE packed_command SET id = -1099511627776 "
+        "WHERE id = (SELECT min(id) FROM packed_command)",
     ],
 )
 def test_sums_of_a_part_refuse_what_cannot_be(sql: str, make_trace: MakeTrace) -> None:

@@ -19,7 +19,6 @@ from benchmarks.large_spools import MIXED, PLAIN, SHAPES, Shape, write_large_rec
 from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.errors import OutputError
 from cltrace.timeline.timekeeping import finalise
-from cltrace.trace import launches
 from cltrace.trace.scratch import MemoryScratch
 from cltrace.trace.sorted_runs import SortedRuns, in_order, matched_parts, suffix_minima
 from tests.synthetic import write_recording
@@ -105,7 +104,7 @@ SHAPE = st.builds(
     kernels=st.integers(1, 5),
     queues=st.integers(1, 3),
     threads=st.integers(1, 3),
-    has_changing_scalar=st.booleans(),
+    changing_scalars=st.integers(0, 2),
     copy_every=st.sampled_from([0, 3, 10]),
     wait_every=st.sampled_from([0, 2, 7]),
     finish_every=st.sampled_from([0, 5, 20]),
@@ -126,15 +125,15 @@ def test_any_recording_is_the_same_in_parts(
         assert contents(directory / "parts.cltrace") == contents(directory / "whole.cltrace")
 
 
-@pytest.mark.parametrize("max_known", [0, 1, 10])
+@pytest.mark.parametrize("part_rows", [1, 3])
 def test_configurations_beyond_the_memory_get_the_same_numbers(
-    tmp_path: Path, max_known: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, part_rows: int
 ) -> None:
-    shape = replace(MIXED, has_changing_scalar=True)
+    shape = replace(MIXED, changing_scalars=1)
     parts = write_large_recording(tmp_path / "t.cltrace", 300, shape)
     finalise(parts, tmp_path / "whole.cltrace")
-    monkeypatch.setattr(launches, "MAX_KNOWN", max_known)
-    finalise(parts, tmp_path / "parts.cltrace", part_rows=7)
+    # The hashes of 16 configurations per row of a part are kept in memory.
+    finalise(parts, tmp_path / "parts.cltrace", part_rows=part_rows)
     assert contents(tmp_path / "parts.cltrace") == contents(tmp_path / "whole.cltrace")
 
 
@@ -143,7 +142,7 @@ import resource, sys
 from pathlib import Path
 from cltrace.timeline.timekeeping import finalise
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-finalise(Path(sys.argv[1]), Path(sys.argv[2]))
+finalise(Path(sys.argv[1]), Path(sys.argv[2]), part_rows=4096)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
@@ -161,7 +160,8 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, shape: str) -> None:
             text=True,
         )
         peaks.append(int(done.stdout) * 1024)
-    # 300,000 launches more took 230 MB more when whole tables were in memory.
+    # 300,000 launches more took 230 MB more when whole tables were in memory. Of configurations, the 65,536
+    # first are kept in memory with parts of this size.
     assert peaks[1] < peaks[0] + 60_000_000
     assert peaks[1] < 250_000_000
 
@@ -178,6 +178,23 @@ def test_a_full_disk_is_said_and_leaves_the_spool(tmp_path: Path) -> None:
     assert not (tmp_path / "t.cltrace").exists()
     assert [entry.name for entry in tmp_path.iterdir()] == [parts.name]
     assert finalise(parts, tmp_path / "t.cltrace").commands == 20_000
+
+
+def test_a_killed_finaliser_leaves_what_the_next_one_needs_and_nothing_more(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.cltrace"
+    parts = write_large_recording(path, 60_000, PLAIN)
+    with subprocess.Popen([sys.executable, "-c", FINALISE, parts, path]) as running:
+        while not any(entry.name.endswith(".tmp") for entry in tmp_path.iterdir()):
+            assert running.poll() is None
+        running.kill()
+    assert any(entry.name.endswith(".tmp") for entry in tmp_path.iterdir())
+    assert not path.exists()
+    other = tmp_path / ".u.cltrace.1.tmp"
+    other.touch()
+    assert finalise(parts, path).commands == 60_000
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name, parts.name, other.name}
 
 
 def test_progress_is_shown_on_a_terminal_after_two_seconds(

@@ -17,6 +17,7 @@ from cltrace.trace.merge import merge
 from cltrace.trace.reader import Trace
 from cltrace.trace.schema import SCHEMA_VERSION, TABLES
 from cltrace.trace.views import VIEWS
+from cltrace.trace.views.unpacked import UNPACKED_VIEWS
 from tests.conftest import MakeTrace, Runner
 from tests.synthetic import LAUNCHES_EACH, ORIGIN_NS, SENT, SOURCE, write_recording
 
@@ -199,5 +200,5 @@ def test_the_schema_is_what_the_golden_file_has() -> None:
     }
     database.close()
     expected = {("table", table.name): table.create_sql for table in TABLES}
-    expected |= {("view", view.name): view.create_sql for view in VIEWS}
+    expected |= {("view", view.name): view.create_sql for view in (*UNPACKED_VIEWS, *VIEWS)}
     assert found == expected

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite
 
 from cltrace.events.clocks import UNBOUNDED_NS, ClockSegment
 from cltrace.events.kinds import ClockState
@@ -69,6 +70,26 @@ def unaligned_segment(device_id: int, reason: str, rejected: int) -> ClockSegmen
         rejected=rejected,
         reason=reason,
         quantum_ns=1,
+    )
+
+
+def bounded_or_unaligned(segment: ClockSegment) -> ClockSegment:
+    """Return the segment, or an unaligned one in its place if its error has no bound.
+
+    So it is if too few stamps, or stamps all at one time, leave the rate open.
+    """
+    if max(segment.half_width_ns, segment.bound_ns) < UNBOUNDED_NS and isfinite(
+        segment.drift_within
+    ):
+        return segment
+    unaligned = unaligned_segment(segment.device_id, "its stamps leave its rate open", 0)
+    return replace(
+        unaligned,
+        from_enter_host_ns=segment.from_enter_host_ns,
+        to_enter_host_ns=segment.to_enter_host_ns,
+        from_device_ns=segment.from_device_ns,
+        to_device_ns=segment.to_device_ns,
+        observations=segment.observations,
     )
 
 

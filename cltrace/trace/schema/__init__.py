@@ -11,14 +11,15 @@ from cltrace.trace.schema.activity import (
     API_CALL,
     API_ROLLUP,
     CLOCK_SEGMENT,
-    COMMAND,
     CONTENT,
     CONTENT_DATA,
     DIAGNOSTIC,
     EDGE,
     HOST_CLOCK,
-    LAUNCH,
-    LAUNCH_ARG,
+    LAUNCH_BLOCK,
+    LAUNCH_BLOCK_ARG,
+    MAX_BLOCK_LAUNCHES,
+    PACKED_COMMAND,
     REDACTION,
     REGION,
     ROLLUP,
@@ -45,12 +46,13 @@ from cltrace.trace.schema.objects import (
     THREAD,
     WORK_GROUP_INFO,
 )
+from cltrace.trace.schema.older import COMMAND, LAUNCH, LAUNCH_ARG
 from cltrace.trace.schema.power import POWER_CHANNEL, POWER_PROBE, POWER_SAMPLE
 
 APPLICATION_ID: Final = 0x434C5472
 """`CLTr` as a big-endian number, by which `file(1)` and readers recognise a trace."""
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 PAGE_BYTES: Final = 4096
 LARGE_PAGE_BYTES: Final = 16384
@@ -77,7 +79,12 @@ __all__ = [
     "LARGE_PAGE_BYTES",
     "LAUNCH",
     "LAUNCH_ARG",
+    "LAUNCH_BLOCK",
+    "LAUNCH_BLOCK_ARG",
+    "MAX_BLOCK_LAUNCHES",
     "META",
+    "OLDER_TABLES",
+    "PACKED_COMMAND",
     "PAGE_BYTES",
     "PLATFORM",
     "POWER_CHANNEL",
@@ -99,6 +106,7 @@ __all__ = [
     "WAIT",
     "WORK_GROUP_INFO",
     "Table",
+    "tables_of",
 ]
 
 TABLES: Final[tuple[Table, ...]] = (
@@ -118,13 +126,13 @@ TABLES: Final[tuple[Table, ...]] = (
     BUILD,
     KERNEL,
     WORK_GROUP_INFO,
-    LAUNCH,
-    LAUNCH_ARG,
+    LAUNCH_BLOCK,
+    LAUNCH_BLOCK_ARG,
     BUFFER,
     CONTENT,
     CONTENT_DATA,
     API,
-    COMMAND,
+    PACKED_COMMAND,
     API_CALL,
     EDGE,
     WAIT,
@@ -141,3 +149,11 @@ TABLES: Final[tuple[Table, ...]] = (
     POWER_SAMPLE,
 )
 """All tables, in the order in which they are created."""
+
+OLDER_TABLES: Final = (LAUNCH, LAUNCH_ARG, COMMAND)
+"""Tables that only files of older versions have. In other files, views of these names have their rows."""
+
+
+def tables_of(version: int) -> list[Table]:
+    """Return the tables of a schema version."""
+    return [table for table in (*TABLES, *OLDER_TABLES) if table.is_in(version)]

@@ -1,33 +1,62 @@
 """Tables of activity: launches, commands, host calls, waits, clocks and sums."""
 
+from typing import Final
+
 from cltrace.trace.schema.model import KEY, Table
 
-LAUNCH = Table(
-    "launch",
+LAUNCH_BLOCK = Table(
+    "launch_block",
     (
         KEY,
+        "launch_id INTEGER",
+        "last_launch_id INTEGER",
+        "launches INTEGER NOT NULL",
+        "members BLOB",
         "kernel_id INTEGER",
         "global_size TEXT NOT NULL",
+        "global_sizes BLOB",
         "local_size TEXT",
+        "local_sizes BLOB",
         "global_offset TEXT",
+        "global_offsets BLOB",
         "work_items INTEGER NOT NULL",
+        "work_items_each BLOB",
         "arguments_known INTEGER",
     ),
+    since=4,
 )
-LAUNCH_ARG = Table(
-    "launch_arg",
+"""Launch configurations of one kernel and form, up to `MAX_BLOCK_LAUNCHES` in a row.
+
+A value that all have is in a column of its own type. Values that differ are in a BLOB: as many bytes for
+each, one after another. Integers are decimal digits, to be added to the value of the column. Text has
+spaces that do not belong to it. `members` are added to `launch_id`; without them the numbers follow one
+another."""
+
+LAUNCH_BLOCK_ARG = Table(
+    "launch_block_arg",
     (
-        "launch_id INTEGER",
+        "launch_block_id INTEGER",
         "position INTEGER NOT NULL",
         "kind TEXT NOT NULL",
         "buffer_id INTEGER",
+        "buffers BLOB",
         "offset_bytes INTEGER",
+        "offsets BLOB",
         "size_bytes INTEGER",
+        "sizes BLOB",
         "dtype TEXT",
         "value BLOB",
+        "scalars BLOB",
         "detail TEXT",
+        "details BLOB",
     ),
+    since=4,
 )
+"""An argument of the launch configurations of a block, whose values are stored as those of the block."""
+
+MAX_BLOCK_LAUNCHES: Final = 256
+"""Small enough that a row is within a page: SQLite reads a longer one anew for each of its values."""
+
 CONTENT = Table(
     "content",
     (
@@ -41,8 +70,8 @@ CONTENT_DATA = Table(
     "content_data", (KEY, "sha256 TEXT NOT NULL", "size_bytes INTEGER NOT NULL", "deflated BLOB")
 )
 API = Table("api", (KEY, "name TEXT NOT NULL", "command_kind TEXT"))
-COMMAND = Table(
-    "command",
+PACKED_COMMAND = Table(
+    "packed_command",
     (
         KEY,
         "api INTEGER NOT NULL",
@@ -50,12 +79,14 @@ COMMAND = Table(
         "queue_id INTEGER",
         "site_id INTEGER",
         "launch_id INTEGER",
+        "kernel_id INTEGER",
         "enter_host_ns INTEGER NOT NULL",
-        "return_host_ns INTEGER NOT NULL",
-        "queued_device_ns INTEGER",
-        "submit_device_ns INTEGER",
-        "start_device_ns INTEGER",
-        "end_device_ns INTEGER",
+        "return_after_ns INTEGER NOT NULL",
+        "base_device_ns INTEGER",
+        "queued_after_ns INTEGER",
+        "submit_after_ns INTEGER",
+        "start_after_ns INTEGER",
+        "end_after_ns INTEGER",
         "complete_host_ns INTEGER",
         "execution_status INTEGER",
         "size_bytes INTEGER",
@@ -65,7 +96,11 @@ COMMAND = Table(
         "target_offset_bytes INTEGER",
         "flags INTEGER",
     ),
+    since=4,
 )
+"""Commands, with times as differences, which take two bytes instead of six or eight: the return to the
+entry, the stamps to `base_device_ns`."""
+
 API_CALL = Table(
     "api_call",
     (

@@ -8,18 +8,23 @@ from typing import Final
 class Table:
     """A table: its name and the SQLite declarations of its columns.
 
-    `since` is the first schema version that has the table.
+    `since` is the first schema version that has the table, `until` the last; `None` for the current one.
     """
 
     name: str
     columns: tuple[str, ...]
     options: str = ""
     since: int = 1
+    until: int | None = None
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns, in order."""
         return tuple(column.split()[0] for column in self.columns)
+
+    def is_in(self, version: int) -> bool:
+        """Return whether a schema version has the table."""
+        return self.since <= version and (self.until is None or version <= self.until)
 
     @property
     def create_sql(self) -> str:

@@ -87,8 +87,8 @@ def _fault_names(flags: str, faults: type[StampFault]) -> str:
 V_COMMAND: Final = View(
     "v_command",
     "Enqueued commands.",
-    "command c LEFT JOIN api a ON a.id = c.api LEFT JOIN launch l ON l.id = c.launch_id "
-    "LEFT JOIN kernel k ON k.id = l.kernel_id LEFT JOIN queue q ON q.id = c.queue_id "
+    "command c LEFT JOIN api a ON a.id = c.api "
+    "LEFT JOIN kernel k ON k.id = c.kernel_id LEFT JOIN queue q ON q.id = c.queue_id "
     "LEFT JOIN thread t ON t.id = c.thread_id LEFT JOIN site s ON s.id = c.site_id",
     columns(
         ("command_id", "c.id", "number of the command in this trace"),

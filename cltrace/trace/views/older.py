@@ -7,10 +7,13 @@ any other view.
 import hashlib
 from typing import Final
 
+_V_COMMAND_WITH_LAUNCH: Final = "b2075c7d6dea4bbc9fdca98a841fbc02397848b2bd76222c526abf58647df883"
 _DIGESTS: Final = {
     1: {
         "v_command": "ce467d65098eb6313f9ce5fa4d85b5b0c5ae01367761107dab914cb82e64f07d",
     },
+    2: {"v_command": _V_COMMAND_WITH_LAUNCH},
+    3: {"v_command": _V_COMMAND_WITH_LAUNCH},
 }
 """SHA-256 of a view's CREATE statement, by schema version and view name."""
 
