@@ -164,6 +164,14 @@ class Lanes:
         return self.group[self.warp_begins]
 
     @cached_property
+    def places_in_warps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each lane, the number of its warp among those with lanes here, and its place among them."""
+        begins = self.warp_begins
+        counts = np.diff(begins, append=self.count)
+        number = np.repeat(np.arange(len(begins)), counts)
+        return number, np.arange(self.count) - begins[number]
+
+    @cached_property
     def has_whole_warps(self) -> bool:
         """True if every warp that has lanes here has all of its lanes here."""
         return len(self.warp_begins) * self.grid.warp_width == self.count
