@@ -26,6 +26,7 @@ from cltrace.kernels import (
 )
 from cltrace.kernels.counts.traced_launches import traced_launches, usual_local_size
 from cltrace.kernels.counts.workloads import machine_of
+from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.predict.models.thesis import THESIS, Thesis
 from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, load_profile
@@ -291,5 +292,7 @@ def _count_trace(target: _Target, max_launches: int) -> Iterable[Document]:
         raise UsageError(f"{target.file} has no launch of {target.kernel} with its arguments")
     launches.sort(key=lambda launch: -launch.calls)
     machine, costs = target.machine(profile), _costs(profile)
+    counter = TracedLaunchCounter(machine)
+    counter.count_all(launches[:max_launches])
     for launch in launches[:max_launches]:
-        yield launch_report(launch, machine, costs)
+        yield launch_report(launch, counter, costs)

@@ -4,7 +4,9 @@ import argparse
 from contextlib import suppress
 
 from cltrace.commands.shared.argument_types import parse_natural
+from cltrace.commands.shared.counting_flags import add_counting_arguments, counting_settings
 from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.errors import ProfileError
 from cltrace.predict.models import DEFAULT, MODELS
@@ -37,21 +39,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10,
         help="show at most N launches; 0 for all (default 10)",
     )
+    add_counting_arguments(parser)
     add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print measured and predicted times."""
-    with open_trace(arguments.trace) as trace:
+    settings = counting_settings(arguments)
+    with open_trace(arguments.trace) as trace, DelayedProgress("counting") as progress:
         own = profile_of_trace(trace)
         profile_name: str | None = arguments.profile
         profile = load_profile(profile_name) if profile_name is not None else own.require()
-        predicted = predict_trace(trace, profile, arguments.model)
+        predicted = predict_trace(
+            trace, profile, arguments.model, settings=settings, progress=progress
+        )
         breaks: tuple[BreakEven, ...] = ()
         is_other = own.profile is not None and own.profile.device.name != profile.device.name
         if own.profile is not None and is_other and arguments.model == DEFAULT:
             with suppress(ProfileError):  # a profile may lack what only this comparison needs
-                breaks = tuple(find_break_evens(trace, own.profile, predicted))
+                breaks = tuple(
+                    find_break_evens(
+                        trace, own.profile, predicted, settings=settings, progress=progress
+                    )
+                )
         document = prediction_report(predicted, own.devices, breaks, top=arguments.top or None)
     print_document(document, color=arguments.color, output_format=arguments.format)
     return 0

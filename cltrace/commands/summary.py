@@ -11,6 +11,7 @@ from cltrace.commands.shared.argument_types import (
     parse_natural,
 )
 from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.errors import UsageError
 from cltrace.predict.trace_profile import profile_of_trace
@@ -99,7 +100,8 @@ def _add_predictions(document: Document, trace: Trace, name: str, top: int | Non
     """Return the summary with predicted times. Raises: `ProfileError` without a profile."""
     own = profile_of_trace(trace)
     profile = load_profile(name) if name else own.require()
-    predicted = predict_trace(trace, profile)
+    with DelayedProgress("counting") as progress:
+        predicted = predict_trace(trace, profile, progress=progress)
     is_what_if = profile.device.name not in own.devices
     tables = prediction_tables(predicted, top=top, is_what_if=is_what_if)
     return replace(document, tables=[*document.tables, *(table for table in tables if table.rows)])

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from cltrace.errors import KernelError
 from cltrace.events.workloads import DIRECTION_OF, Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.counts.traced_launches import (
     TracedLaunch,
-    TracedLaunchCounter,
     traced_launches,
 )
 from cltrace.kernels.counts.workloads import machine_of
+from cltrace.kernels.launches.counter import TracedLaunchCounter
+from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
+from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
 
 _TIMES: Final = """
@@ -88,30 +89,39 @@ class PredictedTrace:
 
 
 def predict_trace(
-    trace: Trace, profile: DeviceProfile, model: str = DEFAULT, *, max_s: float | None = None
+    trace: Trace,
+    profile: DeviceProfile,
+    model: str = DEFAULT,
+    *,
+    max_s: float | None = None,
+    settings: CountingSettings | None = None,
+    progress: Progress = no_progress,
 ) -> PredictedTrace:
     """Predict all launches and transfers of a trace on the device of a profile.
 
     Launches that are not counted within `max_s` seconds are among the refused; None for no limit.
+    `settings` are those of counting, None for those of the environment.
     Raises: `ProfileError` if the profile is not fitted, `TraceError`.
     """
     fitted = MODELS[model].for_device(profile)
     machine = machine_of(profile.device)
-    counting = TracedLaunchCounter(machine, Compiler())
+    counting = TracedLaunchCounter(machine, settings)
     times = _times(trace)
     launches = list(traced_launches(trace))
     warm_votes = _warm_votes(trace, launches, machine.shared_cache_bytes)
     groups: dict[tuple[str, int], _Group] = {}
     refused: list[tuple[str, int, str]] = []
     began = monotonic()
+    counting.count_all(launches, progress, max_s=max_s)
     for launch in launches:
-        if max_s is not None and monotonic() - began > max_s:
+        is_late = max_s is not None and monotonic() - began > max_s
+        if is_late and not counting.is_counted(launch):
             refused.append(
                 (launch.kernel, launch.calls, "not predicted in time: run `cltrace predict`")
             )
             continue
         try:
-            _, counts = counting.count(launch)
+            counts = counting.count(launch)
         except (KernelError, MemoryError) as error:
             refused.append((launch.kernel, launch.calls, str(error)))
             continue

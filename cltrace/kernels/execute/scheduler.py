@@ -22,6 +22,7 @@ from cltrace.kernels.ir.instructions import (
     Terminator,
     Unreachable,
 )
+from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.values import Array, Value, broadcast, merge_lanes, select_lanes
 
 _MAX_SPINS: Final = 2_000
@@ -112,6 +113,7 @@ class Runner:
         state = self._state
         self.lane_steps += lanes.count * (len(block.steps) + 1)
         self.steps += (lanes.count + _INSTRUCTION_OVERHEAD) * (len(block.steps) + 1)
+        check_cpu_limit()
         if self.steps > self.max_steps:
             place = block.terminator.place
             raise KernelExecutionError(
