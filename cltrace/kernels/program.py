@@ -22,6 +22,7 @@ from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_kern
 from cltrace.kernels.ir.module import Declaration, KernelFacts, Module
 from cltrace.kernels.ir.reader import read_module
 from cltrace.kernels.ir.types import SPACE_NAMES, OpaqueType, PointerType
+from cltrace.kernels.limits import check_code_size, limit_reading
 
 _SUFFIXES: Final = frozenset({".h", ".cl", ".hpp", ".inc", ".clh"})
 """Suffixes of the files in an include directory that a source may include."""
@@ -102,8 +103,10 @@ class Program:
         """Return the compiled program in one code form."""
         module = self._modules.get(form)
         if module is None:
-            text = self._compiler.compile(self._request, form)
-            module = self._modules[form] = read_module(text, user_file_name)
+            with limit_reading():
+                text = self._compiler.compile(self._request, form)
+                check_code_size(text)
+                module = self._modules[form] = read_module(text, user_file_name)
         return module
 
     def registers(self, kernel: str, target: Target) -> RegisterUse | None:
@@ -133,7 +136,8 @@ class Program:
             module = self.module(form)
             body = BODY_PREFIX + kernel if form is CodeForm.WRITTEN else kernel
             name = body if body in module.functions else kernel
-            cached = self._prepared[kernel, form] = prepare_kernel(module, name)
+            with limit_reading():
+                cached = self._prepared[kernel, form] = prepare_kernel(module, name)
         return cached
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.errors import CompilerFailedError
+from cltrace.kernels.limits import READING_BYTES, READING_CPU_S
 
 PRELUDE: Final = "/cltrace/prelude.h"
 """The name under which the compiler sees the header with OpenCL C's predefined names."""
@@ -32,8 +33,8 @@ class ProcessLimits:
     """Resource limits of a compilation. `output_bytes` bounds each file that is written."""
 
     wall_s: float = 30.0
-    cpu_s: int = 20
-    memory_bytes: int = 4 << 30
+    cpu_s: int = int(READING_CPU_S)
+    memory_bytes: int = READING_BYTES
     output_bytes: int = 256 << 20
 
 

@@ -21,6 +21,7 @@ from cltrace.kernels.counts.transactions import (
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
+from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Value
 
@@ -96,6 +97,8 @@ class AccessBatch:
 
     def count(self) -> None:
         """Count the waiting accesses."""
+        if not self._waiting:
+            return
         waiting, self._waiting, self._waiting_lanes = self._waiting, [], 0
         similar: dict[tuple[int, int], list[tuple[int, NDArray[np.int64]]]] = {}
         for position, access in enumerate(waiting):
@@ -103,6 +106,7 @@ class AccessBatch:
             similar.setdefault((access.site, rows.shape[1]), []).append((position, rows))
         sectors: list[tuple[NDArray[np.int64], NDArray[np.int64]] | None] = [None] * len(waiting)
         for (site, _), parts in similar.items():
+            check_cpu_limit()
             rows = np.concatenate([part for _, part in parts]) if len(parts) > 1 else parts[0][1]
             accesses = [waiting[position] for position, _ in parts]
             groups = np.concatenate([access.lanes.warp_groups for access in accesses])

@@ -6,6 +6,7 @@ neighbouring groups shows how much neighbours share.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from cltrace.kernels.counts.access_batch import TouchedSectors
 from cltrace.kernels.counts.records import Footprint
+from cltrace.kernels.limits import check_cpu_limit
 
 _PART_DIVISORS: Final = (8, 4, 2, 1)
 """Distinct sectors are counted in an eighth, a quarter, a half and all of the sample."""
@@ -34,6 +36,7 @@ class DistinctSectors:
 
 def count_distinct(touched: TouchedSectors, groups: int) -> DistinctSectors:
     """Count the distinct sectors that a site touched in a sample of `groups`."""
+    check_cpu_limit()
     if not touched.sectors:
         return DistinctSectors(((float(groups), 0.0),), 0.0)
     records = _SortedRecords(touched, groups)
@@ -92,10 +95,12 @@ def is_first(ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
     return mask
 
 
+@lru_cache(1024)
 def _draw_part(groups: int, size: int) -> NDArray[np.bool_]:
     """Return a mask of groups drawn at random with a fixed seed."""
     in_part = np.zeros(groups, np.bool_)
     in_part[np.random.default_rng(groups).permutation(groups)[:size]] = True
+    in_part.flags.writeable = False
     return in_part
 
 

@@ -118,7 +118,7 @@ class CountObserver:
 
     def on_access(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
         """Count an access and, depending on the detail, its memory transactions."""
-        first = int(address if type(address) is not np.ndarray else address.flat[0]) >> SHIFT
+        first = int(address if type(address) is not np.ndarray else address.item(0)) >> SHIFT
         self.objects[site].add(first)
         base = len(SiteColumn) * site
         counters = self._site_counters

@@ -32,6 +32,7 @@ from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.types import LOCAL, PRIVATE
+from cltrace.kernels.limits import check_cpu_limit
 
 _MIN_SHARED: Final = 0.1
 """Minimum share of common sectors of sites in the same region."""
@@ -91,6 +92,7 @@ def _cluster_sites(sample: ScaledSample, positions: Mapping[int, int]) -> Sequen
     observer = sample.run.observer
     clusters: list[_Cluster] = []
     for site in sample.task.sliced_kernel.sites:
+        check_cpu_limit()
         objects = frozenset(observer.objects[site.number])
         if site.number not in positions or _is_private_or_local(sample.run, objects, site):
             continue

@@ -29,6 +29,8 @@ _MAX_SPINS: Final = 2_000
 """Rounds of a loop that no lane leaves, after which lanes that wait behind the loop run."""
 _MAX_LATER_SPINS: Final = 30
 """The same, after a kernel has waited in a loop."""
+_STEPS_PER_CHECK: Final = 64
+"""Instructions between checks of the limit on CPU time."""
 _INSTRUCTION_OVERHEAD: Final = 1_000
 """Fixed cost of running an instruction, in lanes."""
 
@@ -113,15 +115,16 @@ class Runner:
         state = self._state
         self.lane_steps += lanes.count * (len(block.steps) + 1)
         self.steps += (lanes.count + _INSTRUCTION_OVERHEAD) * (len(block.steps) + 1)
-        check_cpu_limit()
         if self.steps > self.max_steps:
             place = block.terminator.place
             raise KernelExecutionError(
                 f"{place}: executing the kernel takes more than {self.max_steps:,} instructions"
             )
         state.observer.on_block(number, lanes)
-        for step in block.steps:
-            step(frame, lanes, state)
+        for begin in range(0, len(block.steps), _STEPS_PER_CHECK):
+            check_cpu_limit()
+            for step in block.steps[begin : begin + _STEPS_PER_CHECK]:
+                step(frame, lanes, state)
         self._end_block(number, block.terminator, frame, lanes)
 
     def _merge_sets(

@@ -19,11 +19,11 @@ from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.counts.stored_counts import encode_counts
 from cltrace.kernels.counts.traced_launches import TracedProgram
 from cltrace.kernels.launches.count_store import CountStore, KernelInputs, Outcome, failed
-from cltrace.kernels.limits import limit_cpu
+from cltrace.kernels.limits import limit_cpu, limit_reading
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import Program, parse
 
-_MAX_PROGRAMS: Final = 16
+_MAX_PROGRAMS: Final = 64
 """Number of programs that are kept parsed."""
 _NO_KERNEL: Final = "its program has no such kernel"
 
@@ -99,8 +99,9 @@ class TaskRunner:
         try:
             program = self.program(task.program)
             if kernel in program.kernels:
-                analysis = analyse_kernel(program, kernel, CodeForm.OPTIMISED)
-                inputs = KernelInputs(analysis.slice_inputs)
+                with limit_reading():
+                    analysis = analyse_kernel(program, kernel, CodeForm.OPTIMISED)
+                    inputs = KernelInputs(analysis.slice_inputs)
             else:
                 inputs = KernelInputs(None, KernelError.__name__, _NO_KERNEL)
         except (KernelError, MemoryError, RecursionError) as error:

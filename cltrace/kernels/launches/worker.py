@@ -1,12 +1,13 @@
 """A process that runs tasks of counting, which it receives from the process that started it."""
 
 import gc
+import itertools
 import signal
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.confinement import ProcessLimits
@@ -14,6 +15,8 @@ from cltrace.kernels.launches.tasks import TaskRunner
 
 if TYPE_CHECKING:
     from cltrace.kernels.counts.traced_launches import TracedProgram
+
+_TASKS_PER_COLLECTION: Final = 64
 
 
 def main(descriptor: int) -> None:
@@ -28,8 +31,11 @@ def main(descriptor: int) -> None:
             programs,
             Compiler(limits=ProcessLimits() if limits is None else limits),
         )
-        gc.freeze()
-        while True:
+        # A collection takes longer than a task, as programs are many objects.
+        gc.disable()
+        for number in itertools.count(1):
+            if number % _TASKS_PER_COLLECTION == 0:
+                gc.collect()
             try:
                 program, task = connection.recv()
             except EOFError:

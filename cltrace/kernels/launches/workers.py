@@ -30,6 +30,15 @@ _START: Final = (
     "import sys; sys.path[:] = {path!r}; "
     "from cltrace.kernels.launches.worker import main; main({descriptor})"
 )
+_ENVIRONMENT: Final = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    # glibc returns large arrays to the system when they are freed, and each new one takes page faults.
+    "MALLOC_MMAP_THRESHOLD_": str(64 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+    "MALLOC_TOP_PAD_": str(16 << 20),
+}
+"""Environment of the processes."""
 Accept = Callable[[Task, Result], None]
 """A function that takes the result of a task, and may add further tasks."""
 
@@ -184,7 +193,7 @@ def _start_worker(directory: Path | None, limits: ProcessLimits | None) -> Itera
             pass_fds=[theirs.fileno()],
             # Ctrl-C is for this process, which ends the others.
             start_new_session=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            env={**os.environ, **_ENVIRONMENT},
         )
     connection = Connection(own.detach())
     try:
