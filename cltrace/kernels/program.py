@@ -8,6 +8,7 @@ from typing import Final
 
 from cltrace.errors import CompilerFailedError, KernelSourceError
 from cltrace.kernels.compiler import (
+    SOURCE_NAME,
     CodeForm,
     Compiler,
     CompileRequest,
@@ -57,6 +58,19 @@ class Kernel:
     line: int
     file: str
     required_local_size: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """The code of a kernel: its program's source, its place in it, and its registers by GPU.
+
+    `line` is 0 if the kernel is in another file. The registers of a GPU are None if clang alone cannot
+    determine them.
+    """
+
+    source: str
+    line: int
+    registers: Mapping[Target, RegisterUse | None]
 
 
 class Program:
@@ -115,6 +129,15 @@ class Program:
         if uses is None:
             uses = self._registers[target] = read_registers(target, self.assembly(target))
         return uses.get(kernel)
+
+    def code(self, kernel: str, targets: Iterable[Target] = ()) -> KernelCode:
+        """Return the code of a kernel, with its registers on `targets`."""
+        facts = self.kernels[kernel]
+        return KernelCode(
+            self.source,
+            facts.line if facts.file in {SOURCE_NAME, ""} else 0,
+            {target: self.registers(kernel, target) for target in targets},
+        )
 
     def assembly(self, target: Target) -> str:
         """Return the program's assembly for `target`; "" if clang alone cannot compile it."""

@@ -27,7 +27,7 @@ def launch_report(
 ) -> Document:
     """Return the report of a launch, or a note that says why there is none."""
     try:
-        return kernel_report(counter.program(launch), counter.count(launch), costs)
+        return kernel_report(counter.code(launch), counter.count(launch), costs)
     except (KernelError, MemoryError) as error:
         return Document(launch.kernel, [], [], [f"{launch.kernel}: {error}"])
 
@@ -41,11 +41,11 @@ def traced_kernel_tables(
     in a table of their own.
     """
     began = clock()
-    counter = TracedLaunchCounter(Machine(), limits=_SHORT_LIMITS)
+    counter = TracedLaunchCounter(Machine(), limits=_SHORT_LIMITS, targets=())
     tables: list[Table] = []
     refused: list[tuple[str, str]] = []
     launches = _usual_launches(trace)
-    counter.count_all(launches[:_MAX_KERNELS], max_s=_MAX_SECONDS)
+    counter.count_all(launches[:_MAX_KERNELS], max_s=_MAX_SECONDS - (clock() - began))
     for number, launch in enumerate(launches):
         is_late = clock() - began > _MAX_SECONDS and not counter.is_counted(launch)
         if number >= _MAX_KERNELS or is_late:
@@ -64,7 +64,7 @@ def traced_kernel_tables(
 
 
 def _tables(launch: TracedLaunch, number: int, counter: TracedLaunchCounter) -> Iterator[Table]:
-    tables = kernel_tables(counter.program(launch), counter.count(launch))
+    tables = kernel_tables(counter.code(launch), counter.count(launch))
     by_key = {table.key: table for table in tables}
     sizes = " × ".join(map(str, launch.global_size))
     for key in _TABLE_KEYS:

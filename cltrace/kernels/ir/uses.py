@@ -81,8 +81,10 @@ def _reader_of(names: tuple[str, ...]) -> Callable[[Any], tuple[int, ...]]:
     """Return a function that reads fields into a tuple."""
     if not names:
         return lambda _: ()
-    read = attrgetter(*names)
-    return read if len(names) > 1 else lambda instruction: (read(instruction),)
+    read: Callable[[Any], Any] = attrgetter(*names)
+    if len(names) > 1:
+        return read
+    return lambda instruction: (read(instruction),)
 
 
 _OPERANDS: Final[Mapping[type, Callable[[Any], tuple[int, ...]]]] = {

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from cltrace.errors import KernelError
+from cltrace.kernels.compiler import Target
 from cltrace.kernels.counts.count_cache import ConfigurationKeys, Key
 from cltrace.kernels.counts.records import KernelCounts
 from cltrace.kernels.counts.traced_launches import TracedLaunch, TracedProgram, usual_local_size
@@ -12,13 +13,15 @@ from cltrace.kernels.launches.count_store import (
     CountStore,
     KernelInputs,
     Outcome,
+    code_key,
     configuration_key,
     kernel_key,
     program_key,
 )
 from cltrace.kernels.launches.settings import CountingSettings
-from cltrace.kernels.launches.tasks import CountTask, InputsTask, Result, Task
+from cltrace.kernels.launches.tasks import CodeTask, CountTask, InputsTask, Result, Task
 from cltrace.kernels.machine import Machine
+from cltrace.kernels.program import KernelCode
 
 
 @dataclass(slots=True)
@@ -33,7 +36,11 @@ class CountedKernel:
 class LaunchConfigurations:
     """Configurations of launches, and the results of tasks, from this process or kept on disk."""
 
-    def __init__(self, machine: Machine, settings: CountingSettings) -> None:
+    def __init__(
+        self, machine: Machine, settings: CountingSettings, targets: tuple[Target, ...]
+    ) -> None:
+        """`targets` are the GPUs on which the registers of kernels are found."""
+        self._targets = targets
         self._machine = machine
         self._cpu_s = settings.cpu_s
         self._store = CountStore(settings.cache)
@@ -42,6 +49,7 @@ class LaunchConfigurations:
         self._program_keys: dict[int, tuple[TracedProgram, str]] = {}
         self._inputs: dict[str, KernelInputs] = {}
         self._outcomes: dict[str, Outcome] = {}
+        self._codes: dict[str, KernelCode] = {}
         self._kernels: dict[tuple[int, str], CountedKernel] = {}
 
     def program_key(self, launch: TracedLaunch) -> str:
@@ -119,13 +127,31 @@ class LaunchConfigurations:
                 self._outcomes[task.key] = outcome
         return outcome
 
+    def code_task(self, launch: TracedLaunch) -> CodeTask:
+        """Return the task that finds the code of a launch's kernel. Raises: `KernelError`."""
+        program = self.program_key(launch)
+        key = code_key(program, launch.kernel, self._targets)
+        return CodeTask(program, key, launch.kernel, self._targets)
+
+    def find_code(self, task: CodeTask) -> KernelCode | None:
+        """Return the code of a kernel; None if it is not known."""
+        code = self._codes.get(task.key)
+        if code is None:
+            code = self._store.find_code(task.key, self.programs[task.program].source)
+            if code is not None:
+                self._codes[task.key] = code
+        return code
+
     def remember(self, task: Task, result: Result) -> None:
         """Remember the result of a task."""
         match task:
             case CountTask(key=key):
                 assert isinstance(result, Outcome)
                 self._outcomes[key] = result
+            case CodeTask(key=key):
+                assert isinstance(result, KernelCode)
+                self._codes[key] = result
             case InputsTask(keys=keys):
-                assert not isinstance(result, Outcome)
+                assert not isinstance(result, Outcome | KernelCode)
                 for name, inputs in result.items():
                     self._inputs[keys[name]] = inputs

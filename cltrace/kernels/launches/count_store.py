@@ -10,7 +10,7 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,7 @@ from cltrace.kernels.arguments import (
     SamplerArgument,
     StructArgument,
 )
+from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.records import KernelCounts
@@ -39,6 +40,7 @@ from cltrace.kernels.counts.stored_counts import decode_counts
 from cltrace.kernels.counts.traced_launches import TracedProgram
 from cltrace.kernels.flow.dependencies import SliceInputs
 from cltrace.kernels.machine import Machine
+from cltrace.kernels.program import KernelCode
 
 MAX_BYTES: Final = 64 << 20
 """The size limit of the kept counts."""
@@ -150,6 +152,28 @@ class CountStore:
             }
         self._cache.put(key, json.dumps(stored))
 
+    def find_code(self, key: str, source: str) -> KernelCode | None:
+        """Return the code of a kernel of the program `source`; None if it is not kept."""
+        text = self._cache.get(key) if self._cache is not None else None
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
+            if text is not None:
+                stored = json.loads(text)
+                registers = {
+                    Target(target): None if use is None else RegisterUse(**use)
+                    for target, use in stored["registers"].items()
+                }
+                return KernelCode(source, int(stored["line"]), registers)
+        return None
+
+    def keep_code(self, key: str, code: KernelCode) -> None:
+        """Keep the code of a kernel, without its source."""
+        if self._cache is not None:
+            registers = {
+                target: None if use is None else asdict(use)
+                for target, use in code.registers.items()
+            }
+            self._cache.put(key, json.dumps({"line": code.line, "registers": registers}))
+
 
 class ArgumentDigests:
     """Digests of buffers' contents, computed once per array. Contents must not change."""
@@ -180,6 +204,11 @@ def program_key(program: TracedProgram) -> str:
 def kernel_key(program: str, kernel: str) -> str:
     """Return the key of the inputs of a kernel of the program with key `program`."""
     return _hash(["inputs", program, kernel])
+
+
+def code_key(program: str, kernel: str, targets: Iterable[Target]) -> str:
+    """Return the key of the code of a kernel, with its registers on `targets`."""
+    return _hash(["code", program, kernel, *targets])
 
 
 def configuration_key(

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from cltrace.errors import KernelError
-from cltrace.kernels.compiler import Compiler
+from cltrace.kernels.compiler import Compiler, Target
 from cltrace.kernels.compiler.confinement import ProcessLimits
 from cltrace.kernels.counts.count_cache import MAX_KEYS, find_similar
 from cltrace.kernels.counts.records import KernelCounts
@@ -13,10 +14,10 @@ from cltrace.kernels.counts.traced_launches import TracedLaunch, usual_local_siz
 from cltrace.kernels.launches.configurations import LaunchConfigurations
 from cltrace.kernels.launches.count_store import Outcome
 from cltrace.kernels.launches.settings import CountingSettings, default_settings
-from cltrace.kernels.launches.tasks import CountTask, InputsTask, Result, Task, TaskRunner
+from cltrace.kernels.launches.tasks import CodeTask, CountTask, InputsTask, Result, Task, TaskRunner
 from cltrace.kernels.launches.workers import TaskQueue, run_tasks, worker_count
 from cltrace.kernels.machine import Machine
-from cltrace.kernels.program import Program
+from cltrace.kernels.program import KernelCode
 from cltrace.trace.progress import Progress, no_progress
 
 _MIN_PARALLEL: Final = 3
@@ -35,11 +36,17 @@ class TracedLaunchCounter:
         machine: Machine,
         settings: CountingSettings | None = None,
         limits: ProcessLimits | None = None,
+        *,
+        targets: tuple[Target, ...] | None = None,
     ) -> None:
-        """`limits` are those of compilations, None for the usual ones."""
+        """`limits` are those of compilations, None for the usual ones.
+
+        `targets` are the GPUs on which `code` has the registers of kernels, None if `code` is not needed.
+        """
+        self._needs_code = targets is not None
         self._settings = settings if settings is not None else default_settings()
         self._limits = limits
-        self._known = LaunchConfigurations(machine, self._settings)
+        self._known = LaunchConfigurations(machine, self._settings, targets or ())
         self._runner = TaskRunner(
             self._settings.cache, self._known.programs, Compiler(limits=limits)
         )
@@ -65,9 +72,15 @@ class TracedLaunchCounter:
         kernel.counts[key] = counts
         return counts
 
-    def program(self, launch: TracedLaunch) -> Program:
-        """Return the program of a launch, parsed. Raises: `KernelError`."""
-        return self._runner.program(self._known.program_key(launch))
+    def code(self, launch: TracedLaunch) -> KernelCode:
+        """Return the code of a launch's kernel. Raises: `KernelError`."""
+        task = self._known.code_task(launch)
+        code = self._known.find_code(task)
+        if code is None:
+            self._known.remember(task, self._runner.run(task))
+            code = self._known.find_code(task)
+            assert code is not None
+        return code
 
     def is_counted(self, launch: TracedLaunch) -> bool:
         """Return True if `count` only has to read."""
@@ -94,10 +107,15 @@ class TracedLaunchCounter:
 
         `max_s` limits the time; what has not been counted by then is left.
         """
+        if max_s is not None and max_s <= 0:
+            return
         end_s = None if max_s is None else time.monotonic() + max_s
         parallel = _ParallelCount(self._known, launches, progress)
-        workers = min(worker_count(self._settings.workers), len(parallel.queue))
-        if len(parallel.queue) >= _MIN_PARALLEL and workers > 1:
+        if self._needs_code:
+            parallel.add_codes(launches)
+        max_tasks = parallel.max_tasks()
+        workers = min(worker_count(self._settings.workers), max_tasks)
+        if max_tasks >= _MIN_PARALLEL and workers > 1:
             run_tasks(
                 parallel.queue,
                 parallel.accept,
@@ -136,16 +154,31 @@ class _ParallelCount:
         for program, keys in self._kernels.items():
             self.queue.add(InputsTask(program, keys))
 
+    def max_tasks(self) -> int:
+        """Return the largest number of tasks that may be left."""
+        return len(self.queue) + sum(map(len, self._without_inputs.values()))
+
     def accept(self, task: Task, result: Result) -> None:
         """Take the result of a task."""
         self._known.remember(task, result)
         if isinstance(task, CountTask):
             self._open.pop(task.key, None)
-        else:
+        elif isinstance(task, InputsTask):
             for launch in self._without_inputs.pop(task.program, ()):
                 self._add(launch)
         waiting = sum(self._open.values()) + sum(map(len, self._without_inputs.values()))
         self._progress(f"{self._total - waiting:,} of {self._total:,} launches")
+
+    def add_codes(self, launches: Sequence[TracedLaunch]) -> None:
+        """Add the tasks of finding the code of kernels that is not known."""
+        tasks: dict[str, CodeTask] = {}
+        for launch in launches:
+            with suppress(KernelError):
+                task = self._known.code_task(launch)
+                tasks[task.key] = task
+        for task in tasks.values():
+            if self._known.find_code(task) is None:
+                self.queue.add(task)
 
     def _add(self, launch: TracedLaunch) -> None:
         """Add the task of a launch, unless it is known or another launch has it."""

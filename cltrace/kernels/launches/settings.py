@@ -17,7 +17,7 @@ class CountingSettings:
     """Settings of counting.
 
     `cache` is the directory of kept counts, None to keep none. `cpu_s` limits the CPU time of a launch,
-    None for no limit. `workers` limits the number of processes, None for one per processor.
+    None for no limit. `workers` is the largest number of processes, None for one per processor.
     """
 
     cache: Path | None

@@ -13,7 +13,7 @@ from cltrace.errors import (
     KernelLimitError,
 )
 from cltrace.kernels.arguments import Argument
-from cltrace.kernels.compiler import CodeForm, Compiler
+from cltrace.kernels.compiler import CodeForm, Compiler, Target
 from cltrace.kernels.counts.count import count
 from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.counts.stored_counts import encode_counts
@@ -21,7 +21,7 @@ from cltrace.kernels.counts.traced_launches import TracedProgram
 from cltrace.kernels.launches.count_store import CountStore, KernelInputs, Outcome, failed
 from cltrace.kernels.limits import limit_cpu, limit_reading
 from cltrace.kernels.machine import Machine
-from cltrace.kernels.program import Program, parse
+from cltrace.kernels.program import KernelCode, Program, parse
 
 _MAX_PROGRAMS: Final = 64
 """Number of programs that are kept parsed."""
@@ -51,8 +51,21 @@ class CountTask:
     cpu_s: float | None
 
 
-Task = InputsTask | CountTask
-Result = Mapping[str, KernelInputs] | Outcome
+@dataclass(frozen=True, slots=True)
+class CodeTask:
+    """Find a kernel's place in its source, and its registers on `targets`.
+
+    `key` is the key of the result.
+    """
+
+    program: str
+    key: str
+    kernel: str
+    targets: tuple[Target, ...]
+
+
+Task = InputsTask | CountTask | CodeTask
+Result = Mapping[str, KernelInputs] | Outcome | KernelCode
 
 
 class TaskRunner:
@@ -76,6 +89,8 @@ class TaskRunner:
                 return {name: self._find_inputs(task, name) for name in task.keys}
             case CountTask():
                 return self._count(task)
+            case CodeTask():
+                return self._read_code(task)
 
     def program(self, key: str) -> Program:
         """Return a program, parsed. Raises: `KernelError`."""
@@ -110,6 +125,14 @@ class TaskRunner:
                 return inputs
         self._store.keep_inputs(task.keys[kernel], inputs)
         return inputs
+
+    def _read_code(self, task: CodeTask) -> KernelCode:
+        try:
+            code = self.program(task.program).code(task.kernel, task.targets)
+        except (KernelError, KeyError):  # the counts' own error says why
+            return KernelCode(self._traced[task.program].source, 0, {})
+        self._store.keep_code(task.key, code)
+        return code
 
     def _count(self, task: CountTask) -> Outcome:
         seconds = f"{task.cpu_s:g}" if task.cpu_s is not None else ""

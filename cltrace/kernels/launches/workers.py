@@ -19,7 +19,8 @@ from typing import Final
 from cltrace.kernels.compiler.confinement import ProcessLimits
 from cltrace.kernels.counts.traced_launches import TracedProgram
 from cltrace.kernels.launches.count_store import KernelInputs, Outcome
-from cltrace.kernels.launches.tasks import InputsTask, Result, Task
+from cltrace.kernels.launches.tasks import CodeTask, InputsTask, Result, Task
+from cltrace.kernels.program import KernelCode
 
 _MAX_WORKERS: Final = 64
 _WORKER_BYTES: Final = 768 << 20
@@ -44,10 +45,10 @@ Accept = Callable[[Task, Result], None]
 
 
 def worker_count(limit: int | None) -> int:
-    """Return the number of processes: one per processor, as far as memory allows."""
+    """Return the number of processes, as far as memory allows: `limit`, or one per processor for None."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    count = min(processors, _MAX_WORKERS, max(_available_bytes() // _WORKER_BYTES, 1))
-    return min(count, limit) if limit is not None else count
+    count = processors if limit is None else limit
+    return min(count, _MAX_WORKERS, max(_available_bytes() // _WORKER_BYTES, 1))
 
 
 def _available_bytes() -> int:
@@ -172,6 +173,8 @@ def _died(task: Task, process: subprocess.Popen[bytes]) -> Result:
     status = process.wait()
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     message = f"the process that counted it {how}"
+    if isinstance(task, CodeTask):
+        return KernelCode("", 0, {})
     if isinstance(task, InputsTask):
         return {name: KernelInputs(None, "KernelError", message) for name in task.keys}
     return Outcome("", "KernelError", message)
