@@ -30,6 +30,7 @@ from cltrace.kernels.counts.traced_launches import traced_launches, usual_local_
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.kernels.launches.settings import CountingSettings
+from cltrace.kernels.limits import limit_counting
 from cltrace.predict.models.thesis import THESIS, Thesis
 from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, load_profile
@@ -162,6 +163,7 @@ def execute(arguments: argparse.Namespace) -> int:
     profile_name: str | None = arguments.profile
     profile = load_profile(profile_name) if profile_name is not None else None
     target = _Target(arguments.file, arguments.kernel, arguments.cpu, profile)
+    settings = counting_settings(arguments)
     is_source = target.file.suffix in {".cl", ".ocl", ".clh"}
     if is_source:
         launch = _SourceLaunch(
@@ -171,12 +173,12 @@ def execute(arguments: argparse.Namespace) -> int:
             arguments.local_size,
             arguments.arg,
         )
-        documents = _count_source(target, launch)
+        documents = _count_source(target, launch, settings.cpu_s)
     else:
         max_launches = _DEFAULT_TOP if arguments.top is None else arguments.top or None
         if arguments.top is None and arguments.format == "json":
             max_launches = None
-        documents = _count_trace(target, max_launches, counting_settings(arguments))
+        documents = _count_trace(target, max_launches, settings)
     if arguments.format == "json":
         print_json(list(documents), is_list=not is_source)
         return 0
@@ -196,7 +198,9 @@ def _parse_sizes(text: str) -> tuple[int, ...]:
     return tuple(parse_positive(part.strip()) for part in parts)
 
 
-def _count_source(target: _Target, launch: _SourceLaunch) -> Iterable[Document]:
+def _count_source(
+    target: _Target, launch: _SourceLaunch, cpu_s: float | None
+) -> Iterable[Document]:
     """Yield the counts of a source's kernels, or its kernels where nothing is launched."""
     try:
         source = target.file.read_text(encoding="utf-8", errors="surrogateescape")
@@ -217,7 +221,8 @@ def _count_source(target: _Target, launch: _SourceLaunch) -> Iterable[Document]:
     for name in names:
         values = _make_arguments(program, name, given, launch.global_size)
         machine = target.machine(target.profile)
-        counts = count(program, name, launch.global_size, local_size, values, machine=machine)
+        with limit_counting(cpu_s):
+            counts = count(program, name, launch.global_size, local_size, values, machine=machine)
         code = program.code(name, register_targets(machine))
         yield kernel_report(code, counts, _costs(target.profile))
 

@@ -52,6 +52,14 @@ def limit_cpu(seconds: float | None, message: str) -> Iterator[None]:
             outer.end_s += time.thread_time() - begin_s
 
 
+def limit_counting(seconds: float | None) -> AbstractContextManager[None]:
+    """Limit the CPU time of a block that counts a launch; None is no limit."""
+    limit = "" if seconds is None else f"{seconds:g} s of CPU time"
+    return limit_cpu(
+        seconds, f"counting takes more than the limit of {limit}: --cpu-limit 0 lifts it"
+    )
+
+
 def limit_reading() -> AbstractContextManager[None]:
     """Limit the CPU time of a block that reads a source."""
     return limit_cpu(

@@ -109,13 +109,25 @@ def predict_trace(
     times = _times(trace)
     launches = list(traced_launches(trace))
     warm_votes = _warm_votes(trace, launches, machine.shared_cache_bytes)
+    end_s = None if max_s is None else monotonic() + max_s
+    counting.count_all(launches, progress, max_s=max_s)
+    groups, refused = _group_launches(launches, counting, end_s)
+    predicted = tuple(group.predict(times, group.cache(warm_votes), fitted) for group in groups)
+    transfers = tuple(_predict_transfers(trace, profile))
+    return PredictedTrace(profile, model, predicted, transfers, tuple(refused))
+
+
+def _group_launches(
+    launches: Sequence[TracedLaunch], counting: TracedLaunchCounter, end_s: float | None
+) -> tuple[Sequence["_Group"], Sequence[tuple[str, int, str]]]:
+    """Return launches by their counts, and the refused ones: kernel, calls and reason.
+
+    When the monotonic clock reads `end_s`, nothing more is counted.
+    """
     groups: dict[tuple[str, int], _Group] = {}
     refused: list[tuple[str, int, str]] = []
-    began = monotonic()
-    counting.count_all(launches, progress, max_s=max_s)
     for launch in launches:
-        is_late = max_s is not None and monotonic() - began > max_s
-        if is_late and not counting.is_counted(launch):
+        if end_s is not None and monotonic() > end_s and not counting.is_counted(launch):
             refused.append(
                 (launch.kernel, launch.calls, "not predicted in time: run `cltrace predict`")
             )
@@ -126,11 +138,7 @@ def predict_trace(
             refused.append((launch.kernel, launch.calls, str(error)))
             continue
         groups.setdefault((launch.kernel, id(counts)), _Group(counts, [])).launches.append(launch)
-    predicted = tuple(
-        group.predict(times, group.cache(warm_votes), fitted) for group in groups.values()
-    )
-    transfers = tuple(_predict_transfers(trace, profile))
-    return PredictedTrace(profile, model, predicted, transfers, tuple(refused))
+    return tuple(groups.values()), refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.equal_counts import sample_of_tests
 from cltrace.errors import KernelError, KernelLimitError
 from cltrace.kernels import BufferArgument, KernelCounts, Machine, count, parse
 from cltrace.kernels.compiler.cache import DiskCache
+from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.stored_counts import decode_counts, encode_counts
 from cltrace.kernels.counts.traced_launches import TracedLaunch, TracedProgram
 from cltrace.kernels.launches.counter import TracedLaunchCounter
@@ -185,8 +187,19 @@ def test_the_cache_is_bounded_and_drops_what_was_used_last_long_ago(tmp_path: Pa
     assert left == [f"{number:02}" for number in range(20 - len(left), 20)]
 
 
+def test_counts_of_a_sample_of_kernels_are_the_same_in_every_bit() -> None:
+    golden = json.loads((Path(__file__).parents[1] / "golden" / "counts.json").read_text())
+    versions = {"clang": find_clang().version, "numpy": np.__version__}
+    if versions != {name: golden[name] for name in versions}:
+        pytest.skip(f"the sample is of {golden['clang']=}, {golden['numpy']=}")
+    counted = dict(sample_of_tests(30))
+    differing = [key for key, outcome in golden["outcomes"].items() if counted.get(key) != outcome]
+    assert not differing, "see benchmarks/equal_counts.py"
+    assert len(counted) == len(golden["outcomes"]) >= 50
+
+
 def test_counts_survive_being_stored() -> None:
-    product = [BufferArgument(1 << 22), BufferArgument(1 << 16), 40]
+    product = (BufferArgument(1 << 22), BufferArgument(1 << 16), 40)
     counts: KernelCounts = count(parse(SOURCE), "product", (4096,), (64,), product)
     text = encode_counts(counts)
     assert repr(decode_counts(text)) == repr(counts)
@@ -199,36 +212,47 @@ def test_counting_ends_at_its_limit(tmp_path: Path) -> None:
     arguments = [BufferArgument(1 << 20), 3000]
     slow = launch(kernel="spin", program=TracedProgram(ENDLESS, (), {}), arguments=arguments)
     begin_s = time.process_time()
-    with pytest.raises(KernelLimitError, match="more than the limit of 0.2 s of CPU time"):
+    with pytest.raises(KernelLimitError, match=r"more than the limit of 0\.2 s of CPU time"):
         TracedLaunchCounter(Machine(), CountingSettings(tmp_path, cpu_s=0.2)).count(slow)
     assert time.process_time() - begin_s < 10
     # The next call knows that this limit is too small, and nothing of a larger one.
     assert TracedLaunchCounter(Machine(), CountingSettings(tmp_path, cpu_s=0.1)).is_counted(slow)
-    assert not TracedLaunchCounter(Machine(), CountingSettings(tmp_path, cpu_s=0.3)).is_counted(slow)
+    assert not TracedLaunchCounter(Machine(), CountingSettings(tmp_path, cpu_s=0.3)).is_counted(
+        slow
+    )
     assert not TracedLaunchCounter(Machine(), CountingSettings(tmp_path, None)).is_counted(slow)
 
 
 def test_an_inner_limit_has_its_own_time() -> None:
     with limit_cpu(0.05, "outer"):
         with limit_cpu(None, ""):
-            end_s = time.thread_time() + 0.2
-            while time.thread_time() < end_s:
-                check_cpu_limit()
+            _use_cpu(0.2)
+            check_cpu_limit()
         check_cpu_limit()
-        end_s = time.thread_time() + 0.2
+        _use_cpu(0.2)
         with pytest.raises(KernelLimitError, match="outer"):
-            while time.thread_time() < end_s:
-                check_cpu_limit()
+            check_cpu_limit()
+
+
+def _use_cpu(seconds: float) -> None:
+    end_s = time.thread_time() + seconds
+    while time.thread_time() < end_s:
+        pass
+
+
+def _children() -> set[int]:
+    text = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return set(map(int, text.split()))
 
 
 def test_a_process_that_dies_refuses_its_launch_only(tmp_path: Path) -> None:
     counter = TracedLaunchCounter(Machine(), CountingSettings(tmp_path, workers=2))
     killed: list[int] = []
+    others = _children()
 
     def kill_one(_: str) -> None:
         if not killed:
-            ours = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-            killed.append(int(ours[0]))
+            killed.append(min(_children() - others))
             os.kill(killed[0], signal.SIGKILL)
 
     counter.count_all(launches(), kill_one)

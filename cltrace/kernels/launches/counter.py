@@ -13,9 +13,9 @@ from cltrace.kernels.counts.records import KernelCounts
 from cltrace.kernels.counts.traced_launches import TracedLaunch, usual_local_size
 from cltrace.kernels.launches.configurations import LaunchConfigurations
 from cltrace.kernels.launches.count_store import Outcome
+from cltrace.kernels.launches.processes import TaskQueue, run_tasks, worker_count
 from cltrace.kernels.launches.settings import CountingSettings, default_settings
 from cltrace.kernels.launches.tasks import CodeTask, CountTask, InputsTask, Result, Task, TaskRunner
-from cltrace.kernels.launches.workers import TaskQueue, run_tasks, worker_count
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import KernelCode
 from cltrace.trace.progress import Progress, no_progress

@@ -19,7 +19,7 @@ from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.counts.stored_counts import encode_counts
 from cltrace.kernels.counts.traced_launches import TracedProgram
 from cltrace.kernels.launches.count_store import CountStore, KernelInputs, Outcome, failed
-from cltrace.kernels.limits import limit_cpu, limit_reading
+from cltrace.kernels.limits import limit_counting, limit_reading
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import KernelCode, Program, parse
 
@@ -135,12 +135,8 @@ class TaskRunner:
         return code
 
     def _count(self, task: CountTask) -> Outcome:
-        seconds = f"{task.cpu_s:g}" if task.cpu_s is not None else ""
-        message = (
-            f"counting takes more than the limit of {seconds} s of CPU time: --cpu-limit 0 lifts it"
-        )
         try:
-            with limit_cpu(task.cpu_s, message):
+            with limit_counting(task.cpu_s):
                 counts = count(
                     self.program(task.program),
                     task.kernel,
