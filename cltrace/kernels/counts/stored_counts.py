@@ -104,12 +104,15 @@ def _record_codec(kind: Any) -> _Codec:
     names = [field.name for field in fields(kind)]
     codecs = [_codec_of(hints[name]) for name in names]
     pairs = list(zip(names, codecs, strict=True))
+    # Most values are of plain types, for which a look-up is faster than a call.
+    decodes = [(_PLAIN.get(hints[name], ()), _codec_of(hints[name]).decode) for name in names]
 
     def decode(items: object) -> object:
-        values = _check_list(items, len(pairs))
-        return kind(
-            **{name: codec.decode(item) for (name, codec), item in zip(pairs, values, strict=True)}
-        )
+        values = [
+            item if type(item) in plain else convert(item)
+            for item, (plain, convert) in zip(_check_list(items, len(names)), decodes, strict=True)
+        ]
+        return kind(**dict(zip(names, values, strict=True)))
 
     return _Codec(
         lambda record: [codec.encode(getattr(record, name)) for name, codec in pairs], decode

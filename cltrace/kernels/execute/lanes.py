@@ -4,6 +4,7 @@ The lanes of a group are in the order of their linear local ids, first dimension
 lanes form *warps*, which run in lock-step on a device.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,17 +38,17 @@ class NDRange:
     @property
     def groups(self) -> int:
         """The number of work-groups."""
-        return int(np.prod(self.group_counts, dtype=object))
+        return math.prod(self.group_counts)
 
     @property
     def work_items(self) -> int:
         """The number of work-items."""
-        return int(np.prod(self.global_size, dtype=object))
+        return math.prod(self.global_size)
 
     @property
     def group_items(self) -> int:
         """The number of work-items in a full work-group."""
-        return int(np.prod(self.local_size, dtype=object))
+        return math.prod(self.local_size)
 
 
 class Grid:
