@@ -17,7 +17,7 @@ from cltrace.kernels.counts.traced_launches import (
     traced_launches,
 )
 from cltrace.kernels.counts.workloads import machine_of
-from cltrace.kernels.launches.counter import TracedLaunchCounter
+from cltrace.kernels.launches.counter import TracedLaunchCounter, paused_collection
 from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.transfers import TransferModel
@@ -111,7 +111,8 @@ def predict_trace(
     warm_votes = _warm_votes(trace, launches, machine.shared_cache_bytes)
     end_s = None if max_s is None else monotonic() + max_s
     counting.count_all(launches, progress, max_s=max_s)
-    groups, refused = _group_launches(launches, counting, end_s)
+    with paused_collection():
+        groups, refused = _group_launches(launches, counting, end_s)
     predicted = tuple(group.predict(times, group.cache(warm_votes), fitted) for group in groups)
     transfers = tuple(_predict_transfers(trace, profile))
     return PredictedTrace(profile, model, predicted, transfers, tuple(refused))

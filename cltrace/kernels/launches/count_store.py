@@ -221,7 +221,12 @@ def configuration_key(
 ) -> str:
     """Return the key of a launch configuration. `sizes` are the global and local size, and the offset."""
     described = [_describe_argument(argument, digests) for argument in arguments]
-    return _hash(["counts", program, kernel, repr(astuple(machine)), repr(sizes), *described])
+    return _hash(["counts", program, kernel, _describe_machine(machine), repr(sizes), *described])
+
+
+@cache
+def _describe_machine(machine: Machine) -> str:
+    return repr(astuple(machine))
 
 
 def _describe_argument(argument: Argument, digests: ArgumentDigests) -> str:

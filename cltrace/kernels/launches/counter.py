@@ -1,8 +1,9 @@
 """Counts of the launches of a trace: each configuration is counted once, by several processes."""
 
+import gc
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from cltrace.errors import KernelError
@@ -22,6 +23,18 @@ from cltrace.trace.progress import Progress, no_progress
 
 _MIN_PARALLEL: Final = 3
 """Number of tasks from which other processes are worth their start."""
+
+
+@contextmanager
+def paused_collection() -> Iterator[None]:
+    """Pause the garbage collection in a block that reads many counts, which have no cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class TracedLaunchCounter:
