@@ -42,6 +42,11 @@ ENDLESS = """__kernel void spin(__global float *a, int n) {
         if (a[k] > x) x += a[(i * k) % 77];
     a[get_global_id(0)] = x;
 }"""
+WITHOUT_MEMORY = """__kernel void spin(__global float *a, int n) {
+    int x = get_global_id(0);
+    for (int i = 0; i < n; ++i) for (int k = 0; k < i; ++k) if ((x * k) % 7 > i % 5) x += k;
+    if (x == 3) a[0] = x;
+}"""
 PROGRAM = TracedProgram(SOURCE, (), {})
 
 
@@ -208,9 +213,10 @@ def test_counts_survive_being_stored() -> None:
             decode_counts(wrong)
 
 
-def test_counting_ends_at_its_limit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", [ENDLESS, WITHOUT_MEMORY])
+def test_counting_ends_at_its_limit(tmp_path: Path, source: str) -> None:
     arguments = [BufferArgument(1 << 20), 3000]
-    slow = launch(kernel="spin", program=TracedProgram(ENDLESS, (), {}), arguments=arguments)
+    slow = launch(kernel="spin", program=TracedProgram(source, (), {}), arguments=arguments)
     begin_s = time.process_time()
     with pytest.raises(KernelLimitError, match=r"more than the limit of 0\.2 s of CPU time"):
         TracedLaunchCounter(Machine(), CountingSettings(tmp_path, cpu_s=0.2)).count(slow)
