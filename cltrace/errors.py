@@ -16,6 +16,7 @@
     │   ├── BuildOptionError     a build option is wrong, or not one of OpenCL C
     │   ├── UnsupportedKernelError     it uses an unsupported feature, named with its source line
     │   ├── KernelExecutionError       its execution failed: a step budget, an access out of bounds
+    │   ├── KernelLimitError           reading or counting it exceeded a limit, which the message names
     │   ├── CompilerMissingError       there is no compiler
     │   └── CompilerFailedError        the compiler died, or exceeded its limits
     ├── DeviceError              a device does not exist, or cannot do what is needed
@@ -162,6 +163,10 @@ class UnsupportedKernelError(KernelError):
 
 class KernelExecutionError(KernelError):
     """Executing a kernel exceeded a budget, or needs something that the launch lacks."""
+
+
+class KernelLimitError(KernelError):
+    """Reading or counting a kernel exceeded a limit of CPU time or size. The message names the limit."""
 
 
 class CompilerMissingError(KernelError):

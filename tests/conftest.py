@@ -2,8 +2,10 @@
 
 import multiprocessing.queues
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 import cltrace
+from cltrace.kernels.launches.settings import CACHE_VARIABLE
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.reader import Trace
 from cltrace.trace.recording import discard_parts
@@ -29,8 +32,14 @@ PROGRAMS = Path(__file__).parent / "opencl" / "programs"
 def pytest_configure() -> None:
     """Choose the platform, and let hypothesis take the time that a loaded machine needs."""
     select_pocl()
+    os.environ[CACHE_VARIABLE] = tempfile.mkdtemp(prefix="cltrace-counts-")
     settings.register_profile("cltrace", deadline=None, print_blob=True)
     settings.load_profile("cltrace")
+
+
+def pytest_unconfigure() -> None:
+    """Remove the counts that the tests kept."""
+    shutil.rmtree(os.environ[CACHE_VARIABLE], ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +179,11 @@ def needs(is_there: bool, what: str) -> None:
 def clean_environment() -> dict[str, str]:
     """This environment without what would change the programs under test."""
     dropped = ("CLTRACE_", "PYTEST_", "COUNTING_LAYER")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name == CACHE_VARIABLE or not name.startswith(dropped)
+    }
     for name in (
         "PYTHONPATH",
         "COLUMNS",

@@ -10,8 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.commands.shared.argument_types import parse_positive
-from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.argument_types import parse_natural, parse_positive
+from cltrace.commands.shared.counting_flags import add_counting_arguments, counting_settings
+from cltrace.commands.shared.documents import add_format_argument, print_document, print_json
+from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
 from cltrace.kernels import (
@@ -26,15 +28,19 @@ from cltrace.kernels import (
 )
 from cltrace.kernels.counts.traced_launches import traced_launches, usual_local_size
 from cltrace.kernels.counts.workloads import machine_of
+from cltrace.kernels.launches.counter import TracedLaunchCounter
+from cltrace.kernels.launches.settings import CountingSettings
+from cltrace.kernels.limits import limit_counting
 from cltrace.predict.models.thesis import THESIS, Thesis
 from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, load_profile
 from cltrace.report.document import Document
-from cltrace.report.kernel import kernel_report, program_report
+from cltrace.report.kernel import kernel_report, program_report, register_targets
 from cltrace.report.traced_kernel import launch_report
 
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
 _SCALES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_DEFAULT_TOP: Final = 5
 _ELEMENT_BYTES: Final = {
     "char": 1,
     "short": 2,
@@ -111,10 +117,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--top",
         metavar="N",
-        type=parse_positive,
-        default=5,
-        help="show at most N launches of a trace (default 5)",
+        type=parse_natural,
+        help=f"show at most N launches of a trace; 0 for all (default {_DEFAULT_TOP}; all as JSON)",
     )
+    add_counting_arguments(parser)
     add_format_argument(parser)
 
 
@@ -157,7 +163,9 @@ def execute(arguments: argparse.Namespace) -> int:
     profile_name: str | None = arguments.profile
     profile = load_profile(profile_name) if profile_name is not None else None
     target = _Target(arguments.file, arguments.kernel, arguments.cpu, profile)
-    if target.file.suffix in {".cl", ".ocl", ".clh"}:
+    settings = counting_settings(arguments)
+    is_source = target.file.suffix in {".cl", ".ocl", ".clh"}
+    if is_source:
         launch = _SourceLaunch(
             arguments.options,
             arguments.include,
@@ -165,9 +173,15 @@ def execute(arguments: argparse.Namespace) -> int:
             arguments.local_size,
             arguments.arg,
         )
-        documents = _count_source(target, launch)
+        documents = _count_source(target, launch, settings.cpu_s)
     else:
-        documents = _count_trace(target, arguments.top)
+        max_launches = _DEFAULT_TOP if arguments.top is None else arguments.top or None
+        if arguments.top is None and arguments.format == "json":
+            max_launches = None
+        documents = _count_trace(target, max_launches, settings)
+    if arguments.format == "json":
+        print_json(list(documents), is_list=not is_source)
+        return 0
     for document in documents:
         print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
@@ -184,7 +198,9 @@ def _parse_sizes(text: str) -> tuple[int, ...]:
     return tuple(parse_positive(part.strip()) for part in parts)
 
 
-def _count_source(target: _Target, launch: _SourceLaunch) -> Iterable[Document]:
+def _count_source(
+    target: _Target, launch: _SourceLaunch, cpu_s: float | None
+) -> Iterable[Document]:
     """Yield the counts of a source's kernels, or its kernels where nothing is launched."""
     try:
         source = target.file.read_text(encoding="utf-8", errors="surrogateescape")
@@ -205,8 +221,10 @@ def _count_source(target: _Target, launch: _SourceLaunch) -> Iterable[Document]:
     for name in names:
         values = _make_arguments(program, name, given, launch.global_size)
         machine = target.machine(target.profile)
-        counts = count(program, name, launch.global_size, local_size, values, machine=machine)
-        yield kernel_report(program, counts, _costs(target.profile))
+        with limit_counting(cpu_s):
+            counts = count(program, name, launch.global_size, local_size, values, machine=machine)
+        code = program.code(name, register_targets(machine))
+        yield kernel_report(code, counts, _costs(target.profile))
 
 
 def _split_argument(text: str) -> tuple[str, str]:
@@ -278,7 +296,9 @@ def _read_contents(path: str) -> BufferArgument:
     return BufferArgument(array.nbytes, array)
 
 
-def _count_trace(target: _Target, max_launches: int) -> Iterable[Document]:
+def _count_trace(
+    target: _Target, max_launches: int | None, settings: CountingSettings
+) -> Iterable[Document]:
     """Yield the counts of a trace's launches, those with the most calls first."""
     profile = target.profile
     with open_trace(target.file) as trace:
@@ -291,5 +311,8 @@ def _count_trace(target: _Target, max_launches: int) -> Iterable[Document]:
         raise UsageError(f"{target.file} has no launch of {target.kernel} with its arguments")
     launches.sort(key=lambda launch: -launch.calls)
     machine, costs = target.machine(profile), _costs(profile)
+    counter = TracedLaunchCounter(machine, settings, targets=register_targets(machine))
+    with DelayedProgress("counting") as progress:
+        counter.count_all(launches[:max_launches], progress)
     for launch in launches[:max_launches]:
-        yield launch_report(launch, machine, costs)
+        yield launch_report(launch, counter, costs)

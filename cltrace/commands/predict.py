@@ -6,9 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from cltrace.commands.shared.argument_types import parse_natural
+from cltrace.commands.shared.counting_flags import add_counting_arguments, counting_settings
 from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.errors import ProfileError
+from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.predict.models import DEFAULT, MODELS
 from cltrace.predict.trace_profile import (
     TraceDevice,
@@ -47,16 +50,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10,
         help="show at most N launches per device; 0 for all (default 10)",
     )
+    add_counting_arguments(parser)
     add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print measured and predicted times."""
-    with open_trace(arguments.trace) as trace:
+    settings = counting_settings(arguments)
+    with open_trace(arguments.trace) as trace, DelayedProgress("counting") as progress:
         devices = devices_of_trace(trace)
         choice = choose_profiles(devices, arguments.profile)
-        predictions = predict_devices(trace, choice, arguments.model)
-        breaks = _find_break_evens(trace, devices, predictions)
+        predictions = predict_devices(
+            trace, choice, arguments.model, settings=settings, progress=progress
+        )
+        breaks = _find_break_evens(trace, devices, predictions, settings)
         document = prediction_report(predictions, breaks, top=arguments.top or None)
     document = replace(document, notes=[*document.notes, *missing_notes(choice)])
     print_document(document, color=arguments.color, output_format=arguments.format)
@@ -64,12 +71,15 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _find_break_evens(
-    trace: Trace, devices: Sequence[TraceDevice], predictions: Sequence[PredictedTrace]
+    trace: Trace,
+    devices: Sequence[TraceDevice],
+    predictions: Sequence[PredictedTrace],
+    settings: CountingSettings,
 ) -> tuple[BreakEven, ...]:
     """Return the break-even sizes of the device of a trace and another one; none for several devices."""
     own = devices[0].profile if len(devices) == 1 else None
     if own is None or not predictions[0].is_what_if or predictions[0].model != DEFAULT:
         return ()
     with suppress(ProfileError):  # a profile may lack what only this comparison needs
-        return tuple(find_break_evens(trace, own, predictions[0]))
+        return tuple(find_break_evens(trace, own, predictions[0], settings=settings))
     return ()

@@ -11,6 +11,7 @@ from cltrace.commands.shared.argument_types import (
     parse_natural,
 )
 from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.errors import UsageError
 from cltrace.predict.trace_profile import choose_profiles, devices_of_trace, predict_devices
@@ -96,7 +97,9 @@ def execute(arguments: argparse.Namespace) -> int:
 def _add_predictions(document: Document, trace: Trace, name: str, top: int | None) -> Document:
     """Return the summary with predicted times. Raises: `ProfileError` without a profile."""
     choice = choose_profiles(devices_of_trace(trace), [name] if name else [])
-    tables = prediction_tables(predict_devices(trace, choice), top=top)
+    with DelayedProgress("counting") as progress:
+        predictions = predict_devices(trace, choice, progress=progress)
+    tables = prediction_tables(predictions, top=top)
     return replace(
         document,
         tables=[*document.tables, *(table for table in tables if table.rows)],

@@ -147,7 +147,7 @@ class Tracer:
             self._drain.settle(_PATIENCE_S)
             if self._settings.measure_overhead and not self.recorder.is_closed:
                 self.recorder.close()
-                self._measure_surcharge()
+                _measure_surcharge(self.recorder, self._writer)
             self.recorder.close()
             self._drain.flush()
             self._writer.records([self._process_ended(ending)])
@@ -224,22 +224,6 @@ class Tracer:
         except Exception as fault:
             self._stop_recording(fault)
 
-    def _measure_surcharge(self) -> None:
-        # It imports modules that take milliseconds, and few recordings measure the surcharge.
-        from cltrace.intercept.profiling_cost import measure_profiling_cost  # noqa: PLC0415
-
-        registry = self.recorder.registry
-        for device in registry.registered_devices():
-            try:
-                plain_ns, profiling_ns, launches = measure_profiling_cost(device)
-            except cl.Error as error:
-                message = f"the surcharge of profiling was not measured: {error!r}"
-                self.recorder.note(Severity.WARNING, "surcharge-unmeasured", message)
-                continue
-            self._writer.records(
-                [Surcharge(launches, plain_ns, profiling_ns, registry.device_id(device))]
-            )
-
     def _process_ended(self, ending: str) -> ProcessEnded:
         tallies, memory = self.recorder.tallies, self.recorder.memory
         calls = self._drain.commands_written
@@ -262,6 +246,21 @@ class Tracer:
         self.recorder.stop_on_fault(fault)
         with contextlib.suppress(OSError):
             self._writer.records(self.recorder.sink.take_records())
+
+
+def _measure_surcharge(recorder: Recorder, writer: SpoolWriter) -> None:
+    # It imports modules that take milliseconds, and few recordings measure the surcharge.
+    from cltrace.intercept.profiling_cost import measure_profiling_cost  # noqa: PLC0415
+
+    registry = recorder.registry
+    for device in registry.registered_devices():
+        try:
+            plain_ns, profiling_ns, launches = measure_profiling_cost(device)
+        except cl.Error as error:
+            message = f"the surcharge of profiling was not measured: {error!r}"
+            recorder.note(Severity.WARNING, "surcharge-unmeasured", message)
+            continue
+        writer.records([Surcharge(launches, plain_ns, profiling_ns, registry.device_id(device))])
 
 
 def _note_other_libraries(recorder: Recorder) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from cltrace.errors import CompilerFailedError, KernelSourceError
 from cltrace.kernels.compiler import (
+    SOURCE_NAME,
     CodeForm,
     Compiler,
     CompileRequest,
@@ -22,6 +23,7 @@ from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_kern
 from cltrace.kernels.ir.module import Declaration, KernelFacts, Module
 from cltrace.kernels.ir.reader import read_module
 from cltrace.kernels.ir.types import SPACE_NAMES, OpaqueType, PointerType
+from cltrace.kernels.limits import check_code_size, limit_reading
 
 _SUFFIXES: Final = frozenset({".h", ".cl", ".hpp", ".inc", ".clh"})
 """Suffixes of the files in an include directory that a source may include."""
@@ -56,6 +58,19 @@ class Kernel:
     line: int
     file: str
     required_local_size: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """The code of a kernel: its program's source, its place in it, and its registers by GPU.
+
+    `line` is 0 if the kernel is in another file. The registers of a GPU are None if clang alone cannot
+    determine them.
+    """
+
+    source: str
+    line: int
+    registers: Mapping[Target, RegisterUse | None]
 
 
 class Program:
@@ -102,8 +117,10 @@ class Program:
         """Return the compiled program in one code form."""
         module = self._modules.get(form)
         if module is None:
-            text = self._compiler.compile(self._request, form)
-            module = self._modules[form] = read_module(text, user_file_name)
+            with limit_reading():
+                text = self._compiler.compile(self._request, form)
+                check_code_size(text)
+                module = self._modules[form] = read_module(text, user_file_name)
         return module
 
     def registers(self, kernel: str, target: Target) -> RegisterUse | None:
@@ -112,6 +129,15 @@ class Program:
         if uses is None:
             uses = self._registers[target] = read_registers(target, self.assembly(target))
         return uses.get(kernel)
+
+    def code(self, kernel: str, targets: Iterable[Target] = ()) -> KernelCode:
+        """Return the code of a kernel, with its registers on `targets`."""
+        facts = self.kernels[kernel]
+        return KernelCode(
+            self.source,
+            facts.line if facts.file in {SOURCE_NAME, ""} else 0,
+            {target: self.registers(kernel, target) for target in targets},
+        )
 
     def assembly(self, target: Target) -> str:
         """Return the program's assembly for `target`; "" if clang alone cannot compile it."""
@@ -133,7 +159,8 @@ class Program:
             module = self.module(form)
             body = BODY_PREFIX + kernel if form is CodeForm.WRITTEN else kernel
             name = body if body in module.functions else kernel
-            cached = self._prepared[kernel, form] = prepare_kernel(module, name)
+            with limit_reading():
+                cached = self._prepared[kernel, form] = prepare_kernel(module, name)
         return cached
 
 

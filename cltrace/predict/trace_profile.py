@@ -7,10 +7,12 @@ from time import monotonic
 from typing import Final
 
 from cltrace.errors import ProfileError
+from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.predict.models import DEFAULT
 from cltrace.predict.traces import PredictedTrace, TracePredictor
 from cltrace.profile import DeviceProfile, find_profile, load_profile
 from cltrace.trace.device_labels import device_labels, used_device_ids
+from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
 
 _MAX_SECONDS: Final = 20.0
@@ -109,12 +111,15 @@ def predict_devices(
     model: str = DEFAULT,
     *,
     max_s: float | None = None,
+    settings: CountingSettings | None = None,
+    progress: Progress = no_progress,
 ) -> tuple[PredictedTrace, ...]:
     """Predict the launches and transfers of each device of a trace with its profile.
 
+    `settings` are those of counting, None for those of the environment.
     Raises: `ProfileError` if a profile is not fitted, `TraceError`.
     """
-    predictor, began = TracePredictor(trace), monotonic()
+    predictor, began = TracePredictor(trace, settings, progress), monotonic()
     has_several = len(choice.chosen) + len(choice.missing) > 1
     predictions = []
     for device, profile in choice.chosen:

@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 from cltrace.errors import KernelError
 from cltrace.events.workloads import DIRECTION_OF, Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.counts.traced_launches import (
     TracedLaunch,
-    TracedLaunchCounter,
     traced_launches,
 )
 from cltrace.kernels.counts.workloads import machine_of
+from cltrace.kernels.launches.counter import TracedLaunchCounter, paused_collection
+from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, Prediction
 from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
+from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
 
 if TYPE_CHECKING:
@@ -111,21 +112,39 @@ class PredictedTrace:
 
 
 def predict_trace(
-    trace: Trace, profile: DeviceProfile, model: str = DEFAULT, *, max_s: float | None = None
+    trace: Trace,
+    profile: DeviceProfile,
+    model: str = DEFAULT,
+    *,
+    max_s: float | None = None,
+    settings: CountingSettings | None = None,
+    progress: Progress = no_progress,
 ) -> PredictedTrace:
     """Predict all launches and transfers of a trace on the device of a profile.
 
     Launches that are not counted within `max_s` seconds are among the refused; None for no limit.
+    `settings` are those of counting, None for those of the environment.
     Raises: `ProfileError` if the profile is not fitted, `TraceError`.
     """
-    return TracePredictor(trace).predict(profile, model, max_s=max_s)
+    predictor = TracePredictor(trace, settings, progress)
+    return predictor.predict(profile, model, max_s=max_s)
 
 
 class TracePredictor:
-    """Predictor of a trace on several devices. Launches are read once, and counted once per machine."""
+    """Predictor of a trace on several devices. Launches are read once, and counted once per machine.
 
-    def __init__(self, trace: Trace) -> None:
+    `settings` are those of counting, None for those of the environment.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        settings: CountingSettings | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
         self._trace = trace
+        self._settings = settings
+        self._progress = progress
         self._launches = list(traced_launches(trace))
         self._counters: dict[Machine, TracedLaunchCounter] = {}
 
@@ -143,10 +162,15 @@ class TracePredictor:
         Raises: `ProfileError` if the profile is not fitted, `TraceError`.
         """
         fitted, machine = MODELS[model].for_device(profile), machine_of(profile.device)
-        counter = self._counters.setdefault(machine, TracedLaunchCounter(machine, Compiler()))
+        if machine not in self._counters:
+            self._counters[machine] = TracedLaunchCounter(machine, self._settings)
+        counter = self._counters[machine]
         on_devices = _condition(device_ids)
         launches = self._launches_on(on_devices) if device_ids else self._launches
-        groups, refused = _group_by_counts(launches, counter, max_s)
+        end_s = None if max_s is None else monotonic() + max_s
+        counter.count_all(launches, self._progress, max_s=max_s)
+        with paused_collection():
+            groups, refused = _group_launches(launches, counter, end_s)
         times = _times(self._trace, on_devices)
         warm_votes = _warm_votes(self._trace, launches, machine.shared_cache_bytes, on_devices)
         names = self._trace.rows(_NAMES.format(on_devices=on_devices))
@@ -177,26 +201,28 @@ def _condition(device_ids: Sequence[int]) -> str:
     return f"AND device_id IN ({', '.join(map(str, device_ids))})" if device_ids else ""
 
 
-def _group_by_counts(
-    launches: Sequence[TracedLaunch], counter: TracedLaunchCounter, max_s: float | None
+def _group_launches(
+    launches: Sequence[TracedLaunch], counting: TracedLaunchCounter, end_s: float | None
 ) -> tuple[Sequence["_Group"], Sequence[tuple[str, int, str]]]:
-    """Return the launches by kernel and counts, and those without counts with the reason."""
+    """Return launches by their counts, and the refused ones: kernel, calls and reason.
+
+    When the monotonic clock reads `end_s`, nothing more is counted.
+    """
     groups: dict[tuple[str, int], _Group] = {}
     refused: list[tuple[str, int, str]] = []
-    began = monotonic()
     for launch in launches:
-        if max_s is not None and monotonic() - began > max_s:
+        if end_s is not None and monotonic() > end_s and not counting.is_counted(launch):
             refused.append(
                 (launch.kernel, launch.calls, "not predicted in time: run `cltrace predict`")
             )
             continue
         try:
-            _, counts = counter.count(launch)
+            counts = counting.count(launch)
         except (KernelError, MemoryError) as error:
             refused.append((launch.kernel, launch.calls, str(error)))
             continue
         groups.setdefault((launch.kernel, id(counts)), _Group(counts, [])).launches.append(launch)
-    return list(groups.values()), refused
+    return tuple(groups.values()), refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from cltrace.events.workloads import HostMemory, Transfer
+from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.traces import (
     PredictedLaunch,
@@ -15,6 +16,7 @@ from cltrace.predict.traces import (
 )
 from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
+from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
 
 _EXPONENTS: Final = 20
@@ -45,14 +47,20 @@ class BreakEven:
 
 
 def find_break_evens(
-    trace: Trace, own: DeviceProfile, other: PredictedTrace
+    trace: Trace,
+    own: DeviceProfile,
+    other: PredictedTrace,
+    *,
+    settings: CountingSettings | None = None,
+    progress: Progress = no_progress,
 ) -> Iterator[BreakEven]:
     """Yield the break-even sizes of each kernel, and of the whole program with its transfers.
 
     A launch of another size has proportionally more or fewer work-groups, on proportional arrays.
+    `settings` are those of counting.
     Raises: `ProfileError` if a profile is not fitted, or lacks transfers.
     """
-    own_trace = predict_trace(trace, own)
+    own_trace = predict_trace(trace, own, settings=settings, progress=progress)
     own_model, other_model = OVERLAP.for_device(own), OVERLAP.for_device(other.profile)
     by_id = {launch_id: launch for launch in other.launches for launch_id in launch.launch_ids}
     pairs = [

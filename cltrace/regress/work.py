@@ -11,14 +11,13 @@ from typing import Final
 
 from cltrace.errors import KernelError
 from cltrace.kernels import KernelCounts, Machine
-from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.records import AccessSite
 from cltrace.kernels.counts.traced_launches import (
     TracedLaunch,
-    TracedLaunchCounter,
     traced_launches,
 )
+from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.trace.reader import Trace
 from cltrace.version import __version__
 
@@ -115,17 +114,18 @@ def count_work(trace: Trace) -> RunWork | None:
         compiler = f"clang {find_clang().version}, cltrace {__version__}"
     except KernelError:
         return None
-    counting = TracedLaunchCounter(Machine(), Compiler())
+    counting = TracedLaunchCounter(Machine())
     counted: dict[SizedKernel, list[tuple[TracedLaunch, KernelCounts]]] = {}
     refused: dict[SizedKernel, str] = {}
     launches = sorted(traced_launches(trace), key=lambda launch: -launch.calls)
+    counting.count_all(launches[:_MAX_CONFIGURATIONS])
     for number, launch in enumerate(launches):
         key = SizedKernel(launch.kernel, str(list(launch.global_size)))
         if number >= _MAX_CONFIGURATIONS:
             refused[key] = f"it is not among the {_MAX_CONFIGURATIONS} launched most often"
             continue
         try:
-            counted.setdefault(key, []).append((launch, counting.count(launch)[1]))
+            counted.setdefault(key, []).append((launch, counting.count(launch)))
         except (KernelError, MemoryError) as error:
             refused[key] = str(error) or type(error).__name__
     for key in refused:  # the work of some of a kernel's launches does not tell that of all

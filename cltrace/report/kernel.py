@@ -7,25 +7,26 @@ from typing import Final
 from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.counts.records import Assumption, Estimate, KernelCounts, LineCount
 from cltrace.kernels.demand.cost_types import cost_types
-from cltrace.kernels.program import Kernel, Program
+from cltrace.kernels.machine import Machine
+from cltrace.kernels.program import Kernel, KernelCode, Program
 from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 
 _MAIN: Final = "program.cl"
 
 
-def kernel_report(program: Program, counts: KernelCounts, costs: Thesis | None = None) -> Document:
+def kernel_report(code: KernelCode, counts: KernelCounts, costs: Thesis | None = None) -> Document:
     """Return all counts of a launch; with `costs`, also the times of its cost types on a device."""
     return Document(
         title=f"{counts.kernel} {_sizes(counts.global_size)} in groups of {_sizes(counts.local_size)}",
-        facts=[*_facts(counts), *_occupancy(program, counts)],
-        tables=kernel_tables(program, counts, costs),
+        facts=[*_facts(counts), *_occupancy(code, counts)],
+        tables=kernel_tables(code, counts, costs),
         notes=[*counts.notes],
     )
 
 
 def kernel_tables(
-    program: Program, counts: KernelCounts, costs: Thesis | None = None
+    code: KernelCode, counts: KernelCounts, costs: Thesis | None = None
 ) -> list[Table]:
     """Return the tables of a launch that have rows."""
     tables = [
@@ -35,7 +36,7 @@ def kernel_tables(
         _loops(counts),
         _branches(counts),
         _assumptions(counts.assumptions),
-        listing(program, counts),
+        listing(code, counts),
     ]
     return [table for table in tables if table.rows]
 
@@ -79,15 +80,14 @@ def _facts(counts: KernelCounts) -> list[Fact]:
     ]
 
 
-def _occupancy(program: Program, counts: KernelCounts) -> list[Fact]:
+def _occupancy(code: KernelCode, counts: KernelCounts) -> list[Fact]:
     """Return the registers that the kernel needs on a GPU, and how many work-items fit with them."""
-    if not counts.machine.has_registers:
+    words = [
+        _register_text(target, use) for target, use in code.registers.items() if use is not None
+    ]
+    if not words or not counts.machine.has_registers:
         return []
-    uses = {target: program.registers(counts.kernel, target) for target in Target}
-    words = [_register_text(target, use) for target, use in uses.items() if use is not None]
-    if not words:
-        return []
-    machine, nvidia = counts.machine, uses[Target.NVIDIA]
+    machine, nvidia = counts.machine, code.registers.get(Target.NVIDIA)
     registers = nvidia.per_item + nvidia.spilled if nvidia is not None else 0
     group_items = counts.work_items // counts.groups
     resident_groups = machine.wave_groups(group_items, counts.local_bytes, registers)
@@ -275,17 +275,16 @@ def _assumptions(assumptions: Sequence[Assumption]) -> Table:
     )
 
 
-def listing(program: Program, counts: KernelCounts) -> Table:
+def listing(code: KernelCode, counts: KernelCounts) -> Table:
     """Return the kernel's source line by line, with the counts of each line.
 
     Short stretches of lines without counts are kept between them.
     """
     counted = {row.line: row for row in counts.lines if row.file in {_MAIN, ""}}
-    lines = program.source.split("\n")
-    kernel = program.kernels.get(counts.kernel)
+    lines = code.source.split("\n")
     numbers = [number for number in counted if number <= len(lines)]
-    if kernel is not None and kernel.file in {_MAIN, ""}:
-        numbers.append(kernel.line)
+    if code.line:
+        numbers.append(code.line)
     rows: list[tuple[Value, ...]] = []
     if numbers:
         rows.extend(
@@ -337,6 +336,11 @@ def _listing_row(number: int, text: str, counts: LineCount | None, items: int) -
         counts.divergent_warps / counts.branch_warps if counts.branch_warps else None,
         source,
     )
+
+
+def register_targets(machine: Machine) -> tuple[Target, ...]:
+    """Return the GPUs whose registers a report for a machine shows."""
+    return tuple(Target) if machine.has_registers else ()
 
 
 def program_report(program: Program) -> Document:

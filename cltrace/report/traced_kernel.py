@@ -7,9 +7,9 @@ from typing import Final
 
 from cltrace.errors import KernelError
 from cltrace.kernels import Machine
-from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.compiler.confinement import ProcessLimits
-from cltrace.kernels.counts.traced_launches import TracedLaunch, count_traced, traced_launches
+from cltrace.kernels.counts.traced_launches import TracedLaunch, traced_launches
+from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Table, Unit
 from cltrace.report.kernel import kernel_report, kernel_tables
@@ -22,13 +22,14 @@ _SHORT_LIMITS: Final = ProcessLimits(wall_s=8.0, cpu_s=5)
 _TABLE_KEYS: Final = ("listing", "sites", "cost_types", "assumptions")
 
 
-def launch_report(launch: TracedLaunch, machine: Machine, costs: Thesis | None = None) -> Document:
+def launch_report(
+    launch: TracedLaunch, counter: TracedLaunchCounter, costs: Thesis | None = None
+) -> Document:
     """Return the report of a launch, or a note that says why there is none."""
     try:
-        program, counts = count_traced(launch, machine, Compiler())
-    except KernelError as error:
+        return kernel_report(counter.code(launch), counter.count(launch), costs)
+    except (KernelError, MemoryError) as error:
         return Document(launch.kernel, [], [], [f"{launch.kernel}: {error}"])
-    return kernel_report(program, counts, costs)
 
 
 def traced_kernel_tables(
@@ -40,15 +41,18 @@ def traced_kernel_tables(
     in a table of their own.
     """
     began = clock()
-    compiler = Compiler(limits=_SHORT_LIMITS)
+    counter = TracedLaunchCounter(Machine(), limits=_SHORT_LIMITS, targets=())
     tables: list[Table] = []
     refused: list[tuple[str, str]] = []
-    for number, launch in enumerate(_usual_launches(trace)):
-        if number == _MAX_KERNELS or clock() - began > _MAX_SECONDS:
+    launches = _usual_launches(trace)
+    counter.count_all(launches[:_MAX_KERNELS], max_s=_MAX_SECONDS - (clock() - began))
+    for number, launch in enumerate(launches):
+        is_late = clock() - began > _MAX_SECONDS and not counter.is_counted(launch)
+        if number >= _MAX_KERNELS or is_late:
             refused.append((launch.kernel, "`cltrace kernel` counts it by itself"))
             continue
         try:
-            tables.extend(_tables(launch, number, compiler))
+            tables.extend(_tables(launch, number, counter))
         except (KernelError, MemoryError) as error:
             refused.append((launch.kernel, str(error)))
     if refused:
@@ -59,9 +63,9 @@ def traced_kernel_tables(
     return tables
 
 
-def _tables(launch: TracedLaunch, number: int, compiler: Compiler) -> Iterator[Table]:
-    program, counts = count_traced(launch, Machine(), compiler)
-    by_key = {table.key: table for table in kernel_tables(program, counts)}
+def _tables(launch: TracedLaunch, number: int, counter: TracedLaunchCounter) -> Iterator[Table]:
+    tables = kernel_tables(counter.code(launch), counter.count(launch))
+    by_key = {table.key: table for table in tables}
     sizes = " × ".join(map(str, launch.global_size))
     for key in _TABLE_KEYS:
         if key in by_key:

@@ -24,9 +24,8 @@ from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.count_cache import MAX_KEYS
 from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.counts.records import AccessSite, Pattern
-from cltrace.kernels.counts.transactions import TransactionCache
+from cltrace.kernels.counts.transactions import count_transactions
 from cltrace.kernels.demand.cost_types import CostType, cost_types
-from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.machine import NVIDIA
 
 SOURCE = """
@@ -266,9 +265,8 @@ def test_cost_types_of_the_thesis(program: Program) -> None:
 def test_transactions_are_those_of_counting_one_by_one(
     offsets: list[int], size: int, writes: bool
 ) -> None:
-    grid = Grid(NDRange((32,), (32,), (0,)), [0], 32)
     addresses = np.asarray(offsets, np.int64) * size
-    found = TransactionCache(NVIDIA).transactions(addresses, size, grid.all, writes=writes)
+    found = count_transactions(addresses[None], size, NVIDIA, writes=writes)
     touched = {byte // 32 for a in addresses.tolist() for byte in range(a, a + size)}
     assert found.sectors.tolist() == [len(touched)]
     assert sorted(found.touched.tolist()) == sorted(touched)
@@ -281,6 +279,27 @@ def test_transactions_are_those_of_counting_one_by_one(
         words = {a // 4 for a in addresses.tolist()}
         load = np.bincount([word % 32 for word in words], minlength=32)
         assert found.bank_cycles.tolist() == [load.max()]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 40), min_size=8, max_size=8), min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 600)), min_size=1, max_size=20),
+    st.sampled_from([1, 4, 8, 16]),
+    st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_transactions_of_many_warps_are_those_of_each(
+    patterns: list[list[int]], warps: list[tuple[int, int]], size: int, writes: bool
+) -> None:
+    rows = np.asarray([patterns[kind % len(patterns)] for kind, _ in warps], np.int64)
+    rows = (rows + np.asarray([[begin] for _, begin in warps])) * size
+    together = count_transactions(rows, size, NVIDIA, writes=writes)
+    single = [count_transactions(row[None], size, NVIDIA, writes=writes) for row in rows]
+    for name in ("sectors", "lines", "bank_cycles", "partial_sectors", "touched"):
+        parts = [getattr(one, name) for one in single]
+        assert getattr(together, name).tolist() == np.concatenate(parts).tolist()
+    owners = np.repeat(np.arange(len(rows)), [len(one.touched) for one in single])
+    assert together.touched_warp.tolist() == owners.tolist()
 
 
 @given(st.integers(1, 400), st.integers(1, 97), st.integers(1, 60))

@@ -160,8 +160,8 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, shape: str) -> None:
             text=True,
         )
         peaks.append(int(done.stdout) * 1024)
-    # 300,000 launches more took 230 MB more when whole tables were in memory. Of configurations, the 65,536
-    # first are kept in memory with parts of this size.
+    # 300,000 launches more took 230 MB more when whole tables were in memory. Of configurations, the
+    # 65,536 first are kept in memory with parts of this size.
     assert peaks[1] < peaks[0] + 60_000_000
     assert peaks[1] < 250_000_000
 

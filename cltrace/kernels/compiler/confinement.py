@@ -9,6 +9,7 @@ whole.
 import json
 import os
 import posixpath
+import select
 import signal
 import subprocess
 import tempfile
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.errors import CompilerFailedError
+from cltrace.kernels.limits import READING_BYTES, READING_CPU_S
 
 PRELUDE: Final = "/cltrace/prelude.h"
 """The name under which the compiler sees the header with OpenCL C's predefined names."""
@@ -31,8 +33,8 @@ class ProcessLimits:
     """Resource limits of a compilation. `output_bytes` bounds each file that is written."""
 
     wall_s: float = 30.0
-    cpu_s: int = 20
-    memory_bytes: int = 4 << 30
+    cpu_s: int = int(READING_CPU_S)
+    memory_bytes: int = READING_BYTES
     output_bytes: int = 256 << 20
 
 
@@ -122,13 +124,30 @@ def _run(words: Sequence[str], directory: Path, limits: ProcessLimits) -> int:
         start_new_session=True,
     )
     try:
-        return process.wait(limits.wall_s)
+        return _wait(process, limits.wall_s)
     except subprocess.TimeoutExpired:
         return -int(signal.SIGXCPU)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
+    """Return the exit status of a process. Raises: `subprocess.TimeoutExpired`.
+
+    `Popen.wait` with a timeout polls, in steps of up to 50 ms; a compilation takes less than that.
+    """
+    with suppress(AttributeError, OSError):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            poll = select.poll()
+            poll.register(descriptor, select.POLLIN)
+            poll.poll(int(timeout_s * 1000))
+        finally:
+            os.close(descriptor)
+        timeout_s = 0.0
+    return process.wait(timeout_s)
 
 
 def _read_text(path: Path, max_bytes: int) -> str:

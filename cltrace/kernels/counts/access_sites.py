@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
+from cltrace.kernels.counts.access_batch import VARYING_STRIDE, SiteColumn
 from cltrace.kernels.counts.bounds import ScenarioBounds
 from cltrace.kernels.counts.footprints import count_distinct, estimate_footprint
 from cltrace.kernels.counts.group_sampling import GroupExecution
-from cltrace.kernels.counts.observer import VARYING_STRIDE, SiteColumn
 from cltrace.kernels.counts.records import AccessSite, Estimate, Footprint, Pattern
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site

@@ -6,13 +6,15 @@ neighbouring groups shows how much neighbours share.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.observer import TouchedSectors
+from cltrace.kernels.counts.access_batch import TouchedSectors
 from cltrace.kernels.counts.records import Footprint
+from cltrace.kernels.limits import check_cpu_limit
 
 _PART_DIVISORS: Final = (8, 4, 2, 1)
 """Distinct sectors are counted in an eighth, a quarter, a half and all of the sample."""
@@ -34,33 +36,71 @@ class DistinctSectors:
 
 def count_distinct(touched: TouchedSectors, groups: int) -> DistinctSectors:
     """Count the distinct sectors that a site touched in a sample of `groups`."""
+    check_cpu_limit()
     if not touched.sectors:
         return DistinctSectors(((float(groups), 0.0),), 0.0)
-    sectors = np.concatenate(touched.sectors)
-    owner = np.concatenate(touched.groups)
-    lengths = [len(part) for part in touched.sectors]
-    weights = np.repeat(np.asarray(touched.weights), lengths)
-    order = np.argsort(sectors, kind="stable")
-    sectors, owner, weights = sectors[order], owner[order], weights[order]
-    pair = np.lexsort((owner, sectors))
-    is_new = np.ones(len(pair), np.bool_)
-    is_new[1:] = (np.diff(sectors[pair]) != 0) | (np.diff(owner[pair]) != 0)
-    sectors_per_group = np.bincount(owner[pair][is_new], weights[pair][is_new], minlength=groups)
+    records = _SortedRecords(touched, groups)
+    sectors_per_group = records.sectors_per_group
     group_mean = float(sectors_per_group.mean())
     parts: list[tuple[float, float]] = []
     for size in dict.fromkeys(max(groups // part, 1) for part in _PART_DIVISORS):
         in_part = _draw_part(groups, size)
         part_size = float(sectors_per_group[in_part].sum()) / group_mean
         if part_size:
-            is_included = in_part[owner]
-            parts.append((part_size, _weighted_count(sectors[is_included], weights[is_included])))
+            parts.append((part_size, records.count(in_part)))
     return DistinctSectors(tuple(parts), group_mean)
 
 
+class _SortedRecords:
+    """The pairs of a sector and a group that touched it, sorted by sector, each with its weight.
+
+    A sector's weight among some groups is that of the first record of them.
+    """
+
+    def __init__(self, touched: TouchedSectors, groups: int) -> None:
+        sectors = np.concatenate(touched.sectors)
+        owner = np.concatenate(touched.groups)
+        begin = int(sectors.min())
+        weights = set(touched.weights)
+        pairs = (sectors - begin) * groups + owner
+        if len(weights) == 1:
+            pairs.sort()
+            pairs = pairs[is_first(pairs)]
+            self._rank: NDArray[np.int64] | None = None
+            self._weights: NDArray[np.float64] = np.broadcast_to(weights.pop(), len(pairs))
+        else:
+            order = np.argsort(pairs, kind="stable")
+            self._rank = order[is_first(pairs[order])]
+            pairs = pairs[self._rank]
+            lengths = [len(part) for part in touched.sectors]
+            self._weights = np.repeat(np.asarray(touched.weights), lengths)[self._rank]
+        self._sectors = pairs // groups
+        self._owner = pairs - self._sectors * groups
+        self.sectors_per_group = np.bincount(self._owner, self._weights, minlength=groups)
+
+    def count(self, in_part: NDArray[np.bool_]) -> float:
+        """Count the distinct sectors that some groups touched, by their weights."""
+        is_included = in_part[self._owner]
+        sectors, weights = self._sectors[is_included], self._weights[is_included]
+        if self._rank is not None:
+            order = np.lexsort((self._rank[is_included], sectors))
+            sectors, weights = sectors[order], weights[order]
+        return _weighted_count(sectors, weights)
+
+
+def is_first(ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a mask of the first of each of equal numbers."""
+    mask = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=mask[1:])
+    return mask
+
+
+@lru_cache(1024)
 def _draw_part(groups: int, size: int) -> NDArray[np.bool_]:
     """Return a mask of groups drawn at random with a fixed seed."""
     in_part = np.zeros(groups, np.bool_)
     in_part[np.random.default_rng(groups).permutation(groups)[:size]] = True
+    in_part.flags.writeable = False
     return in_part
 
 
@@ -68,9 +108,7 @@ def _weighted_count(sectors: NDArray[np.int64], weights: NDArray[np.float64]) ->
     """Count distinct sectors in sorted records, each with the weight of its first record."""
     if not len(sectors):
         return 0.0
-    first = np.ones(len(sectors), np.bool_)
-    first[1:] = np.diff(sectors) != 0
-    return float(weights[first].sum())
+    return float(weights[is_first(sectors)].sum())
 
 
 def fit_growth(touched: TouchedSectors, groups: int) -> Callable[[float], float]:

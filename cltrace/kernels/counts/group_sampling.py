@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument
+from cltrace.kernels.counts.access_batch import SiteColumn
 from cltrace.kernels.counts.assumptions import TYPICAL_SCENARIO, Scenario, ScenarioRedirection
 from cltrace.kernels.counts.extrapolation import LoopExtrapolation
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
-from cltrace.kernels.counts.observer import AccessDetail, CountObserver, SiteColumn
+from cltrace.kernels.counts.observer import AccessDetail, CountObserver
 from cltrace.kernels.counts.skippable_loops import AffineLoop, AssumedLoop, SkippableLoop
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import LaunchMemory

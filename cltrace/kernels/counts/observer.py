@@ -1,43 +1,23 @@
 """Counting observer, which keeps its counts per work-group."""
 
 from collections.abc import Sequence
-from enum import Enum, IntEnum, auto
+from enum import Enum, auto
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.transactions import (
-    TransactionCache,
-    addresses_by_warp,
-    lanes_per_address,
-)
+from cltrace.kernels.counts.access_batch import AccessBatch, SiteColumn, TouchedSectors
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Array, Value
 
-
-class SiteColumn(IntEnum):
-    """Columns of the counts of an access site."""
-
-    ACCESSES = 0
-    REQUESTS = 1
-    SECTORS = 2
-    LINES = 3
-    BANK_CYCLES = 4
-    PARTIAL_SECTORS = 5
-    CONTENTION = 6
-
-
-_NUM_COLUMNS: Final = len(SiteColumn)
-_MAX_TOUCHED: Final = 4_000_000
-"""Limit on the touched sectors that are kept per sample to count the distinct ones."""
-VARYING_STRIDE: Final = object()
-"""Stride of a site whose lanes are not at equal distances."""
+_ACCESSES: Final = int(SiteColumn.ACCESSES)
+_REQUESTS: Final = int(SiteColumn.REQUESTS)
+_SECTORS: Final = int(SiteColumn.SECTORS)
 
 
 class AccessDetail(Enum):
@@ -47,19 +27,6 @@ class AccessDetail(Enum):
     """Accesses are counted."""
     TRANSACTIONS = auto()
     """Memory transactions are derived from the addresses."""
-
-
-class TouchedSectors:
-    """The sectors that a site touched, in records.
-
-    Each record has sector numbers, the positions of their groups, and a weight, which is the number
-    of loop trips that it represents.
-    """
-
-    def __init__(self) -> None:
-        self.sectors: list[NDArray[np.int64]] = []
-        self.groups: list[NDArray[np.int64]] = []
-        self.weights: list[float] = []
 
 
 class CountObserver:
@@ -74,35 +41,54 @@ class CountObserver:
         self, sliced_kernel: PreparedKernel, grid: Grid, machine: Machine, detail: AccessDetail
     ) -> None:
         self._grid = grid
-        self._machine = machine
         self._detail = detail
-        self._caches = [TransactionCache(machine) for _ in sliced_kernel.sites]
         self._prepared = sliced_kernel
         self._block_count = len(sliced_kernel.function.blocks)
         self._sites = sliced_kernel.sites
         self._site_base = 2 * self._block_count
-        self._branch_base = self._site_base + _NUM_COLUMNS * len(self._sites)
+        self._branch_base = self._site_base + len(SiteColumn) * len(self._sites)
         self._entry_base = self._branch_base + 2 * self._block_count
         rows = self._entry_base + self._block_count
-        self.counters: NDArray[np.float64] = np.zeros((rows, grid.groups))
-        self.touched = [TouchedSectors() for _ in self._sites]
-        self.strides: list[object] = [None] * len(self._sites)
+        self._counters: NDArray[np.float64] = np.zeros((rows, grid.groups))
+        self._site_counters = self._counters[self._site_base : self._branch_base]
+        self._batch = AccessBatch(self._sites, machine, self._site_counters)
         self.objects: list[set[int]] = [set() for _ in self._sites]
-        self._num_kept = 0
         self.ignores_sectors = False
         """True while trips run whose sectors are already represented by other records."""
-        self.has_dropped_sectors = False
-        """True if more sectors were touched than are kept."""
         self.paths: NDArray[np.uint64] = np.zeros(grid.count, np.uint64)
+
+    @property
+    def counters(self) -> NDArray[np.float64]:
+        """The counts so far."""
+        self._batch.count()
+        return self._counters
+
+    @property
+    def touched(self) -> Sequence[TouchedSectors]:
+        """The sectors that each site touched."""
+        self._batch.count()
+        return self._batch.touched
+
+    @property
+    def strides(self) -> Sequence[object]:
+        """Per site, the distance of neighbouring lanes; `VARYING_STRIDE`, or None without accesses."""
+        self._batch.count()
+        return self._batch.strides
+
+    @property
+    def has_dropped_sectors(self) -> bool:
+        """True if more sectors were touched than are kept."""
+        self._batch.count()
+        return self._batch.has_dropped_sectors
 
     def on_block(self, block: int, lanes: Lanes) -> None:
         """Count the lanes and warps that run a block."""
-        self.counters[block] += lanes.per_group
-        self.counters[self._block_count + block] += lanes.warps_per_group
+        self._counters[block] += lanes.per_group
+        self._counters[self._block_count + block] += lanes.warps_per_group
 
     def on_loop_entry(self, header: int, lanes: Lanes) -> None:
         """Count lanes that enter a loop."""
-        self.counters[self._entry_base + header] += lanes.per_group
+        self._counters[self._entry_base + header] += lanes.per_group
 
     def entries(self, header: int) -> NDArray[np.float64]:
         """Return the number of lanes that entered a loop, by group."""
@@ -122,8 +108,8 @@ class CountObserver:
             else lanes.group[targets == targets[0]]
         )
         row = self._branch_base + 2 * block
-        self.counters[row] += np.bincount(first, minlength=groups)
-        self.counters[row + 1] += np.bincount(lanes.warp_groups[low != high], minlength=groups)
+        self._counters[row] += np.bincount(first, minlength=groups)
+        self._counters[row + 1] += np.bincount(lanes.warp_groups[low != high], minlength=groups)
         mark = (targets + 2 + 7919 * block).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         previous = self.paths[lanes.index]
         self.paths[lanes.index] = (previous ^ mark) * np.uint64(0xFF51AFD7ED558CCD) ^ (
@@ -132,56 +118,18 @@ class CountObserver:
 
     def on_access(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
         """Count an access and, depending on the detail, its memory transactions."""
-        access_site = self._sites[site]
-        first = int(address if type(address) is not np.ndarray else address.flat[0]) >> SHIFT
+        first = int(address if type(address) is not np.ndarray else address.item(0)) >> SHIFT
         self.objects[site].add(first)
-        base = self._site_base + _NUM_COLUMNS * site
-        counters = self.counters
-        counters[base + SiteColumn.ACCESSES] += lanes.per_group
-        counters[base + SiteColumn.REQUESTS] += lanes.warps_per_group
+        base = len(SiteColumn) * site
+        counters = self._site_counters
+        counters[base + _ACCESSES] += lanes.per_group
+        counters[base + _REQUESTS] += lanes.warps_per_group
         if self._detail is AccessDetail.ACCESSES:
             return
         if memory.objects[first if first < len(memory.objects) else 0].space == PRIVATE:
-            counters[base + SiteColumn.SECTORS] += lanes.warps_per_group * 4
+            counters[base + _SECTORS] += lanes.warps_per_group * 4
             return
-        writes = access_site.access is not Access.READ
-        transactions = self._caches[site].transactions(
-            address, access_site.access_bytes, lanes, writes=writes
-        )
-        groups = lanes.warp_groups
-        self._add(base + SiteColumn.SECTORS, groups, transactions.sectors)
-        self._add(base + SiteColumn.LINES, groups, transactions.lines)
-        self._add(base + SiteColumn.BANK_CYCLES, groups, transactions.bank_cycles)
-        if writes:
-            self._add(base + SiteColumn.PARTIAL_SECTORS, groups, transactions.partial_sectors)
-        if access_site.access is Access.ATOMIC:
-            active = np.diff(np.append(lanes.warp_begins, lanes.count))
-            rows = addresses_by_warp(address, lanes, self._machine.warp_width)
-            self._add(base + SiteColumn.CONTENTION, groups, lanes_per_address(rows, active))
-        self._keep_sectors(site, transactions.touched, groups[transactions.touched_warp])
-        self._note_stride(site, transactions.stride_bytes)
-
-    def _note_stride(self, site: int, stride: int | None) -> None:
-        current = VARYING_STRIDE if stride is None else stride
-        previous = self.strides[site]
-        self.strides[site] = current if previous is None or previous == current else VARYING_STRIDE
-
-    def _add(self, row: int, groups: NDArray[np.int64], values: Array) -> None:
-        self.counters[row] += np.bincount(groups, weights=values, minlength=self._grid.groups)
-
-    def _keep_sectors(
-        self, site: int, sectors: NDArray[np.int64], groups: NDArray[np.int64]
-    ) -> None:
-        if self.ignores_sectors:
-            return
-        if self._num_kept + len(sectors) > _MAX_TOUCHED:
-            self.has_dropped_sectors = True
-            return
-        self._num_kept += len(sectors)
-        touched = self.touched[site]
-        touched.sectors.append(sectors)
-        touched.groups.append(groups)
-        touched.weights.append(1.0)
+        self._batch.add(site, address, lanes, keeps_sectors=not self.ignores_sectors)
 
     def mark_touched(self) -> list[int]:
         """Return the number of records of touched sectors per site."""
@@ -194,7 +142,7 @@ class CountObserver:
 
         New records of sectors since `marks` represent `touched_times` times as many more sectors.
         """
-        self.counters += (self.counters - before) * times
+        self._counters += (self.counters - before) * times
         for touched, mark in zip(self.touched, marks, strict=True):
             for position in range(mark, len(touched.weights)):
                 touched.weights[position] *= 1.0 + touched_times
@@ -209,8 +157,8 @@ class CountObserver:
 
     def site(self, number: int) -> NDArray[np.float64]:
         """Return the counts of a site: shape (`SiteColumn`, groups)."""
-        base = self._site_base + _NUM_COLUMNS * number
-        return self.counters[base : base + _NUM_COLUMNS]
+        base = self._site_base + len(SiteColumn) * number
+        return self.counters[base : base + len(SiteColumn)]
 
     def branch(self, block: int) -> NDArray[np.float64]:
         """Return the lanes on the first target of divergent branches, and the split warps, by group."""

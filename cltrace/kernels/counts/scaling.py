@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.counts.access_batch import SiteColumn
 from cltrace.kernels.counts.group_sampling import GroupExecution, Task, mean_and_error
-from cltrace.kernels.counts.observer import SiteColumn
 from cltrace.kernels.counts.records import (
     BranchSite,
     ConcurrentLoads,

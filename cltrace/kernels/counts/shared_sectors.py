@@ -11,12 +11,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.kernels.counts.access_batch import SiteColumn, TouchedSectors
 from cltrace.kernels.counts.footprints import (
     DistinctSectors,
     count_distinct,
     estimate_footprint,
     extrapolate_distinct,
     fit_growth,
+    is_first,
 )
 from cltrace.kernels.counts.group_sampling import (
     GroupExecution,
@@ -24,12 +26,13 @@ from cltrace.kernels.counts.group_sampling import (
     sample_consecutive,
     sample_window,
 )
-from cltrace.kernels.counts.observer import CountObserver, SiteColumn, TouchedSectors
+from cltrace.kernels.counts.observer import CountObserver
 from cltrace.kernels.counts.records import SharedSectors
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.types import LOCAL, PRIVATE
+from cltrace.kernels.limits import check_cpu_limit
 
 _MIN_SHARED: Final = 0.1
 """Minimum share of common sectors of sites in the same region."""
@@ -89,6 +92,7 @@ def _cluster_sites(sample: ScaledSample, positions: Mapping[int, int]) -> Sequen
     observer = sample.run.observer
     clusters: list[_Cluster] = []
     for site in sample.task.sliced_kernel.sites:
+        check_cpu_limit()
         objects = frozenset(observer.objects[site.number])
         if site.number not in positions or _is_private_or_local(sample.run, objects, site):
             continue
@@ -153,7 +157,8 @@ def _comparable_sectors(touched: TouchedSectors) -> NDArray[np.int64]:
     """Return the distinct sectors of a site, or a hashed subset that is the same for all sites."""
     if not touched.sectors:
         return np.zeros(0, np.int64)
-    sectors = np.unique(np.concatenate(touched.sectors))
+    sectors = np.sort(np.concatenate(touched.sectors))
+    sectors = sectors[is_first(sectors)]
     if len(sectors) <= _MAX_COMPARED:
         return sectors
     subset: NDArray[np.int64] = sectors[(sectors.astype(np.uint64) * _HASH) >> np.uint64(60) == 0]

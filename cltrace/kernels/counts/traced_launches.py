@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.errors import KernelError
 from cltrace.kernels.arguments import (
     Argument,
     BufferArgument,
@@ -20,12 +19,6 @@ from cltrace.kernels.arguments import (
     SamplerArgument,
     StructArgument,
 )
-from cltrace.kernels.compiler import Compiler
-from cltrace.kernels.counts.count_cache import CountCache
-from cltrace.kernels.counts.records import KernelCounts
-from cltrace.kernels.launch_results import nd_range
-from cltrace.kernels.machine import Machine
-from cltrace.kernels.program import Program, parse
 from cltrace.trace.reader import Trace
 
 _LAUNCHES: Final = """
@@ -107,59 +100,6 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
                 calls=_int_or(calls, 0),
                 buffers=tuple(dict.fromkeys(buffers.get(launch_id, ()))),
             )
-
-
-class TracedLaunchCounter:
-    """Counts of launches of a trace. Programs are parsed once, configurations counted once."""
-
-    def __init__(self, machine: Machine, compiler: Compiler) -> None:
-        self._compiler = compiler
-        self._counts = CountCache(machine)
-        self._programs: dict[int, tuple[TracedProgram, Program | KernelError]] = {}
-
-    def count(self, launch: TracedLaunch) -> tuple[Program, KernelCounts]:
-        """Return the program and the counts of a launch. Raises: `KernelError`."""
-        program = self._program(launch)
-        if launch.kernel not in program.kernels:
-            raise KernelError("its program has no such kernel")
-        local = launch.local_size or usual_local_size(launch.global_size)
-        try:
-            nd_range(launch.global_size, local, launch.global_offset)
-        except ValueError as error:
-            raise KernelError(f"{error}") from error
-        counts = self._counts.count(
-            program,
-            launch.kernel,
-            launch.global_size,
-            local,
-            launch.arguments,
-            global_offset=launch.global_offset,
-        )
-        return program, counts
-
-    def _program(self, launch: TracedLaunch) -> Program:
-        traced = launch.program
-        if traced is None:
-            raise KernelError("the trace has no source of its program")
-        _, program = self._programs.get(id(traced), (traced, None))
-        if program is None:
-            try:
-                program = parse(
-                    traced.source, traced.options, headers=traced.headers, compiler=self._compiler
-                )
-            except KernelError as error:
-                program = error
-            self._programs[id(traced)] = traced, program
-        if isinstance(program, KernelError):
-            raise program
-        return program
-
-
-def count_traced(
-    launch: TracedLaunch, machine: Machine, compiler: Compiler
-) -> tuple[Program, KernelCounts]:
-    """Return the program and the counts of a launch. Raises: `KernelError`."""
-    return TracedLaunchCounter(machine, compiler).count(launch)
 
 
 def usual_local_size(global_size: Sequence[int]) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """Memory transactions of the accesses of warps: sectors, lines and bank cycles, from lane addresses."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Array, Value
 
 Counts = NDArray[np.int64]
+_MULTIPLIERS: Final = np.random.default_rng(0).integers(1, 1 << 62, 1024) | 1
+"""Odd factors of the hash of a row of addresses, one per lane of a warp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,85 +33,85 @@ class Transactions:
     stride_bytes: int | None
 
 
-class TransactionCache:
-    """The transactions of a site, cached by address pattern.
+def count_transactions(
+    rows: NDArray[np.int64], access_bytes: int, machine: Machine, *, writes: bool
+) -> Transactions:
+    """Count the transactions of warps whose lanes access `access_bytes` at the addresses of their row.
 
-    In most accesses all warps have the same distances between lanes, each time. The transactions of
-    such a pattern depend only on its first address within a line, and are computed once per such
-    position.
+    Rows with the same distances between lanes and the same position within a line have the same
+    transactions, which are counted once.
     """
+    line = max(machine.line_bytes, machine.banks * machine.bank_bytes)
+    first = rows[:, 0]
+    relative = rows - first[:, None]
+    phase = first & (line - 1)
+    patterns = _distinct_patterns(relative, phase, line)
+    stride = _common_stride(relative)
+    if patterns is None:
+        return _count_rows(rows, access_bytes, machine, stride, writes=writes)
+    counted = _count_rows(patterns.rows, access_bytes, machine, stride, writes=writes)
+    number = patterns.number
+    sectors = counted.sectors[number]
+    touched, warp = _touched_by_warp(counted, number, (first - phase) // machine.sector_bytes)
+    return Transactions(
+        sectors=sectors,
+        lines=counted.lines[number],
+        bank_cycles=counted.bank_cycles[number],
+        partial_sectors=counted.partial_sectors[number],
+        touched=touched,
+        touched_warp=warp,
+        stride_bytes=stride,
+    )
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._line = max(machine.line_bytes, machine.banks * machine.bank_bytes)
-        self._pattern: NDArray[np.int64] | None = None
-        self._table = np.zeros((5, self._line), np.int64)
-        """By first address: 1 if cached, sectors, lines, bank cycles, partial sectors."""
-        self._touched: list[NDArray[np.int64]] = []
 
-    def transactions(
-        self, address: Value, access_bytes: int, lanes: Lanes, *, writes: bool
-    ) -> Transactions:
-        """Return the transactions of lanes that access `access_bytes` at their addresses."""
-        rows = addresses_by_warp(address, lanes, self._machine.warp_width)
-        first = rows[:, 0]
-        relative = rows - first[:, None]
-        if len(rows) > 1 and not (relative == relative[0]).all():
-            return _count_rows(
-                rows, access_bytes, self._machine, _common_stride(relative), writes=writes
-            )
-        pattern = relative[0] if len(rows) else np.zeros(0, np.int64)
-        if self._pattern is None or not np.array_equal(pattern, self._pattern):
-            self._pattern = pattern
-            self._table[0] = 0
-            self._touched = [np.zeros(0, np.int64)] * self._line
-        phase = first & (self._line - 1)
-        positions = np.unique(phase)
-        for position in positions[self._table[0, positions] == 0]:
-            self._add_position(int(position), pattern, access_bytes, writes=writes)
-        sectors = self._table[1, phase]
-        base = (first - phase) // self._machine.sector_bytes
-        touched, warp = self._touched_by_warp(phase, base, sectors, positions)
-        return Transactions(
-            sectors=sectors,
-            lines=self._table[2, phase],
-            bank_cycles=self._table[3, phase],
-            partial_sectors=self._table[4, phase],
-            touched=touched,
-            touched_warp=warp,
-            stride_bytes=_common_stride(relative[:1]),
-        )
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """Distinct rows of addresses within a line, and for each warp the number of its row."""
 
-    def _add_position(
-        self, position: int, pattern: NDArray[np.int64], access_bytes: int, *, writes: bool
-    ) -> None:
-        transactions = _count_rows(
-            (pattern + position)[None], access_bytes, self._machine, None, writes=writes
-        )
-        self._table[:, position] = (
-            1,
-            transactions.sectors[0],
-            transactions.lines[0],
-            transactions.bank_cycles[0],
-            transactions.partial_sectors[0],
-        )
-        self._touched[position] = transactions.touched
+    rows: NDArray[np.int64]
+    number: NDArray[np.int64]
 
-    def _touched_by_warp(
-        self, phase: Counts, base: Counts, sectors: Counts, positions: Counts
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the sectors that each warp touches, and the warp of each."""
-        if len(positions) == 1:
-            own = self._touched[int(positions[0])]
-            touched = (base[:, None] + own).ravel()
-            return touched, np.repeat(np.arange(len(base)), len(own))
-        starts = np.zeros(self._line, np.int64)
-        lengths = self._table[1, positions]
-        starts[positions] = np.cumsum(lengths) - lengths
-        pool = np.concatenate([self._touched[int(position)] for position in positions])
-        warp = np.repeat(np.arange(len(base)), sectors)
-        rank = np.arange(len(warp)) - np.repeat(np.cumsum(sectors) - sectors, sectors)
-        return base[warp] + pool[starts[phase][warp] + rank], warp
+
+def _distinct_patterns(
+    relative: NDArray[np.int64], phase: NDArray[np.int64], line: int
+) -> _Patterns | None:
+    """Return the distinct patterns of rows; None if there are too many to be worth it."""
+    if bool((relative == relative[0]).all()):
+        is_used = np.zeros(line, np.bool_)
+        is_used[phase] = True
+        positions = np.flatnonzero(is_used)
+        number = np.empty(line, np.int64)
+        number[positions] = np.arange(len(positions))
+        return _Patterns(relative[0] + positions[:, None], number[phase])
+    rows = relative + phase[:, None]
+    hashes = (rows * _MULTIPLIERS[: rows.shape[1]]).sum(axis=1)
+    _, index, number = np.unique(hashes, return_index=True, return_inverse=True)
+    patterns = rows[index]
+    # Rows of equal hashes are nearly always equal.
+    if 2 * len(index) > len(rows) or not np.array_equal(patterns[number], rows):
+        return None
+    return _Patterns(patterns, number)
+
+
+def _touched_by_warp(
+    counted: Transactions, number: NDArray[np.int64], base: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the sectors that each warp touches, and the warp of each.
+
+    `counted` are the transactions of patterns, `number` the pattern of each warp, `base` the sector
+    that its pattern is relative to.
+    """
+    lengths = counted.sectors
+    length = int(lengths[0])
+    if bool((lengths == length).all()):
+        own = counted.touched.reshape(len(lengths), length)
+        touched = (base[:, None] + own[number]).ravel()
+        return touched, np.repeat(np.arange(len(base)), length)
+    begins = np.cumsum(lengths) - lengths
+    sectors = lengths[number]
+    warp = np.repeat(np.arange(len(base)), sectors)
+    rank = np.arange(len(warp)) - np.repeat(np.cumsum(sectors) - sectors, sectors)
+    return base[warp] + counted.touched[begins[number][warp] + rank], warp
 
 
 def _common_stride(relative: NDArray[np.int64]) -> int | None:
@@ -130,12 +133,10 @@ def addresses_by_warp(address: Value, lanes: Lanes, width: int) -> NDArray[np.in
     if lanes.has_whole_warps:
         return address.reshape(-1, width)
     begins = lanes.warp_begins
-    counts = np.diff(np.append(begins, lanes.count))
+    number, position = lanes.places_in_warps
+    width = int(position.max(initial=0)) + 1
     rows = np.repeat(address[begins][:, None], width, axis=1)
-    number = np.repeat(np.arange(len(begins)), counts)
-    rows[number, np.arange(lanes.count) - begins[number]] = address
-    if len(counts) and int(counts.max()) < width:
-        rows = rows[:, : int(counts.max())]
+    rows[number, position] = address
     return rows
 
 

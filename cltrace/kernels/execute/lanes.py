@@ -4,6 +4,7 @@ The lanes of a group are in the order of their linear local ids, first dimension
 lanes form *warps*, which run in lock-step on a device.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,17 +38,17 @@ class NDRange:
     @property
     def groups(self) -> int:
         """The number of work-groups."""
-        return int(np.prod(self.group_counts, dtype=object))
+        return math.prod(self.group_counts)
 
     @property
     def work_items(self) -> int:
         """The number of work-items."""
-        return int(np.prod(self.global_size, dtype=object))
+        return math.prod(self.global_size)
 
     @property
     def group_items(self) -> int:
         """The number of work-items in a full work-group."""
-        return int(np.prod(self.local_size, dtype=object))
+        return math.prod(self.local_size)
 
 
 class Grid:
@@ -162,6 +163,14 @@ class Lanes:
     def warp_groups(self) -> NDArray[np.int64]:
         """The position of the group of each warp that has lanes here."""
         return self.group[self.warp_begins]
+
+    @cached_property
+    def places_in_warps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each lane, the number of its warp among those with lanes here, and its place among them."""
+        begins = self.warp_begins
+        counts = np.diff(begins, append=self.count)
+        number = np.repeat(np.arange(len(begins)), counts)
+        return number, np.arange(self.count) - begins[number]
 
     @cached_property
     def has_whole_warps(self) -> bool:

@@ -213,16 +213,16 @@ class Memory:
 
         The mask is None if all lanes are in the same object, which is nearly always so.
         """
-        numbers = address >> SHIFT
-        if type(numbers) is not np.ndarray:
-            yield self._object(int(numbers)), address & _MASK, lanes, None
+        if type(address) is not np.ndarray:
+            yield self._object(int(address) >> SHIFT), address & _MASK, lanes, None
             return
-        if numbers.size == 0:
+        if address.size == 0:
             return
-        first = int(numbers[0])
-        if (numbers == first).all():
+        first = int(address.min()) >> SHIFT
+        if first == int(address.max()) >> SHIFT:
             yield self._object(first), address & _MASK, lanes, None
             return
+        numbers = address >> SHIFT
         for object_number in np.unique(numbers):
             mask = numbers == object_number
             yield self._object(int(object_number)), address[mask] & _MASK, lanes.where(mask), mask
@@ -249,6 +249,11 @@ class Memory:
 
     def touch(self, kind: Type, address: Value, lanes: Lanes) -> None:
         """Count the lanes that are out of bounds."""
+        if type(address) is np.ndarray and address.size:
+            begin, end = int(address.min()), int(address.max()) + stored_bytes(kind)
+            touched = self._object(begin >> SHIFT)
+            if end <= (begin >> SHIFT << SHIFT) + touched.size_bytes:
+                return
         for part, offset, subset, _ in self.split_by_object(address, lanes):
             part.touch(kind, offset, subset)
 

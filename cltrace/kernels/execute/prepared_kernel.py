@@ -31,6 +31,7 @@ from cltrace.kernels.ir.instructions import (
 )
 from cltrace.kernels.ir.module import Function, Module, Parameter, SymbolAddress, Variable
 from cltrace.kernels.ir.types import PRIVATE
+from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.values import constant_value, to_bytes
 
 
@@ -174,6 +175,7 @@ def _used_variables(function: Function, module: Module) -> Sequence[Variable]:
 def _prepare_block(
     function: Function, graph: Graph, number: int, sites: SiteTable, live_in: tuple[int, ...]
 ) -> ReadyBlock:
+    check_cpu_limit()
     block = function.blocks[number]
     steps = [lower(instruction, number, sites) for instruction in block.instructions]
     first = block.instructions[0] if block.instructions else None

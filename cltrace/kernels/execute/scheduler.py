@@ -22,12 +22,15 @@ from cltrace.kernels.ir.instructions import (
     Terminator,
     Unreachable,
 )
+from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.values import Array, Value, broadcast, merge_lanes, select_lanes
 
 _MAX_SPINS: Final = 2_000
 """Rounds of a loop that no lane leaves, after which lanes that wait behind the loop run."""
 _MAX_LATER_SPINS: Final = 30
 """The same, after a kernel has waited in a loop."""
+_STEPS_PER_CHECK: Final = 64
+"""Instructions between checks of the limit on CPU time."""
 _INSTRUCTION_OVERHEAD: Final = 1_000
 """Fixed cost of running an instruction, in lanes."""
 
@@ -118,8 +121,10 @@ class Runner:
                 f"{place}: executing the kernel takes more than {self.max_steps:,} instructions"
             )
         state.observer.on_block(number, lanes)
-        for step in block.steps:
-            step(frame, lanes, state)
+        for begin in range(0, len(block.steps), _STEPS_PER_CHECK):
+            check_cpu_limit()
+            for step in block.steps[begin : begin + _STEPS_PER_CHECK]:
+                step(frame, lanes, state)
         self._end_block(number, block.terminator, frame, lanes)
 
     def _merge_sets(

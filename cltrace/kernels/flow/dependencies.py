@@ -28,6 +28,7 @@ from cltrace.kernels.ir.instructions import (
 from cltrace.kernels.ir.module import Function, SymbolAddress
 from cltrace.kernels.ir.types import PointerType
 from cltrace.kernels.ir.uses import operands_of, result_of
+from cltrace.kernels.limits import check_cpu_limit
 
 Root = int | str
 """The object that an address points into: the index of a parameter, `@name`, or `%slot` of a private
@@ -66,29 +67,13 @@ class DataDependencies:
         for constant in self.function.constants:
             if isinstance(constant.value, SymbolAddress):
                 roots[constant.slot] = frozenset({f"@{constant.value.symbol}"})
-        changed = True
-        while changed:
-            changed = False
-            for slot, new in self._propagate_roots(roots):
-                old = roots.get(slot, frozenset())
-                if not new <= old:
-                    roots[slot] = old | new
-                    changed = True
+        sources = {slot: tuple(values) for slot, values in self._incoming.items()}
+        for slot, instruction in self._definitions.items():
+            own, sources[slot] = _root_sources(instruction, slot)
+            if own:
+                roots[slot] = own
+        _spread_roots(roots, sources)
         return roots
-
-    def _propagate_roots(
-        self, roots: Mapping[int, frozenset[Root]]
-    ) -> Iterable[tuple[int, frozenset[Root]]]:
-        """Yield each defined slot with the roots that it gets from its operands."""
-        none: frozenset[Root] = frozenset()
-        for number in self.graph.order:
-            for phi in self.function.blocks[number].phis:
-                parts = [roots.get(value, none) for _, value in phi.incoming]
-                yield phi.result, none.union(*parts)
-        for _, instruction in self.instructions:
-            result = result_of(instruction)
-            if result >= 0:
-                yield result, _result_roots(instruction, roots)
 
     def reads(self, instruction: Instruction) -> frozenset[Root]:
         """Return the roots whose contents an instruction may return."""
@@ -200,6 +185,7 @@ class DataDependencies:
         contents: set[Root] = set()
         waiting = list(criterion)
         while waiting:
+            check_cpu_limit()
             slot = waiting.pop()
             if slot in slots:
                 continue
@@ -221,22 +207,38 @@ class DataDependencies:
                 yield from operands
 
 
-def _result_roots(
-    instruction: Instruction, roots: Mapping[int, frozenset[Root]]
-) -> frozenset[Root]:
-    """Return the roots of an instruction's result, if that is an address."""
-    none: frozenset[Root] = frozenset()
+def _spread_roots(roots: dict[int, frozenset[Root]], sources: Mapping[int, Sequence[int]]) -> None:
+    """Add to the roots of each slot those of its sources, until nothing changes."""
+    users: dict[int, list[int]] = {}
+    for slot, values in sources.items():
+        for value in values:
+            users.setdefault(value, []).append(slot)
+    waiting = dict.fromkeys(sources)
+    while waiting:
+        check_cpu_limit()
+        slot = next(iter(waiting))
+        del waiting[slot]
+        old = roots.get(slot, frozenset())
+        new = old.union(*[roots[value] for value in sources[slot] if value in roots])
+        if len(new) > len(old):
+            roots[slot] = new
+            waiting.update(dict.fromkeys(users.get(slot, ())))
+
+
+def _root_sources(instruction: Instruction, result: int) -> tuple[frozenset[Root], tuple[int, ...]]:
+    """Return the own roots of a result, if it is an address, and the slots whose roots it has too."""
     match instruction:
-        case Allocate(slot):
-            return frozenset({f"%{slot}"})
+        case Allocate():
+            return frozenset({f"%{result}"}), ()
         case Load():
-            return frozenset({UNKNOWN_ROOT}) if isinstance(instruction.type, PointerType) else none
+            is_address = isinstance(instruction.type, PointerType)
+            return frozenset({UNKNOWN_ROOT} if is_address else ()), ()
         case Offset():
-            return roots.get(instruction.pointer, none)
+            return frozenset(), (instruction.pointer,)
         case AtomicUpdate() | AtomicExchange():
-            return none
+            return frozenset(), ()
         case _:
-            return none.union(*[roots.get(slot, none) for slot in operands_of(instruction)])
+            return frozenset(), operands_of(instruction)
 
 
 def is_pure(call: Call) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from cltrace.kernels.flow.loops import Graph
 from cltrace.kernels.ir.module import Function
 from cltrace.kernels.ir.uses import operands_of, result_of
+from cltrace.kernels.limits import check_cpu_limit
 
 
 def find_live_in(function: Function, graph: Graph) -> Mapping[int, tuple[int, ...]]:
@@ -24,6 +25,7 @@ def find_live_in(function: Function, graph: Graph) -> Mapping[int, tuple[int, ..
     live_in = dict.fromkeys(graph.order, 0)
     changed = True
     while changed:
+        check_cpu_limit()
         changed = False
         for number in reversed(graph.order):
             live_out = used_by_phis[number]

@@ -21,6 +21,7 @@ from cltrace.kernels.ir.instructions import (
 from cltrace.kernels.ir.module import Block, Constant, Function
 from cltrace.kernels.ir.types import ArrayType, StructType, Type
 from cltrace.kernels.ir.uses import operands_of, rename_slots, retarget
+from cltrace.kernels.limits import check_cpu_limit
 
 
 def promote_variables(function: Function) -> Function:
@@ -138,6 +139,7 @@ class _SsaConstruction:
 
         changed = True
         while changed:
+            check_cpu_limit()
             changed = False
             for phi, inputs in self._inputs.items():
                 if phi in same:

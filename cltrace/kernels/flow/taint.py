@@ -13,6 +13,7 @@ from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Ro
 from cltrace.kernels.flow.loops import Graph
 from cltrace.kernels.ir.instructions import Branch, Instruction, Phi, Switch
 from cltrace.kernels.ir.uses import operands_of, result_of
+from cltrace.kernels.limits import check_cpu_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class _TaintAnalysis:
         """Propagate taint until nothing changes, and return it."""
         size = -1
         while size != self._size():
+            check_cpu_limit()
             size = self._size()
             self._spread_phis()
             self._spread_instructions()

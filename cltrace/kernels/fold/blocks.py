@@ -34,6 +34,7 @@ from cltrace.kernels.ir.instructions import (
 )
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import operands_of, result_of
+from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import Machine
 
 _FREE_CONVERSIONS: Final = frozenset({"trunc", "zext", "sext"})
@@ -99,6 +100,7 @@ class _Folding:
                         pass
 
     def _block(self, number: int) -> FoldedBlock:
+        check_cpu_limit()
         block = self._function.blocks[number]
         loop = self._loops.get(self._kernel.graph.loop_of[number])
         if loop is None:

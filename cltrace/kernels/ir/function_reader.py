@@ -21,6 +21,7 @@ from cltrace.kernels.ir.operands import Operands
 from cltrace.kernels.ir.source_places import NOWHERE, Place
 from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.types import VOID, Type
+from cltrace.kernels.limits import check_cpu_limit
 
 _LABEL: Final = re.compile(r'^([-\w.$]+|"[^"]*"):')
 _PLACE: Final = re.compile(r"!dbg !(\d+)")
@@ -126,6 +127,7 @@ class FunctionReader:
         phis: list[Phi] = []
         instructions: list[Instruction] = []
         for line in lines[:-1]:
+            check_cpu_limit()
             self._place = self._place_of(line)
             name = _RESULT.match(line)
             body = line[name.end() :] if name is not None else line

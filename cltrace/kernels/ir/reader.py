@@ -83,6 +83,9 @@ class _LazyMapping(Mapping[str, _Item]):
                 raise _unsupported(error) from error
         return self._items[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 

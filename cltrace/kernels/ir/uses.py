@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Final
 
 from cltrace.kernels.ir.instructions import (
@@ -65,15 +66,34 @@ _FIELDS: Final[Mapping[type, tuple[str, ...]]] = {
 
 def operands_of(instruction: Instruction | Terminator) -> tuple[int, ...]:
     """Return the slots that an instruction reads, in the order of its operands."""
-    match instruction:
-        case Offset():
-            return (instruction.pointer, *(index for index, _ in instruction.terms))
-        case Call():
-            return instruction.arguments
-        case Return():
-            return (instruction.value,) if instruction.value >= 0 else ()
-        case _:
-            return tuple(getattr(instruction, name) for name in _FIELDS[type(instruction)])
+    return _OPERANDS[type(instruction)](instruction)
+
+
+def _operands_of_offset(instruction: Offset) -> tuple[int, ...]:
+    return (instruction.pointer, *[index for index, _ in instruction.terms])
+
+
+def _operands_of_return(instruction: Return) -> tuple[int, ...]:
+    return (instruction.value,) if instruction.value >= 0 else ()
+
+
+def _reader_of(names: tuple[str, ...]) -> Callable[[Any], tuple[int, ...]]:
+    """Return a function that reads fields into a tuple."""
+    if not names:
+        return lambda _: ()
+    read: Callable[[Any], Any] = attrgetter(*names)
+    if len(names) > 1:
+        return read
+    return lambda instruction: (read(instruction),)
+
+
+_OPERANDS: Final[Mapping[type, Callable[[Any], tuple[int, ...]]]] = {
+    **{kind: _reader_of(names) for kind, names in _FIELDS.items()},
+    Offset: _operands_of_offset,
+    Call: attrgetter("arguments"),
+    Return: _operands_of_return,
+}
+"""Per instruction: the function that returns the slots which it reads."""
 
 
 def result_of(instruction: Instruction | Terminator) -> int:

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.errors import KernelError
-from cltrace.kernels.compiler import Compiler
 from cltrace.kernels.counts.traced_launches import (
     TracedLaunch,
-    TracedLaunchCounter,
     traced_launches,
 )
 from cltrace.kernels.counts.workloads import machine_of
+from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.power.energy import TraceEnergy
 from cltrace.power.load_classes import Load, LoadKind
 from cltrace.power.model.classes import Caches, work_of
@@ -61,8 +60,18 @@ def model_trace(trace: Trace, energy: TraceEnergy, profile: DeviceProfile) -> Mo
     Raises: `ProfileError` for a profile without energies.
     """
     model, caches = model_of(profile), Caches.of(profile)
-    counter = TracedLaunchCounter(machine_of(profile.device), Compiler())
+    counter = TracedLaunchCounter(machine_of(profile.device))
     launches = list(traced_launches(trace))
+    counter.count_all(
+        [
+            launch
+            for launch in launches
+            if any(
+                line.load.kind is LoadKind.KERNEL and _is_of(launch, line.load)
+                for line in energy.lines
+            )
+        ]
+    )
     lines = []
     for line in energy.lines:
         name = energy.device_names.get(line.load.device, profile.device.name)
@@ -93,7 +102,7 @@ def _model_line(
     parts_j: dict[str, float] = {}
     try:
         for launch in launches:
-            _, counts = counter.count(launch)
+            counts = counter.count(launch)
             runs = launch.calls / calls * len(line.load)
             for name, energy_j in model.parts_j(work_of(counts, caches), run_s).items():
                 parts_j[name] = parts_j.get(name, 0.0) + runs * energy_j

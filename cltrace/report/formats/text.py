@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from cltrace.report.charts import busy_shares
@@ -22,6 +22,16 @@ def to_json(document: Document) -> str:
     Values are in their units. A key with several facts has a list of them; a chart is an object. Numbers
     that are not finite are null.
     """
+    return json.dumps(_json_object(document), indent=2, allow_nan=False) + "\n"
+
+
+def documents_to_json(key: str, documents: Sequence[Document]) -> str:
+    """Return one object, whose `key` has a list of the documents' objects."""
+    objects = [_json_object(document) for document in documents]
+    return json.dumps({key: objects}, indent=2, allow_nan=False) + "\n"
+
+
+def _json_object(document: Document) -> dict[str, object]:
     tables = {
         table.key: [
             dict(zip((column.key for column in table.columns), map(json_value, row), strict=True))
@@ -38,14 +48,13 @@ def to_json(document: Document) -> str:
         else:
             facts[fact.key] = value
     charts = {chart.key: _chart_value(chart) for chart in document.charts}
-    whole = {
+    return {
         "title": document.title,
         "facts": facts,
         "notes": list(document.notes),
         **charts,
         **tables,
     }
-    return json.dumps(whole, indent=2, allow_nan=False) + "\n"
 
 
 def to_csv(document: Document) -> str:

@@ -1,0 +1,1 @@
+"""Counts of many launches: by several processes, and kept on disk between calls."""
