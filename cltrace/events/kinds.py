@@ -132,5 +132,8 @@ class ProgramOrigin(StrEnum):
     UNKNOWN = "unknown"
 
 
+RECORDED_BY_LAYER: Final = "recorded-by-layer"
+"""Code of the diagnostic for a process that the native layer recorded, and not the hooks of pyopencl."""
+
 RELEASES_UNSEEN: Final = "releases-unseen"
 """Code of the diagnostic for a process in which releases of memory objects were not observed."""

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from cltrace.events.kinds import LayerUse
 from cltrace.intercept import session
 from cltrace.intercept.children import report_untraced
 from cltrace.spool.layout import ProcessIdentity, create_process_directory
@@ -32,7 +33,10 @@ def begin(parts: str, directory: str) -> None:
     from cltrace.intercept.native.library import find_recording_library  # noqa: PLC0415 - imports pyopencl
 
     session.join(parts_path, facts.settings, facts.origin_host_ns, own)
+    library = find_recording_library(parts_path)
     try:
-        session.start(find_recording_library(parts_path))
+        session.start(library)
+        if library is None and facts.settings.layer is not LayerUse.OFF:
+            session.note_hooks()
     except Exception as fault:
         report_untraced(parts_path, f"tracing did not start: {type(fault).__name__}: {fault}")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
+from cltrace.events.kinds import Severity
 from cltrace.intercept.children import report_untraced
 from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
@@ -101,6 +102,17 @@ def start(library: Path | None = None) -> None:
 
         _state.tracer = Tracer(_state.directory, _state.settings, _state.began_ns)
     _state.tracer.install()
+
+
+def note_hooks() -> None:
+    """Record that hooks serve in place of the layer, which the user did not turn off."""
+    from cltrace.intercept.tracer import Tracer  # noqa: PLC0415 - imports pyopencl
+
+    if isinstance(_state.tracer, Tracer):
+        message = (
+            "hooks of pyopencl recorded the calls: those of other libraries are not in the trace"
+        )
+        _state.tracer.recorder.note(Severity.NOTE, "recorded-by-hooks", message)
 
 
 def leave(ending: str) -> None:

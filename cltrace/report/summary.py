@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from cltrace.events.kinds import RECORDED_BY_LAYER
 from cltrace.report import header
 from cltrace.report.activity import (
     first_launch_table,
@@ -118,8 +119,10 @@ def _device_tables(trace: Trace, options: SummaryOptions) -> list[Table]:
 def _notes(trace: Trace, options: SummaryOptions) -> list[str]:
     """Return what the reader should know, the worst first."""
     rows = trace.rows(
-        "SELECT severity, message, count(*) FROM v_diagnostic GROUP BY severity, message "
-        "ORDER BY severity = 'error' DESC, severity = 'warning' DESC, min(diagnostic_id) LIMIT 20"
+        "SELECT severity, message, count(*) FROM v_diagnostic WHERE code != :usual "
+        "GROUP BY severity, message "
+        "ORDER BY severity = 'error' DESC, severity = 'warning' DESC, min(diagnostic_id) LIMIT 20",
+        {"usual": RECORDED_BY_LAYER},
     )
     notes = [_note(*row) for row in rows]
     if trace.meta.get("timing") in _TIMING_NOTES:

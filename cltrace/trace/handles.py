@@ -141,7 +141,7 @@ def _first_objects(by_time: StoredRows, scratch: Scratch) -> tuple[Int64s, Int64
     return (
         np.ascontiguousarray(both[:, 0]),
         np.ascontiguousarray(both[:, 1]),
-        np.unique(np.concatenate(reused)),
+        sort_distinct(np.concatenate(reused)),
     )
 
 

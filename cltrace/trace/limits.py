@@ -6,6 +6,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.events.kinds import RECORDED_BY_LAYER
 from cltrace.trace.reader import Trace
 
 
@@ -58,7 +59,10 @@ LIMITS: Final = (
 )
 """All limits. Everything else that a program enqueues through pyopencl is traced."""
 
-_HAS_HOOKS_SQL: Final = "SELECT count(*) FROM v_process WHERE pyopencl_version != ''"
+_HAS_HOOKS_SQL: Final = (
+    "SELECT count(*) FROM v_process WHERE pyopencl_version != '' AND process_id NOT IN "
+    f"(SELECT process_id FROM v_diagnostic WHERE code = '{RECORDED_BY_LAYER}')"
+)
 
 
 def applicable_limits(trace: Trace) -> list[Limit]:

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from typing import Final
 
+from cltrace.events.kinds import RECORDED_BY_LAYER
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
     BuildStep,
@@ -47,6 +48,14 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
         devices=devices,
         used_buffers=_read_used_buffers(trace),
         parents=parents,
+        pyopencl_below=frozenset(
+            int(number)
+            for (number,) in trace.rows(
+                "SELECT process_id FROM v_process WHERE pyopencl_version != '' AND process_id IN "
+                "(SELECT process_id FROM v_diagnostic WHERE code = :code)",
+                {"code": RECORDED_BY_LAYER},
+            )
+        ),
     )
 
 

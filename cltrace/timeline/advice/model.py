@@ -127,6 +127,8 @@ class Evidence:
     devices: Mapping[int, DeviceSummary]
     used_buffers: Mapping[int, frozenset[int]]
     parents: Mapping[int, int]
+    pyopencl_below: frozenset[int]
+    """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
 
 
 def sum_by_site(activity: Activity, sites: Int64s, cost_ns: Int64s) -> list[tuple[str, int, int]]:

@@ -48,7 +48,7 @@ def idle_waits(evidence: Evidence) -> list[Advice]:
     took = calls.return_ns - calls.enter_ns
     # A call that took long waited for something outside of the trace: a user event, another process.
     is_idle = _was_all_complete(evidence.activity) & (took <= _AT_ONCE_NS)
-    chosen = np.flatnonzero(is_idle & ~_is_of_blocking_call(evidence.activity))
+    chosen = np.flatnonzero(is_idle & ~_is_of_dropped_event(evidence))
     return [
         Advice(
             rule="redundant-wait",
@@ -143,22 +143,25 @@ def _was_all_complete(activity: Activity) -> Bools:
     return was_complete
 
 
-def _is_of_blocking_call(activity: Activity) -> Bools:
-    """Return a mask of calls that wait for a blocking command of their own thread and site only.
+def _is_of_dropped_event(evidence: Evidence) -> Bools:
+    """Return a mask of the waits in which pyopencl drops the events of transfers from or to host memory.
 
-    pyopencl waits once more for the event of such a call when the program drops that event.
+    They are the last ones for these events. Where calls are recorded by hooks, they are not visible.
     """
-    commands, calls = activity.commands, activity.calls
-    call, command = activity.waits[:, 0], activity.waits[:, 1]
-    is_own = (
-        commands.is_blocking[command]
-        & (commands.thread[command] == calls.thread[call])
-        & (commands.site[command] == calls.site[call])
+    commands, calls = evidence.activity.commands, evidence.activity.calls
+    call, command = evidence.activity.waits.T
+    is_single = np.bincount(call, minlength=len(calls))[call] == 1
+    is_below = np.isin(calls.process[call], list(evidence.pyopencl_below))
+    is_transfer = commands.is_kind("read", "write")[command]
+    chosen = np.flatnonzero(
+        is_single & is_below & is_transfer & calls.is_api(Api.clWaitForEvents)[call]
     )
-    has_own = np.zeros(len(calls), np.bool_)
-    has_own[call[is_own]] = True
-    has_own[call[~is_own]] = False
-    return has_own
+    order = chosen[np.lexsort((calls.enter_ns[call[chosen]], command[chosen]))]
+    is_last = np.ones(len(order), np.bool_)
+    is_last[:-1] = command[order][1:] != command[order][:-1]
+    mask = np.zeros(len(calls), np.bool_)
+    mask[call[order[is_last]]] = True
+    return mask
 
 
 def _awaits_kernels_only(activity: Activity, waits: HostWaits) -> Bools:
