@@ -285,7 +285,10 @@ def measure_all(arguments: argparse.Namespace) -> tuple[list[Row], dict[str, str
             for length in lengths:
                 if length in program.arguments:
                     print(f"{program.name}, {length} ", end="", file=sys.stderr, flush=True)
-                    rows += bench.measure(program, length, arguments.rounds)
+                    try:
+                        rows += list(bench.measure(program, length, arguments.rounds))
+                    except RuntimeError as error:  # the figures of the other programs stand
+                        left_out[f"{program.name}, {length}"] = str(error)
     return rows, left_out
 
 
@@ -295,15 +298,14 @@ def main() -> None:
     # An installed package has its bytecode: the first run of each way, which is not kept, writes it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     clock_before_ns = clock_reading_ns()
-    try:
-        rows, left_out = measure_all(arguments)
-    except RuntimeError as error:
-        sys.exit(f"whole_programs.py: {error}")
+    rows, left_out = measure_all(arguments)
     conditions = provenance({"platform": arguments.platform}, [clock_before_ns, clock_reading_ns()])
     console = Console(width=WIDTH)
     console.print(table_of(rows))
     for name, reason in left_out.items():
         console.print(Text(f"left out: {name}: {reason}"))
+    if not rows:
+        sys.exit("whole_programs.py: no program was measured")
     if arguments.json:
         options = {"rounds": arguments.rounds, "left_out": left_out}
         figures = {**conditions, **options, "rows": [asdict(row) for row in rows]}
