@@ -1,5 +1,6 @@
 """Threads, queues, callbacks and settings of recorded programs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from cltrace.events.tables import (
     STAMPS,
     arguments_table,
 )
+from cltrace.intercept.native.build import compile_layer
 from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.settings import Settings
 from tests.native.conftest import Record, Toolbox
@@ -181,3 +183,21 @@ def test_without_settings_nothing_is_recorded(toolbox: Toolbox, tmp_path: Path) 
     run = toolbox.record(parts, ["sh", "-c", remove, program, "10"])
     assert run.status == 0
     assert run.spools == []
+
+
+@pytest.mark.parametrize("program", [["launches", "100000", "700"], ["matrix"], ["threads"]])
+def test_stamps_are_read_between_commands_of_an_exclusive_driver(
+    toolbox: Toolbox, tmp_path: Path, program: list[str]
+) -> None:
+    layer = tmp_path / "exclusive.so"
+    compile_layer(toolbox.compiler, layer, ("-DEXCLUSIVE_DRIVER=true", *toolbox.extra))
+    name, *words = program
+    command = [str(toolbox.program(name)), *words]
+    usual = toolbox.record(tmp_path / "usual", command)
+    run = replace(toolbox, layer=layer).record(tmp_path / "parts", command)
+    assert (run.status, run.stderr) == (0, usual.stderr)
+    stamps, expected = run.spool.rows(STAMPS), usual.spool.rows(STAMPS)
+    assert len(np.unique(stamps[:, 0])) == len(stamps) == len(expected) > 0
+    has_stamps = stamps[:, 1] > 0
+    assert (np.diff(stamps[has_stamps, 1:5], axis=1) >= 0).all()
+    assert run.spool.is_complete

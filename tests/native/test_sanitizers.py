@@ -1,6 +1,7 @@
 """The layer under the sanitizers of compilers. Reports about drivers, which have none, are left out."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -98,6 +99,17 @@ def test_threads_do_not_race(race_checked: Toolbox, words: tuple[str, ...], tmp_
     if words[-1].startswith(("fork", "daemon")):
         return  # the sanitizer follows no forks of threads, and reports that descriptors are closed
     _check(race_checked, words, tmp_path)
+
+
+@pytest.mark.parametrize("words", [("matrix",), ("threads",), ("launches", "20000")], ids="-".join)
+def test_threads_do_not_race_for_an_exclusive_driver(
+    race_checked: Toolbox, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    layer = race_checked.directory / "exclusive.so"
+    if not layer.exists():
+        flags = ("-g", "-O1", "-DEXCLUSIVE_DRIVER=true", *_RACES)
+        compile_layer(race_checked.compiler, layer, flags)
+    _check(replace(race_checked, layer=layer), words, tmp_path)
 
 
 def _check(toolbox: Toolbox, words: tuple[str, ...], tmp_path: Path) -> None:

@@ -30,6 +30,10 @@
 #define SETTLE_NS (250 * NS_PER_MS)
 #define MAX_FORK_WAIT_S 2 /* a query may wait for the program, which is about to fork */
 
+#ifndef EXCLUSIVE_DRIVER
+#define EXCLUSIVE_DRIVER false /* tests assume that a driver is, from the start */
+#endif
+
 static struct background thread = {.name = "cltrace-stamps"};
 static pthread_mutex_t added_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -259,7 +263,7 @@ static size_t read_pass(struct pass *pass)
    reader sees that in its own waits. From then on a thread of the program reads the stamps when the newest
    command is complete: before some of the commands that it enqueues, and after its waits. The reader goes
    on while the program's threads wait or do other things, and when it is late. */
-atomic_bool stamps_are_read_in_calls;
+atomic_bool stamps_are_read_in_calls = EXCLUSIVE_DRIVER;
 
 static void note_exclusive_driver(void)
 {
