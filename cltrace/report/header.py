@@ -150,7 +150,7 @@ def _cost(trace: Trace) -> Fact:
     if calls is None:
         return Fact("cost", "tracing cost", "not known: no process reported it")
     parts = [
-        f"hooks {time_text(hook_ns)} in {value_text(calls, Unit.COUNT)} calls",
+        f"recording {time_text(hook_ns)} in {value_text(calls, Unit.COUNT)} calls",
         f"reading {time_text(reader_ns)} CPU",
     ]
     if waits:

@@ -37,8 +37,11 @@ V_PROCESS: Final = View(
             "how the process ended: exit, _exit, abort, exec, stop or killed; running if it"
             " had not ended",
         ),
-        ("hook_calls", "number of calls that passed through a hook"),
-        ("hook_ns", "time spent in hooks, estimated from every 64th launch and all other calls"),
+        ("hook_calls", "number of recorded calls"),
+        (
+            "hook_ns",
+            "time that recording took in the program's threads, estimated from a sample of the calls",
+        ),
         ("reader_cpu_ns", "CPU time of the thread that reads stamps and writes the trace"),
         (
             "event_waits",
