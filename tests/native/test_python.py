@@ -2,13 +2,14 @@
 
 import sys
 from ctypes.util import find_library
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cltrace.events.apis import Api
-from cltrace.events.records import Kernel, ProcessStarted, Site
+from cltrace.events.records import Diagnostic, Kernel, ProcessStarted, Site
 from cltrace.events.tables import CALLS, CIRCUMSTANCES, LAUNCHES
 from cltrace.spool.reader import ProcessSpool
 from cltrace.spool.settings import Settings
@@ -128,6 +129,18 @@ def test_calls_of_another_loader_are_recorded_once(toolbox: Toolbox, tmp_path: P
     assert lines[Api.clFlush] == 14
     for api in (Api.clFinish, Api.clFlush):
         assert np.count_nonzero(calls[:, CALLS.index("api")] == api) == 1
+
+
+def test_a_loader_without_platforms_is_noted(toolbox: Toolbox, tmp_path: Path) -> None:
+    other = find_library("OpenCL")
+    assert other is not None
+    # pyopencl's loader finds PoCL beside itself.
+    alone = replace(toolbox, variables={**toolbox.variables, "OCL_ICD_VENDORS": str(tmp_path)})
+    spool = _record(alone, tmp_path, _OTHER_LIBRARY, other).spool
+    assert Api.clFlush not in spool.rows(CALLS)[:, CALLS.index("api")]
+    notes = [note for note in spool.records(Diagnostic) if note.code == "loader-unrecorded"]
+    assert len(notes) == 1
+    assert "libOpenCL.so" in notes[0].message
 
 
 def test_threads_of_python_are_recorded(toolbox: Toolbox, tmp_path: Path) -> None:

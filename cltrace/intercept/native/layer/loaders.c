@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "layer.h"
+#include "records.h"
 #include "sites.h"
 
 #define MAX_LOADERS 8
@@ -49,6 +51,16 @@ static int add_candidate(struct dl_phdr_info *info, size_t size, void *argument)
     return 0;
 }
 
+/* A library may call such a loader with objects of another one, which has platforms. */
+static void note_unrecorded(const char *path)
+{
+    char message[PATH_MAX + 128];
+    snprintf(message, sizeof message,
+             "%s takes no layers, or finds no platform (OCL_ICD_VENDORS): calls through it are not in the trace",
+             path);
+    record_diagnostic("note", "loader-unrecorded", message);
+}
+
 static void initialise(const char *path)
 {
     cl_uint count = 0;
@@ -58,8 +70,11 @@ static void initialise(const char *path)
     CL_FUNCTION(clGetPlatformIDs) get_platforms;
     void *address = dlsym(module, "clGetPlatformIDs");
     memcpy(&get_platforms, &address, sizeof get_platforms);
-    if (address != NULL && !sites_has_loader(address))
+    if (address != NULL && !sites_has_loader(address)) {
         get_platforms(0, NULL, &count);
+        if (!sites_has_loader(address))
+            note_unrecorded(path);
+    }
     dlclose(module);
 }
 
