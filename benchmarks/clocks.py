@@ -15,6 +15,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from samples import PROGRAMS
@@ -49,7 +50,7 @@ def main() -> None:
         arguments.json.write_text(json.dumps(found, indent=2) + "\n")
 
 
-def figures(trace: Trace) -> dict[str, object]:
+def figures(trace: Trace) -> dict[str, Any]:
     """What is known of the clocks in a trace."""
     activity = read_activity(trace)
     devices = trace["v_device"].to_dict("records")

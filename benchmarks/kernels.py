@@ -203,8 +203,9 @@ def of_product() -> tuple[float, float, float]:
     """Ms for two sizes of a matrix product, and us for a configuration that is known."""
     program = parse(PRODUCT)
     taken = []
+    buffers: list[Argument] = []
     for size in (256, 4096):
-        buffers: list[Argument] = [BufferArgument(4 * size * size)] * 3
+        buffers = [BufferArgument(4 * size * size)] * 3
         launch = Launch("product", (size, size), (16, 16), None, [*buffers, size])
         samples = [timed(lambda launch=launch: counted(program, launch))[1] for _ in range(9)]
         taken.append(statistics.median(samples))

@@ -306,7 +306,7 @@ def _every(number: Int64s, period: int) -> NDArray[np.bool_]:
 
 def _write_objects(writer: SpoolWriter, shape: Shape) -> None:
     """Write circumstances, argument lists, buffers and an anchor."""
-    circumstances = []
+    circumstances: list[list[int]] = []
     for kernel in range(shape.kernels):
         for queue in range(shape.queues):
             for thread in range(shape.threads):

@@ -12,6 +12,7 @@ launch are 500 ns to the caller and 1,500 ns to the process.
 import argparse
 import os
 import subprocess
+import sys
 import tempfile
 from ctypes.util import find_library
 from pathlib import Path
@@ -20,6 +21,9 @@ from cltrace.intercept.native.build import SOURCE_DIRECTORY, build_layer, find_c
 from cltrace.intercept.native.environment import layered_environment
 from cltrace.intercept.native.settings import write_layer_settings
 from cltrace.spool.settings import Settings
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from tests.platform import select_pocl
 
 PROGRAMS = Path(__file__).parent.parent / "tests" / "native" / "programs"
@@ -61,8 +65,9 @@ def build_program(directory: Path) -> Path:
 
 def recording_environment(parts: Path) -> dict[str, str]:
     parts.mkdir(mode=0o700)
-    write_layer_settings(parts, Settings(), 0, record_python=False)
-    environment = layered_environment(os.environ, build_layer())
+    library = build_layer()
+    write_layer_settings(parts, Settings(), 0, library=library, record_python=False)
+    environment = layered_environment(os.environ, library)
     return {**environment, "CLTRACE_SESSION": str(parts)}
 
 

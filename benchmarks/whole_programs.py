@@ -34,6 +34,10 @@ from samples import Spread, clock_reading_ns, in_turn, shown, spread, use
 import cltrace
 from cltrace.intercept.native.build import find_compilers
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.platform import select_pocl
+
 PROGRAMS: Final = Path(__file__).parent / "programs" / "whole"
 NATIVE, OFF, ON = "native", "off", "on"
 MAX_CPU_QUOTIENT, MAX_WALL_QUOTIENT = 1.15, 1.10
@@ -297,6 +301,7 @@ def main() -> None:
     arguments = parse_arguments()
     # An installed package has its bytecode: the first run of each way, which is not kept, writes it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    select_pocl()
     clock_before_ns = clock_reading_ns()
     rows, left_out = measure_all(arguments)
     conditions = provenance({"platform": arguments.platform}, [clock_before_ns, clock_reading_ns()])
