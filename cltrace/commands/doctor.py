@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.errors import ExitStatus
+from cltrace.errors import ExitStatus, LayerError
+from cltrace.intercept.native.build import build_layer
 from cltrace.report.environment import CheckResult, environment_report
 from cltrace.runs.child import traced_environment
 from cltrace.runs.child_json import ANSWER_TIMEOUT_S, run_for_json
@@ -40,6 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
         *_check_platforms(survey),
         *_check_builds(survey),
         _check_injection(),
+        *_check_layer(survey),
     ]
     if survey is not None:
         results += [
@@ -58,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
         ]
     document = environment_report(results, survey)
     print_document(document, color=arguments.color, output_format=arguments.format)
-    can_trace = all(result.is_ok for result in results)
+    can_trace = all(result.is_ok or not result.is_needed for result in results)
     return int(ExitStatus.OK if can_trace else ExitStatus.USAGE)
 
 
@@ -161,6 +163,27 @@ def _check_injection() -> CheckResult:
             iter(untraced_reasons(begun.parts).values()), ["the test program did not report in"]
         )
         return CheckResult("injection", is_ok=False, detail="; ".join(reasons))
+
+
+def _check_layer(survey: dict[str, Any] | None) -> Iterator[CheckResult]:
+    """Check that the OpenCL layer can be built, and that pyopencl's loader takes it in."""
+    try:
+        detail, remedy, is_built = f"built, in {build_layer().parent}", "", True
+    except LayerError as error:
+        problem, _, remedy = str(error).partition("; ")
+        detail = f"programs without Python are not traced: {problem}"
+        is_built = False
+    yield CheckResult("OpenCL layer", is_built, detail, remedy, is_needed=False)
+    if survey is None:
+        return
+    is_ok, text = survey["loader"]
+    yield CheckResult(
+        "loader with layers",
+        is_ok=bool(is_ok),
+        detail=text if is_ok else f"hooks record pyopencl's calls: {text}",
+        remedy="install pyopencl's wheel, whose loader takes layers, or ocl-icd 2.3 or newer",
+        is_needed=False,
+    )
 
 
 def _check_answer(name: str, answer: list[Any], if_ok: str, if_not: str) -> CheckResult:

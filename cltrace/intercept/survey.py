@@ -13,8 +13,11 @@ from typing import Any
 
 import pyopencl as cl
 
+from cltrace.errors import LayerError
 from cltrace.events.statuses import status_name
 from cltrace.intercept.hooks.constructors import ConstructorHookError, VectorcallEntry
+from cltrace.intercept.native.environment import takes_layers
+from cltrace.intercept.native.library import find_pyopencl_loader
 from cltrace.intercept.objects.programs import Programs, Texts
 from cltrace.intercept.objects.registry import Registry
 from cltrace.intercept.objects.slots import NoDestructorCallbackError, ReleaseSlots
@@ -28,6 +31,7 @@ def survey(*, with_surcharge: bool) -> dict[str, Any]:
         "pyopencl_version": cl.VERSION_TEXT,
         "constructors": _attempt(lambda: VectorcallEntry(cl.CommandQueue, cl.Event)),
         "destructors": _attempt(_watch_destruction),
+        "loader": _attempt(_loader_with_layers),
         "platforms": [
             {
                 "name": platform.name.strip(),
@@ -90,13 +94,29 @@ def _watch_destruction() -> None:
         ReleaseSlots(Path(directory))
 
 
+def _loader_with_layers() -> str:
+    """Return the name of the loader that pyopencl uses. Raises: `LayerError` if it takes no layers."""
+    loader = find_pyopencl_loader()
+    if loader is None:
+        raise LayerError("pyopencl's OpenCL loader was not found")
+    if not takes_layers(loader):
+        raise LayerError(f"{loader} takes no layers")
+    return loader.name
+
+
 def _attempt(read: Callable[[], Any]) -> list[Any]:
     """Return `[true, text]` with the text that `read` returns, if any; `[false, reason]` if it fails."""
     try:
         value = read()
     except cl.Error as error:
         return [False, f"{error.routine} failed: {status_name(int(error.code))}"]
-    except (ConstructorHookError, NoDestructorCallbackError, OSError, AttributeError) as error:
+    except (
+        ConstructorHookError,
+        NoDestructorCallbackError,
+        LayerError,
+        OSError,
+        AttributeError,
+    ) as error:
         return [False, str(error)]
     return [True, value if isinstance(value, str) else ""]
 

@@ -10,19 +10,30 @@ from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of a check: whether it passed, what it saw, and what to do if it failed."""
+    """Result of a check: whether it passed, what it saw, and what to do if it failed.
+
+    What is not needed may be absent: something else then does its work.
+    """
 
     name: str
     is_ok: bool
     detail: str
     remedy: str = ""
+    is_needed: bool = True
+
+    @property
+    def word(self) -> str:
+        """The result in a word."""
+        if self.is_ok:
+            return "ok"
+        return "missing" if self.is_needed else "absent"
 
 
 def environment_report(
     results: Sequence[CheckResult], survey: Mapping[str, Any] | None
 ) -> Document:
     """Return the report on the checks, and on the devices of a survey."""
-    rows = [(result.name, "ok" if result.is_ok else "missing", result.detail) for result in results]
+    rows = [(result.name, result.word, result.detail) for result in results]
     checks = Table(
         key="checks",
         title="Checks",

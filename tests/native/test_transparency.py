@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cltrace.events.apis import Api
-from cltrace.events.records import Device, Queue
+from cltrace.events.records import Device, Diagnostic, Queue
 from cltrace.events.tables import CALLS, EDGES
 from tests.native.conftest import RecordedRun, Toolbox
 from tests.patience import HANG_S
@@ -76,3 +76,12 @@ def test_a_child_finds_the_driver_free_and_asks_for_no_facts(
             record.name for record in parent.records(Device)
         ]
         assert {(record.id, record.handle) for record in child.records(Queue)} <= queues
+
+
+def test_functions_of_extensions_are_given_and_noted(toolbox: Toolbox, tmp_path: Path) -> None:
+    extended = toolbox.above("extension_driver")
+    run = extended.record(tmp_path / "parts", [str(toolbox.program("extensions"))])
+    assert run.stdout == "1110\n"
+    notes = [note for note in run.spool.records(Diagnostic) if note.code == "extension-unrecorded"]
+    assert len(notes) == 1
+    assert "clEnqueueTestEXT" in notes[0].message

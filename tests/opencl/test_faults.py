@@ -138,6 +138,8 @@ def test_the_doctor_finds_what_is_there(run: Runner) -> None:
     assert done.status == 0, done.stdout
     assert '"missing"' not in done.stdout
     assert "builds a kernel, which runs" in done.stdout
+    assert '"absent"' not in done.stdout
+    assert "libOpenCL" in done.stdout
 
 
 def test_the_doctor_says_when_a_driver_builds_nothing(run: Runner) -> None:
@@ -165,6 +167,18 @@ def test_the_doctor_says_what_is_missing_and_how_to_get_it(run: Runner) -> None:
     hidden = run("doctor", env={"PYTHONPATH": str(PROGRAMS / "without_pyopencl"), "COLUMNS": "100"})
     assert hidden.status == 2
     assert "pip install pyopencl" in hidden.stdout
+
+
+def test_the_doctor_needs_no_compiler(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "ld").symlink_to(shutil.which("ld") or "/usr/bin/ld")
+    (tmp_path / "ziglang").mkdir()
+    (tmp_path / "ziglang" / "__init__.py").touch()  # a package of that name, without the compiler
+    environment = {"PATH": str(tmp_path / "bin"), "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
+    done = run("doctor", "--no-surcharge", env=environment)
+    assert done.status == 0, done.stdout
+    assert "programs without Python are not traced: found no C compiler" in done.stdout
+    assert "OpenCL layer: install one: " in done.stdout
 
 
 def test_the_doctor_survives_a_driver_that_crashes(run: Runner) -> None:

@@ -40,14 +40,14 @@ def find_recording_library(parts: Path) -> Path | None:
         return None
     if str(library) not in os.environ.get(LAYERS_VARIABLE, "").split(":"):
         return None
-    loader = _loader_of_pyopencl()
+    loader = find_pyopencl_loader()
     try:
         return library if loader is not None and takes_layers(loader) else None
     except OSError:
         return None
 
 
-def _loader_of_pyopencl() -> Path | None:
+def find_pyopencl_loader() -> Path | None:
     """Return the file that has the OpenCL functions which pyopencl calls."""
     try:
         function = ctypes.CDLL(_cl.__file__).clGetPlatformIDs

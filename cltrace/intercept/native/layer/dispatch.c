@@ -1,6 +1,7 @@
 /* Entry points by which a loader takes the layer in: `cl_loader_layers`. */
 #include <string.h>
 
+#include "extensions.h"
 #include "kernels.h"
 #include "layer.h"
 #include "lifecycle.h"
@@ -124,6 +125,8 @@ static void replace_rest(struct cl_dispatch *dispatch)
     REPLACE(clEnqueueBarrier);
     REPLACE(clEnqueueBarrierWithWaitList);
     REPLACE(clEnqueueWaitForEvents);
+    REPLACE(clGetExtensionFunctionAddress);
+    REPLACE(clGetExtensionFunctionAddressForPlatform);
 }
 
 /* Answers a query in the manner of OpenCL. */

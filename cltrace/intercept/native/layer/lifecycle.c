@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "extensions.h"
 #include "layer.h"
 #include "loaders.h"
 #include "process_facts.h"
@@ -172,6 +173,7 @@ static void after_fork_in_child(void)
     threads_forked();
     sites_forked();
     loaders_forked();
+    extensions_forked();
     *given_directory = '\0';
     if (atomic_load(&state) == STATE_OVER)
         return;

@@ -43,8 +43,8 @@ static struct {
 static bool can_read_frames;
 
 /* A place in code that has a site: an instruction, or `OF_LINE` of a line. With `CODE_ITSELF`, `value`
-   tells whether the code belongs to a library. The code is kept alive, so that its address is not reused. Protected by the
-   interpreter's lock. */
+   tells whether the code belongs to a library. The code is kept alive, so that its address is not
+   reused. Protected by the interpreter's lock. */
 struct known_place {
     struct known_place *next;
     const void *code;
