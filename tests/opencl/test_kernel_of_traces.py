@@ -100,22 +100,30 @@ def test_a_report_of_kernels_ends_in_time(traced: Path, monkeypatch: pytest.Monk
     assert table.key == "kernels_not_counted"
 
 
-def test_headers_beside_headers_are_kept(run: Runner, tmp_path: Path) -> None:
+@pytest.mark.parametrize("use", ["on", "off"])
+def test_headers_beside_headers_and_by_macros_are_kept(
+    use: str, run: Runner, tmp_path: Path
+) -> None:
     deep = tmp_path / "inc" / "sub"
+    far = tmp_path / "far"
     deep.mkdir(parents=True)
-    (tmp_path / "by.h").write_text('#include "sub/x.h"\n')
+    far.mkdir()
+    (tmp_path / "by.h").write_text('#include "sub/x.h"\n#include TEXT_OF(PLACE/far.h)\n')
     (deep / "x.h").write_text('#include "y.h"\n#include "../top.h"\n')
-    (deep / "y.h").write_text("#define BY (2.0f * TOP)\n")
+    (deep / "y.h").write_text("#define BY (2.0f * TOP * FAR)\n")
     (tmp_path / "inc" / "top.h").write_text("#define TOP 3.0f\n")
-    program = PROGRAM.replace(
-        '["-I", sys.argv[1]]', '["-I", sys.argv[1], "-I", sys.argv[1] + "/inc"]'
-    )
+    (far / "far.h").write_text("#define BESIDE <beside.h>\n#include BESIDE\n")
+    (far / "beside.h").write_text("#define FAR 5.0f\n")
+    options = f"""["-I", sys.argv[1], "-I", sys.argv[1] + "/inc", "-DTEXT_OF(x)=NAME(x)", "-D",
+        "NAME(x)=#x", "-DPLACE={far}", "-I{far}"]"""
+    program = PROGRAM.replace('["-I", sys.argv[1]]', options)
     (tmp_path / "gather.py").write_text(program)
-    done = run("run", "-o", "g.cltrace", sys.executable, "gather.py", tmp_path)
+    done = run("run", "--layer", use, "-o", "g.cltrace", sys.executable, "gather.py", tmp_path)
     assert done.status == 0, done.stderr
     with cltrace.load(tmp_path / "g.cltrace") as trace:
-        names = {name for (name,) in trace.rows("SELECT name FROM v_include")}
-    assert names == {"by.h", "sub/x.h", "sub/y.h", "top.h"}
+        names = [name for (name,) in trace.rows("SELECT name FROM v_include ORDER BY 1")]
+    outer = [f"{far}/beside.h", f"{far}/far.h"]
+    assert names == [*outer, "by.h", "sub/x.h", "sub/y.h", "top.h"]
     done = run("kernel", "g.cltrace", "--top", "1")
     assert done.status == 0
     assert "gather" in done.stdout

@@ -108,6 +108,13 @@ def test_headers_are_found_by_their_names() -> None:
     assert outputs[0].view("i4").tolist() == [7] * 4
 
 
+def test_a_header_is_found_by_its_absolute_name_but_never_replaces_ours() -> None:
+    source = '#include "/their/place/../values.h"\n' + KERNEL
+    assert parse(source, headers={"/their/values.h": "#define VALUE 7\n"}).kernels
+    hostile = {"/cltrace/prelude.h": "#error replaced\n", "//cltrace/prelude.h": "#error too\n"}
+    assert parse(KERNEL, "-DVALUE=1", headers=hostile).kernels
+
+
 def _zeros(count: int):  # type: ignore[no-untyped-def]
     import numpy as np  # noqa: PLC0415
 

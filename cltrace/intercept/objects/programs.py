@@ -1,13 +1,9 @@
 """Programs: their sources, the files that these include, and their builds."""
 
-import posixpath
 import re
-import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from itertools import count
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pyopencl as cl
@@ -15,15 +11,13 @@ import pyopencl as cl
 from cltrace.events.apis import Api
 from cltrace.events.kinds import ProgramOrigin
 from cltrace.events.records import Build, Include, Program, Text
+from cltrace.intercept.objects.includes import find_included_files
 from cltrace.intercept.sink import Sink
 
 if TYPE_CHECKING:
     from types import FrameType
 
-_INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _DEFEATED_CACHE: Final = re.compile(r"\n\n__constant int pyopencl_defeat_cache_[0-9a-f]{32} = 0;$")
-_MAX_INCLUDED_FILES: Final = 1000
-_MAX_INCLUDED_BYTES: Final = 16 << 20
 _FRAMES_TO_CACHE: Final = 6
 
 
@@ -151,66 +145,8 @@ class Programs:
         source = self._sources.pop(number, "")
         if "include" not in source:
             return
-        included = find_included_files(source, include_directories(options), headers)
-        for name, text in included.items():
+        for name, text in find_included_files(source, options, headers).items():
             self._sink.records.append(Include(name, number, self._texts.id_of(text)))
-
-
-def include_directories(options: str) -> list[Path]:
-    """Return the directories that build options name with `-I`, the working directory first."""
-    try:
-        words = shlex.split(options)
-    except ValueError:
-        words = options.split()
-    directories = [Path()]
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word == "-I":
-            directories.append(Path(following))
-        elif word.startswith("-I"):
-            directories.append(Path(word[2:].strip('"')))
-    return directories
-
-
-def find_included_files(
-    source: str, directories: Iterable[Path], headers: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, str]:
-    """Return the texts that `source` includes, directly and indirectly, by the name that it uses.
-
-    `headers` are texts by name. They take precedence over files. All of them are in the result, because
-    a macro may name one.
-
-    A file that is found beside an including file is named relative to the latter's name: `y.h` beside
-    `sub/x.h` is `sub/y.h`. A file that cannot be read is left out, and so is all beyond 1,000 files or
-    16 MiB.
-    """
-    searched = list(directories)
-    included: dict[str, str] = {}
-    total_bytes = 0
-    pending = [("", name) for name in (*_INCLUDE.findall(source), *headers)]
-    while pending and len(included) < _MAX_INCLUDED_FILES and total_bytes < _MAX_INCLUDED_BYTES:
-        beside, plain = pending.pop()
-        for name in dict.fromkeys([posixpath.normpath(posixpath.join(beside, plain)), plain]):
-            if name in included:
-                break
-            text = headers[name] if name in headers else _read_first(searched, name)
-            if text is not None:
-                included[name] = text
-                total_bytes += len(text)
-                directory = posixpath.dirname(name)
-                pending.extend((directory, other) for other in _INCLUDE.findall(text))
-                break
-    return included
-
-
-def _read_first(directories: Iterable[Path], name: str) -> str | None:
-    for directory in directories:
-        path = directory / name
-        try:
-            if path.is_file() and path.stat().st_size <= _MAX_INCLUDED_BYTES:
-                return path.read_text(errors="replace")
-        except (OSError, ValueError):
-            continue
-    return None
 
 
 def read_source(program: Any) -> str:

@@ -24,7 +24,8 @@ from cltrace.kernels.limits import READING_BYTES, READING_CPU_S
 
 PRELUDE: Final = "/cltrace/prelude.h"
 """The name under which the compiler sees the header with OpenCL C's predefined names."""
-HEADERS: Final = "/cltrace/headers"
+_OWN: Final = "/cltrace/"
+HEADERS: Final = f"{_OWN}headers"
 """The directory in which the compiler sees a program's headers."""
 
 
@@ -75,16 +76,24 @@ def run_confined(
 
 
 def _write_headers(directory: Path, headers: Mapping[str, str], prelude: Path) -> str:
-    """Write the headers to files, and return the overlay that maps their names for `-ivfsoverlay`."""
+    """Write the headers to files, and return the overlay that maps their names for `-ivfsoverlay`.
+
+    A header is in the directory of headers, and one with an absolute name is also at that name: a source
+    may include it either way.
+    """
     visible = {PRELUDE: prelude}
     for number, (name, text) in enumerate(headers.items()):
         stored = directory / f"header-{number}.h"
         stored.write_text(text, encoding="utf-8", errors="replace")
-        visible[posixpath.normpath(posixpath.join(HEADERS, name.lstrip("/")))] = stored
+        inside = posixpath.normpath(posixpath.join(HEADERS, name.lstrip("/")))
+        outside = posixpath.normpath(name)
+        if inside.startswith(_OWN):
+            visible[inside] = stored
+        if name.startswith("/") and not outside.startswith((_OWN, "//")):
+            visible[outside] = stored
     roots = [
         {"type": "file", "name": name, "external-contents": str(stored)}
         for name, stored in visible.items()
-        if name.startswith("/cltrace/")
     ]
     overlay = {
         "version": 0,

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "include_names.h"
 #include "records.h"
 
 #define MAX_FILES 1000
@@ -34,6 +35,8 @@ struct search {
     size_t total_bytes;
     struct wanted wanted[MAX_FILES];
     size_t wanted_count;
+    struct name_macros macros;
+    const char *beside; /* the directory of the file whose text is searched */
 };
 
 static void want(struct search *search, const char *beside, const char *name, size_t length)
@@ -50,44 +53,17 @@ static void want(struct search *search, const char *beside, const char *name, si
     }
 }
 
-static const char *skip_blanks(const char *at, const char *end)
+static void want_name(void *context, const char *name, size_t length)
 {
-    while (at < end && (*at == ' ' || *at == '\t'))
-        at++;
-    return at;
+    struct search *search = context;
+    want(search, search->beside, name, length);
 }
 
-/* Wants the name of an `#include` directive that fills the line from `at` to `end`. */
-static void want_of_line(struct search *search, const char *beside, const char *at, const char *end)
-{
-    static const char word[] = "include";
-    at = skip_blanks(at, end);
-    if (at == end || *at++ != '#')
-        return;
-    at = skip_blanks(at, end);
-    if ((size_t)(end - at) < sizeof word || memcmp(at, word, sizeof word - 1) != 0)
-        return;
-    at = skip_blanks(at + sizeof word - 1, end);
-    if (at == end || (*at != '"' && *at != '<'))
-        return;
-    const char *const name = ++at;
-    while (at < end && *at != '"' && *at != '>')
-        at++;
-    if (at < end)
-        want(search, beside, name, (size_t)(at - name));
-}
-
-/* Wants what a text includes. `beside` is the directory of its file, empty for the program itself. */
+/* Wants the names that a text includes. `beside` is the directory of its file, empty for the program. */
 static void want_of_text(struct search *search, const char *beside, const struct text *text)
 {
-    size_t begin = 0;
-    while (begin < text->length) {
-        const char *const line = text->bytes + begin;
-        const char *newline = memchr(line, '\n', text->length - begin);
-        const char *const end = newline == NULL ? text->bytes + text->length : newline;
-        want_of_line(search, beside, line, end);
-        begin = (size_t)(end - text->bytes) + 1;
-    }
+    search->beside = beside;
+    names_of_text(text, &search->macros, want_name, search);
 }
 
 /* Removes `.` and `..` from a relative path, in place, as far as they cancel out. */
@@ -235,16 +211,25 @@ static bool next_word(const char **options, char *word, size_t room)
     return true;
 }
 
-/* Adds the working directory, and those that options name with `-I`. */
-static void add_directories(struct search *search, const char *options)
+/* Adds the working directory, the directories that options name with `-I`, and the macros of `-D`. */
+static void read_options(struct search *search, const char *options)
 {
     char word[PATH_MAX];
     add_directory(search, "", 0);
     while (next_word(&options, word, sizeof word)) {
-        if (strcmp(word, "-I") == 0 && next_word(&options, word, sizeof word))
-            add_directory(search, word, strlen(word));
-        else if (strncmp(word, "-I", 2) == 0)
-            add_directory(search, word + 2, strlen(word + 2));
+        const bool is_macro = strncmp(word, "-D", 2) == 0;
+        if (!is_macro && strncmp(word, "-I", 2) != 0)
+            continue;
+        const char *value = word + 2;
+        if (*value == '\0') {
+            if (!next_word(&options, word, sizeof word))
+                break;
+            value = word;
+        }
+        if (is_macro)
+            name_macros_define(&search->macros, value);
+        else
+            add_directory(search, value, strlen(value));
     }
 }
 
@@ -264,7 +249,7 @@ void record_includes(int64_t program_id, const struct text *source, const char *
     search->program_id = program_id;
     search->headers = headers;
     search->header_count = header_count;
-    add_directories(search, options);
+    read_options(search, options);
     want_of_text(search, "", source);
     for (size_t i = 0; i < header_count; i++)
         want(search, "", headers[i].name, strlen(headers[i].name));
@@ -279,5 +264,6 @@ void record_includes(int64_t program_id, const struct text *source, const char *
         free(search->included[i]);
     for (size_t i = 0; i < search->directory_count; i++)
         free(search->directories[i]);
+    name_macros_free(&search->macros);
     free(search);
 }
