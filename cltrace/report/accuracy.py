@@ -35,7 +35,7 @@ def accuracy_report(
             ),
             Fact("refused", "not counted", f"{len(evaluated.refused):,}", len(evaluated.refused)),
         ],
-        tables=[table for table in _tables(evaluated) if table.rows],
+        tables=list(_tables(evaluated)),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cltrace.kernels.compiler import RegisterUse, Target
-from cltrace.kernels.counts.records import Assumption, Estimate, KernelCounts, LineCount
+from cltrace.kernels.counts.records import AccessSite, Assumption, Estimate, KernelCounts, LineCount
 from cltrace.kernels.demand.cost_types import cost_types
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import Kernel, KernelCode, Program
@@ -28,8 +28,8 @@ def kernel_report(code: KernelCode, counts: KernelCounts, costs: Thesis | None =
 def kernel_tables(
     code: KernelCode, counts: KernelCounts, costs: Thesis | None = None
 ) -> list[Table]:
-    """Return the tables of a launch that have rows."""
-    tables = [
+    """Return the tables of a launch. Without rows they are shown by formats for programs alone."""
+    return [
         _cost_types(counts, costs),
         _operations(counts),
         _sites(counts),
@@ -38,7 +38,6 @@ def kernel_tables(
         _assumptions(counts.assumptions),
         listing(code, counts),
     ]
-    return [table for table in tables if table.rows]
 
 
 def _sizes(sizes: Sequence[int]) -> str:
@@ -125,21 +124,18 @@ def _cost_types(counts: KernelCounts, costs: Thesis | None) -> Table:
 
 
 def _operations(counts: KernelCounts) -> Table:
-    has_bounds = bool(counts.assumptions)
     written = {(row.type, row.cost): row.per_item for row in counts.written}
-    rows: list[tuple[Value, ...]] = []
-    for row in counts.operations:
-        low, high = _bounds(row.total, counts.work_items)
-        rows.append(
-            (
-                row.cost.value,
-                row.type,
-                _round(row.per_item),
-                *((_round(low), _round(high)) if has_bounds else ()),
-                _round(written.get((row.type, row.cost), 0.0)),
-                _round(row.warp_total),
-            )
+    rows: list[tuple[Value, ...]] = [
+        (
+            row.cost.value,
+            row.type,
+            _round(row.per_item),
+            *_interval(counts, row.total, counts.work_items),
+            _round(written.get((row.type, row.cost), 0.0)),
+            _round(row.warp_total),
         )
+        for row in counts.operations
+    ]
     return Table(
         key="operations",
         title="Operations",
@@ -147,14 +143,7 @@ def _operations(counts: KernelCounts) -> Table:
             Column("class", "class", keep=100),
             Column("type", "type", keep=90),
             Column("per_item", "per work-item", Unit.PLAIN, 95),
-            *(
-                (
-                    Column("low", "at least", Unit.PLAIN, 60),
-                    Column("high", "at most", Unit.PLAIN, 60),
-                )
-                if has_bounds
-                else ()
-            ),
+            *_interval_columns(counts, keep=60),
             Column("as_written", "as written", Unit.PLAIN, 70),
             Column("warps", "by warps", Unit.PLAIN, 50),
         ),
@@ -163,30 +152,25 @@ def _operations(counts: KernelCounts) -> Table:
     )
 
 
-def _bounds(estimate: Estimate, items: int) -> tuple[float, float]:
-    return estimate.low / items, estimate.high / items
+def _interval_columns(counts: KernelCounts, keep: int) -> tuple[Column, ...]:
+    """Return the columns of the interval in which counts are that depend on unknown contents."""
+    if not counts.assumptions:
+        return ()
+    return (
+        Column("low", "at least", Unit.PLAIN, keep),
+        Column("high", "at most", Unit.PLAIN, keep),
+    )
+
+
+def _interval(counts: KernelCounts, estimate: Estimate, divisor: int = 1) -> tuple[Value, ...]:
+    """Return the values of these columns. An unbounded side has none."""
+    if not counts.assumptions:
+        return ()
+    return _round(estimate.low / divisor), _round(estimate.high / divisor)
 
 
 def _sites(counts: KernelCounts) -> Table:
-    rows: list[tuple[Value, ...]] = []
     has_assumed = any(site.is_assumed for site in counts.sites)
-    for site in counts.sites:
-        requests = max(site.requests.value, 1e-9)
-        is_private = site.space == "private"
-        rows.append(
-            (
-                str(site.place),
-                f"{site.access.value} {site.element}",
-                site.memory,
-                site.space,
-                _round(site.accesses.value / counts.work_items),
-                None if is_private else _pattern(site.pattern.value, site.stride_bytes),
-                _round(site.sectors.value / requests),
-                None if is_private else _round(site.bank_cycles.value / requests),
-                None if site.space in {"local", "private"} else _round(site.reuse),
-                *(("assumed" if site.is_assumed else "known",) if has_assumed else ()),
-            )
-        )
     return Table(
         key="sites",
         title="Memory accesses",
@@ -195,16 +179,35 @@ def _sites(counts: KernelCounts) -> Table:
             Column("access", "access", keep=95),
             Column("memory", "of", keep=98),
             Column("space", "space", keep=60),
-            Column("per_item", "per work-item", Unit.PLAIN, 80),
+            Column("per_item", "per item", Unit.PLAIN, 80),
+            *_interval_columns(counts, keep=62),
             Column("pattern", "lanes", keep=85),
             Column("sectors_per_request", "sectors", Unit.PLAIN, 90),
-            Column("bank_cycles_per_request", "banks", Unit.PLAIN, 70),
+            Column("bank_cycles_per_request", "banks", Unit.PLAIN, 88),
             Column("reuse", "reuse", Unit.PLAIN, 65),
             *((Column("addresses", "addresses", keep=40),) if has_assumed else ()),
         ),
-        rows=rows,
+        rows=[_site(counts, site, has_assumed=has_assumed) for site in counts.sites],
         note=f"sectors of {counts.machine.sector_bytes} B and bank cycles per access of a warp; "
         "reuse: how often each sector is touched",
+    )
+
+
+def _site(counts: KernelCounts, site: AccessSite, *, has_assumed: bool) -> tuple[Value, ...]:
+    requests = max(site.requests.value, 1e-9)
+    is_private = site.space == "private"
+    return (
+        str(site.place),
+        f"{site.access.value} {site.element}",
+        site.memory,
+        site.space,
+        _round(site.accesses.value / counts.work_items),
+        *_interval(counts, site.accesses, counts.work_items),
+        None if is_private else _pattern(site.pattern.value, site.stride_bytes),
+        _round(site.sectors.value / requests),
+        None if is_private else _round(site.bank_cycles.value / requests),
+        None if site.space in {"local", "private"} else _round(site.reuse),
+        *(("assumed" if site.is_assumed else "known",) if has_assumed else ()),
     )
 
 
@@ -217,16 +220,18 @@ def _loops(counts: KernelCounts) -> Table:
         key="loops",
         title="Loops",
         columns=(
-            Column("place", "where", Unit.PLACE),
-            Column("depth", "depth", Unit.COUNT),
-            Column("trips", "trips", Unit.PLAIN),
-            Column("how", "how known", Unit.PROSE),
+            Column("place", "where", Unit.PLACE, 100),
+            Column("depth", "depth", Unit.COUNT, 60),
+            Column("trips", "trips", Unit.PLAIN, 100),
+            *_interval_columns(counts, keep=90),
+            Column("how", "how known", Unit.PROSE, 80),
         ),
         rows=[
             (
                 str(row.place),
                 row.depth,
-                _round(row.trips),
+                _round(row.trips.value),
+                *_interval(counts, row.trips),
                 "assumed"
                 if row.is_assumed
                 else "executed"
@@ -244,10 +249,10 @@ def _branches(counts: KernelCounts) -> Table:
         key="branches",
         title="Branches at which lanes diverge",
         columns=(
-            Column("place", "where", Unit.PLACE),
-            Column("divergent", "warps that split", Unit.SHARE),
-            Column("active", "active lanes", Unit.SHARE),
-            Column("condition", "condition"),
+            Column("place", "where", Unit.PLACE, 100),
+            Column("divergent", "warps that split", Unit.SHARE, 90),
+            Column("active", "active lanes", Unit.SHARE, 80),
+            Column("condition", "condition", keep=70),
         ),
         rows=[
             (

@@ -45,7 +45,7 @@ def prediction_report(
     return Document(
         title="",
         facts=list(_facts(predictions)),
-        tables=[table for table in prediction_tables(predictions, breaks, top) if table.rows],
+        tables=prediction_tables(predictions, breaks, top),
         notes=[note for prediction in predictions for note in _notes(prediction)],
     )
 

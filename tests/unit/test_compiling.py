@@ -115,6 +115,12 @@ def test_a_header_is_found_by_its_absolute_name_but_never_replaces_ours() -> Non
     assert parse(KERNEL, "-DVALUE=1", headers=hostile).kernels
 
 
+@pytest.mark.parametrize(("options", "version"), [("", 300), ("-D__OPENCL_VERSION__=120", 120)])
+def test_the_version_of_the_device_is_defined(options: str, version: int) -> None:
+    source = f"#if __OPENCL_VERSION__ != {version}\n#error another version\n#endif\n{KERNEL}"
+    assert parse(source, f"{options} -DVALUE=1").kernels
+
+
 def _zeros(count: int):  # type: ignore[no-untyped-def]
     import numpy as np  # noqa: PLC0415
 

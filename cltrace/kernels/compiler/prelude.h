@@ -3,6 +3,11 @@
 #ifndef CLTRACE_PRELUDE_H
 #define CLTRACE_PRELUDE_H
 
+/* The version of the device. A trace tells its own. */
+#ifndef __OPENCL_VERSION__
+#define __OPENCL_VERSION__ 300
+#endif
+
 #define __opencl_c_named_address_space_builtins 1
 #if __OPENCL_C_VERSION__ >= 200 && !defined(__opencl_c_work_group_collective_functions)
 #define __opencl_c_work_group_collective_functions 1

@@ -26,6 +26,7 @@ from cltrace.kernels.counts.group_sampling import (
     sample_wave,
 )
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
+from cltrace.kernels.counts.loop_counts import count_loops
 from cltrace.kernels.counts.observer import AccessDetail
 from cltrace.kernels.counts.records import Assumption, GroupSample, KernelCounts, OperationCount
 from cltrace.kernels.counts.scaling import ScaledSample
@@ -172,7 +173,7 @@ def _build_counts(
         written_operators=written.operators() if written else (),
         private_accesses=_private_accesses(as_written),
         branches=sample.branches(),
-        loops=sample.loops(),
+        loops=count_loops(sample, bounds),
         private=sample.private(),
         lines=sample.lines(),
         barriers=sum(row.per_item for row in operations if row.cost is CostClass.BARRIER),

@@ -5,9 +5,11 @@ from functools import cached_property
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from cltrace.errors import KernelError
 from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.counts.access_places import has_unplaced_accesses, place_accesses
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_function
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_loops
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root, SliceInputs
@@ -205,9 +207,24 @@ def analyse_kernel(program: Program, kernel: str, form: CodeForm) -> KernelAnaly
     analyses = _ANALYSES.setdefault(program, {})
     analysis = analyses.get((kernel, form))
     if analysis is None:
-        analysis = KernelAnalysis(program.prepare(kernel, form), program.module(form))
-        analyses[kernel, form] = analysis
+        prepared, module = program.prepare(kernel, form), program.module(form)
+        if form is CodeForm.OPTIMISED:
+            prepared = _place_accesses(program, prepared, module)
+        analysis = analyses[kernel, form] = KernelAnalysis(prepared, module)
     return analysis
+
+
+def _place_accesses(program: Program, prepared: PreparedKernel, module: Module) -> PreparedKernel:
+    """Return a kernel all of whose accesses have lines, if its code as written can be read."""
+    optimised = DataDependencies(prepared.function, prepared.graph)
+    if not has_unplaced_accesses(optimised):
+        return prepared
+    try:
+        written = program.prepare(prepared.function.name, CodeForm.WRITTEN)
+    except KernelError:
+        return prepared
+    dependencies = DataDependencies(written.function, written.graph)
+    return prepare_function(place_accesses(optimised, dependencies), module)
 
 
 def _differs_by_lane(item: Instruction) -> bool:

@@ -173,7 +173,7 @@ class LoopCount:
     place: Place
     depth: int
     entries: float
-    trips: float
+    trips: Estimate
     extrapolated: float
     is_exact: bool
     is_assumed: bool

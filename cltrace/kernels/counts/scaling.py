@@ -1,7 +1,7 @@
 """Scaling of the counters of a sample to counts of the launch."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -18,14 +18,13 @@ from cltrace.kernels.counts.records import (
     Estimate,
     FoldedCount,
     LineCount,
-    LoopCount,
     OperationCount,
     PrivateArray,
 )
 from cltrace.kernels.execute.sites import private_bytes
 from cltrace.kernels.fold import Operation
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction
-from cltrace.kernels.ir.source_places import NOWHERE, Place
+from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import VectorType
 
 _Key = tuple[str, CostClass]
@@ -167,34 +166,6 @@ class ScaledSample:
             )
         return tuple(sites)
 
-    def loops(self) -> tuple[LoopCount, ...]:
-        """Return the loops, outer loops before inner ones."""
-        rows = []
-        graph, extrapolation = self.task.sliced_kernel.graph, self.run.extrapolation
-        for number, loop in enumerate(graph.loops):
-            entries = float(self.run.observer.entries(loop.header).sum())
-            lanes = float(self.run.observer.block_lanes()[loop.header].sum())
-            if not entries or not lanes:
-                continue
-            exits = {
-                block
-                for block in loop.blocks
-                if any(target not in loop.blocks for target in graph.successors[block])
-            }
-            rows.append(
-                LoopCount(
-                    place=_loop_place(self.task, loop.header, loop.blocks),
-                    depth=graph.depth(number),
-                    entries=entries * self.groups / self.run.grid.groups,
-                    trips=lanes / entries,
-                    extrapolated=min(extrapolation.skipped.get(loop.header, 0.0) / lanes, 1.0),
-                    is_exact=loop.header not in self.task.analysis.non_uniform_loops
-                    and loop.header not in extrapolation.coarse,
-                    is_assumed=not exits.isdisjoint(self.task.unknown_blocks),
-                )
-            )
-        return tuple(rows)
-
     def private(self) -> tuple[PrivateArray, ...]:
         """Return the private variables that stay in memory."""
         return tuple(
@@ -210,7 +181,7 @@ class ScaledSample:
         warps = observer.block_warps().mean(axis=1) * self.groups
 
         def add(place: Place, column: str, value: float) -> None:
-            if place is not NOWHERE and place.line:
+            if place.line and (not place.is_merged or place.column):
                 row = table.setdefault((place.file, place.line), dict.fromkeys(_LINE_COLUMNS, 0.0))
                 row[column] += value
 
@@ -248,13 +219,3 @@ def _operator(item: Instruction) -> tuple[str, int]:
     if isinstance(item, Call) and item.callee.startswith("llvm.fmuladd"):
         return "fmuladd", item.type.count if isinstance(item.type, VectorType) else 1
     return "", 0
-
-
-def _loop_place(task: Task, header: int, blocks: Iterable[int]) -> Place:
-    """Return the place of a loop in the source: the first line of its branches."""
-    places = [
-        task.sliced_kernel.blocks[block].terminator.place
-        for block in (header, *blocks)
-        if task.sliced_kernel.blocks[block].terminator.place.line
-    ]
-    return min(places, key=lambda place: (place.file, place.line), default=NOWHERE)

@@ -1,6 +1,7 @@
 """Launches of a trace as input of `count`: programs, sizes, arguments, captured contents."""
 
 import json
+import re
 import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,13 +34,15 @@ _ARGUMENTS: Final = """
     FROM v_launch_arg a LEFT JOIN v_buffer m USING (buffer_id) ORDER BY a.launch_id, a.position
 """
 _PROGRAMS: Final = """
-    SELECT p.program_id, p.source, b.options FROM v_program p LEFT JOIN v_build b USING (program_id)
+    SELECT p.program_id, p.source, b.options, d.version FROM v_program p
+    LEFT JOIN v_build b USING (program_id) LEFT JOIN v_device d USING (device_id)
     WHERE p.source IS NOT NULL GROUP BY p.program_id
 """
 _LINKED_PROGRAMS: Final = """
     SELECT program_id, min(parent_program_id) FROM v_program_parent
     GROUP BY program_id HAVING count(*) = 1 ORDER BY program_id
 """
+_VERSION: Final = re.compile(r"OpenCL ([1-9])\.([0-9]) ")
 _DEFAULT_LOCAL_SIZES: Final = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
 MAX_CONTENT_BYTES: Final = 1 << 30
 """Limit on the unpacked size of a buffer's captured contents."""
@@ -116,8 +119,12 @@ def _programs(trace: Trace) -> Mapping[int, TracedProgram]:
         if text is not None and isinstance(program, int):
             headers.setdefault(program, {})[str(name)] = str(text)
     programs = {
-        program: TracedProgram(str(source), _split_options(options), headers.get(program, {}))
-        for program, source, options in trace.iterate(_PROGRAMS)
+        program: TracedProgram(
+            str(source),
+            (*_define_version(version), *_split_options(options)),
+            headers.get(program, {}),
+        )
+        for program, source, options, version in trace.iterate(_PROGRAMS)
         if isinstance(program, int)
     }
     # A program is linked from older ones, whose numbers are lower.
@@ -125,6 +132,14 @@ def _programs(trace: Trace) -> Mapping[int, TracedProgram]:
         if isinstance(program, int) and parent in programs:
             programs[program] = programs[parent]
     return programs
+
+
+def _define_version(text: object) -> tuple[str, ...]:
+    """Return the option that defines a device's OpenCL version, as its own compiler does."""
+    version = _VERSION.match(str(text))
+    if version is None:
+        return ()
+    return (f"-D__OPENCL_VERSION__={100 * int(version[1]) + 10 * int(version[2])}",)
 
 
 def _split_options(options: object) -> tuple[str, ...]:

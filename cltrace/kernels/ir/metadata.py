@@ -11,6 +11,7 @@ _NODE: Final = re.compile(r"^!(\d+) = (.*)$", re.MULTILINE)
 _FIELD: Final = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|!(\d+)|(\d+))')
 _STRING: Final = re.compile(r'!"((?:[^"\\]|\\.)*)"')
 _ATTACHED: Final = re.compile(r"!(\w+) !(\d+)")
+_MAX_SCOPES: Final = 256
 
 
 class Metadata:
@@ -35,8 +36,13 @@ class Metadata:
         fields = self._fields(node)
         call = fields.get("inlinedAt")
         caller = self._nested_place(call, depth + 1) if call is not None and depth < 64 else None
-        file = self._file_of(fields["scope"]) if "scope" in fields else ""
-        place = Place(file, int(fields.get("line", 0)), int(fields.get("column", 0)), caller)
+        scope = fields.get("scope")
+        file = self._file_of(scope) if scope is not None else ""
+        line = int(fields.get("line", 0))
+        if line or scope is None:
+            place = Place(file, line, int(fields.get("column", 0)), caller)
+        else:
+            place = Place(file, self._line_of(scope), 0, caller, is_merged=True)
         self._places[node] = place
         return place
 
@@ -59,6 +65,17 @@ class Metadata:
                 name = self._file_of(parent) if parent is not None and parent != scope else ""
             self._files[scope] = name
         return name
+
+    def _line_of(self, scope: str) -> int:
+        """Return the first line of a scope, or of the nearest one around it that has a line."""
+        for _ in range(_MAX_SCOPES):
+            fields = self._fields(scope)
+            if "line" in fields:
+                return int(fields["line"])
+            if "scope" not in fields:
+                break
+            scope = fields["scope"]
+        return 0
 
     def kernel_facts(self, attached: str) -> KernelFacts:
         """Return the facts about a kernel. `attached` is the metadata of its `define` line."""
