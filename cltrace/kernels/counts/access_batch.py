@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.kernels.counts.sorted_numbers import is_first
 from cltrace.kernels.counts.transactions import (
     Transactions,
     addresses_by_warp,
@@ -29,6 +30,8 @@ _MAX_TOUCHED: Final = 4_000_000
 """Limit on the touched sectors that are kept per sample to count the distinct ones."""
 _MAX_WAITING_LANES: Final = 1 << 16
 """Number of waiting lanes from which the accesses are counted."""
+_HASH: Final = np.uint64(0x9E3779B97F4A7C15)
+_HASH_OFFSET: Final = np.uint64(1)
 VARYING_STRIDE: Final = object()
 """Stride of a site whose lanes are not at equal distances."""
 
@@ -43,6 +46,7 @@ class SiteColumn(IntEnum):
     BANK_CYCLES = 4
     PARTIAL_SECTORS = 5
     CONTENTION = 6
+    MOVING_REQUESTS = 7
 
 
 class TouchedSectors:
@@ -86,6 +90,7 @@ class AccessBatch:
         self._num_kept = 0
         self.touched = [TouchedSectors() for _ in sites]
         self.strides: list[object] = [None] * len(sites)
+        self._last_sectors: dict[int, NDArray[np.uint64]] = {}
         self.has_dropped_sectors = False
 
     def add(self, site: int, address: Value, lanes: Lanes, *, keeps_sectors: bool) -> None:
@@ -111,6 +116,8 @@ class AccessBatch:
             accesses = [waiting[position] for position, _ in parts]
             groups = np.concatenate([access.lanes.warp_groups for access in accesses])
             transactions = self._count_site(site, rows, groups)
+            if self._sites[site].access is Access.READ:
+                self._count_moving(site, accesses, groups, transactions)
             if self._sites[site].access is Access.ATOMIC:
                 self._count_contention(accesses, [part for _, part in parts])
             owners = groups[transactions.touched_warp]
@@ -141,6 +148,32 @@ class AccessBatch:
         previous = self.strides[site]
         self.strides[site] = current if previous in (None, current) else VARYING_STRIDE
         return transactions
+
+    def _count_moving(
+        self,
+        site: int,
+        accesses: Sequence[_WaitingAccess],
+        groups: NDArray[np.int64],
+        transactions: Transactions,
+    ) -> None:
+        """Count the requests that touch other sectors than the request before of the same warp."""
+        begins = np.cumsum(transactions.sectors) - transactions.sectors
+        mixed = (transactions.touched.astype(np.uint64) + _HASH_OFFSET) * _HASH
+        hashes = np.add.reduceat(mixed ^ (mixed >> np.uint64(29)), begins)
+        warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
+        last = self._last_sectors.setdefault(
+            site, np.zeros(accesses[0].lanes.grid.warps, np.uint64)
+        )
+        order = np.argsort(warps, kind="stable")
+        ordered, ordered_hashes = warps[order], hashes[order]
+        is_begin = is_first(ordered)
+        before = np.empty_like(ordered_hashes)
+        before[1:] = ordered_hashes[:-1]
+        before[is_begin] = last[ordered[is_begin]]
+        is_end = np.append(is_begin[1:], True)
+        last[ordered[is_end]] = ordered_hashes[is_end]
+        moves = (ordered_hashes != before).astype(np.float64)
+        self._add(site, SiteColumn.MOVING_REQUESTS, groups[order], moves)
 
     def _count_contention(
         self, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]

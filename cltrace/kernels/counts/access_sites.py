@@ -76,6 +76,7 @@ def _build_site(
         lines=estimates[SiteColumn.LINES],
         bank_cycles=estimates[SiteColumn.BANK_CYCLES],
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
+        moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
         stride_bytes=constant_stride,
         contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cltrace.kernels.counts.access_batch import TouchedSectors
 from cltrace.kernels.counts.records import Footprint
+from cltrace.kernels.counts.sorted_numbers import is_first
 from cltrace.kernels.limits import check_cpu_limit
 
 _PART_DIVISORS: Final = (8, 4, 2, 1)
@@ -86,13 +87,6 @@ class _SortedRecords:
             order = np.lexsort((self._rank[is_included], sectors))
             sectors, weights = sectors[order], weights[order]
         return _weighted_count(sectors, weights)
-
-
-def is_first(ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of the first of each of equal numbers."""
-    mask = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=mask[1:])
-    return mask
 
 
 @lru_cache(1024)

@@ -91,6 +91,7 @@ class AccessSite:
     `memory` names the accessed arguments and variables. A *request* is one access of a warp.
     `sectors` and `lines` sum those touched per request, `bank_cycles` the cycles that the banks need
     per request, `partial_sectors` the written sectors of which a request writes only a part.
+    `moving_requests` are the reads that touch other sectors than the warp's read before at this place.
     `stride_bytes` is the distance between neighbouring lanes, None unless it is constant.
     `contention` is the mean number of lanes of a warp per address, for atomics. `reuse` is the mean
     number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
@@ -109,6 +110,7 @@ class AccessSite:
     lines: Estimate
     bank_cycles: Estimate
     partial_sectors: float
+    moving_requests: float
     pattern: Pattern
     stride_bytes: int | None
     contention: float

@@ -18,7 +18,6 @@ from cltrace.kernels.counts.footprints import (
     estimate_footprint,
     extrapolate_distinct,
     fit_growth,
-    is_first,
 )
 from cltrace.kernels.counts.group_sampling import (
     GroupExecution,
@@ -29,6 +28,7 @@ from cltrace.kernels.counts.group_sampling import (
 from cltrace.kernels.counts.observer import CountObserver
 from cltrace.kernels.counts.records import SharedSectors
 from cltrace.kernels.counts.scaling import ScaledSample
+from cltrace.kernels.counts.sorted_numbers import is_first
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.types import LOCAL, PRIVATE

@@ -47,6 +47,7 @@ class Traffic:
     `lines` are the lines that requests touch, the first of each request included.
     `group_sectors` are the different sectors of each work-group, added up over groups; `launch_sectors`
     the different sectors of the launch; `window_sectors` those that the shared cache fetches.
+    `moving_share` is the share of the requests that touch other sectors than the warp's request before.
     `granule_bytes` are the bytes that memory moves for the launch's different sectors,
     `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
     no earlier wave touched.
@@ -62,6 +63,7 @@ class Traffic:
     granule_bytes: float
     scattered_sectors: float
     partial_sectors: float
+    moving_share: float
     contention: float
     accesses: float
     new_share: float
@@ -237,10 +239,16 @@ def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traff
         granule_bytes=_moved_bytes(region, sites, counts.machine.sector_bytes, partial_share),
         scattered_sectors=_scattered(region, sites),
         partial_sectors=partial,
+        moving_share=_moving_share(sites),
         contention=max((site.contention for site in sites), default=1.0),
         accesses=sum(site.accesses.value for site in sites),
         new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),
     )
+
+
+def _moving_share(sites: Sequence[AccessSite]) -> float:
+    requests = sum(site.requests.value for site in sites)
+    return sum(site.moving_requests for site in sites) / requests if requests else 1.0
 
 
 def _fill_together(

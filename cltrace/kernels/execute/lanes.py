@@ -165,6 +165,11 @@ class Lanes:
         return self.group[self.warp_begins]
 
     @cached_property
+    def warp_numbers(self) -> NDArray[np.int64]:
+        """The number of each warp that has lanes here."""
+        return self.warp[self.warp_begins]
+
+    @cached_property
     def places_in_warps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each lane, the number of its warp among those with lanes here, and its place among them."""
         begins = self.warp_begins

@@ -12,6 +12,7 @@ from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
     Chain,
     find_carried_chain,
+    find_held_back_sites,
     find_longest_chain,
 )
 from cltrace.kernels.fold.instruction_operations import named_operations
@@ -21,6 +22,7 @@ from cltrace.kernels.fold.loop_evolution import (
     find_index_values,
     is_pure,
 )
+from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -84,6 +86,7 @@ class _Folding:
         if machine.has_item_loops:
             self._free = find_counter_values(kernel.function, kernel.graph)
         self._loops = find_unrolled_loops(kernel, machine)
+        self._order = MemoryOrder(kernel)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
@@ -108,8 +111,13 @@ class _Folding:
             return FoldedBlock(operations, self._chain(number))
         operations = self._trip_operations(loop, number)
         chain = self._chain(number, loop)
-        unrolled = chain.side_by_side(self._copies(number), with_operations=loop.is_whole)
-        carried = find_carried_chain(self._kernel, loop.evolution, number, self._is_fused)
+        held_back = find_held_back_sites(self._kernel, number, loop.evolution, self._order)
+        unrolled = chain.side_by_side(
+            self._copies(number), with_operations=loop.is_whole, held_back=held_back
+        )
+        carried = find_carried_chain(
+            self._kernel, loop.evolution, number, self._is_fused, self._order
+        )
         longest = max(unrolled, carried, key=lambda chain: chain.length)
         return FoldedBlock(operations, longest)
 
@@ -122,9 +130,12 @@ class _Folding:
         if self._has_item_loops:
             return EMPTY_CHAIN
         if loop is None:
-            return find_longest_chain(self._kernel, number, self._is_fused)
+            return find_longest_chain(self._kernel, number, self._is_fused, self._order)
         return find_longest_chain(
-            self._kernel, number, lambda item: self._is_fused(item) or loop.is_control(item)
+            self._kernel,
+            number,
+            lambda item: self._is_fused(item) or loop.is_control(item),
+            self._order,
         )
 
     def _copies(self, number: int) -> int:

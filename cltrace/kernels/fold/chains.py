@@ -13,6 +13,7 @@ from cltrace.kernels.costs.operation import SUM, Operation
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import LoopEvolution
+from cltrace.kernels.fold.memory_order import MemoryOrder, may_read, may_write, places_of
 from cltrace.kernels.ir.instructions import (
     Access,
     AtomicExchange,
@@ -42,6 +43,9 @@ _DEFAULT_LATENCY: Final = 4.0
 _MULTIPLY_ADDS: Final = frozenset({"fma", "mad", "fmuladd"})
 _LOCAL_READ: Final = 25.0
 _GLOBAL_READ: Final = 250.0
+_MAX_WRITES: Final = 64
+"""Limit on the writes of a block that are held against its reads."""
+_READS: Final = (Load, AtomicUpdate, AtomicExchange, Call)
 
 
 IsFused = Callable[[Instruction | Terminator], bool]
@@ -60,32 +64,55 @@ class Chain:
     operations: Mapping[Operation, float]
     rounds: Mapping[frozenset[int], float]
 
-    def side_by_side(self, copies: int, *, with_operations: bool) -> "Chain":
+    def side_by_side(
+        self, copies: int, *, with_operations: bool, held_back: frozenset[int] = frozenset()
+    ) -> "Chain":
         """Return the share of the chain for each of several copies that stand side by side.
 
-        Their reads are in flight together. Their operations overlap only `with_operations`: compilers
-        interleave operations of different trips only if all trips are unrolled.
+        Their reads are in flight together, but for those at the sites `held_back`, which stay behind a
+        write of the copy before that waits for reads. Their operations overlap only `with_operations`:
+        compilers interleave operations of different trips only if all trips are unrolled.
         """
-        overlapping = copies if with_operations else 1
+        is_held_back = any(held_back & sites for sites in self.rounds)
+        overlapping = copies if with_operations and not is_held_back else 1
         operations = {key: number / overlapping for key, number in self.operations.items()}
-        return Chain(
-            self.length / (copies if self.rounds else overlapping),
-            operations,
-            {key: number / copies for key, number in self.rounds.items()},
-        )
+        rounds: dict[frozenset[int], float] = {}
+        for sites, number in self.rounds.items():
+            late = sites & held_back
+            rounds[sites] = rounds.get(sites, 0.0) + number / copies
+            if late:
+                rounds[late] = rounds.get(late, 0.0) + number * (1.0 - 1.0 / copies)
+        shared = copies if self.rounds and not is_held_back else overlapping
+        return Chain(self.length / shared, operations, rounds)
 
 
 EMPTY_CHAIN: Final = Chain(0.0, {}, {})
 
 
-def find_longest_chain(kernel: PreparedKernel, number: int, is_fused: IsFused) -> Chain:
+def find_longest_chain(
+    kernel: PreparedKernel, number: int, is_fused: IsFused, order: MemoryOrder
+) -> Chain:
     """Return the longest chain through a block. Fused instructions take no time."""
-    search = _ChainSearch(kernel, number, is_fused)
+    search = _ChainSearch(kernel, number, is_fused, order)
     return search.chain_to(search.last())
 
 
+def find_held_back_sites(
+    kernel: PreparedKernel, number: int, evolution: LoopEvolution, order: MemoryOrder
+) -> frozenset[int]:
+    """Return the sites of a loop's block whose reads stay behind a write of the trip before."""
+    sites = _waiting_sites(kernel, number)
+    return frozenset(
+        sites[id(item)][0] for item in order.held_back_reads(evolution) if id(item) in sites
+    )
+
+
 def find_carried_chain(
-    kernel: PreparedKernel, evolution: LoopEvolution, number: int, is_fused: IsFused
+    kernel: PreparedKernel,
+    evolution: LoopEvolution,
+    number: int,
+    is_fused: IsFused,
+    order: MemoryOrder,
 ) -> Chain:
     """Return the longest chain from a value that a loop carries to its next value, within a block."""
     latch = [
@@ -96,7 +123,7 @@ def find_carried_chain(
     ]
     longest = EMPTY_CHAIN
     for phi, following in latch:
-        search = _ChainSearch(kernel, number, is_fused, from_slot=phi)
+        search = _ChainSearch(kernel, number, is_fused, order, from_slot=phi)
         longest = max(longest, search.chain_to(following), key=lambda chain: chain.length)
     return longest
 
@@ -105,9 +132,15 @@ class _ChainSearch:
     """The longest chains to each value of a block; only those from a value, if `from_slot` is given."""
 
     def __init__(
-        self, kernel: PreparedKernel, number: int, is_fused: IsFused, from_slot: int | None = None
+        self,
+        kernel: PreparedKernel,
+        number: int,
+        is_fused: IsFused,
+        order: MemoryOrder,
+        from_slot: int | None = None,
     ) -> None:
         self._is_fused = is_fused
+        self._order = order
         self._sites = _waiting_sites(kernel, number)
         self._constants = frozenset(item.slot for item in kernel.function.constants)
         self._from = from_slot
@@ -116,10 +149,13 @@ class _ChainSearch:
         self._depth: dict[int, int] = {}
         self._rounds: dict[int, set[int]] = {}
         self._item: dict[int, Instruction | Terminator] = {}
+        self._writes: dict[int, tuple[int, Instruction]] = {}
         block = kernel.function.blocks[number]
         self._end = -2
         for item in block.instructions:
             self._add(item, result_of(item))
+            if may_write(item):
+                self._add_write(item)
         self._add(block.terminator, self._end)
 
     def _add(self, item: Instruction | Terminator, slot: int) -> None:
@@ -135,11 +171,26 @@ class _ChainSearch:
         self._item[slot] = item
         self._length[slot] = before + self._latency(item)
         depth = max((self._depth.get(operand, 0) for operand in operands), default=0)
+        if isinstance(item, _READS) and may_read(item):
+            depth = max(depth, self._depth_behind_writes(item, depth))
         site = self._sites.get(id(item))
         if site is not None and site[1]:
             self._rounds.setdefault(depth, set()).add(site[0])
             depth += 1
         self._depth[slot] = depth
+
+    def _add_write(self, write: Instruction) -> None:
+        """Keep a write that waits for reads: reads that it holds back are in a later round."""
+        depth = max((self._depth.get(operand, 0) for operand in operands_of(write)), default=0)
+        if depth and len(self._writes) < _MAX_WRITES:
+            for place in places_of(write):
+                self._writes[place.pointer] = (depth, write)
+
+    def _depth_behind_writes(self, read: Instruction, depth: int) -> int:
+        later = [found for found in self._writes.values() if found[0] > depth]
+        return max(
+            (number for number, write in later if self._order.holds_back(write, read)), default=0
+        )
 
     def _latency(self, item: Instruction | Terminator) -> float:
         site = self._sites.get(id(item))

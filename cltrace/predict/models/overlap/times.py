@@ -251,9 +251,10 @@ def _shared_share(region: Traffic, rounds: float, demand: Demand, costs: Costs) 
     """Return the share of a warp's waits for a region in which it waits for the shared cache.
 
     That is so if any warp of its group is the first to touch a sector: all of the group wait for it.
+    Where lanes walk along sectors side by side, they come to new ones at the same time.
     """
     requested = max(region.group_sectors, 1e-9)
-    is_new = min(requested / demand.groups / rounds, 1.0)
+    is_new = min(requested / demand.groups / rounds, region.moving_share)
     return is_new * min(_l2_sectors(region, demand, costs) / requested, 1.0)
 
 

@@ -1,0 +1,188 @@
+"""Order of memory accesses: which reads a compiler cannot move in front of an earlier write.
+
+Two accesses may meet unless they are in different address spaces, in different variables of the program,
+or at addresses with a known distance, or one of them is through a `restrict` parameter. Types make no
+difference, nor does `const`, as OpenCL drivers' compilers leave them out of account.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, TypeAlias
+
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root
+from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution
+from cltrace.kernels.ir.instructions import (
+    AtomicExchange,
+    AtomicUpdate,
+    Call,
+    Instruction,
+    Load,
+    Offset,
+    Store,
+)
+from cltrace.kernels.ir.types import CONSTANT, GENERIC, PRIVATE, PointerType, size_bytes
+from cltrace.kernels.ir.uses import operands_of, result_of
+
+_MAX_OFFSETS: Final = 64
+_Address: TypeAlias = tuple[int, int, tuple[tuple[int, int], ...]]
+"""An address: the slot of its base, a distance in bytes, and pairs of an index's slot and its stride."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What an access touches: the slot of its pointer, the address space, the bytes; 0 if not known."""
+
+    pointer: int
+    space: int
+    size_bytes: int
+
+
+class MemoryOrder:
+    """The order of a kernel's accesses."""
+
+    def __init__(self, kernel: PreparedKernel) -> None:
+        self._kernel = kernel
+        facts = kernel.function.kernel
+        self._restricted = frozenset(
+            index
+            for index, qualifiers in enumerate(facts.qualifiers if facts is not None else ())
+            if "restrict" in qualifiers.split()
+        )
+
+    @cached_property
+    def _roots(self) -> dict[int, frozenset[Root]]:
+        return dict(DataDependencies(self._kernel.function, self._kernel.graph).roots)
+
+    @cached_property
+    def _offsets(self) -> dict[int, Offset]:
+        return {
+            item.result: item
+            for number in self._kernel.graph.order
+            for item in self._kernel.function.blocks[number].instructions
+            if isinstance(item, Offset)
+        }
+
+    def holds_back(
+        self, write: Instruction, read: Instruction, loop: LoopEvolution | None = None
+    ) -> bool:
+        """Return True if `read` has to stay behind an earlier `write`.
+
+        With `loop`, the read is that of the trip after the write's.
+        """
+        return any(
+            self._may_meet(written, found, loop)
+            for written in places_of(write)
+            for found in places_of(read)
+        )
+
+    def held_back_reads(self, loop: LoopEvolution) -> Iterator[Instruction]:
+        """Yield the reads of a loop that stay behind a write of the trip before that waits for reads."""
+        late = _late_slots(self._kernel, loop)
+        items = [
+            item
+            for number in self._kernel.graph.order
+            if number in loop.blocks
+            for item in self._kernel.function.blocks[number].instructions
+        ]
+        writes = [
+            item for item in items if may_write(item) and late.intersection(operands_of(item))
+        ]
+        writes = list({tuple(places_of(write)): write for write in writes}.values())
+        for item in items:
+            if may_read(item) and any(self.holds_back(write, item, loop) for write in writes):
+                yield item
+
+    def _may_meet(self, write: _Place, read: _Place, loop: LoopEvolution | None) -> bool:
+        spaces = {write.space, read.space}
+        if CONSTANT in spaces or (len(spaces) > 1 and GENERIC not in spaces):
+            return False
+        unknown: frozenset[Root] = frozenset({UNKNOWN_ROOT})
+        written = self._roots.get(write.pointer) or unknown
+        found = self._roots.get(read.pointer) or unknown
+        if any(self._may_overlap(one, other) for one in written for other in found if one != other):
+            return True
+        return bool(written & found) and not self._is_apart(write, read, loop)
+
+    def _may_overlap(self, one: Root, other: Root) -> bool:
+        """Return True if two different roots may be the same memory."""
+        if isinstance(one, int) and isinstance(other, int):
+            return self._restricted.isdisjoint((one, other))
+        return UNKNOWN_ROOT in {one, other}
+
+    def _is_apart(self, write: _Place, read: _Place, loop: LoopEvolution | None) -> bool:
+        """Return True if accesses of one memory have a known distance that keeps them apart."""
+        base, begin, terms = self._address(write.pointer)
+        other_base, other_begin, other_terms = self._address(read.pointer)
+        if (base, terms) != (other_base, other_terms):
+            return False
+        if loop is not None:
+            is_regular = loop.of(read.pointer) is Evolution.CONSTANT_STRIDE
+            return begin == other_begin and is_regular
+        distance = other_begin - begin
+        extent = write.size_bytes if distance >= 0 else read.size_bytes
+        return extent > 0 and abs(distance) >= extent
+
+    def _address(self, pointer: int) -> _Address:
+        distance = 0
+        terms: tuple[tuple[int, int], ...] = ()
+        for _ in range(_MAX_OFFSETS):
+            item = self._offsets.get(pointer)
+            if item is None:
+                break
+            distance += item.constant_bytes
+            terms += item.terms
+            pointer = item.pointer
+        return pointer, distance, tuple(sorted(terms))
+
+
+def may_write(item: Instruction) -> bool:
+    """Return True if an instruction may write memory that others read."""
+    return isinstance(item, Store | AtomicUpdate | AtomicExchange) or (
+        isinstance(item, Call) and bool(places_of(item))
+    )
+
+
+def may_read(item: Instruction) -> bool:
+    """Return True if an instruction may read memory that others write."""
+    return isinstance(item, Load | AtomicUpdate | AtomicExchange) or (
+        isinstance(item, Call) and bool(places_of(item))
+    )
+
+
+def places_of(item: Instruction) -> list[_Place]:
+    """Return what an access touches; nothing for private memory, which has an order of its own."""
+    match item:
+        case Load() | Store() | AtomicUpdate() | AtomicExchange():
+            places = [_Place(item.pointer, item.space, size_bytes(item.type))]
+        case Call():
+            places = [
+                _Place(slot, kind.space, 0)
+                for slot, kind in zip(item.arguments, item.argument_types, strict=True)
+                if isinstance(kind, PointerType)
+            ]
+        case _:
+            places = []
+    return [place for place in places if place.space != PRIVATE]
+
+
+def _late_slots(kernel: PreparedKernel, loop: LoopEvolution) -> frozenset[int]:
+    """Return the values of a loop that wait for reads in it."""
+    blocks = [
+        kernel.function.blocks[number] for number in kernel.graph.order if number in loop.blocks
+    ]
+    late: set[int] = set()
+    known = -1
+    while len(late) > known:
+        known = len(late)
+        for block in blocks:
+            late.update(
+                phi.result for phi in block.phis if any(slot in late for _, slot in phi.incoming)
+            )
+            for item in block.instructions:
+                is_read = may_read(item) and bool(places_of(item))
+                if is_read or late.intersection(operands_of(item)):
+                    late.add(result_of(item))
+        late.discard(-1)
+    return frozenset(late)
