@@ -187,6 +187,15 @@ class LoopEvolution:
                     return self._count_trips(first, step, limit, is_left=is_left)
         return None
 
+    def has_constant_step(self) -> bool:
+        """Return True if the counter that ends the loop advances by a compile-time constant."""
+        comparison = self.loop.comparison
+        return any(
+            bool(self._constant_step(phi, following))
+            for phi, following in self.loop.affine
+            if {phi, following} & {comparison.left, comparison.right}
+        )
+
     def _count_trips(self, first: int, step: int, limit: int, *, is_left: bool) -> int | None:
         """Return the trips of a loop whose comparison sees `first`, then `step` more per trip."""
         compare = _PREDICATES.get(self.loop.comparison.predicate)

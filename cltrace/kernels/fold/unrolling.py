@@ -38,7 +38,8 @@ class UnrolledLoop:
 def find_unrolled_loops(kernel: PreparedKernel, machine: Machine) -> Mapping[int, UnrolledLoop]:
     """Return the unrolled loops by number: innermost ones, and those around wholly unrolled ones.
 
-    A loop in which work-items wait for each other is not unrolled.
+    A loop in which work-items wait for each other is not unrolled, nor is one whose counter advances by
+    a number that is known at run time only, such as the global size: its trips cannot be counted before.
     """
     graph = kernel.graph
     unrolled: dict[int, UnrolledLoop] = {}
@@ -57,7 +58,7 @@ def find_unrolled_loops(kernel: PreparedKernel, machine: Machine) -> Mapping[int
         trips = evolution.trips()
         if trips is not None and trips <= machine.full_unroll_trips:
             unrolled[number] = UnrolledLoop(evolution, trips, is_whole=True)
-        elif not inner:
+        elif not inner and evolution.has_constant_step():
             unrolled[number] = UnrolledLoop(evolution, machine.unrolled_trips, is_whole=False)
     return unrolled
 
