@@ -30,6 +30,9 @@ _MAX_TOUCHED: Final = 4_000_000
 """Limit on the touched sectors that are kept per sample to count the distinct ones."""
 _MAX_WAITING_LANES: Final = 1 << 16
 """Number of waiting lanes from which the accesses are counted."""
+_MAX_STEP_SECTORS: Final = 1 << 18
+"""Number of sectors of a site from which further ones are not compared within a group."""
+_MAX_KEY: Final = 1 << 62
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
 _HASH_OFFSET: Final = np.uint64(1)
 VARYING_STRIDE: Final = object()
@@ -91,7 +94,13 @@ class AccessBatch:
         self.touched = [TouchedSectors() for _ in sites]
         self.strides: list[object] = [None] * len(sites)
         self._last_sectors: dict[int, NDArray[np.uint64]] = {}
+        self._step_sectors = [[0, 0] for _ in sites]
         self.has_dropped_sectors = False
+
+    def step_share(self, site: int) -> float:
+        """Return the share of a site's sectors that differ between the warps of a group at one access."""
+        different, touched = self._step_sectors[site]
+        return different / touched if touched else 1.0
 
     def add(self, site: int, address: Value, lanes: Lanes, *, keeps_sectors: bool) -> None:
         """Add an access. `address` is a scalar or has one entry per lane."""
@@ -118,6 +127,7 @@ class AccessBatch:
             transactions = self._count_site(site, rows, groups)
             if self._sites[site].access is Access.READ:
                 self._count_moving(site, accesses, groups, transactions)
+                self._count_step(site, [len(part) for _, part in parts], groups, transactions)
             if self._sites[site].access is Access.ATOMIC:
                 self._count_contention(accesses, [part for _, part in parts])
             owners = groups[transactions.touched_warp]
@@ -174,6 +184,29 @@ class AccessBatch:
         last[ordered[is_end]] = ordered_hashes[is_end]
         moves = (ordered_hashes != before).astype(np.float64)
         self._add(site, SiteColumn.MOVING_REQUESTS, groups[order], moves)
+
+    def _count_step(
+        self,
+        site: int,
+        lengths: Sequence[int],
+        groups: NDArray[np.int64],
+        transactions: Transactions,
+    ) -> None:
+        """Count the different sectors that each group touches at an access, for the first of them.
+
+        `lengths` are the rows of each access.
+        """
+        counted = self._step_sectors[site]
+        if counted[1] >= _MAX_STEP_SECTORS:
+            return
+        steps = np.repeat(np.arange(len(lengths)), lengths) * self._groups + groups
+        sectors = transactions.touched - transactions.touched.min()
+        span = int(sectors.max()) + 1
+        if span * (int(steps.max()) + 1) >= _MAX_KEY:
+            return
+        keys = np.sort(steps[transactions.touched_warp] * span + sectors)
+        counted[0] += int(is_first(keys).sum())
+        counted[1] += len(keys)
 
     def _count_contention(
         self, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]

@@ -77,6 +77,7 @@ def _build_site(
         bank_cycles=estimates[SiteColumn.BANK_CYCLES],
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
         moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
+        step_share=sample.run.observer.step_share(site.number),
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
         stride_bytes=constant_stride,
         contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,

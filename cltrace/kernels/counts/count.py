@@ -25,6 +25,7 @@ from cltrace.kernels.counts.group_sampling import (
     sample_launch,
     sample_wave,
 )
+from cltrace.kernels.counts.imbalance import find_imbalance
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
 from cltrace.kernels.counts.loop_counts import count_loops
 from cltrace.kernels.counts.observer import AccessDetail
@@ -154,6 +155,7 @@ def _build_counts(
     task, run = sample.task, sample.run
     operations = _bound_operations(sample, bounds)
     as_written, positions = written.operations() if written else (), site_positions(sample)
+    imbalance = find_imbalance(sample)
     return KernelCounts(
         kernel=task.sliced_kernel.function.name,
         global_size=task.ndrange.global_size,
@@ -179,6 +181,8 @@ def _build_counts(
         barriers=sum(row.per_item for row in operations if row.cost is CostClass.BARRIER),
         active_lanes=sample.active_lanes(),
         paths=float(run.observer.warp_paths().mean()) if run.grid.warps else 1.0,
+        warp_imbalance=imbalance.warps,
+        group_imbalance=imbalance.groups,
         assumptions=assumptions,
         notes=(*_notes(run), *_unbounded_notes(bounds), *notes),
     )

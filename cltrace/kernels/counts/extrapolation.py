@@ -10,10 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cltrace.kernels.counts.observer import CountObserver
+from cltrace.kernels.counts.observer import CountObserver, CountSnapshot
 from cltrace.kernels.counts.skippable_loops import SkippableLoop
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
@@ -39,7 +36,7 @@ _BLOCKS_PER_HALVING: Final = 512
 
 @dataclass(slots=True, kw_only=True)
 class _Progress:
-    """Progress of lanes in a loop: trips since a lane last left, and the counters at their start."""
+    """Progress of lanes in a loop: trips since a lane last left, and the counts at their start."""
 
     lanes: Lanes
     blocks: int
@@ -47,8 +44,7 @@ class _Progress:
     trip: int = 0
     lead: int = 0
     window: int = 0
-    before: NDArray[np.float64] | None = None
-    marks: tuple[int, ...] = ()
+    before: CountSnapshot | None = None
 
 
 class LoopExtrapolation:
@@ -122,8 +118,7 @@ class LoopExtrapolation:
         min_left = 2 * progress.window + 3
         if left >= max(min_left, self._min_trips(block)):
             self._open_windows.add(block)
-            progress.before = self._observer.counters.copy()
-            progress.marks = tuple(self._observer.mark_touched())
+            progress.before = self._observer.snapshot()
         elif left >= min_left:
             progress.lead += progress.window  # `_min_trips` may have become smaller by then
 
@@ -170,9 +165,7 @@ class LoopExtrapolation:
             return
         trips = windows * progress.window
         is_divergent = loop.skip_trips(frame, lanes, self._state, trips)
-        self._observer.scale_since(
-            progress.before, progress.marks, float(windows), left / progress.window
-        )
+        self._observer.scale_since(progress.before, float(windows), left / progress.window)
         self._loops_with_skips.add(header)
         self._observer.ignores_sectors = True
         self.skipped[header] = self.skipped.get(header, 0.0) + trips * lanes.count

@@ -1,6 +1,7 @@
 """Counting observer, which keeps its counts per work-group."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
@@ -29,6 +30,15 @@ class AccessDetail(Enum):
     """Memory transactions are derived from the addresses."""
 
 
+@dataclass(frozen=True, slots=True)
+class CountSnapshot:
+    """Counts at a moment: counters, runs of blocks by warp, and records of touched sectors by site."""
+
+    counters: NDArray[np.float64]
+    warp_runs: NDArray[np.float64]
+    touched_records: tuple[int, ...]
+
+
 class CountObserver:
     """An observer that counts the actions of lanes.
 
@@ -51,6 +61,7 @@ class CountObserver:
         rows = self._entry_base + self._block_count
         self._counters: NDArray[np.float64] = np.zeros((rows, grid.groups))
         self._site_counters = self._counters[self._site_base : self._branch_base]
+        self._warp_runs: NDArray[np.float64] = np.zeros((self._block_count, grid.warps))
         self._batch = AccessBatch(self._sites, machine, self._site_counters)
         self.objects: list[set[int]] = [set() for _ in self._sites]
         self.ignores_sectors = False
@@ -85,6 +96,7 @@ class CountObserver:
         """Count the lanes and warps that run a block."""
         self._counters[block] += lanes.per_group
         self._counters[self._block_count + block] += lanes.warps_per_group
+        self._warp_runs[block][lanes.warp_numbers] += 1.0
 
     def on_loop_entry(self, header: int, lanes: Lanes) -> None:
         """Count lanes that enter a loop."""
@@ -131,19 +143,29 @@ class CountObserver:
             return
         self._batch.add(site, address, lanes, keeps_sectors=not self.ignores_sectors)
 
-    def mark_touched(self) -> list[int]:
-        """Return the number of records of touched sectors per site."""
-        return [len(touched.sectors) for touched in self.touched]
+    @property
+    def warp_runs(self) -> NDArray[np.float64]:
+        """The number of times that each warp ran each block: shape (blocks, warps)."""
+        return self._warp_runs
 
-    def scale_since(
-        self, before: NDArray[np.float64], marks: Sequence[int], times: float, touched_times: float
-    ) -> None:
+    def step_share(self, site: int) -> float:
+        """Return the share of a site's sectors that differ between the warps of a group at one access."""
+        self._batch.count()
+        return self._batch.step_share(site)
+
+    def snapshot(self) -> CountSnapshot:
+        """Return a copy of the counts so far."""
+        marks = tuple(len(touched.sectors) for touched in self.touched)
+        return CountSnapshot(self.counters.copy(), self._warp_runs.copy(), marks)
+
+    def scale_since(self, before: CountSnapshot, times: float, touched_times: float) -> None:
         """Add the counts since `before` another `times` times.
 
-        New records of sectors since `marks` represent `touched_times` times as many more sectors.
+        The records of sectors since then represent `touched_times` times as many more sectors.
         """
-        self._counters += (self.counters - before) * times
-        for touched, mark in zip(self.touched, marks, strict=True):
+        self._counters += (self.counters - before.counters) * times
+        self._warp_runs += (self._warp_runs - before.warp_runs) * times
+        for touched, mark in zip(self.touched, before.touched_records, strict=True):
             for position in range(mark, len(touched.weights)):
                 touched.weights[position] *= 1.0 + touched_times
 

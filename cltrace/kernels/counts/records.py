@@ -91,7 +91,8 @@ class AccessSite:
     `memory` names the accessed arguments and variables. A *request* is one access of a warp.
     `sectors` and `lines` sum those touched per request, `bank_cycles` the cycles that the banks need
     per request, `partial_sectors` the written sectors of which a request writes only a part.
-    `moving_requests` are the reads that touch other sectors than the warp's read before at this place.
+    `moving_requests` are the reads that touch other sectors than the warp's read before at this place,
+    `step_share` is the share of sectors that differ between the warps of a group which read together.
     `stride_bytes` is the distance between neighbouring lanes, None unless it is constant.
     `contention` is the mean number of lanes of a warp per address, for atomics. `reuse` is the mean
     number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
@@ -111,6 +112,7 @@ class AccessSite:
     bank_cycles: Estimate
     partial_sectors: float
     moving_requests: float
+    step_share: float
     pattern: Pattern
     stride_bytes: int | None
     contention: float
@@ -269,5 +271,7 @@ class KernelCounts:
     barriers: float
     active_lanes: float
     paths: float
+    warp_imbalance: float
+    group_imbalance: float
     assumptions: tuple[Assumption, ...]
     notes: tuple[str, ...]

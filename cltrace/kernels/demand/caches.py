@@ -25,11 +25,14 @@ class CacheSize:
 def shared_sectors(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
     """Return the sectors that a region requests from the shared cache.
 
-    Writes go through the near cache; reads may hit it.
+    Writes go through the near cache; reads may hit it. If it holds what the resident work-groups come
+    back to, each of them fetches a sector once. If not, it fetches these sectors again.
     """
     if traffic.access is not Access.READ:
         return traffic.sectors
-    requested = traffic.group_sectors
+    kept = near.kept_share(demand.reused_bytes)
+    again = max(traffic.step_sectors, traffic.group_sectors)
+    requested = kept * traffic.group_sectors + (1.0 - kept) * again
     compulsory = traffic.launch_sectors * demand.units
     if compulsory < requested:
         hit = near.kept_share(traffic.launch_sectors * demand.sector_bytes)

@@ -15,6 +15,8 @@ _MOSTLY_PARTIAL: Final = 0.5
 """Share of partly written sectors from which a region's writes count as partial."""
 _OFF_UNIT: Final = frozenset({"global", "constant"})
 _ACCESSES: Final = frozenset({CostClass.LOAD, CostClass.STORE, CostClass.ATOMIC, CostClass.IMAGE})
+_MIN_PASSES: Final = 1.5
+"""Passes over a region from which work-groups come back to its sectors."""
 _READ_BYTES: Final = 64
 """Smallest transfer of memory for a read."""
 _FAR_BYTES: Final = 1024
@@ -47,6 +49,8 @@ class Traffic:
     `lines` are the lines that requests touch, the first of each request included.
     `group_sectors` are the different sectors of each work-group, added up over groups; `launch_sectors`
     the different sectors of the launch; `window_sectors` those that the shared cache fetches.
+    `step_sectors` are the sectors that differ between the warps of a group and from those of the request
+    before: a near cache fetches them if it keeps nothing else.
     `moving_share` is the share of the requests that touch other sectors than the warp's request before.
     `granule_bytes` are the bytes that memory moves for the launch's different sectors,
     `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
@@ -63,10 +67,16 @@ class Traffic:
     granule_bytes: float
     scattered_sectors: float
     partial_sectors: float
+    step_sectors: float
     moving_share: float
     contention: float
     accesses: float
     new_share: float
+
+    @property
+    def passes(self) -> float:
+        """Mean number of times that a work-group reads its sectors, at least 1."""
+        return max(self.step_sectors / self.group_sectors, 1.0) if self.group_sectors else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,8 @@ class Demand:
     footprint_bytes: float
     sector_bytes: int
     has_item_loops: bool
+    warp_imbalance: float
+    group_imbalance: float
 
     @property
     def group_warps(self) -> float:
@@ -121,8 +133,39 @@ class Demand:
 
     @property
     def serial_warps(self) -> float:
-        """Warps that a compute unit runs one after another, where all resident ones count once."""
-        return self.waves * (max(self.group_warps, 1.0) if self.has_item_loops else 1.0)
+        """Warps that a compute unit runs one after another, where all resident ones count once.
+
+        The last one is the longest.
+        """
+        if self.has_item_loops:
+            return self.waves * max(self.group_warps, 1.0)
+        return self.waves - 1.0 + self.warp_imbalance
+
+    @property
+    def busiest_share(self) -> float:
+        """Work of the compute unit that works longest, by that of the mean one."""
+        groups = max(self.groups / self.units, 1.0)
+        return (groups - 1.0 + self.group_imbalance) / groups
+
+    @property
+    def unit_warps(self) -> float:
+        """Warps that are resident on a compute unit."""
+        return max(min(self.groups, self.wave_groups) / self.units * self.group_warps, 1.0)
+
+    @property
+    def reused_bytes(self) -> float:
+        """Bytes that a compute unit reads between two reads of a sector that its work-groups come back to.
+
+        These are all sectors that they come back to, and those that pass by once in the meantime.
+        """
+        reads = [region for region in self.traffic if region.access is Access.READ]
+        passes = max((region.passes for region in reads), default=1.0)
+        sectors = sum(
+            region.group_sectors / (1.0 if region.passes >= _MIN_PASSES else passes)
+            for region in reads
+        )
+        resident = min(self.groups, self.wave_groups) / self.units
+        return resident * sectors / max(self.groups, 1) * self.sector_bytes
 
     @property
     def operations(self) -> float:
@@ -169,6 +212,8 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         footprint_bytes=_footprint_bytes(traffic),
         sector_bytes=machine.sector_bytes,
         has_item_loops=machine.has_item_loops,
+        warp_imbalance=counts.warp_imbalance,
+        group_imbalance=counts.group_imbalance,
     )
 
 
@@ -239,11 +284,17 @@ def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traff
         granule_bytes=_moved_bytes(region, sites, counts.machine.sector_bytes, partial_share),
         scattered_sectors=_scattered(region, sites),
         partial_sectors=partial,
+        step_sectors=max(map(_step_sectors, sites), default=0.0),
         moving_share=_moving_share(sites),
         contention=max((site.contention for site in sites), default=1.0),
         accesses=sum(site.accesses.value for site in sites),
         new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),
     )
+
+
+def _step_sectors(site: AccessSite) -> float:
+    moving = site.moving_requests / site.requests.value if site.requests.value else 1.0
+    return site.sectors.value * site.step_share * min(moving, 1.0)
 
 
 def _moving_share(sites: Sequence[AccessSite]) -> float:

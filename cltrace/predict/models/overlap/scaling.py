@@ -14,6 +14,7 @@ _SCALED: Final = (
     "granule_bytes",
     "scattered_sectors",
     "partial_sectors",
+    "step_sectors",
     "accesses",
 )
 """Fields of traffic that are in proportion to the number of work-groups."""

@@ -110,10 +110,16 @@ def _phase_separation(demand: Demand, phases: float) -> float:
 
     Work-groups that wait for memory or at a barrier do so with their neighbours: they begin together,
     wait together and write together. Work-groups that never wait, or that make more than `phases`
-    accesses, drift apart.
+    accesses, drift apart. A warp alone on its compute unit has nobody to overlap with.
     """
     waits = demand.rounds + demand.barriers / demand.warps
-    return min(waits, 1.0) * min(1.0, phases / max(demand.accesses, 1.0))
+    drifting = min(waits, 1.0) * min(1.0, phases / max(demand.accesses, 1.0))
+    return max(drifting, _solitude(demand))
+
+
+def _solitude(demand: Demand) -> float:
+    """Return 1 for a single warp on a compute unit, falling to 0 for many."""
+    return 0.0 if demand.has_item_loops else 1.0 / demand.unit_warps
 
 
 def _lock_step(demand: Demand, steps: float) -> float:
@@ -124,7 +130,8 @@ def _lock_step(demand: Demand, steps: float) -> float:
     """
     resident = min(demand.wave_groups, demand.groups) / demand.units
     few_groups = min(1.0, _LOCK_STEP_GROUPS / max(resident, 1.0))
-    return min(1.0, steps / max(demand.operations, 1.0)) * few_groups
+    together = min(1.0, steps / max(demand.operations, 1.0)) * few_groups
+    return max(together, _solitude(demand))
 
 
 def _norm(overlapping: float, separation: float) -> float:
@@ -145,12 +152,12 @@ def _pipes(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
             if not demand.has_item_loops:
                 times[Pipe.ISSUE] += work.warp_total * min(slot, cost)
             times[work.pipe] += work.warp_total * cost
-    return {pipe: time / demand.units for pipe, time in times.items()}
+    return {pipe: time * demand.busiest_share / demand.units for pipe, time in times.items()}
 
 
 def _local(demand: Demand, costs: Costs) -> float:
     cycles = demand.local_cycles * costs["local"]
-    return (cycles + demand.barriers * costs["barrier"]) / demand.units
+    return (cycles + demand.barriers * costs["barrier"]) * demand.busiest_share / demand.units
 
 
 def _l1(demand: Demand, costs: Costs) -> float:
@@ -164,7 +171,7 @@ def _l1(demand: Demand, costs: Costs) -> float:
         demand.lines * costs["line"],
         missed * costs["line missed"],
     )
-    return (demand.requests * costs["bank"] + further) / demand.units
+    return (demand.requests * costs["bank"] + further) * demand.busiest_share / demand.units
 
 
 def _l2_sectors(region: Traffic, demand: Demand, costs: Costs) -> float:
@@ -254,8 +261,9 @@ def _shared_share(region: Traffic, rounds: float, demand: Demand, costs: Costs) 
     Where lanes walk along sectors side by side, they come to new ones at the same time.
     """
     requested = max(region.group_sectors, 1e-9)
-    is_new = min(requested / demand.groups / rounds, region.moving_share)
-    return is_new * min(_l2_sectors(region, demand, costs) / requested, 1.0)
+    fetched = _l2_sectors(region, demand, costs)
+    is_new = min(max(fetched, requested) / demand.groups / rounds, region.moving_share)
+    return is_new * min(fetched / requested, 1.0)
 
 
 def _atomics(region: Traffic, demand: Demand, costs: Costs) -> float:
