@@ -154,7 +154,7 @@ class Demand:
 
     @property
     def reused_bytes(self) -> float:
-        """Bytes that a compute unit reads between two reads of a sector that its work-groups come back to.
+        """Bytes that a compute unit reads between two reads of a sector that its groups come back to.
 
         These are all sectors that they come back to, and those that pass by once in the meantime.
         """

@@ -113,7 +113,10 @@ class _Folding:
         chain = self._chain(number, loop)
         held_back = find_held_back_sites(self._kernel, number, loop.evolution, self._order)
         unrolled = chain.side_by_side(
-            self._copies(number), with_operations=loop.is_whole, held_back=held_back
+            self._copies(number),
+            with_operations=loop.is_whole,
+            reads_ahead=loop.reads_ahead,
+            held_back=held_back,
         )
         carried = find_carried_chain(
             self._kernel, loop.evolution, number, self._is_fused, self._order

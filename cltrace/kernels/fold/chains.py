@@ -65,24 +65,31 @@ class Chain:
     rounds: Mapping[frozenset[int], float]
 
     def side_by_side(
-        self, copies: int, *, with_operations: bool, held_back: frozenset[int] = frozenset()
+        self,
+        copies: int,
+        *,
+        with_operations: bool,
+        reads_ahead: int = 1,
+        held_back: frozenset[int] = frozenset(),
     ) -> "Chain":
         """Return the share of the chain for each of several copies that stand side by side.
 
-        Their reads are in flight together, but for those at the sites `held_back`, which stay behind a
-        write of the copy before that waits for reads. Their operations overlap only `with_operations`:
-        compilers interleave operations of different trips only if all trips are unrolled.
+        The reads of `reads_ahead` times as many trips are in flight together, but for those at the sites
+        `held_back`, which stay behind a write of the trip before that waits for reads. Operations overlap
+        only `with_operations`: compilers interleave operations of different trips only if all trips are
+        unrolled.
         """
+        in_flight = copies * reads_ahead
         is_held_back = any(held_back & sites for sites in self.rounds)
         overlapping = copies if with_operations and not is_held_back else 1
         operations = {key: number / overlapping for key, number in self.operations.items()}
         rounds: dict[frozenset[int], float] = {}
         for sites, number in self.rounds.items():
             late = sites & held_back
-            rounds[sites] = rounds.get(sites, 0.0) + number / copies
+            rounds[sites] = rounds.get(sites, 0.0) + number / in_flight
             if late:
-                rounds[late] = rounds.get(late, 0.0) + number * (1.0 - 1.0 / copies)
-        shared = copies if self.rounds and not is_held_back else overlapping
+                rounds[late] = rounds.get(late, 0.0) + number * (1.0 - 1.0 / in_flight)
+        shared = in_flight if self.rounds and not is_held_back else overlapping
         return Chain(self.length / shared, operations, rounds)
 
 

@@ -8,6 +8,7 @@ from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.canonical_loops import find_canonical_loops
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import LoopEvolution
+from cltrace.kernels.fold.memory_order import may_write, places_of
 from cltrace.kernels.ir.instructions import Branch, Call, Instruction, Terminator
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine
@@ -20,6 +21,15 @@ class UnrolledLoop:
     evolution: LoopEvolution
     trips: int
     is_whole: bool
+
+    @property
+    def reads_ahead(self) -> int:
+        """Copies of the unrolled body whose reads are in flight together.
+
+        In a loop that only reads, those of the next copy begin before the results of this one are used.
+        """
+        writes = any(places_of(item) for item in self.evolution.instructions() if may_write(item))
+        return 1 if self.is_whole or writes else 2
 
     @property
     def control_share(self) -> float:

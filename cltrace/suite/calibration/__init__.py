@@ -7,7 +7,7 @@ contain: dispatch, occupancy, latencies, levels of caches, banks, atomics, barri
 from collections.abc import Mapping
 from typing import Final
 
-from cltrace.suite.calibration import launches, memory, operations, sharing, transfers
+from cltrace.suite.calibration import launches, loops, memory, operations, sharing, transfers
 from cltrace.suite.calibration.probes import Effort, Family, Probe, ProbeLimits
 
 __all__ = ["FAMILIES", "Effort", "Family", "Probe", "ProbeLimits"]
@@ -35,6 +35,12 @@ _ALL: Final = (
     Family("scatters", "Random places", "B", _OURS, memory.scatters),
     Family("chases", "Latency", "B", _OURS, memory.chases),
     Family("loops", "Loops with a load", "trips", _OURS, memory.loops),
+    Family("order", "Reads behind writes", "trips", _OURS, loops.order),
+    Family("grid-strides", "Strides of the global size", "work-items a compute unit", _OURS,
+           loops.grid_strides),
+    Family("few-items", "Few work-items", "trips", _OURS, loops.few_items),
+    Family("widths", "Widths of accesses", "work-items a work-group", _OURS, loops.widths),
+    Family("private-arrays", "Private arrays in memory", "elements", _OURS, sharing.private_arrays),
     Family("local-banks", "Banks of local memory", "elements", _OURS, sharing.local_banks),
     Family("atomics", "Atomics", "counters", _OURS, sharing.atomics),
     Family("barriers", "Barriers", "barriers", _OURS, launches.barriers),

@@ -93,10 +93,17 @@ def group_counts(limits: ProbeLimits) -> Iterator[Probe]:
 
 
 def group_sizes(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield a division by each element, by work-group size. Two runs restore the values."""
-    items = 1 << _upper(limits, 20, 16)
-    for group in powers(0, 10):
+    """Yield a division by each element, by work-group size. Two runs restore the values.
+
+    Sizes of one item more than a power of two, and between two of them, show how many work-items of
+    a group run at once. The number of work-items is the largest multiple of the group.
+    """
+    max_items = 1 << _upper(limits, 20, 16)
+    above = [size + 1 for size in powers(4, 9)]
+    between = [3 * size for size in powers(3, 8)]
+    for group in sorted([*powers(0, 10), *above, *between]):
         if group <= limits.max_group_items:
+            items = max_items // group * group
             work = _single_buffer(_DIVIDE, "divide", items, group, 4 * items)
             yield Probe("m[i] = 42 / m[i]", group, work)
 

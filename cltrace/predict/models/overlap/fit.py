@@ -34,6 +34,8 @@ _SLOWER: Final = 1.02
 _PRIOR: Final = 0.05
 """Weight of a logarithm's distance from its start, beside the residuals of probes."""
 _ROBUST: Final = 0.1
+_FIRST_WALKS: Final = 8.0
+"""Walks through up to so many times the memory of the first one that misses the nearest cache."""
 _MAX_EVALUATIONS: Final = 60
 NORMS: Final = frozenset({"p dispatch", "p levels", "p pipes", "p waiting", "p body"})
 
@@ -208,7 +210,8 @@ def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Para
     """Yield the latency of a read that depends on the last one, for each level of memory.
 
     Walks through the smallest memory stay in the nearest cache. Walks through the largest miss that and
-    the shared cache. Of the walks between, half hit the shared cache.
+    the shared cache. The first walks that miss the nearest one hit the shared cache; longer ones also miss
+    the translations of addresses that a single work-item keeps, which many share.
     """
     walks = sorted(
         (probe for probe in probes if probe.family == "chases" and probe.series != "local"),
@@ -218,9 +221,14 @@ def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Para
     if len(walks) < 3:
         raise ProfileError("the calibration has no family chases")
     latencies = [probe.time_ns / max(probe.demand.rounds, 1.0) for probe in walks]
-    between = [latency for latency in latencies if latency > 2.0 * latencies[0]]
+    missing = [
+        (probe.x, latency)
+        for probe, latency in zip(walks, latencies, strict=True)
+        if latency > 2.0 * latencies[0]
+    ]
+    first = [latency for x, latency in missing if x <= _FIRST_WALKS * missing[0][0]]
     yield "wait l1", Parameter(latencies[0], "ns", 0.0, "chases")
-    yield "wait l2", Parameter(median(between or latencies), "ns", 0.0, "chases")
+    yield "wait l2", Parameter(median(first or latencies), "ns", 0.0, "chases")
     yield "wait memory", Parameter(latencies[-1], "ns", 0.0, "chases")
     for probe in near:
         yield "wait local", Parameter(probe.time_ns / probe.demand.rounds, "ns", 0.0, "chases")
