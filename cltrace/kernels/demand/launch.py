@@ -59,6 +59,7 @@ class Traffic:
 
     memory: str
     access: Access
+    requests: float
     sectors: float
     lines: float
     group_sectors: float
@@ -276,6 +277,7 @@ def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traff
     return Traffic(
         memory=region.memory,
         access=region.access,
+        requests=sum(site.requests.value for site in sites),
         sectors=sectors,
         lines=sum(site.lines.value for site in sites),
         group_sectors=different,

@@ -137,7 +137,7 @@ class _Folding:
         return find_longest_chain(
             self._kernel,
             number,
-            lambda item: self._is_fused(item) or loop.is_control(item),
+            lambda item: self._is_fused(item) or loop.is_control(item) or loop.is_advanced(item),
             self._order,
         )
 

@@ -7,9 +7,19 @@ from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.canonical_loops import find_canonical_loops
 from cltrace.kernels.fold.instruction_operations import named_operations
-from cltrace.kernels.fold.loop_evolution import LoopEvolution
+from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution, is_pure
 from cltrace.kernels.fold.memory_order import may_write, places_of
-from cltrace.kernels.ir.instructions import Branch, Call, Instruction, Terminator
+from cltrace.kernels.ir.instructions import (
+    Branch,
+    Call,
+    FallThrough,
+    Instruction,
+    Jump,
+    Return,
+    Switch,
+    Terminator,
+    Unreachable,
+)
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine
 
@@ -35,6 +45,17 @@ class UnrolledLoop:
     def control_share(self) -> float:
         """Share of the loop's control that is left per trip: counting, comparing and branching."""
         return 0.0 if self.is_whole else 1.0 / self.trips
+
+    def is_advanced(self, item: Instruction | Terminator) -> bool:
+        """Return True for a value that advances by additions, beside the waits of the loop."""
+        if isinstance(item, Jump | FallThrough | Branch | Switch | Return | Unreachable):
+            return False
+        result = result_of(item)
+        return (
+            result >= 0
+            and is_pure(item)
+            and self.evolution.of(result) <= Evolution.INVARIANT_STRIDE
+        )
 
     def is_control(self, item: Instruction | Terminator) -> bool:
         """Return True for an instruction of the loop's counting, comparing and branching."""

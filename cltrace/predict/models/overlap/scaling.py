@@ -6,6 +6,7 @@ from typing import Final
 from cltrace.kernels.demand.launch import Demand, Traffic
 
 _SCALED: Final = (
+    "requests",
     "sectors",
     "lines",
     "group_sectors",

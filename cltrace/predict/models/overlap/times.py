@@ -257,13 +257,14 @@ def _read_latency(
 def _shared_share(region: Traffic, rounds: float, demand: Demand, costs: Costs) -> float:
     """Return the share of a warp's waits for a region in which it waits for the shared cache.
 
-    That is so if any warp of its group is the first to touch a sector: all of the group wait for it.
-    Where lanes walk along sectors side by side, they come to new ones at the same time.
+    Of the reads that a wait is for, one has to move on to other sectors, and the near cache must not hold
+    these. All of a group wait for the first of its warps to touch them. Where lanes walk along sectors
+    side by side, they come to new ones at the same time.
     """
-    requested = max(region.group_sectors, 1e-9)
+    reads = region.requests / demand.warps / rounds
+    moves = min(region.moving_share * max(reads, 1.0), 1.0)
     fetched = _l2_sectors(region, demand, costs)
-    is_new = min(max(fetched, requested) / demand.groups / rounds, region.moving_share)
-    return is_new * min(fetched / requested, 1.0)
+    return moves * min(fetched / max(region.step_sectors, 1e-9), 1.0)
 
 
 def _atomics(region: Traffic, demand: Demand, costs: Costs) -> float:
