@@ -66,6 +66,7 @@ _JOINT: Final = (
     JointCost("scattered read", "ns", "scatters", 2.7e-2),
     JointCost("scattered written", "ns", "scatters", 5e-2),
     JointCost("turnover", "ns", "waves", 3.0),
+    JointCost("wait memory", "ns", "order", 400.0),
     JointCost("l1 size", _BYTES, "near-sets", 180e3),
     JointCost("l1 sharpness", "", "near-sets", 5.0),
     JointCost("l2 size", _BYTES, "working-sets", 46e6),
@@ -209,11 +210,11 @@ def _cpu_launches(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Parame
 
 
 def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Parameter]]:
-    """Yield the latency of a read that depends on the last one, for each level of memory.
+    """Yield the latency of a read that depends on the last one, for each level of caches.
 
-    Walks through the smallest memory stay in the nearest cache. Walks through the largest miss that and
-    the shared cache. The first walks that miss the nearest one hit the shared cache; longer ones also miss
-    the translations of addresses that a single work-item keeps, which many share.
+    Walks through the smallest memory stay in the nearest cache. The first walks that miss it hit the
+    shared cache; longer ones also miss the translations of addresses that a single work-item keeps, which
+    many share.
     """
     walks = sorted(
         (probe for probe in probes if probe.family == "chases" and probe.series != "local"),
@@ -231,7 +232,6 @@ def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Para
     first = [latency for x, latency in missing if x <= _FIRST_WALKS * missing[0][0]]
     yield "wait l1", Parameter(latencies[0], "ns", 0.0, "chases")
     yield "wait l2", Parameter(median(first or latencies), "ns", 0.0, "chases")
-    yield "wait memory", Parameter(latencies[-1], "ns", 0.0, "chases")
     for probe in near:
         yield "wait local", Parameter(probe.time_ns / probe.demand.rounds, "ns", 0.0, "chases")
 

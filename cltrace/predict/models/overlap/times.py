@@ -12,6 +12,8 @@ from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.prediction import Cache
 
+_SCHEDULERS: Final = 4.0
+"""Schedulers of a compute unit, each of which issues for its own warps."""
 _LOCK_STEP_GROUPS: Final = 2.0
 """Up to two work-groups per compute unit run in lock step: both compute, or both move data."""
 
@@ -118,8 +120,8 @@ def _phase_separation(demand: Demand, phases: float) -> float:
 
 
 def _solitude(demand: Demand) -> float:
-    """Return 1 for a single warp on a compute unit, falling to 0 for many."""
-    return 0.0 if demand.has_item_loops else 1.0 / demand.unit_warps
+    """Return 1 for a single warp on each scheduler of a compute unit, falling to 0 for many."""
+    return 0.0 if demand.has_item_loops else min(1.0, _SCHEDULERS / demand.unit_warps)
 
 
 def _lock_step(demand: Demand, steps: float) -> float:
