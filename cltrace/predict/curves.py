@@ -94,19 +94,18 @@ def fit_decay(x: Sequence[float], y: Sequence[float]) -> Decay:
 def utilisation(group_items: float, units: int) -> float:
     """Return the busy share of execution units while work-groups of a size run (Pöppl 2014, 7.1).
 
-    Groups run in passes of `units` work-items; the last pass of a group may be partly filled. The
-    first term of 7.1 is printed without the number of passes as divisor, and exceeds 1 for some
-    sizes; with this divisor, the sum gives the shares of the text, 17/32 and 33/48 for 16 units.
+    Groups run in passes of `units` work-items; the last pass of a group may be partly filled. 7.1
+    is printed without the number of passes as divisor of its first term, and exceeds 1 for most
+    sizes; with this divisor, its terms add up to the shares of its text, 17/32 and 33/48 for 16 units.
     """
-    passes = math.ceil(group_items / units)
-    return (group_items % units) / (units * passes) + group_items // units / passes
+    return group_items / (units * math.ceil(group_items / units))
 
 
 @dataclass(frozen=True, slots=True)
 class Multiplicity:
     """Time at full utilisation divided by the utilisation (Pöppl 2014, 7.2): a saw-tooth.
 
-    Raises: `ValueError` for fewer than one unit.
+    Raises: `ValueError` for fewer than one unit, or a time of 0 or less.
     """
 
     full_ns: float
@@ -115,6 +114,8 @@ class Multiplicity:
     def __post_init__(self) -> None:
         if self.units < 1:
             raise ValueError(f"a device has at least one execution unit, not {self.units}")
+        if not self.full_ns > 0:
+            raise ValueError(f"a time at full utilisation is above 0, not {self.full_ns} ns")
 
     def __call__(self, x: float) -> float:
         """Return the value at work-groups of x work-items."""
@@ -134,17 +135,24 @@ def fit_multiplicity(x: Sequence[float], y: Sequence[float]) -> Multiplicity:
 
 
 GroupCurve: TypeAlias = Decay | Multiplicity
-"""Times by the size of work-groups: on NVIDIA's devices a decay, on others a saw-tooth."""
+"""Times by the size of work-groups: a decay on the published model's device, a saw-tooth on others."""
 
 
 def fit_group_curve(x: Sequence[float], y: Sequence[float]) -> GroupCurve:
     """Fit both curves of work-groups. Return the saw-tooth where the evidence for it is very strong.
 
-    Sizes that are powers of two alone cannot tell the curves apart.
+    Sizes that are powers of two alone give none: they lie on a tooth's edge, where both curves agree.
     """
-    decay, multiplicity = fit_decay(x, y), fit_multiplicity(x, y)
+    decay = fit_decay(x, y)
+    if all(size.is_integer() and _is_power_of_two(int(size)) for size in map(float, x)):
+        return decay
+    multiplicity = fit_multiplicity(x, y)
     gain = _criterion(decay, 5, x, y) - _criterion(multiplicity, 2, x, y)
     return multiplicity if gain > _VERY_STRONG else decay
+
+
+def _is_power_of_two(size: int) -> bool:
+    return size > 0 and size.bit_count() == 1
 
 
 def _criterion(

@@ -152,11 +152,10 @@ class ThesisModel:
                 for cost_type in CostType
                 if f"{cost_type} each" in values
             }
-            sizes = [int(point.x) for point in profile.points("group-size")]
             return Thesis(
                 lines,
                 _stored_group(values),
-                max(sizes),
+                _largest_group(profile),
                 values["saturation"],
                 values["accesses"],
             )
@@ -212,6 +211,12 @@ def _write_line(profile: DeviceProfile, base: Line) -> Line:
 def _group(profile: DeviceProfile) -> GroupCurve:
     points = profile.points("group-size")
     return fit_group_curve([point.x for point in points], [point.mean_ns for point in points])
+
+
+def _largest_group(profile: DeviceProfile) -> int:
+    """Return the largest size that is a power of two: other sizes may leave units idle."""
+    sizes = (int(point.x) for point in profile.points("group-size"))
+    return max(size for size in sizes if size.bit_count() == 1)
 
 
 def _group_parameters(group: GroupCurve) -> Iterator[tuple[str, Parameter]]:
