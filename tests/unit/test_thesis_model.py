@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -119,19 +120,18 @@ def test_rows_of_figure_7_3(cost_type: CostType, number: int, printed_us: float)
     assert time_us == pytest.approx(printed_us, abs=1e-3)
 
 
-@given(
-    st.sampled_from(list(CostType)), saturations, accesses, st.floats(0.0, 1e4), st.floats(0.0, 1e4)
-)
+@pytest.mark.parametrize("cost_type", CostType)
+@given(saturations, accesses, st.floats(0.0, 1e4), st.floats(0.0, 1e4))
 def test_more_of_a_cost_type_never_takes_less_time(
     cost_type: CostType, saturation: float, further: float, first: float, second: float
 ) -> None:
+    """n M(n) never falls, and is at most n. Both numbers are tried around the saturation, too."""
     model = thesis({}, saturation, further)
-    fewer, more = (
-        number * model.multiplier(TypeCount(cost_type, number))
-        for number in sorted((first, second))
-    )
-    assert fewer <= more * (1 + 1e-12)
-    assert 0.0 <= more <= max(first, second) * (1 + 1e-12)
+    around = (max(saturation + step / 4, 0.0) for step in range(-8, 9))
+    numbers = sorted((first, second, *around))
+    times = [number * model.multiplier(TypeCount(cost_type, number)) for number in numbers]
+    assert all(fewer <= more * (1 + 1e-12) for fewer, more in pairwise(times))
+    assert all(0.0 <= time <= n * (1 + 1e-12) for n, time in zip(numbers, times, strict=True))
 
 
 @given(st.sampled_from(list(CostType)), saturations, accesses)
