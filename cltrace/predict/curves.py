@@ -95,7 +95,7 @@ def utilisation(group_items: float, units: int) -> float:
     """Return the busy share of execution units while work-groups of a size run (Pöppl 2014, 7.1).
 
     Groups run in passes of `units` work-items; the last pass of a group may be partly filled. 7.1
-    is printed without the number of passes as divisor of its first term, and exceeds 1 for most
+    is printed without the number of passes as divisor of its first term, and exceeds 1 for some
     sizes; with this divisor, its terms add up to the shares of its text, 17/32 and 33/48 for 16 units.
     """
     return group_items / (units * math.ceil(group_items / units))

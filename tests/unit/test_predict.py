@@ -275,14 +275,10 @@ def test_empty_launches_take_what_they_took(profile: DeviceProfile) -> None:
 
 @pytest.mark.parametrize("profile", [H200, CPU], ids=["gpu", "cpu"])
 def test_profiles_that_come_along_have_what_is_calibrated_now(profile: DeviceProfile) -> None:
-    """They may lack the sizes of work-groups between powers of two, which came later."""
     room = ProbeLimits.of(profile.device, Effort[profile.provenance.effort.upper()])
     for name, family in FAMILIES.items():
         asked = {(probe.series, float(f"{float(probe.x):.9g}")) for probe in family.probes(room)}
-        points = {(point.series, point.x) for point in profile.points(name)}
-        if name == "group-size" and len(points) < len(asked):
-            asked = {(series, x) for series, x in asked if int(x).bit_count() == 1}
-        assert points == asked, name
+        assert {(point.series, point.x) for point in profile.points(name)} == asked, name
 
 
 def test_costs_of_other_devices_are_nothing() -> None:
