@@ -1,7 +1,9 @@
 """Curves fitted to measured points by least squares of relative errors: small values weigh as much."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +11,10 @@ from numpy.typing import NDArray
 from cltrace.errors import require_module
 
 _Floats = NDArray[np.float64]
-_MAX_LOG = 60.0
+_MAX_LOG: Final = 60.0
 """Bound of logarithms in the fit of decays: points that show no decay leave its parameters free."""
+_VERY_STRONG: Final = 10.0
+"""Difference of two information criteria that is very strong evidence (Kass and Raftery 1995)."""
 
 
 def require_scipy() -> None:
@@ -85,6 +89,79 @@ def fit_decay(x: Sequence[float], y: Sequence[float]) -> Decay:
     start = np.log([top, 2.0, max(top / 10, bottom), 20.0, bottom])
     best = least_squares(residuals, start, loss="soft_l1", f_scale=0.1)
     return Decay(*(float(value) for value in np.exp(np.clip(best.x, -_MAX_LOG, _MAX_LOG))))
+
+
+def utilisation(group_items: float, units: int) -> float:
+    """Return the busy share of execution units while work-groups of a size run (Pöppl 2014, 7.1).
+
+    Groups run in passes of `units` work-items; the last pass of a group may be partly filled. 7.1
+    is printed without the number of passes as divisor of its first term, and exceeds 1 for some
+    sizes; with this divisor, its terms add up to the shares of its text, 17/32 and 33/48 for 16 units.
+    """
+    return group_items / (units * math.ceil(group_items / units))
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplicity:
+    """Time at full utilisation divided by the utilisation (Pöppl 2014, 7.2): a saw-tooth.
+
+    Raises: `ValueError` for fewer than one unit, or a time of 0 or less.
+    """
+
+    full_ns: float
+    units: int
+
+    def __post_init__(self) -> None:
+        if self.units < 1:
+            raise ValueError(f"a device has at least one execution unit, not {self.units}")
+        if not self.full_ns > 0:
+            raise ValueError(f"a time at full utilisation is above 0, not {self.full_ns} ns")
+
+    def __call__(self, x: float) -> float:
+        """Return the value at work-groups of x work-items."""
+        return self.full_ns / utilisation(x, self.units)
+
+
+def fit_multiplicity(x: Sequence[float], y: Sequence[float]) -> Multiplicity:
+    """Fit the saw-tooth with the least relative errors, of 1 unit to as many as the largest x."""
+    ys = np.asarray(y, np.float64)
+    best, min_error = Multiplicity(float(ys.mean()), 1), np.inf
+    for units in range(1, int(max(x)) + 1):
+        logs = np.log(ys) + np.log([utilisation(size, units) for size in x])
+        error = float(logs.var())
+        if error < min_error:
+            best, min_error = Multiplicity(float(np.exp(logs.mean())), units), error
+    return best
+
+
+GroupCurve: TypeAlias = Decay | Multiplicity
+"""Times by the size of work-groups: a decay on the published model's device, a saw-tooth on others."""
+
+
+def fit_group_curve(x: Sequence[float], y: Sequence[float]) -> GroupCurve:
+    """Fit both curves of work-groups. Return the saw-tooth where the evidence for it is very strong.
+
+    Sizes that are powers of two alone give none: they lie on a tooth's edge, where both curves agree.
+    """
+    decay = fit_decay(x, y)
+    if all(size.is_integer() and _is_power_of_two(int(size)) for size in map(float, x)):
+        return decay
+    multiplicity = fit_multiplicity(x, y)
+    gain = _criterion(decay, 5, x, y) - _criterion(multiplicity, 2, x, y)
+    return multiplicity if gain > _VERY_STRONG else decay
+
+
+def _is_power_of_two(size: int) -> bool:
+    return size > 0 and size.bit_count() == 1
+
+
+def _criterion(
+    curve: Callable[[float], float], parameters: int, x: Sequence[float], y: Sequence[float]
+) -> float:
+    """Return the Bayesian information criterion of the curve's relative errors."""
+    logs = np.log([curve(at) for at in x]) - np.log(y)
+    floor = np.finfo(np.float64).eps  # errors below it are rounding
+    return float(len(x) * np.log(max(float((logs**2).mean()), floor)) + parameters * np.log(len(x)))
 
 
 @dataclass(frozen=True, slots=True)

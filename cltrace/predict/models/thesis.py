@@ -2,18 +2,29 @@
 
 A launch takes the sum of the times of its cost types, times a factor for the size of its work-groups
 (equations 6.5 and 6.6). Each type has a line over the number of work-items (5.4, 5.8, 5.10 to 5.12) and
-a factor for the number of times that it stands in the kernel: operations are hidden behind memory up to
-a number of them (5.9), accesses cost less after the first (5.13).
+a factor for the number of times that it stands in the kernel: operations on floats are hidden behind
+memory up to a number of them (5.9), further ones on integers are free (fig. 7.3), accesses cost less
+after the first (5.13). The factor for work-groups decays (5.6) or is a saw-tooth (7.2).
+`docs/model-thesis.md` lists the deviations from what was published.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.demand.cost_types import CostType, TypeCount, cost_types
-from cltrace.predict.curves import Decay, Knee, Line, fit_decay, fit_knee, fit_line
+from cltrace.predict.curves import (
+    Decay,
+    GroupCurve,
+    Knee,
+    Line,
+    Multiplicity,
+    fit_group_curve,
+    fit_knee,
+    fit_line,
+)
 from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction, stored_parameters
 from cltrace.profile import DeviceProfile, Parameter
 
@@ -33,18 +44,13 @@ _ELEMENTS: Final[Mapping[CostType, tuple[str, str, str]]] = {
     CostType.READ_COMPLEX: ("classes", "complex", "none"),
 }
 """By cost type: the family, the series with it, and the same series without it."""
-_ARITHMETIC: Final = frozenset(
-    {
-        CostType.INT_PLUS,
-        CostType.INT_MINUS,
-        CostType.INT_TIMES,
-        CostType.INT_DIVIDE,
-        CostType.FLOAT_PLUS,
-        CostType.FLOAT_MINUS,
-        CostType.FLOAT_TIMES,
-        CostType.FLOAT_DIVIDE,
-    }
+_INT_OPERATIONS: Final = frozenset(
+    {CostType.INT_PLUS, CostType.INT_MINUS, CostType.INT_TIMES, CostType.INT_DIVIDE}
 )
+_FLOAT_OPERATIONS: Final = frozenset(
+    {CostType.FLOAT_PLUS, CostType.FLOAT_MINUS, CostType.FLOAT_TIMES, CostType.FLOAT_DIVIDE}
+)
+_DECAY: Final = ("b1", "t1", "b2", "t2", "y0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class Thesis:
     """The fitted equations. `lines` are by cost type, over work-items, in ns."""
 
     lines: Mapping[CostType, Line]
-    group: Decay
+    group: GroupCurve
     largest_group: int
     saturation: float
     accesses: float
@@ -72,11 +78,31 @@ class Thesis:
 
     def parts(self, counts: KernelCounts) -> tuple[TypeTime, ...]:
         """Return the time of each cost type of a launch. Their sum is the launch's time."""
-        factor = self.group_factor(counts.work_items // counts.groups)
+        group_items = counts.work_items // counts.groups
+        return self.type_times(cost_types(counts), counts.work_items, group_items)
+
+    def type_times(
+        self, rows: Iterable[TypeCount], items: int, group_items: int
+    ) -> tuple[TypeTime, ...]:
+        """Return the time of each row for a number of work-items in work-groups of a size."""
+        factor = self.group_factor(group_items)
         return tuple(
-            TypeTime(row.type, row.per_item, factor * self._time_ns(row, counts.work_items))
-            for row in cost_types(counts)
+            TypeTime(row.type, row.per_item, factor * self._time_ns(row, items)) for row in rows
         )
+
+    def multiplier(self, row: TypeCount) -> float:
+        """Return M(n), the share of n single times that n operations or accesses take.
+
+        n M(n) never falls. n below 1 is the share of work-items that do it once.
+        """
+        number = max(row.per_item, 1.0)
+        if row.type in _INT_OPERATIONS:
+            return 1.0 / number
+        if row.type in _FLOAT_OPERATIONS:
+            return max(1.0, number - self.saturation) / number
+        if row.type is CostType.BASE:
+            return 1.0
+        return min(1.0 / number + self.accesses, 1.0)
 
     def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:  # noqa: ARG002
         """Predict the sum of the times of all cost types."""
@@ -88,16 +114,7 @@ class Thesis:
         line = self.lines.get(row.type)
         if line is None or not row.per_item:
             return 0.0
-        return row.per_item * line(items) * self._multiplier(row)
-
-    def _multiplier(self, row: TypeCount) -> float:
-        number = max(row.per_item, 1.0)
-        if row.type in _ARITHMETIC:
-            is_hidden = number <= self.saturation
-            return 1.0 / number if is_hidden else (number - self.saturation) / number
-        if row.type is CostType.BASE:
-            return 1.0
-        return min(1.0 / number + self.accesses, 1.0)
+        return row.per_item * line(items) * self.multiplier(row)
 
 
 class ThesisModel:
@@ -108,10 +125,7 @@ class ThesisModel:
     def fit(self, profile: DeviceProfile) -> Fit:
         """Fit the lines of cost types, and the factors."""
         parameters = dict(_lines(profile))
-        group = _group(profile)
-        for name in ("b1", "t1", "b2", "t2", "y0"):
-            unit = "work-items" if name.startswith("t") else "ns"
-            parameters[f"group {name}"] = Parameter(getattr(group, name), unit, 0.0, "group-size")
+        parameters.update(_group_parameters(_group(profile)))
         knee = _knee(profile)
         parameters["saturation"] = Parameter(
             knee.saturation, "operations", 0.0, "several-operations"
@@ -138,10 +152,14 @@ class ThesisModel:
                 for cost_type in CostType
                 if f"{cost_type} each" in values
             }
-            group = Decay(*(values[f"group {name}"] for name in ("b1", "t1", "b2", "t2", "y0")))
-            sizes = [int(point.x) for point in profile.points("group-size")]
-            return Thesis(lines, group, max(sizes), values["saturation"], values["accesses"])
-        except (KeyError, ValueError) as error:
+            return Thesis(
+                lines,
+                _stored_group(values),
+                _largest_group(profile),
+                values["saturation"],
+                values["accesses"],
+            )
+        except (KeyError, ValueError, OverflowError) as error:
             raise ProfileError(
                 f"the profile's costs of {self.name} are damaged: {error}"
             ) from error
@@ -190,9 +208,32 @@ def _write_line(profile: DeviceProfile, base: Line) -> Line:
     )
 
 
-def _group(profile: DeviceProfile) -> Decay:
+def _group(profile: DeviceProfile) -> GroupCurve:
     points = profile.points("group-size")
-    return fit_decay([point.x for point in points], [point.mean_ns for point in points])
+    return fit_group_curve([point.x for point in points], [point.mean_ns for point in points])
+
+
+def _largest_group(profile: DeviceProfile) -> int:
+    """Return the largest size that is a power of two: other sizes may leave units idle."""
+    sizes = (int(point.x) for point in profile.points("group-size"))
+    return max(size for size in sizes if size.bit_count() == 1)
+
+
+def _group_parameters(group: GroupCurve) -> Iterator[tuple[str, Parameter]]:
+    match group:
+        case Decay():
+            for name in _DECAY:
+                unit = "work-items" if name.startswith("t") else "ns"
+                yield f"group {name}", Parameter(getattr(group, name), unit, 0.0, "group-size")
+        case Multiplicity():
+            yield "group full", Parameter(group.full_ns, "ns", 0.0, "group-size")
+            yield "group units", Parameter(float(group.units), "work-items", 0.0, "group-size")
+
+
+def _stored_group(values: Mapping[str, float]) -> GroupCurve:
+    if "group units" in values:
+        return Multiplicity(values["group full"], int(values["group units"]))
+    return Decay(*(values[f"group {name}"] for name in _DECAY))
 
 
 def _knee(profile: DeviceProfile) -> Knee:
