@@ -22,6 +22,12 @@ __kernel void moved(__global float *{restrict} in, __global float *{restrict} ou
     for (int k = 0; k < length; ++k) out[k * n + i] = in[k * n + i] + 1.0f;
 }}
 """
+_KEPT: Final = """
+__kernel void kept(__global float *in, __global float *out, int length) {
+    size_t i = get_global_id(0);
+    for (int k = 0; k < length; ++k) out[i] += in[k & 31];
+}
+"""
 _GRID: Final = """
 __kernel void summed(__global const {type} *in, __global {type} *out, int length) {{
     {type} sum = 0;
@@ -66,7 +72,10 @@ _WIDTHS: Final = {"float": 4, "float2": 8, "float4": 16}
 
 
 def order(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield loops that write what the next trip may read, and the same with `restrict`, by trips."""
+    """Yield loops that write what the next trip may read, and the same with `restrict`, by trips.
+
+    `kept` writes one place again and again: what the shared cache takes, without memory behind it.
+    """
     for name, restrict in (("ordered", ""), ("restrict", "restrict")):
         source = _ORDER.format(restrict=restrict)
         for kernel in ("summed", "moved"):
@@ -76,6 +85,12 @@ def order(limits: ProbeLimits) -> Iterator[Probe]:
                     inputs = (buffer, buffer, np.int32(length))
                     series = f"{kernel} {name}, 2^{items.bit_length() - 1}"
                     yield Probe(series, length, _work(limits, source, kernel, items, inputs))
+    for exponent in (10, 15, 18, 20) if not limits.is_cpu else (10, 15):
+        items = 1 << exponent
+        for length in (64, 256):
+            inputs = (BufferInput(4096), BufferInput(4 * items), np.int32(length))
+            work = _work(limits, _KEPT, "kept", items, inputs)
+            yield Probe(f"kept, 2^{exponent}", length, work)
 
 
 def grid_strides(limits: ProbeLimits) -> Iterator[Probe]:
