@@ -59,7 +59,8 @@ class Calibration:
         self, report: Callable[[CalibrationProgress], None]
     ) -> Iterator[DeviceProfile]:
         """Measure the families that are missing. Yields the profile so far after each family."""
-        plan = {name: list(family.probes(self._limits)) for name, family in FAMILIES.items()}
+        planned = {name: list(family.probes(self._limits)) for name, family in FAMILIES.items()}
+        plan = {name: probes for name, probes in planned.items() if probes}
         total = sum(map(len, plan.values()))
         done = sum(len(plan[name]) for name in plan if name in self._families)
         before = done

@@ -88,6 +88,7 @@ _IR: Final = (
     "-cl-kernel-arg-info",
     "-fdiscard-value-names",
     "-fdebug-compilation-dir=/cltrace",
+    "-fno-strict-aliasing",  # drivers' compilers do not tell memory apart by types
 )
 _OPTIMISED: Final = (
     "-O2",

@@ -153,9 +153,8 @@ def _build_counts(
     sampling: Sampling,
 ) -> KernelCounts:
     task, run = sample.task, sample.run
-    operations = _bound_operations(sample, bounds)
-    as_written, positions = written.operations() if written else (), site_positions(sample)
-    imbalance = find_imbalance(sample)
+    operations, positions = _bound_operations(sample, bounds), site_positions(sample)
+    as_written = written.operations() if written else ()
     return KernelCounts(
         kernel=task.sliced_kernel.function.name,
         global_size=task.ndrange.global_size,
@@ -181,10 +180,9 @@ def _build_counts(
         barriers=sum(row.per_item for row in operations if row.cost is CostClass.BARRIER),
         active_lanes=sample.active_lanes(),
         paths=float(run.observer.warp_paths().mean()) if run.grid.warps else 1.0,
-        warp_imbalance=imbalance.warps,
-        group_imbalance=imbalance.groups,
+        imbalance=find_imbalance(sample),
         assumptions=assumptions,
-        notes=(*_notes(run), *_unbounded_notes(bounds), *notes),
+        notes=(*_notes(run, bounds), *notes),
     )
 
 
@@ -239,7 +237,7 @@ def _local_bytes(task: Task) -> int:
     return variables + passed
 
 
-def _notes(run: GroupExecution) -> tuple[str, ...]:
+def _notes(run: GroupExecution, bounds: ScenarioBounds | None) -> tuple[str, ...]:
     notes = set(run.state.notes)
     for item in run.launch.memory.objects:
         if item.out_of_bounds:
@@ -248,4 +246,4 @@ def _notes(run: GroupExecution) -> tuple[str, ...]:
         notes.add(
             "footprints cover only the first part of the sample, which touches more sectors than are kept"
         )
-    return tuple(sorted(notes))
+    return (*sorted(notes), *_unbounded_notes(bounds))

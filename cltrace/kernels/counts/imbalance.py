@@ -4,19 +4,10 @@ A launch ends with its slowest warp. Warps differ where their lanes leave loops 
 times: triangular loops, or a single work-item that does all the work.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from cltrace.kernels.counts.records import Imbalance
 from cltrace.kernels.counts.scaling import ScaledSample
-
-
-@dataclass(frozen=True, slots=True)
-class Imbalance:
-    """Longest by mean run, at least 1: of warps, and of work-groups."""
-
-    warps: float
-    groups: float
 
 
 def find_imbalance(sample: ScaledSample) -> Imbalance:

@@ -235,6 +235,14 @@ class LineCount:
     branch_warps: float
 
 
+@dataclass(frozen=True, slots=True)
+class Imbalance:
+    """Longest by mean run, at least 1: of warps, and of work-groups."""
+
+    warps: float
+    groups: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCounts:
     """Work of a launch.
@@ -271,7 +279,6 @@ class KernelCounts:
     barriers: float
     active_lanes: float
     paths: float
-    warp_imbalance: float
-    group_imbalance: float
+    imbalance: Imbalance
     assumptions: tuple[Assumption, ...]
     notes: tuple[str, ...]

@@ -7,7 +7,13 @@ from typing import Final
 from cltrace.events.cost_names import CostName
 from cltrace.kernels import CostClass, KernelCounts, Machine
 from cltrace.kernels.costs.operation import is_private_type
-from cltrace.kernels.counts.records import AccessSite, FoldedCount, Pattern, SharedSectors
+from cltrace.kernels.counts.records import (
+    AccessSite,
+    FoldedCount,
+    Imbalance,
+    Pattern,
+    SharedSectors,
+)
 from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
 from cltrace.kernels.ir.instructions import Access
 
@@ -119,8 +125,7 @@ class Demand:
     footprint_bytes: float
     sector_bytes: int
     has_item_loops: bool
-    warp_imbalance: float
-    group_imbalance: float
+    imbalance: Imbalance
 
     @property
     def group_warps(self) -> float:
@@ -140,13 +145,13 @@ class Demand:
         """
         if self.has_item_loops:
             return self.waves * max(self.group_warps, 1.0)
-        return self.waves - 1.0 + self.warp_imbalance
+        return self.waves - 1.0 + self.imbalance.warps
 
     @property
     def busiest_share(self) -> float:
         """Work of the compute unit that works longest, by that of the mean one."""
         groups = max(self.groups / self.units, 1.0)
-        return (groups - 1.0 + self.group_imbalance) / groups
+        return (groups - 1.0 + self.imbalance.groups) / groups
 
     @property
     def unit_warps(self) -> float:
@@ -213,8 +218,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         footprint_bytes=_footprint_bytes(traffic),
         sector_bytes=machine.sector_bytes,
         has_item_loops=machine.has_item_loops,
-        warp_imbalance=counts.warp_imbalance,
-        group_imbalance=counts.group_imbalance,
+        imbalance=counts.imbalance,
     )
 
 

@@ -18,7 +18,7 @@ _OURS: Final = ""
 _ALL: Final = (
     Family("base", "Empty kernels", "work-items", f"{_THESIS}, 5.4", launches.base),
     Family("groups", "Dispatch", "work-groups", _OURS, launches.group_counts),
-    Family("group-size", "Work-group size", "work-items", f"{_THESIS}, 5.6", launches.group_sizes),
+    Family("group-size", "Work-group size", "work-items", f"{_THESIS}, 5.6, 7.2", launches.group_sizes),
     Family("waves", "Waves of work-groups", "work-items a work-group", _OURS, launches.waves),
     Family("reads", "Reads beside each other", "reads", _OURS, launches.reads),
     Family("elementary", "Elements", "work-items", f"{_THESIS}, 5.8", operations.elementary),
@@ -40,7 +40,6 @@ _ALL: Final = (
            loops.grid_strides),
     Family("few-items", "Few work-items", "trips", _OURS, loops.few_items),
     Family("widths", "Widths of accesses", "work-items a work-group", _OURS, loops.widths),
-    Family("private-arrays", "Private arrays in memory", "elements", _OURS, sharing.private_arrays),
     Family("local-banks", "Banks of local memory", "elements", _OURS, sharing.local_banks),
     Family("atomics", "Atomics", "counters", _OURS, sharing.atomics),
     Family("barriers", "Barriers", "barriers", _OURS, launches.barriers),

@@ -74,18 +74,21 @@ _WIDTHS: Final = {"float": 4, "float2": 8, "float4": 16}
 def order(limits: ProbeLimits) -> Iterator[Probe]:
     """Yield loops that write what the next trip may read, and the same with `restrict`, by trips.
 
-    `kept` writes one place again and again: what the shared cache takes, without memory behind it.
+    `kept` writes one place again and again: what the shared cache takes, without memory behind it. On a
+    CPU, where work-items are the trips of a loop, reads do not wait.
     """
+    if limits.is_cpu:
+        return
     for name, restrict in (("ordered", ""), ("restrict", "restrict")):
         source = _ORDER.format(restrict=restrict)
         for kernel in ("summed", "moved"):
-            for items in (1 << 10, 1 << 12, 1 << 15) if not limits.is_cpu else (1 << 10,):
+            for items in (1 << 10, 1 << 12, 1 << 15):
                 for length in powers(6, 12, 3 if limits.effort is Effort.QUICK else 2):
                     buffer = BufferInput(4 * items * length)
                     inputs = (buffer, buffer, np.int32(length))
                     series = f"{kernel} {name}, 2^{items.bit_length() - 1}"
                     yield Probe(series, length, _work(limits, source, kernel, items, inputs))
-    for exponent in (10, 15, 18, 20) if not limits.is_cpu else (10, 15):
+    for exponent in (10, 15, 18, 20):
         items = 1 << exponent
         for length in (64, 256):
             inputs = (BufferInput(4096), BufferInput(4 * items), np.int32(length))
@@ -94,8 +97,10 @@ def order(limits: ProbeLimits) -> Iterator[Probe]:
 
 
 def grid_strides(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield loops with a stride of the global size, by the work-items of a compute unit."""
-    exponent = 22 if limits.is_cpu else 27
+    """Yield loops with a stride of the global size, by the work-items of a compute unit of a GPU."""
+    if limits.is_cpu:
+        return
+    exponent = 27
     for kind, width in _WIDTHS.items():
         source = _GRID.format(type=kind)
         elements = (1 << exponent) // width
@@ -112,7 +117,9 @@ def grid_strides(limits: ProbeLimits) -> Iterator[Probe]:
 
 
 def few_items(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield few work-items with many trips each, by trips: alone on a compute unit, or a few together."""
+    """Yield few work-items with many trips each, by trips: alone on a GPU's compute unit, or together."""
+    if limits.is_cpu:
+        return
     items = 1 << 10
     for kernel in ("rows", "columns", "again"):
         for group in (32, 256):
@@ -124,8 +131,10 @@ def few_items(limits: ProbeLimits) -> Iterator[Probe]:
 
 
 def widths(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield copies and sums of elements of 4, 8 and 16 bytes, by the size of a work-group."""
-    exponent = 20 if limits.is_cpu else 27
+    """Yield copies and sums of elements of 4, 8 and 16 bytes, by the size of a GPU's work-group."""
+    if limits.is_cpu:
+        return
+    exponent = 27
     for kind, width in _WIDTHS.items():
         source = _COPY.format(type=kind)
         for kernel in ("copied", "added"):

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.events.workloads import BufferInput, Workload
-from cltrace.suite.calibration.probes import Effort, Probe, ProbeLimits, powers
+from cltrace.suite.calibration.probes import Probe, ProbeLimits, powers
 
 _BANKS: Final = """
 __kernel void banked(__global float *out, int stride) {
@@ -34,49 +34,6 @@ __kernel void local_add(__global int *counters, __global int *out, int mask) {
     out[get_global_id(0)] = kept[mine];
 }
 """
-
-
-_PRIVATE: Final = """
-__kernel void counted(__global const int *in, __global int *out, int trips) {{
-    int kept[{size}];
-    for (int k = 0; k < {size}; ++k) kept[k] = 0;
-    int i = get_global_id(0), x = {seed};
-    for (int t = 0; t < trips; ++t) {{
-        x = x * 1664525 + 1013904223;
-        kept[(x >> 16) & {mask}] += i;
-    }}
-    int sum = 0;
-    for (int k = 0; k < {size}; ++k) sum += kept[k] * k;
-    out[i] = sum;
-}}
-__kernel void looked_up(__global const int *in, __global int *out, int trips) {{
-    int kept[{size}];
-    int i = get_global_id(0), x = {seed}, sum = 0;
-    for (int k = 0; k < {size}; ++k) kept[k] = i * k;
-    for (int t = 0; t < trips; ++t) {{
-        x = x * 1664525 + 1013904223;
-        sum += kept[(x >> 16) & {mask}];
-    }}
-    out[i] = sum;
-}}
-"""
-
-
-def private_arrays(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield private arrays with an index that is known at run time only, by their elements.
-
-    The index is the same for all lanes of a warp, or another for each.
-    """
-    seeds = {"each lane": "i * 747796405 + in[i & 1023]", "all lanes": "in[0]"}
-    for where, seed in seeds.items():
-        for size in powers(2, 8, 2 if limits.effort is Effort.FULL else 3):
-            source = _PRIVATE.format(size=size, mask=size - 1, seed=seed)
-            for kernel in ("counted", "looked_up"):
-                for exponent in (14, 18, 20) if not limits.is_cpu else (12,):
-                    items = 1 << exponent
-                    inputs = (BufferInput(4096), BufferInput(4 * items), np.int32(64))
-                    work = Workload(source, kernel, (items,), (limits.usual_group(),), inputs)
-                    yield Probe(f"{kernel.replace('_', ' ')} by {where}, 2^{exponent}", size, work)
 
 
 def local_banks(limits: ProbeLimits) -> Iterator[Probe]:
