@@ -152,9 +152,8 @@ def _build_counts(
     notes: tuple[str, ...],
     sampling: Sampling,
 ) -> KernelCounts:
-    task, run = sample.task, sample.run
-    operations, positions = _bound_operations(sample, bounds), site_positions(sample)
-    as_written = written.operations() if written else ()
+    task, run, operations = sample.task, sample.run, _bound_operations(sample, bounds)
+    positions, as_written = site_positions(sample), written.operations() if written else ()
     return KernelCounts(
         kernel=task.sliced_kernel.function.name,
         global_size=task.ndrange.global_size,

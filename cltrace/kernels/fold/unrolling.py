@@ -38,8 +38,10 @@ class UnrolledLoop:
 
         In a loop that only reads, those of the next copy begin before the results of this one are used.
         """
+        if self.is_whole or self.trips == 1:
+            return 1
         writes = any(places_of(item) for item in self.evolution.instructions() if may_write(item))
-        return 1 if self.is_whole or writes else 2
+        return 1 if writes else 2
 
     @property
     def control_share(self) -> float:
