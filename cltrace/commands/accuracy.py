@@ -1,26 +1,52 @@
-"""`cltrace accuracy`: compare predictions with measurements, for whole sets of kernels."""
+"""`cltrace accuracy`: compare predictions with measurements, for sets of kernels or recorded programs."""
 
 import argparse
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
-from cltrace.commands.shared.argument_types import parse_positive
+from cltrace.commands.shared.argument_types import parse_natural, parse_positive
+from cltrace.commands.shared.counting_flags import add_counting_arguments, counting_settings
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments
-from cltrace.commands.shared.messages import progress_bar, say
-from cltrace.errors import MissingExtraError
-from cltrace.predict.accuracy import evaluate
+from cltrace.commands.shared.messages import DelayedProgress, progress_bar, say
+from cltrace.commands.shared.trace_argument import open_trace
+from cltrace.errors import MissingExtraError, ProfileError, UsageError
+from cltrace.predict.accuracy import Evaluation, evaluate
 from cltrace.predict.measurements import (
     Measurements,
     measure_set,
     read_measurements,
     write_measurements,
 )
+from cltrace.predict.scored_launches import evaluate_launches
 from cltrace.predict.sets import SetName, launches_of
-from cltrace.profile import load_profile, profile_for
+from cltrace.predict.trace_accuracy import TraceAccuracy, require_scorable, score_trace
+from cltrace.predict.trace_profile import ProfileChoice, choose_profiles, devices_of_trace
+from cltrace.profile import DeviceProfile, load_profile, profile_for
 from cltrace.report.accuracy import accuracy_report
 from cltrace.report.accuracy_figures import draw_accuracy
+from cltrace.report.prediction import missing_notes
+from cltrace.report.trace_accuracy import trace_accuracy_report
+from cltrace.trace.reader import Trace
+
+_DEFAULT_SAMPLES: Final = 1000
+_DEFAULT_SEED: Final = 1
+_DEFAULT_TOP: Final = 10
+_ALL_TRACES: Final = "all-traces"
+"""Name of the figures of several traces together."""
+_OF_SETS: Final = {
+    "set_name": "--set",
+    "measured": "--from",
+    "measure_only": "--measure-only",
+    "samples": "--samples",
+    "seed": "--seed",
+    "device": "--device",
+    "cold": "--cold",
+}
+"""Flags that mean nothing for a trace, by attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,54 +71,149 @@ class _Plan:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `accuracy`."""
     parser.add_argument(
+        "--trace",
+        dest="traces",
+        metavar="TRACE",
+        type=Path,
+        action="append",
+        default=[],
+        help="score the launches and transfers of this trace instead of a set (repeatable)",
+    )
+    _add_set_arguments(parser)
+    parser.add_argument(
+        "--profile",
+        metavar="[DEVICE=]PROFILE",
+        action="append",
+        default=[],
+        help="use this profile, by name or path; with --trace for the devices of its name, or for those "
+        "whose names contain DEVICE (default: each device's own; repeatable)",
+    )
+    parser.add_argument("--plot", metavar="DIR", type=Path, help="write figures to DIR")
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=parse_natural,
+        help="with --trace: show at most N kernels, outliers and commands that are not scored; 0 for all "
+        f"(default {_DEFAULT_TOP})",
+    )
+    add_counting_arguments(parser)
+    add_format_argument(parser)
+
+
+def _add_set_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of sets. Those without a value are None, so that a trace can refuse them."""
+    parser.add_argument(
         "--set",
         dest="set_name",
         choices=[str(name) for name in SetName],
-        default=str(SetName.RESTRICTED),
         help="measure this set of launches (default restricted)",
     )
     parser.add_argument(
         "--samples",
         metavar="N",
         type=parse_positive,
-        default=1000,
-        help="measure N launches (default 1000)",
+        help=f"measure N launches (default {_DEFAULT_SAMPLES})",
     )
     parser.add_argument(
-        "--seed", metavar="S", type=int, default=1, help="generate random kernels from this seed"
+        "--seed", metavar="S", type=int, help="generate random kernels from this seed"
     )
     parser.add_argument(
         "--device",
         metavar="NAME",
-        default="",
         help="use the device whose name or platform contains NAME",
     )
     parser.add_argument(
-        "--profile",
-        metavar="PROFILE",
-        help="use this profile, by name or path (default: the device's own)",
+        "--cold", action="store_true", default=None, help="measure with empty caches, too"
     )
-    parser.add_argument("--cold", action="store_true", help="measure with empty caches, too")
     add_measurement_file_arguments(parser, "predict")
-    parser.add_argument("--plot", metavar="DIR", type=Path, help="write figures to DIR")
-    add_format_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Measure, predict and compare."""
+    """Measure, predict and compare; or score traces."""
+    if not arguments.traces:
+        return _evaluate_set(arguments)
+    for attribute, flag in _OF_SETS.items():
+        if getattr(arguments, attribute) is not None:
+            raise UsageError(f"--trace scores what a program recorded: leave out {flag}")
+    scored, notes = _score_traces(arguments)
+    top = _DEFAULT_TOP if arguments.top is None else arguments.top or None
+    document = replace(trace_accuracy_report(scored, top), notes=notes)
+    print_document(document, color=arguments.color, output_format=arguments.format)
+    if arguments.plot is not None:
+        _draw_traces(scored, arguments.plot)
+    return 0
+
+
+def _score_traces(arguments: argparse.Namespace) -> tuple[Sequence[TraceAccuracy], Sequence[str]]:
+    """Score each trace; return the scores, and notes on devices without a profile."""
+    paths: Sequence[Path] = arguments.traces
+    names = _trace_names(paths)
+    scored = []
+    notes: list[str] = []
+    for path, name in zip(paths, names, strict=True):
+        with open_trace(path) as trace, DelayedProgress(f"scoring {name}") as progress:
+            require_scorable(trace)
+            choice = _choose_profiles(trace, path, arguments.profile, is_only=len(paths) == 1)
+            notes += missing_notes(choice)
+            settings = counting_settings(arguments)
+            scored.append(score_trace(trace, name, choice, settings=settings, progress=progress))
+    return scored, list(dict.fromkeys(notes))
+
+
+def _trace_names(paths: Sequence[Path]) -> Sequence[str]:
+    """Return a name for each trace: that of its file, with a number if another one has it.
+
+    Raises: `UsageError` for a trace that is named twice.
+    """
+    names: list[str] = []
+    for number, path in enumerate(paths):
+        if path.resolve() in {other.resolve() for other in paths[:number]}:
+            raise UsageError(f"--trace {path} is given twice: it would count double")
+        choices = (path.stem, *(f"{path.stem}-{copy}" for copy in range(2, len(paths) + 2)))
+        names.append(next(name for name in choices if name not in {*names, _ALL_TRACES}))
+    return names
+
+
+def _choose_profiles(
+    trace: Trace, path: Path, requests: Sequence[str], *, is_only: bool
+) -> ProfileChoice:
+    """Return the profiles of a trace's devices; among several traces, one may have none.
+
+    Raises: `ProfileError`.
+    """
+    devices = devices_of_trace(trace)
+    if not is_only and not requests and all(device.profile is None for device in devices):
+        return ProfileChoice((), devices)
+    try:
+        return choose_profiles(devices, requests)
+    except ProfileError as error:
+        raise ProfileError(f"{path}: {error}") from error
+
+
+def _draw_traces(traces: Sequence[TraceAccuracy], directory: Path) -> None:
+    """Draw the figures of each trace, and of all if there are several."""
+    launches = {trace.trace: trace.launches for trace in traces}
+    if len(traces) > 1:
+        launches[_ALL_TRACES] = tuple(each for trace in traces for each in trace.launches)
+    for name, scored in launches.items():
+        if scored:
+            _draw(name, evaluate_launches(scored), directory)
+
+
+def _draw(name: str, evaluation: Evaluation, directory: Path) -> None:
+    for figure in draw_accuracy(name, evaluation, directory):
+        say(f"wrote {figure}")
+
+
+def _evaluate_set(arguments: argparse.Namespace) -> int:
+    """Measure a set, or read its measurements; predict and compare."""
+    if arguments.top is not None:
+        raise UsageError("--top limits the tables of a trace: add --trace, or leave it out")
+    named = _named_profile(arguments.profile)
     path: Path | None = arguments.measured
-    profile_name: str | None = arguments.profile
-    named = load_profile(profile_name) if profile_name is not None else None
     if path is None:
-        plan = _Plan(
-            arguments.device,
-            SetName(arguments.set_name),
-            arguments.samples,
-            arguments.seed,
-            arguments.cold,
-        )
         needs_profile = arguments.measure_only is None and named is None
-        measurements = _measure(plan, needs_profile=needs_profile)
+        measurements = _measure(_plan(arguments), needs_profile=needs_profile)
     else:
         measurements = read_measurements(path)
     if arguments.measure_only is not None:
@@ -103,9 +224,26 @@ def execute(arguments: argparse.Namespace) -> int:
     document = accuracy_report(measurements, profile, evaluation)
     print_document(document, color=arguments.color, output_format=arguments.format)
     if arguments.plot is not None:
-        for figure in draw_accuracy(measurements, evaluation, arguments.plot):
-            say(f"wrote {figure}")
+        _draw(str(measurements.set_name), evaluation, arguments.plot)
     return 0
+
+
+def _named_profile(names: Sequence[str]) -> DeviceProfile | None:
+    """Return the profile that `--profile` names for a set; None without one. Raises: `UsageError`."""
+    if len(names) > 1:
+        raise UsageError("a set is of one device: give --profile once")
+    return load_profile(names[0]) if names else None
+
+
+def _plan(arguments: argparse.Namespace) -> _Plan:
+    """Return what to measure, with defaults for what is not given."""
+    return _Plan(
+        device=arguments.device or "",
+        set_name=SetName(arguments.set_name or SetName.RESTRICTED),
+        num_samples=arguments.samples or _DEFAULT_SAMPLES,
+        seed=_DEFAULT_SEED if arguments.seed is None else arguments.seed,
+        is_cold=arguments.cold is not None,
+    )
 
 
 def _measure(plan: _Plan, *, needs_profile: bool) -> Measurements:

@@ -26,6 +26,8 @@ from cltrace.profile import DeviceProfile
 
 SHORT_NS: Final = 10_000.0
 """Launches below this mean of both measurements are judged by their absolute error."""
+FAR: Final = 2.0
+"""Launches with a larger distance are counted as far off."""
 LONG_BYTES: Final = 64 << 10
 """Transfers of at least this size are judged by their quotient."""
 _RESAMPLES: Final = 1_000
@@ -48,9 +50,9 @@ class ErrorSummary:
     """Summary of a model's errors. Quotients are predicted by measured, distances 1 or more.
 
     `geometric` is the geometric mean of the relative errors, each at least 1e-4. `within` is the share of
-    launches with an error of at most a quarter, `coverage` the share within the interval that the model
-    states, None if it states none. `short_error_ns` is the median absolute error of the short launches,
-    None without any.
+    launches with an error of at most a quarter, `beyond` that with a distance above 2, `coverage` that
+    inside the interval that the model states, None if it states none. `short_error_ns` is the median
+    absolute error of the short launches, None without any.
     """
 
     name: str
@@ -65,6 +67,7 @@ class ErrorSummary:
     p90: float
     p99: float
     within: float
+    beyond: float
     coverage: float | None
     short: int
     short_error_ns: float | None
@@ -220,7 +223,22 @@ def summarise_errors(evaluation: Evaluation) -> tuple[ErrorSummary, ...]:
         _summarise(name, predicted, evaluation, evaluation.bounds_ns.get(name))
         for name, predicted in _with_unbiased_thesis(evaluation).items()
     ]
-    return (*summaries, _summarise("measured again", evaluation.again_ns, evaluation, None))
+    return (*summaries, *summarise_repetition(evaluation))
+
+
+def summarise_repetition(evaluation: Evaluation) -> tuple[ErrorSummary, ...]:
+    """Return the summary of measuring twice; none if no launch was. NaN marks launches measured once."""
+    is_repeated = ~np.isnan(evaluation.again_ns)
+    if not is_repeated.any():
+        return ()
+    repeated = replace(
+        evaluation,
+        families=tuple(np.asarray(evaluation.families)[is_repeated].tolist()),
+        measured_ns=evaluation.measured_ns[is_repeated],
+        is_long=evaluation.is_long[is_repeated],
+    )
+    again = evaluation.again_ns[is_repeated]
+    return (_summarise("measured again", again, repeated, None),)
 
 
 def summarise_ablation(evaluation: Evaluation) -> tuple[ErrorSummary, ...]:
@@ -299,6 +317,7 @@ def _summarise(
         p90=float(np.quantile(d, 0.9)),
         p99=float(np.quantile(d, 0.99)),
         within=float(np.mean(errors <= 0.25)),
+        beyond=float(np.mean(d > FAR)),
         coverage=_coverage(evaluation, bounds),
         short=int(short.sum()),
         short_error_ns=float(np.median(short_errors)) if len(short_errors) else None,

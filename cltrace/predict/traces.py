@@ -171,7 +171,7 @@ class TracePredictor:
         counter.count_all(launches, self._progress, max_s=max_s)
         with paused_collection():
             groups, refused = _group_launches(launches, counter, end_s)
-        times = _times(self._trace, on_devices)
+        times = launch_durations(self._trace, device_ids)
         warm_votes = _warm_votes(self._trace, launches, machine.shared_cache_bytes, on_devices)
         names = self._trace.rows(_NAMES.format(on_devices=on_devices))
         return PredictedTrace(
@@ -255,8 +255,11 @@ class _Group:
         )
 
 
-def _times(trace: Trace, on_devices: str) -> Mapping[int, NDArray[np.int64]]:
-    """Return the durations of each launch configuration in ns."""
+def launch_durations(
+    trace: Trace, device_ids: Sequence[int] = ()
+) -> Mapping[int, NDArray[np.int64]]:
+    """Return the durations of each launch configuration in ns, in their order, on some devices or all."""
+    on_devices = _condition(device_ids)
     rows = np.asarray(
         [
             row

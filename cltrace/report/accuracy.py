@@ -40,7 +40,7 @@ def accuracy_report(
 
 
 def _tables(evaluated: Evaluation) -> Iterator[Table]:
-    yield _scores(
+    yield score_table(
         "scores",
         "Predicted by measured",
         summarise_errors(evaluated),
@@ -48,8 +48,8 @@ def _tables(evaluated: Evaluation) -> Iterator[Table]:
         "distance: median of the larger divided by the smaller; inside: share within the predicted "
         "interval; measured again: the best that a model can reach",
     )
-    yield _scores("cold", "With emptied caches", summarise_cold_errors(evaluated), "")
-    yield _scores(
+    yield score_table("cold", "With emptied caches", summarise_cold_errors(evaluated), "")
+    yield score_table(
         "ablation",
         "The default model, part by part",
         summarise_ablation(evaluated),
@@ -59,13 +59,22 @@ def _tables(evaluated: Evaluation) -> Iterator[Table]:
     yield _refused(evaluated)
 
 
-def _scores(name: str, title: str, model_scores: Sequence[ErrorSummary], note: str) -> Table:
+def score_table(
+    name: str,
+    title: str,
+    model_scores: Sequence[ErrorSummary],
+    note: str,
+    *,
+    first: str = "model",
+    subject: str = "launches",
+) -> Table:
+    """Return the table of errors by `first`, the summaries' names. `subject` is what they are of."""
     return Table(
         key=name,
         title=title,
         columns=(
-            Column("model", "model"),
-            Column("launches", "launches", Unit.COUNT, 42),
+            Column(first, first),
+            Column(subject, subject, Unit.COUNT, 42),
             Column("mean", "mean", Unit.PLAIN, 100),
             Column("mean_interval", "95 %", keep=50),
             Column("sd", "sd", Unit.PLAIN, 99),
@@ -78,6 +87,7 @@ def _scores(name: str, title: str, model_scores: Sequence[ErrorSummary], note: s
             Column("p90", "p90", Unit.PLAIN, 70),
             Column("p99", "p99", Unit.PLAIN, 96),
             Column("within", "± 25 %", Unit.SHARE, 80),
+            Column("beyond", "beyond 2", Unit.SHARE, 77),
             Column("coverage", "inside", Unit.SHARE, 75),
             Column("short_error_ns", "short ones", Unit.NS, 65),
         ),
@@ -87,6 +97,8 @@ def _scores(name: str, title: str, model_scores: Sequence[ErrorSummary], note: s
 
 
 def _row(score: ErrorSummary) -> tuple[Value, ...]:
+    if not score.launches:
+        return (score.name, 0, *[None] * 14, score.short_error_ns)
     return (
         score.name,
         score.launches,
@@ -102,6 +114,7 @@ def _row(score: ErrorSummary) -> tuple[Value, ...]:
         _round(score.p90),
         _round(score.p99),
         score.within,
+        score.beyond,
         score.coverage,
         score.short_error_ns,
     )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from cltrace.predict.accuracy import Evaluation
-from cltrace.predict.measurements import Measurements
 from cltrace.predict.quotients import distance, quotient
 from cltrace.report.figures import write_figure
 
@@ -17,9 +16,7 @@ if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
 _BINS: Final = 40
 
 
-def draw_accuracy(
-    measurements: Measurements, evaluated: Evaluation, directory: Path
-) -> Iterator[Path]:
+def draw_accuracy(name_of_set: str, evaluated: Evaluation, directory: Path) -> Iterator[Path]:
     """Draw the figures of a set into `directory` and yield their paths.
 
     They are `SET-histograms.svg`, `SET-times.svg` and `SET-sizes.svg`. Raises: `OutputError`.
@@ -38,7 +35,7 @@ def draw_accuracy(
         left.axvline(1.0, color="black", linewidth=0.6)
         left.set_title(f"{name}: predicted / measured", fontsize=9)
         right.set_title(f"{name}: distance", fontsize=9)
-    yield write_figure(_small(histograms), directory / f"{measurements.set_name}-histograms.svg")
+    yield write_figure(_small(histograms), directory / f"{name_of_set}-histograms.svg")
     times = Figure(figsize=(3.4 * len(evaluated.predicted_ns), 3.4), layout="constrained")
     for axis, (name, predicted) in zip(
         times.subplots(1, len(evaluated.predicted_ns), squeeze=False)[0],
@@ -51,8 +48,8 @@ def draw_accuracy(
         axis.plot(evaluated.measured_ns / 1e3, predicted / 1e3, ".", markersize=2, color="#4477aa")
         axis.set(xscale="log", yscale="log", xlabel="measured, µs", ylabel="predicted, µs")
         axis.set_title(name, fontsize=9)
-    yield write_figure(_small(times), directory / f"{measurements.set_name}-times.svg")
-    yield write_figure(_over_sizes(evaluated), directory / f"{measurements.set_name}-sizes.svg")
+    yield write_figure(_small(times), directory / f"{name_of_set}-times.svg")
+    yield write_figure(_over_sizes(evaluated), directory / f"{name_of_set}-sizes.svg")
 
 
 def _over_sizes(evaluated: Evaluation) -> "Figure":

@@ -166,7 +166,8 @@ def _notes(prediction: PredictedTrace) -> Iterator[str]:
         yield f"note: {on}{count_text(refused, 'launch is', 'launches are')} not predicted"
 
 
-def _flags(predicted: PredictedLaunch, *, is_what_if: bool) -> str:
+def launch_flags(predicted: PredictedLaunch, *, is_what_if: bool) -> str:
+    """Return words on a launch: outside of its interval, on assumptions, with cold caches."""
     words = []
     if predicted.is_outside and not is_what_if:
         words.append("outside")
@@ -205,7 +206,7 @@ def _launch_table(launches: Sequence[PredictedLaunch], *, is_what_if: bool) -> T
         rows.append(
             (
                 predicted.launch.kernel,
-                _size(predicted),
+                launch_size(predicted),
                 predicted.launch.calls,
                 round(predicted.measured_ns) if predicted.measured_ns else None,
                 round(duration),
@@ -214,7 +215,7 @@ def _launch_table(launches: Sequence[PredictedLaunch], *, is_what_if: bool) -> T
                 q,
                 d,
                 predicted.prediction.limiter,
-                _flags(predicted, is_what_if=is_what_if),
+                launch_flags(predicted, is_what_if=is_what_if),
             )
         )
     return Table(
@@ -272,7 +273,7 @@ def _part_table(launches: Sequence[PredictedLaunch]) -> Table:
         rows.extend(
             (
                 predicted.launch.kernel,
-                _size(predicted),
+                launch_size(predicted),
                 part.name,
                 round(part.time_ns),
                 part.time_ns / whole,
@@ -304,7 +305,7 @@ def _type_table(prediction: PredictedTrace, launches: Sequence[PredictedLaunch])
             rows.extend(
                 (
                     predicted.launch.kernel,
-                    _size(predicted),
+                    launch_size(predicted),
                     str(row.type),
                     round_significant(row.per_item),
                     round(row.time_ns),
@@ -355,7 +356,8 @@ def _break_table(breaks: Sequence[BreakEven]) -> Table:
     )
 
 
-def _size(predicted: PredictedLaunch) -> str:
+def launch_size(predicted: PredictedLaunch) -> str:
+    """Return the global size of a launch as text."""
     return " × ".join(map(str, predicted.launch.global_size))
 
 

@@ -61,6 +61,7 @@ READING = {
     "compare": [["compare", "{}", "{copy}"], ["compare", "-f", "--html", "x.html", "{}", "{copy}"]],
     "check": [["check", "{}", "{copy}"], ["check", "{}", "{copy}", "--all", "--format", "md"]],
     "predict": [["predict", "{}", "--profile", "=nvidia-h200"]],
+    "accuracy": [["accuracy", "--trace", "{}", "--profile", "=nvidia-h200"]],
     "view": [["view", "-f", "-o", "x.html"]],
     "export": [
         ["export", "-f", "--to", "perfetto", "-o", "x.pftrace"],
@@ -80,7 +81,6 @@ READ_NOTHING = {
     "score",
     "baseline",
     "bench",
-    "accuracy",
     "calibrate",
     "profile",
     "run",

@@ -19,8 +19,8 @@ _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 def to_json(document: Document) -> str:
     """Return one object: the facts by key, and each table as a list of objects.
 
-    Values are in their units. A key with several facts has a list of them; a chart is an object. Numbers
-    that are not finite are null.
+    Values are in their units. A key with several facts has a list of them, one with several tables the
+    rows of all; a chart is an object. Numbers that are not finite are null.
     """
     return json.dumps(_json_object(document), indent=2, allow_nan=False) + "\n"
 
@@ -32,13 +32,11 @@ def documents_to_json(key: str, documents: Sequence[Document]) -> str:
 
 
 def _json_object(document: Document) -> dict[str, object]:
-    tables = {
-        table.key: [
-            dict(zip((column.key for column in table.columns), map(json_value, row), strict=True))
-            for row in table.rows
-        ]
-        for table in document.tables
-    }
+    tables: dict[str, list[dict[str, Value]]] = {}
+    for table in document.tables:
+        keys = [column.key for column in table.columns]
+        rows = [dict(zip(keys, map(json_value, row), strict=True)) for row in table.rows]
+        tables.setdefault(table.key, []).extend(rows)
     facts: dict[str, Value | list[Value]] = {}
     for fact in document.facts:
         value = fact.text if fact.value is None else fact.value

@@ -1,0 +1,49 @@
+"""Costs by the part of a launch's time that they make up."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from cltrace.events.cost_names import CostName
+from cltrace.predict.models.overlap.costs import Costs
+
+OPERATIONS: Final = "operations"
+"""All pipes together: an operation takes an issue slot beside its own pipe."""
+_CHAINS: Final = "chains of operations"
+PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "launch": ("launch", "first"),
+    "dispatch": ("group", "warp", "doubling"),
+    OPERATIONS: ("slot",),
+    _CHAINS: (),
+    "local memory and barriers": ("local", "barrier"),
+    "L1": ("bank", "line", "line missed"),
+    "L2": ("sector read", "sector written", "sector part written"),
+    "memory": ("byte read", "byte written", "scattered read", "scattered written"),
+    "latency": ("wait l1", "wait l2", "wait memory", "wait local", "wait barrier", "turnover"),
+    "atomics": ("atomic",),
+}
+"""Constants that a part's time is proportional to, by the part's name in a prediction."""
+SHAPE_CONSTANTS: Final = frozenset(
+    {
+        *("p dispatch", "p levels", "p pipes", "p waiting", "p body", "phases", "steps", "window"),
+        *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "atomic ways"),
+        *("interval low", "interval high"),
+    }
+)
+"""Constants of no single part: exponents, sizes, and the bounds of the interval."""
+
+
+def scale_part(costs: Costs, part: str, factor: float) -> Costs:
+    """Return costs with which a part of `PART_CONSTANTS` takes `factor` times as long by itself."""
+    constants = {
+        name: costs[name] * factor for name in PART_CONSTANTS[part] if name in costs.constants
+    }
+    return replace(
+        costs.with_constants(constants),
+        operations=_scale(costs.operations, factor if part == OPERATIONS else 1.0),
+        waits=_scale(costs.waits, factor if part == _CHAINS else 1.0),
+    )
+
+
+def _scale(values: Mapping[CostName, float], factor: float) -> Mapping[CostName, float]:
+    return {name: value * factor for name, value in values.items()}
