@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.access_batch import TouchedSectors
 from cltrace.kernels.counts.records import Footprint
 from cltrace.kernels.counts.sorted_numbers import is_first
+from cltrace.kernels.counts.touched_sectors import TouchedSectors
 from cltrace.kernels.limits import check_cpu_limit
 
 _PART_DIVISORS: Final = (8, 4, 2, 1)

@@ -120,6 +120,7 @@ def run_groups(
     )
     runner = Runner(task.sliced_kernel, state, sampling.max_steps, extrapolation)
     runner.run(launch.frame)
+    observer.finish()
     return GroupExecution(grid, observer, extrapolation, state, launch, runner.lane_steps)
 
 
@@ -149,15 +150,22 @@ def sample_launch(
 ) -> GroupExecution:
     """Execute as large a sample of the launch as needed. Raises: `KernelExecutionError`."""
     groups = task.ndrange.groups
+    max_groups = groups
     if groups <= sampling.max_groups and task.ndrange.work_items <= _MAX_FULL_ITEMS:
         whole = _try_sample(task, groups, sampling, scenario)
         if whole is not None:
             return whole
-    return _grow_sample(task, sampling, scenario)
+        max_groups = groups - 1
+    return _grow_sample(task, sampling, scenario, max_groups)
 
 
-def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> GroupExecution:
-    """Grow a sample from two groups until the error of the mean is small enough."""
+def _grow_sample(
+    task: Task, sampling: Sampling, scenario: Scenario, max_groups: int
+) -> GroupExecution:
+    """Grow a sample from two groups until the error of the mean is small enough.
+
+    Samples of more than `max_groups` groups take too long.
+    """
     groups = task.ndrange.groups
     pilot = run_groups(task, _spread_groups(groups, min(2, groups)), sampling, scenario)
     if groups <= 2 or (
@@ -168,7 +176,7 @@ def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> GroupExe
     if size <= 2:
         return pilot
     limit = size * 8
-    while True:
+    while size <= max_groups:
         run = _try_sample(task, size, sampling, scenario)
         if run is None:
             return pilot
@@ -177,6 +185,7 @@ def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> GroupExe
         if max_relative_error(run, groups) <= sampling.relative_error:
             return run
         pilot, size = run, min(size * 2, groups)
+    return pilot
 
 
 def _try_sample(

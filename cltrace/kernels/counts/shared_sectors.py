@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.access_batch import SiteColumn, TouchedSectors
+from cltrace.kernels.counts.access_batch import SiteColumn
 from cltrace.kernels.counts.footprints import (
     DistinctSectors,
     count_distinct,
@@ -29,6 +29,7 @@ from cltrace.kernels.counts.observer import CountObserver
 from cltrace.kernels.counts.records import SharedSectors
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.counts.sorted_numbers import is_first
+from cltrace.kernels.counts.touched_sectors import TouchedSectors
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.types import LOCAL, PRIVATE
