@@ -101,14 +101,14 @@ def test_requests_move_from_one_access_to_the_next_of_any_lanes() -> None:
 
 
 def test_a_mark_outlasts_a_full_batch() -> None:
-    """600 accesses of 128 lanes are more than wait, so the first ones are counted meanwhile."""
+    """2100 accesses of 128 lanes are more than wait, so the first ones are counted meanwhile."""
     batch = batch_of(Access.WRITE)
     batch.add(0, addresses(ALL, 0), ALL, keeps_sectors=True)
     mark = batch.mark()
-    for number in range(600):
+    for number in range(2100):
         batch.add(0, addresses(ALL, 512 * number), ALL, keeps_sectors=True)
     batch.scale_since(mark, 9.0, 9.0)
     batch.count()
-    assert batch.counters[SiteColumn.SECTORS].tolist() == [8 * (1 + 600 * 10)] * 2
+    assert batch.counters[SiteColumn.SECTORS].tolist() == [8 * (1 + 2100 * 10)] * 2
     weights = [weight for _, _, weight in by_trip(batch)[0]]
-    assert weights == [1.0] * 16 + [10.0] * 16 * 600
+    assert weights == [1.0] * 16 + [10.0] * 16 * 2100

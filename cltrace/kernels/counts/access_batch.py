@@ -30,7 +30,7 @@ from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Value
 
 _Number = TypeVar("_Number", bound=np.generic)
-_MAX_WAITING_LANES: Final = 1 << 16
+_MAX_WAITING_LANES: Final = 1 << 18
 """Number of waiting lanes from which the accesses are counted."""
 _MAX_STEP_SECTORS: Final = 1 << 18
 """Number of sectors of a site from which further ones are not compared within a group."""
