@@ -5,8 +5,9 @@ import pytest
 
 from cltrace.kernels import Argument, BufferArgument, CostClass, Sampling, Trips, count, parse
 from cltrace.kernels.counts.bounds import ScenarioBounds
-from cltrace.kernels.counts.footprints import DistinctSectors, extrapolate_distinct
+from cltrace.kernels.counts.footprints import extrapolate_distinct
 from cltrace.kernels.counts.records import Estimate, KernelCounts
+from cltrace.kernels.counts.touched_sectors import DistinctSectors
 
 
 def test_trips_that_are_assumed_need_not_all_be_run() -> None:

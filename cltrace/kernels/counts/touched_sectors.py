@@ -1,6 +1,7 @@
 """Sectors that access sites touched in a sample."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,17 @@ _MAX_TOUCHED: Final = 4_000_000
 """Limit on the touched sectors that are kept per sample to count the distinct ones."""
 Part = tuple[NDArray[np.int64], NDArray[np.int64], float]
 """The sectors of an access, the positions of their groups, and the loop trips that it represents."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctSectors:
+    """Numbers of distinct sectors in parts of a sample."""
+
+    by_part: tuple[tuple[float, float], ...]
+    """Pairs of a part's size and the distinct sectors that its groups touch together. The size is the sum
+    of the sectors that each group touches, divided by the mean per group."""
+    group_mean: float
+    """Mean number of distinct sectors per group."""
 
 
 class TouchedSectors:
@@ -23,6 +35,8 @@ class TouchedSectors:
         self.sectors: list[NDArray[np.int64]] = []
         self.groups: list[NDArray[np.int64]] = []
         self.weights: list[float] = []
+        self.distinct: dict[int, DistinctSectors] = {}
+        """The numbers of distinct sectors that have been counted, by the number of groups."""
 
     def add(self, parts: Sequence[Part]) -> None:
         """Add the sectors of accesses, in their order. Neighbours of one weight become one record."""
