@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cltrace.kernels import Argument, count, parse
 from cltrace.kernels.counts.workloads import machine_of
-from cltrace.predict.models import DEFAULT, MODELS, Cache
+from cltrace.predict.models import DEFAULT, MODELS, Cache, forms_of
 from cltrace.profile import DeviceProfile
 
 
@@ -51,10 +51,10 @@ def predict_launch(
     counts = count(
         parse(source, build_options),
         kernel_name,
-        tuple(global_size),
-        tuple(local_size),
+        *(tuple(global_size), tuple(local_size)),
         arguments,
         machine=machine_of(profile.device),
+        forms=forms_of(model),
     )
     prediction = fitted.predict(counts, Cache(cache))
     return LaunchPrediction(

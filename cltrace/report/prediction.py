@@ -82,7 +82,7 @@ def missing_notes(choice: ProfileChoice) -> list[str]:
 def _device_tables(
     prediction: PredictedTrace, top: int | None, *, is_what_if: bool
 ) -> Sequence[Table]:
-    launches = sorted(prediction.launches, key=lambda launch: -_weight(launch))[:top]
+    launches = sorted(prediction.launches, key=lambda launch: -launch.weight_ns)[:top]
     return (
         _launch_table(launches, is_what_if=is_what_if),
         _transfer_table(prediction.transfers, top, is_what_if=is_what_if),
@@ -112,10 +112,6 @@ def _join_devices(labels: Sequence[str], tables: Sequence[Table]) -> Table:
             (label, *row) for label, table in zip(labels, tables, strict=True) for row in table.rows
         ],
     )
-
-
-def _weight(predicted: PredictedLaunch) -> float:
-    return max(predicted.total_ns, predicted.launch.calls * predicted.prediction.duration_ns)
 
 
 def _facts(predictions: Sequence[PredictedTrace]) -> Iterator[Fact]:
@@ -302,6 +298,8 @@ def _type_table(prediction: PredictedTrace, launches: Sequence[PredictedLaunch])
     with suppress(ProfileError):  # a profile may lack parameters that only this table needs
         costs = THESIS.for_device(prediction.profile)
         for predicted in launches:
+            if predicted.counts.as_written is None:
+                continue
             rows.extend(
                 (
                     predicted.launch.kernel,

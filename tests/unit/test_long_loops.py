@@ -5,8 +5,9 @@ import pytest
 
 from cltrace.kernels import Argument, BufferArgument, CostClass, Sampling, Trips, count, parse
 from cltrace.kernels.counts.bounds import ScenarioBounds
-from cltrace.kernels.counts.footprints import DistinctSectors, extrapolate_distinct
+from cltrace.kernels.counts.footprints import extrapolate_distinct
 from cltrace.kernels.counts.records import Estimate, KernelCounts
+from cltrace.kernels.counts.touched_sectors import DistinctSectors
 
 
 def test_trips_that_are_assumed_need_not_all_be_run() -> None:
@@ -164,3 +165,23 @@ def with_unknown(body: str) -> KernelCounts:
 def operations(counts: KernelCounts) -> dict[tuple[str, CostClass], float]:
     """How often each operation is done."""
     return {(row.type, row.cost): row.total.value for row in counts.operations}
+
+
+SMALL = """__kernel void many(__global const float *a, __global float *b, int n) {
+    int g = get_global_id(0);
+    for (int i = 0; i < n; ++i) if (a[i] > 0) b[g] += i;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("max_steps", "groups"), [(1 << 26, 8), (1 << 24, 8), (1_100_000, 8), (1_000_000, 2)]
+)
+def test_a_small_launch_is_executed_in_full_where_its_pilot_shows_that_it_ends(
+    max_steps: int, groups: int
+) -> None:
+    contents = BufferArgument(4 * 64, np.ones(64, np.float32))
+    arguments: list[Argument] = [contents, BufferArgument(4 * 512), 64]
+    sampling = Sampling(max_steps=max_steps, trips=Trips.ALL)
+    counts = count(parse(SMALL), "many", (512,), (64,), arguments, sample=sampling)
+    assert counts.sample.groups == groups
+    assert counts.sample.is_whole == (groups == 8)

@@ -5,16 +5,15 @@ neighbouring groups shows how much neighbours share.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.access_batch import TouchedSectors
 from cltrace.kernels.counts.records import Footprint
 from cltrace.kernels.counts.sorted_numbers import is_first
+from cltrace.kernels.counts.touched_sectors import DistinctSectors, TouchedSectors
 from cltrace.kernels.limits import check_cpu_limit
 
 _PART_DIVISORS: Final = (8, 4, 2, 1)
@@ -24,19 +23,15 @@ _SCALES: Final = np.geomspace(0.01, 100.0, 41)
 _Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-@dataclass(frozen=True, slots=True)
-class DistinctSectors:
-    """Numbers of distinct sectors in parts of a sample."""
-
-    by_part: tuple[tuple[float, float], ...]
-    """Pairs of a part's size and the distinct sectors that its groups touch together. The size is the sum
-    of the sectors that each group touches, divided by the mean per group."""
-    group_mean: float
-    """Mean number of distinct sectors per group."""
-
-
 def count_distinct(touched: TouchedSectors, groups: int) -> DistinctSectors:
-    """Count the distinct sectors that a site touched in a sample of `groups`."""
+    """Count the distinct sectors that a site touched in a sample of `groups`, once."""
+    counted = touched.distinct.get(groups)
+    if counted is None:
+        counted = touched.distinct[groups] = _count_parts(touched, groups)
+    return counted
+
+
+def _count_parts(touched: TouchedSectors, groups: int) -> DistinctSectors:
     check_cpu_limit()
     if not touched.sectors:
         return DistinctSectors(((float(groups), 0.0),), 0.0)
