@@ -12,6 +12,8 @@ from cltrace.profile import DeviceProfile
 def fit_models(profile: DeviceProfile) -> DeviceProfile:
     """Return the profile with the parameters of all models, and their residuals.
 
+    Parameters of other kinds, such as energies and sensors, stay as they are.
+
     Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
     """
     try:
@@ -21,7 +23,8 @@ def fit_models(profile: DeviceProfile) -> DeviceProfile:
         }
     except (ValueError, ArithmeticError, KeyError) as error:
         raise ProfileError(f"what was measured cannot be fitted: {error}") from error
-    parameters = {name: fit.parameters for name, fit in fits.items()}
+    fitted = {name: fit.parameters for name, fit in fits.items()}
+    parameters = {**profile.parameters, **fitted}
     return replace(profile, parameters=parameters, residuals=residuals)
 
 

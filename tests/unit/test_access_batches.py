@@ -46,7 +46,7 @@ def run(batch: AccessBatch, settle: Callable[[], None]) -> AccessBatch:
     """A loop in a loop, both of which skip trips; `settle` is called after each access."""
 
     def add(site: int, lanes: Lanes, begin: int) -> None:
-        batch.add(site, addresses(lanes, begin), lanes, keeps_sectors=True)
+        batch.add(site, addresses(lanes, begin), lanes, represents_sectors=True)
         settle()
 
     add(0, ALL, 0)
@@ -93,9 +93,9 @@ def test_requests_move_from_one_access_to_the_next_of_any_lanes() -> None:
     batch = batch_of(Access.READ)
     # All lanes and every other lane of a warp touch the same sectors in turn.
     for lanes in (ALL, HALF, ALL, HALF):
-        batch.add(0, addresses(lanes, 0), lanes, keeps_sectors=True)
-    batch.add(0, addresses(HALF, 4096), HALF, keeps_sectors=True)
-    batch.add(0, addresses(ALL, 0), ALL, keeps_sectors=True)
+        batch.add(0, addresses(lanes, 0), lanes, represents_sectors=True)
+    batch.add(0, addresses(HALF, 4096), HALF, represents_sectors=True)
+    batch.add(0, addresses(ALL, 0), ALL, represents_sectors=True)
     batch.count()
     assert batch.counters[SiteColumn.MOVING_REQUESTS].tolist() == [2 * 3] * 2
 
@@ -103,10 +103,10 @@ def test_requests_move_from_one_access_to_the_next_of_any_lanes() -> None:
 def test_a_mark_outlasts_a_full_batch() -> None:
     """2100 accesses of 128 lanes are more than wait, so the first ones are counted meanwhile."""
     batch = batch_of(Access.WRITE)
-    batch.add(0, addresses(ALL, 0), ALL, keeps_sectors=True)
+    batch.add(0, addresses(ALL, 0), ALL, represents_sectors=True)
     mark = batch.mark()
     for number in range(2100):
-        batch.add(0, addresses(ALL, 512 * number), ALL, keeps_sectors=True)
+        batch.add(0, addresses(ALL, 512 * number), ALL, represents_sectors=True)
     batch.scale_since(mark, 9.0, 9.0)
     batch.count()
     assert batch.counters[SiteColumn.SECTORS].tolist() == [8 * (1 + 2100 * 10)] * 2

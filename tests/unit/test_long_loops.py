@@ -8,6 +8,7 @@ from cltrace.kernels.counts.bounds import ScenarioBounds
 from cltrace.kernels.counts.footprints import extrapolate_distinct
 from cltrace.kernels.counts.records import Estimate, KernelCounts
 from cltrace.kernels.counts.touched_sectors import DistinctSectors
+from cltrace.kernels.ir.instructions import Access
 
 
 def test_trips_that_are_assumed_need_not_all_be_run() -> None:
@@ -51,6 +52,40 @@ def test_sites_that_few_groups_come_to_have_a_footprint() -> None:
         600.0,
         0.5,
     )
+
+
+AROUND = """__kernel void around(__global const float *in, __global float *out, int trips) {
+    uint base = get_group_id(0) * REGION & FAR, mine = get_local_id(0);
+    float sum = 0;
+    for (int t = 0; t < trips; ++t) sum += in[base + ((mine + t * 37u) & 4095u)];
+    out[get_global_id(0)] = sum;
+}"""
+
+
+@pytest.mark.parametrize(("region", "far", "distinct"), [(4096, "~0u", 64 * 512), (0, "0u", 512)])
+def test_addresses_that_wrap_around_touch_no_more_than_they_reach(
+    region: int, far: str, distinct: int
+) -> None:
+    """4,096 floats are 512 sectors, of each group or of all, however often they are read."""
+    source = AROUND.replace("REGION", str(region)).replace("FAR", far)
+    arguments = [BufferArgument(64 << 14), BufferArgument(64 << 10), 100_000]
+    counts = count(parse(source), "around", (64 * 256,), (256,), arguments)
+    read = next(site for site in counts.sites if site.access is Access.READ)
+    assert read.accesses.value == 64 * 256 * 100_000
+    assert 0.3 * 512 < read.footprint.group_sectors <= 512
+    assert 0.3 * distinct < read.footprint.launch_sectors <= 1.05 * distinct
+
+
+def test_a_stream_touches_all_that_its_trips_reach() -> None:
+    source = """__kernel void stream(__global const float *in, __global float *out, int trips) {
+        float sum = 0;
+        for (int t = 0; t < trips; ++t) sum += in[get_group_id(0) * 64 * trips + t * 64 + get_local_id(0)];
+        out[get_global_id(0)] = sum;
+    }"""
+    arguments = [BufferArgument(16 * 64 * 4 * 5000), BufferArgument(4096), 5000]
+    counts = count(parse(source), "stream", (16 * 64,), (64,), arguments)
+    read = next(site for site in counts.sites if site.access is Access.READ)
+    assert read.footprint.group_sectors == pytest.approx(5000 * 8, rel=0.01)
 
 
 WHOLE = Sampling(trips=Trips.ALL, min_groups=1 << 20, max_groups=1 << 20)

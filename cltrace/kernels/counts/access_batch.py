@@ -60,14 +60,13 @@ class SiteColumn(IntEnum):
 class _WaitingAccess:
     """An access that is not counted yet.
 
-    `keeps_sectors` is False if its sectors are not to be kept. `times` is the number of accesses that
-    it represents, `trips` the number of loop trips whose sectors it represents.
+    `times` is the number of accesses that it represents, `trips` the number of loop trips whose sectors
+    it represents.
     """
 
     site: int
     address: Value
     lanes: Lanes
-    keeps_sectors: bool
     times: float = 1.0
     trips: float = 1.0
 
@@ -109,9 +108,13 @@ class AccessBatch:
         different, touched = self._step_sectors[site]
         return different / touched if touched else 1.0
 
-    def add(self, site: int, address: Value, lanes: Lanes, *, keeps_sectors: bool) -> None:
-        """Add an access. `address` is a scalar or has one entry per lane."""
-        self._waiting.append(_WaitingAccess(site, address, lanes, keeps_sectors))
+    def add(self, site: int, address: Value, lanes: Lanes, *, represents_sectors: bool) -> None:
+        """Add an access. `address` is a scalar or has one entry per lane.
+
+        `represents_sectors` is False if other accesses represent its sectors.
+        """
+        trips = 1.0 if represents_sectors else 0.0
+        self._waiting.append(_WaitingAccess(site, address, lanes, trips=trips))
         self._waiting_lanes += lanes.count
         if self._waiting_lanes >= _MAX_WAITING_LANES:
             self.count()
@@ -161,11 +164,7 @@ class AccessBatch:
             parts = self._count_site(site, [accesses[position] for position in positions])
             sectors.update(zip(positions, parts, strict=True))
         self.records.keep(
-            [
-                (access.site, sectors[position])
-                for position, access in enumerate(accesses)
-                if access.keeps_sectors
-            ]
+            [(access.site, sectors[position]) for position, access in enumerate(accesses)]
         )
 
     def _count_site(self, site: int, accesses: Sequence[_WaitingAccess]) -> list[Part]:

@@ -73,6 +73,10 @@ class _SortedRecords:
         self._sectors = pairs // groups
         self._owner = pairs - self._sectors * groups
         self.sectors_per_group = np.bincount(self._owner, self._weights, minlength=groups)
+        self._reach: _Reach | None = None
+        if len(weights) > 1 and touched.shows_reach:
+            self._reach = _Reach(self._sectors, self._owner, groups)
+            self.sectors_per_group = np.minimum(self.sectors_per_group, self._reach.lengths)
 
     def count(self, in_part: NDArray[np.bool_]) -> float:
         """Count the distinct sectors that some groups touched, by their weights."""
@@ -81,7 +85,31 @@ class _SortedRecords:
         if self._rank is not None:
             order = np.lexsort((self._rank[is_included], sectors))
             sectors, weights = sectors[order], weights[order]
-        return _weighted_count(sectors, weights)
+        number = _weighted_count(sectors, weights)
+        return number if self._reach is None else min(number, self._reach.covered(in_part))
+
+
+class _Reach:
+    """The sectors between the lowest and the highest one of each group.
+
+    They limit the sectors that records of some trips represent: addresses that wrap around, and table
+    look-ups, come back to the same sectors.
+    """
+
+    def __init__(self, sectors: NDArray[np.int64], owner: NDArray[np.int64], groups: int) -> None:
+        self._begin = np.full(groups, np.iinfo(np.int64).max)
+        self._end = np.zeros(groups, np.int64)
+        np.minimum.at(self._begin, owner, sectors)
+        np.maximum.at(self._end, owner, sectors + 1)
+        self.lengths = np.maximum(self._end - self._begin, 0)
+
+    def covered(self, in_part: NDArray[np.bool_]) -> float:
+        """Return the number of sectors that the reach of some groups covers together."""
+        begin, end = self._begin[in_part], self._end[in_part]
+        order = np.argsort(begin, kind="stable")
+        begin, end = begin[order], end[order]
+        before = np.maximum.accumulate(np.concatenate([[0], end[:-1]]))
+        return float(np.maximum(end - np.maximum(begin, before), 0).sum())
 
 
 @lru_cache(1024)

@@ -141,7 +141,7 @@ class CountObserver:
         if memory.objects[first if first < len(memory.objects) else 0].space == PRIVATE:
             counters[base + _SECTORS] += lanes.warps_per_group * 4
             return
-        self._batch.add(site, address, lanes, keeps_sectors=not self.ignores_sectors)
+        self._batch.add(site, address, lanes, represents_sectors=not self.ignores_sectors)
 
     @property
     def warp_runs(self) -> NDArray[np.float64]:

@@ -182,6 +182,7 @@ def _merge_touched(observer: CountObserver, sites: Sequence[Site]) -> TouchedSec
         merged.sectors += touched.sectors
         merged.groups += touched.groups
         merged.weights += touched.weights
+        merged.shows_reach = merged.shows_reach and touched.shows_reach
     return merged
 
 

@@ -11,6 +11,8 @@ _MAX_TOUCHED: Final = 4_000_000
 """Limit on the touched sectors that are kept per sample to count the distinct ones."""
 Part = tuple[NDArray[np.int64], NDArray[np.int64], float]
 """The sectors of an access, the positions of their groups, and the loop trips that it represents."""
+_MAX_LATER: Final = 1_000_000
+"""Limit on those of them that are touched after skipped trips, which other records represent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +30,16 @@ class TouchedSectors:
     """The sectors that a site touched, in records.
 
     Each record has sector numbers, the positions of their groups, and a weight, which is the number
-    of loop trips that it represents.
+    of loop trips that it represents. Records of the last trips, after skipped ones, have the weight 0:
+    others represent them, but they show how far the addresses reach. `shows_reach` is False if some of
+    them are not kept.
     """
 
     def __init__(self) -> None:
         self.sectors: list[NDArray[np.int64]] = []
         self.groups: list[NDArray[np.int64]] = []
         self.weights: list[float] = []
+        self.shows_reach = True
         self.distinct: dict[int, DistinctSectors] = {}
         """The numbers of distinct sectors that have been counted, by the number of groups."""
 
@@ -57,15 +62,22 @@ class SectorRecords:
         self.has_dropped = False
         """True if more sectors were touched than are kept."""
         self._num_kept = 0
+        self._num_later = 0
 
     def keep(self, parts: Sequence[tuple[int, Part]]) -> None:
         """Keep the sectors of accesses, each with its site, in the order of the accesses."""
         kept: dict[int, list[Part]] = {}
         for site, part in parts:
-            if self._num_kept + len(part[0]) > _MAX_TOUCHED:
+            if not part[2]:
+                self._num_later += len(part[0])
+                if self._num_later > _MAX_LATER:
+                    self.by_site[site].shows_reach = False
+                    continue
+            elif self._num_kept + len(part[0]) > _MAX_TOUCHED:
                 self.has_dropped = True
                 continue
-            self._num_kept += len(part[0])
+            else:
+                self._num_kept += len(part[0])
             kept.setdefault(site, []).append(part)
         for site, own in kept.items():
             self.by_site[site].add(own)
