@@ -1,7 +1,7 @@
 """Predicted times of the launches and transfers of a trace, with their measured times."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -52,7 +52,9 @@ _CALLS: Final = """
     SELECT launch_id, count(*) FROM v_command
     WHERE launch_id IS NOT NULL {on_devices} GROUP BY launch_id
 """
-_NAMES: Final = "SELECT DISTINCT name FROM v_device WHERE 1 {on_devices}"
+_DEVICES: Final = """
+    SELECT DISTINCT name, platform, compute_units, driver_version FROM v_device WHERE 1 {on_devices}
+"""
 _SIZES: Final = "SELECT buffer_id, size_bytes FROM v_buffer"
 _MAX_LAUNCHES: Final = 1_000_000
 """Launches of a trace that the state of the shared cache is followed through."""
@@ -106,7 +108,8 @@ class PredictedTrace:
     """The predictions of a trace, or of some of its devices.
 
     `refused` are kernels without a prediction, their calls, and the reason. `recorded_on` are the names
-    of the devices. `label` tells the device from others of the trace; "" for a prediction of the whole.
+    of the devices, `differences` say in words how they differ from the profile's. `label` tells the
+    device from others of the trace; "" for a prediction of the whole.
     """
 
     profile: DeviceProfile
@@ -116,6 +119,7 @@ class PredictedTrace:
     refused: tuple[tuple[str, int, str], ...]
     recorded_on: tuple[str, ...] = ()
     label: str = ""
+    differences: tuple[str, ...] = ()
 
     @property
     def is_what_if(self) -> bool:
@@ -188,16 +192,16 @@ class TracePredictor:
         predicted = [group.predict(times, group.cache(warm_votes), fitted) for group in groups]
         order = sorted(range(len(predicted)), key=lambda index: -predicted[index].weight_ns)
         self._count_written(predicted, order[:as_written], counter, end_s)
+        devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
         return PredictedTrace(
             profile=profile,
             model=model,
             launches=tuple(predicted),
             transfers=tuple(_predict_transfers(self._trace, profile, on_devices)),
             refused=tuple(refused),
-            recorded_on=tuple(
-                str(name) for (name,) in self._trace.rows(_NAMES.format(on_devices=on_devices))
-            ),
+            recorded_on=tuple(dict.fromkeys(str(name) for name, *_ in devices)),
             label=label,
+            differences=_differences(profile, devices),
         )
 
     def _counter_of(self, machine: Machine, forms: frozenset[CodeForm]) -> TracedLaunchCounter:
@@ -234,6 +238,20 @@ class TracePredictor:
             for launch in self._launches
             if launch.launch_id in calls
         ]
+
+
+def _differences(profile: DeviceProfile, devices: Iterable[Sequence[object]]) -> tuple[str, ...]:
+    """Return in words how the devices of a trace differ from that of a profile."""
+    texts = (
+        profile.device.differences(
+            platform=str(platform or ""),
+            name=str(name or ""),
+            compute_units=units if isinstance(units, int) else None,
+            driver=str(driver or ""),
+        )
+        for name, platform, units, driver in devices
+    )
+    return tuple(dict.fromkeys(text for each in texts for text in each))
 
 
 def _condition(device_ids: Sequence[int]) -> str:

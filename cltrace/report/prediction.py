@@ -15,6 +15,7 @@ from cltrace.predict.trace_profile import ProfileChoice
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace, PredictedTransfers
 from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.quantities import count_text, round_significant, time_text
 
 _TOP: Final = 10
@@ -119,6 +120,7 @@ def _facts(predictions: Sequence[PredictedTrace]) -> Iterator[Fact]:
         device, on = prediction.profile.device, _prefix(prediction)
         text = f"{on}{device.name}, measured {prediction.profile.provenance.date}"
         yield Fact("profile", "predicted for", text, device.name)
+        yield from caveat_facts(prediction.profile, prediction.differences, on)
         if prediction.is_what_if:
             names = ", ".join(prediction.recorded_on) or "an unknown device"
             yield Fact("what_if", "what if", f"{on}it was recorded on {names}", names)

@@ -68,7 +68,7 @@ def test_addresses_that_wrap_around_touch_no_more_than_they_reach(
 ) -> None:
     """4,096 floats are 512 sectors, of each group or of all, however often they are read."""
     source = AROUND.replace("REGION", str(region)).replace("FAR", far)
-    arguments = [BufferArgument(64 << 14), BufferArgument(64 << 10), 100_000]
+    arguments: list[Argument] = [BufferArgument(64 << 14), BufferArgument(64 << 10), 100_000]
     counts = count(parse(source), "around", (64 * 256,), (256,), arguments)
     read = next(site for site in counts.sites if site.access is Access.READ)
     assert read.accesses.value == 64 * 256 * 100_000
@@ -79,10 +79,11 @@ def test_addresses_that_wrap_around_touch_no_more_than_they_reach(
 def test_a_stream_touches_all_that_its_trips_reach() -> None:
     source = """__kernel void stream(__global const float *in, __global float *out, int trips) {
         float sum = 0;
-        for (int t = 0; t < trips; ++t) sum += in[get_group_id(0) * 64 * trips + t * 64 + get_local_id(0)];
+        int own = get_group_id(0) * 64 * trips + get_local_id(0);
+        for (int t = 0; t < trips; ++t) sum += in[own + 64 * t];
         out[get_global_id(0)] = sum;
     }"""
-    arguments = [BufferArgument(16 * 64 * 4 * 5000), BufferArgument(4096), 5000]
+    arguments: list[Argument] = [BufferArgument(16 * 64 * 4 * 5000), BufferArgument(4096), 5000]
     counts = count(parse(source), "stream", (16 * 64,), (64,), arguments)
     read = next(site for site in counts.sites if site.access is Access.READ)
     assert read.footprint.group_sectors == pytest.approx(5000 * 8, rel=0.01)
