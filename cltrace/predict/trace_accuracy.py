@@ -100,7 +100,10 @@ def score_trace(
     `settings` are those of counting, None for those of the environment.
     Raises: `ProfileError` if a profile is not fitted, `TraceError`.
     """
-    predictions = predict_devices(trace, choice, settings=settings, progress=progress)
+    # All models are scored, and that of the thesis predicts from the code as written.
+    predictions = predict_devices(
+        trace, choice, settings=settings, progress=progress, as_written=None
+    )
     recorded = [_Recorded(*row) for row in trace.rows(_RECORDED) if isinstance(row[0], int)]
     launches: list[ScoredLaunch] = []
     unscored: list[UnscoredCommands] = []

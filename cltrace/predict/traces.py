@@ -176,11 +176,12 @@ class TracePredictor:
     ) -> PredictedTrace:
         """Predict the launches and transfers on some devices of the trace, on all without `device_ids`.
 
-        The code as written is counted of the `as_written` launches that take the longest, None for all.
+        The code as written is counted of the `as_written` launches that take the longest, as far as it
+        can be; None for all, of which those that cannot are refused.
         Raises: `ProfileError` if the profile is not fitted, `TraceError`.
         """
         fitted, machine = MODELS[model].for_device(profile), machine_of(profile.device)
-        counter = self._counter_of(machine, forms_of(model))
+        counter = self._counter_of(machine, BOTH_FORMS if as_written is None else forms_of(model))
         on_devices = _condition(device_ids)
         launches = self._launches_on(on_devices) if device_ids else self._launches
         end_s = None if max_s is None else monotonic() + max_s
