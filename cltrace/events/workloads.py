@@ -59,6 +59,30 @@ class Workload:
         return sum(item.size_bytes for item in self.inputs if isinstance(item, BufferInput))
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """State of a device when a launch begins.
+
+    `idle_ns` is the time since its last command ended. `first_share` is 1 for the first launch of a
+    kernel of a program, 0 for later ones, and between them for launches that are taken together.
+    """
+
+    idle_ns: float = 0.0
+    first_share: float = 0.0
+
+
+STEADY: Final = Arrival()
+"""The device has just run the same kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivingLaunch:
+    """A launch that begins in a state of the device."""
+
+    work: Workload
+    arrival: Arrival
+
+
 class Direction(StrEnum):
     """Direction of a transfer between host and device."""
 

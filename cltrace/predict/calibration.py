@@ -8,8 +8,9 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from cltrace.errors import DeviceError, UnsettledError
-from cltrace.events.workloads import Transfer, Workload
+from cltrace.events.workloads import ArrivingLaunch, Transfer, Workload
 from cltrace.measure import Bench, Repetitions, StopRule
+from cltrace.measure.arrivals import time_arriving
 from cltrace.measure.clocks import ClockSource
 from cltrace.measure.transfers import time_transfer
 from cltrace.predict.deadline import NEVER, Deadline
@@ -24,6 +25,7 @@ from cltrace.profile import (
     Provenance,
 )
 from cltrace.suite.calibration import FAMILIES, Effort, PlannedProbe, ProbeLimits, planned_probes
+from cltrace.suite.calibration.probes import ProbeWork
 from cltrace.version import __version__
 
 RULES: Final[Mapping[Effort, StopRule]] = {
@@ -35,7 +37,7 @@ _LONGER: Final = StopRule(min_runs=4, max_runs=200, max_s=0.3, warm_runs=1)
 _THROTTLED: Final = 0.95
 """Share of the highest clock reading below which the clock was throttled."""
 
-TimeWork: TypeAlias = Callable[[Workload | Transfer, StopRule], Repetitions]
+TimeWork: TypeAlias = Callable[[ProbeWork, StopRule], Repetitions]
 """Function that measures a probe. Raises: `DeviceError` for one that the device cannot do."""
 
 
@@ -64,10 +66,14 @@ class MeasuredDevice:
     def of(cls, bench: Bench, clocks: ClockSource) -> "MeasuredDevice":
         """Return the device of a bench."""
 
-        def time_work(work: Workload | Transfer, rule: StopRule) -> Repetitions:
-            if isinstance(work, Transfer):
-                return time_transfer(bench, work, rule)
-            return bench.time_launch(work, rule)
+        def time_work(work: ProbeWork, rule: StopRule) -> Repetitions:
+            match work:
+                case Transfer():
+                    return time_transfer(bench, work, rule)
+                case ArrivingLaunch():
+                    return time_arriving(bench, work, rule)
+                case Workload():
+                    return bench.time_launch(work, rule)
 
         return cls(bench.facts, time_work, clocks)
 

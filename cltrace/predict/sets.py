@@ -22,6 +22,10 @@ class SetName(StrEnum):
     """Random domain iterations of few nodes, without division (Pöppl 2014, section 6.1.1)."""
     UNRESTRICTED = "unrestricted"
     """Random domain iterations of up to 50 nodes."""
+    RESTRICTED_SHAPES = "restricted-shapes"
+    """As `RESTRICTED`, with random work-group sizes, sides, and buffers larger than what is touched."""
+    UNRESTRICTED_SHAPES = "unrestricted-shapes"
+    """As `UNRESTRICTED`, in such shapes."""
     SUITE = "suite"
     """Real kernels of the evaluation suite."""
     TRANSFERS = "transfers"
@@ -42,6 +46,19 @@ _LARGEST_TRANSFER = 28
 _SIZES = tuple(range(11, 27))
 """Exponents of the work-items of random kernels."""
 _CPU_SIZES = tuple(range(10, 21))
+_GROUPS = (32, 64, 96, 128, 192, 256, 384, 512, 1024)
+"""Work-group sizes of launches in random shapes."""
+_SIDES = tuple(sorted(factor << exponent for factor in (2, 3) for exponent in range(5, 13)))
+"""Heights and widths of launches in random shapes."""
+_SPARE = (1.0, 1.0, 1.5, 2.0, 4.0)
+"""Sizes of their buffers, relative to what is touched."""
+_RULES = {
+    SetName.RESTRICTED: RESTRICTED,
+    SetName.RESTRICTED_SHAPES: RESTRICTED,
+    SetName.UNRESTRICTED: UNRESTRICTED,
+    SetName.UNRESTRICTED_SHAPES: UNRESTRICTED,
+}
+_IN_SHAPES = frozenset({SetName.RESTRICTED_SHAPES, SetName.UNRESTRICTED_SHAPES})
 _KERNEL_LAUNCHES = 4
 """Launches of different sizes per random kernel."""
 
@@ -74,25 +91,58 @@ def _random_kernels(
     set_name: SetName, samples: int, seed: int, device: DeviceFacts
 ) -> Iterator[SetLaunch]:
     """Yield random kernels, each at sizes of its own."""
-    rules = RESTRICTED if set_name is SetName.RESTRICTED else UNRESTRICTED
     chooser = random.Random(seed)
-    exponents = _CPU_SIZES if device.kind == "cpu" else _SIZES
-    kernels = generate_domain_iterations(rules, -(-samples // _KERNEL_LAUNCHES), seed)
+    shapes_of = _random_shapes if set_name in _IN_SHAPES else _usual_shapes
+    kernels = generate_domain_iterations(_RULES[set_name], -(-samples // _KERNEL_LAUNCHES), seed)
     for kernel in kernels:
-        for exponent in chooser.sample(exponents, _KERNEL_LAUNCHES):
-            items = 1 << exponent
-            height, width = 1 << (exponent // 2), 1 << (exponent - exponent // 2)
-            group = min(items, _largest_group(device))
-            buffer = BufferInput(4 * items)
+        for shape in shapes_of(chooser, device):
             work = Workload(
                 kernel.source,
                 kernel.name,
-                (items,),
-                (group,),
-                (buffer, buffer),
-                " ".join(kernel.options(height, width)),
+                (shape.items,),
+                (shape.group,),
+                (BufferInput(shape.buffer_bytes), BufferInput(shape.buffer_bytes)),
+                " ".join(kernel.options(shape.height, shape.width)),
             )
-            yield SetLaunch(f"{kernel.seed:x} {height}x{width}", f"{kernel.seed:x}", work)
+            name = f"{kernel.seed:x} {shape.height}x{shape.width}"
+            yield SetLaunch(name, f"{kernel.seed:x}", work)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Shape of a domain, its work-groups, and the size of its buffers."""
+
+    height: int
+    width: int
+    group: int
+    spare: float
+
+    @property
+    def items(self) -> int:
+        return self.height * self.width
+
+    @property
+    def buffer_bytes(self) -> int:
+        return 4 * int(self.spare * self.items)
+
+
+def _usual_shapes(chooser: random.Random, device: DeviceFacts) -> Iterator[_Shape]:
+    """Yield domains of powers of two in the largest work-groups."""
+    exponents = _CPU_SIZES if device.kind == "cpu" else _SIZES
+    for exponent in chooser.sample(exponents, _KERNEL_LAUNCHES):
+        height, width = 1 << (exponent // 2), 1 << (exponent - exponent // 2)
+        yield _Shape(height, width, min(1 << exponent, _largest_group(device)), 1.0)
+
+
+def _random_shapes(chooser: random.Random, device: DeviceFacts) -> Iterator[_Shape]:
+    """Yield domains of random sides in random work-groups, with buffers of random sizes."""
+    max_items = 1 << (_CPU_SIZES if device.kind == "cpu" else _SIZES)[-1]
+    groups = [group for group in _GROUPS if group <= device.max_group_items]
+    for _ in range(_KERNEL_LAUNCHES):
+        height = chooser.choice(_SIDES)
+        width = chooser.choice([side for side in _SIDES if side * height <= max_items])
+        fitting = [group for group in groups if height * width % group == 0]
+        yield _Shape(height, width, chooser.choice(fitting), chooser.choice(_SPARE))
 
 
 def _largest_group(device: DeviceFacts) -> int:

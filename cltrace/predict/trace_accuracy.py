@@ -153,7 +153,7 @@ class _DeviceScorer:
                 yield self._score(predicted, predicted.measured_ns)
 
     def _score(self, predicted: PredictedLaunch, measured_ns: float) -> ScoredLaunch:
-        counts, cache = predicted.counts, predicted.cache
+        counts, cache, arrival = predicted.counts, predicted.cache, predicted.arrival
         plain = ScoredLaunch(
             trace=self._trace,
             device=self._device,
@@ -168,7 +168,7 @@ class _DeviceScorer:
         )
         if not plain.is_outlier:
             return plain
-        return replace(plain, causes=diagnose(self._overlap, counts, measured_ns, cache))
+        return replace(plain, causes=diagnose(self._overlap, counts, measured_ns, cache, arrival))
 
     def _predict_others(self, counts: KernelCounts, cache: Cache) -> Mapping[str, float]:
         return {

@@ -1,10 +1,8 @@
 """Predicted times of the launches and transfers of a trace, with their measured times."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from time import monotonic
 from typing import Final
 
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import KernelError
-from cltrace.events.workloads import DIRECTION_OF, Direction, HostMemory, Transfer
+from cltrace.events.workloads import DIRECTION_OF, Arrival, Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.compiler import BOTH_FORMS, CodeForm
 from cltrace.kernels.counts.traced_launches import (
@@ -23,6 +21,7 @@ from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.launches.counter import TracedLaunchCounter, paused_collection
 from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.kernels.machine import Machine
+from cltrace.predict.launch_states import LaunchStates
 from cltrace.predict.models import (
     DEFAULT,
     MODELS,
@@ -40,10 +39,6 @@ _TIMES: Final = """
     SELECT launch_id, duration_ns FROM v_command
     WHERE launch_id IS NOT NULL AND duration_ns IS NOT NULL {on_devices} ORDER BY command_id
 """
-_ORDER: Final = """
-    SELECT launch_id, device_id FROM v_command
-    WHERE launch_id IS NOT NULL {on_devices} ORDER BY command_id
-"""
 _TRANSFERS: Final = """
     SELECT kind, size_bytes, duration_ns FROM v_command
     WHERE kind IN ('read', 'write') AND size_bytes > 0 {on_devices} ORDER BY command_id
@@ -55,9 +50,6 @@ _CALLS: Final = """
 _DEVICES: Final = """
     SELECT DISTINCT name, platform, compute_units, driver_version FROM v_device WHERE 1 {on_devices}
 """
-_SIZES: Final = "SELECT buffer_id, size_bytes FROM v_buffer"
-_MAX_LAUNCHES: Final = 1_000_000
-"""Launches of a trace that the state of the shared cache is followed through."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +58,8 @@ class PredictedLaunch:
 
     `launch` is one of their configurations with the calls of all, `launch_ids` are the ids of all.
     `measured_ns` is None if no call has a device time. `cache` is the state in which the launches before
-    them mostly leave the device's caches. `counts` are those on the profile's device.
+    them mostly leave the device's caches, `arrival` the median state of the device. `counts` are those
+    on the profile's device.
     """
 
     launch: TracedLaunch
@@ -74,6 +67,7 @@ class PredictedLaunch:
     measured_ns: float | None
     total_ns: float
     cache: Cache
+    arrival: Arrival
     prediction: Prediction
     counts: KernelCounts
 
@@ -189,8 +183,10 @@ class TracePredictor:
         with paused_collection():
             groups, refused = _group_launches(launches, counter, end_s)
         times = launch_durations(self._trace, device_ids)
-        warm_votes = _warm_votes(self._trace, launches, machine.shared_cache_bytes, on_devices)
-        predicted = [group.predict(times, group.cache(warm_votes), fitted) for group in groups]
+        states = LaunchStates.of(
+            self._trace, launches, machine.shared_cache_bytes, on_devices=on_devices
+        )
+        predicted = [group.predict(times, states, fitted) for group in groups]
         order = sorted(range(len(predicted)), key=lambda index: -predicted[index].weight_ns)
         self._count_written(predicted, order[:as_written], counter, end_s)
         devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
@@ -291,25 +287,22 @@ class _Group:
     counts: KernelCounts
     launches: list[TracedLaunch]
 
-    def cache(self, warm_votes: Mapping[int, int]) -> Cache:
-        """Return the state of the caches in which most of the launches begin."""
-        votes = sum(warm_votes.get(launch.launch_id, 0) for launch in self.launches)
-        return Cache.COLD if votes < 0 else Cache.WARM
-
     def predict(
-        self, times: Mapping[int, NDArray[np.int64]], cache: Cache, model: FittedModel
+        self, times: Mapping[int, NDArray[np.int64]], states: LaunchStates, model: FittedModel
     ) -> PredictedLaunch:
         """Return the prediction of all of them as one."""
         ids = tuple(launch.launch_id for launch in self.launches)
         timed = [times[launch_id] for launch_id in ids if launch_id in times]
         durations = np.concatenate(timed) if timed else np.zeros(0, np.int64)
+        cache, arrival = states.cache(ids), states.arrival(ids)
         return PredictedLaunch(
             launch=replace(self.launches[0], calls=sum(launch.calls for launch in self.launches)),
             launch_ids=ids,
             measured_ns=float(np.median(durations)) if len(durations) else None,
             total_ns=float(durations.sum()),
             cache=cache,
-            prediction=model.predict(self.counts, cache),
+            arrival=arrival,
+            prediction=model.predict(self.counts, cache, arrival),
             counts=self.counts,
         )
 
@@ -334,57 +327,6 @@ def launch_durations(
         int(launch): part
         for launch, part in zip(launches, np.split(rows[:, 1], begins[1:]), strict=False)
     }
-
-
-def _warm_votes(
-    trace: Trace, launches: Sequence[TracedLaunch], cache_bytes: int, on_devices: str
-) -> Mapping[int, int]:
-    """Return, by configuration, the number of warm launches minus the number of cold ones.
-
-    The shared cache of each device keeps the buffers that were used there last, as far as they fit. A
-    launch is warm if at least half of its memory is in the cache.
-    """
-    sizes = {
-        buffer: size
-        for buffer, size in trace.iterate(_SIZES)
-        if isinstance(buffer, int) and isinstance(size, int)
-    }
-    used = {launch.launch_id: launch.buffers for launch in launches}
-    votes: dict[int, int] = {}
-    caches: dict[object, _CachedBuffers] = {}
-    order = trace.iterate(_ORDER.format(on_devices=on_devices))
-    for launch_id, device in islice(order, _MAX_LAUNCHES):
-        if not isinstance(launch_id, int):
-            continue
-        cache = caches.setdefault(device, _CachedBuffers(sizes, cache_bytes))
-        is_warm = cache.use(used.get(launch_id, ()))
-        votes[launch_id] = votes.get(launch_id, 0) + (1 if is_warm else -1)
-    return votes
-
-
-class _CachedBuffers:
-    """Buffers in the shared cache of a device, the one that was used last at the end."""
-
-    def __init__(self, sizes: Mapping[int, int], cache_bytes: int) -> None:
-        self._sizes = sizes
-        self._cache_bytes = cache_bytes
-        self._recent: OrderedDict[int, int] = OrderedDict()
-        self._total_bytes = 0
-
-    def use(self, buffers: Sequence[int]) -> bool:
-        """Put the buffers of a launch into the cache; return whether at least half was there."""
-        sizes = [self._sizes.get(buffer, 0) for buffer in buffers]
-        used_bytes = sum(sizes)
-        cached_bytes = sum(self._recent.get(buffer, 0) for buffer in buffers)
-        is_warm = (
-            used_bytes == 0 or cached_bytes * 2 >= used_bytes or used_bytes > self._cache_bytes
-        )
-        for buffer, size in zip(buffers, sizes, strict=True):
-            self._total_bytes += size - self._recent.pop(buffer, 0)
-            self._recent[buffer] = size
-        while self._total_bytes > self._cache_bytes and self._recent:
-            self._total_bytes -= self._recent.popitem(last=False)[1]
-        return is_warm
 
 
 def _predict_transfers(

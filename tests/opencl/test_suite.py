@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cltrace.events.workloads import BufferInput, Transfer, Workload
+from cltrace.events.workloads import BufferInput
 from cltrace.measure import Bench, StopRule, find_device
-from cltrace.measure.transfers import time_transfer
+from cltrace.measure.clocks import NoClocks
+from cltrace.predict.calibration import MeasuredDevice
 from cltrace.profile import DeviceFacts
 from cltrace.suite.calibration import FAMILIES, Effort, Probe, ProbeLimits
 from cltrace.suite.evaluation import EVALUATION, Case, Scale
@@ -70,7 +71,7 @@ def test_at_least_twenty_families_have_cases() -> None:
 def smallest_of_a_gpu(name: str, limits: ProbeLimits) -> Probe:
     """The probe with the least memory of a family that GPUs alone have; other devices run it, too."""
     probes = FAMILIES[name].probes(replace(limits, is_cpu=False, compute_units=1))
-    works = {probe.work.buffer_bytes: probe for probe in probes if isinstance(probe.work, Workload)}
+    works = {probe.launch.buffer_bytes: probe for probe in probes if probe.launch is not None}
     return works[min(works)]
 
 
@@ -79,10 +80,7 @@ def test_probes_run(bench: Bench, name: str) -> None:
     limits = ProbeLimits.of(bench.facts, Effort.QUICK)
     probes = list(FAMILIES[name].probes(limits)) or [smallest_of_a_gpu(name, limits)]
     for probe in probes[:: max(len(probes) // 4, 1)]:
-        if isinstance(probe.work, Transfer):
-            sample = time_transfer(bench, probe.work, ONCE)
-        else:
-            sample = bench.time_launch(probe.work, ONCE)
+        sample = MeasuredDevice.of(bench, NoClocks()).time_work(probe.work, ONCE)
         assert sample.mean_ns > 0
 
 
@@ -90,11 +88,11 @@ def test_evaluation_and_calibration_share_no_source() -> None:
     """Nothing is evaluated on what was calibrated with."""
     room = ProbeLimits.of(find_facts(), Effort.FULL)
     calibration = {
-        probe.work.source
+        probe.launch.source
         for limits in (room, replace(room, is_cpu=False))
         for family in FAMILIES.values()
         for probe in family.probes(limits)
-        if not isinstance(probe.work, Transfer)
+        if probe.launch is not None
     }
     evaluation = {case.work.source for make in EVALUATION.values() for case in make(SCALES[0])}
     assert calibration

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cltrace.errors import DeviceError, ExitStatus, UnsettledError
-from cltrace.events.workloads import Transfer, Workload
 from cltrace.measure.clocks import NoClocks
 from cltrace.measure.repetition import Repetitions, StopRule, repeat
 from cltrace.predict import MODELS
@@ -28,6 +27,7 @@ from cltrace.predict.models.overlap.joint_search import SearchLimits, search_min
 from cltrace.predict.models.overlap.probes import count_calibration
 from cltrace.profile import DeviceProfile, load_profile, read_profile, write_profile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits, planned_probes
+from cltrace.suite.calibration.probes import ProbeWork
 from tests.conftest import Runner
 
 CPU = load_profile("pocl-cpu")
@@ -44,14 +44,14 @@ class Machine:
     ) -> None:
         self.now_s = 100.0
         self.rules: list[StopRule] = []
-        self.works: list[Workload | Transfer] = []
+        self.works: list[ProbeWork] = []
         self._probe_s = probe_s
         self._is_settled = is_settled
 
     def clock(self) -> float:
         return self.now_s
 
-    def time_work(self, work: Workload | Transfer, rule: StopRule) -> Repetitions:
+    def time_work(self, work: ProbeWork, rule: StopRule) -> Repetitions:
         number = len(self.works)
         self.works.append(work)
         self.rules.append(rule)
@@ -127,7 +127,7 @@ def test_a_probe_that_cannot_end_in_time_is_not_begun() -> None:
     begins: list[float] = []
     time_work = machine.time_work
 
-    def observe(work: Workload | Transfer, rule: StopRule) -> Repetitions:
+    def observe(work: ProbeWork, rule: StopRule) -> Repetitions:
         begins.append(machine.now_s - 100.0)
         return time_work(work, rule)
 
@@ -171,7 +171,7 @@ def test_what_did_not_settle_is_measured_anew_after_a_refusal() -> None:
 
 
 def test_a_family_that_cannot_be_measured_is_an_error() -> None:
-    def refuse(_: Workload | Transfer, __: StopRule) -> Repetitions:
+    def refuse(_: ProbeWork, __: StopRule) -> Repetitions:
         raise DeviceError("broken")
 
     with pytest.raises(DeviceError, match="no probe of base could be measured"):

@@ -13,7 +13,7 @@ import pytest
 
 import cltrace
 from cltrace.errors import TraceError
-from cltrace.events.workloads import Direction
+from cltrace.events.workloads import STEADY, Direction
 from cltrace.kernels.counts.traced_launches import TracedLaunch, TracedProgram
 from cltrace.predict.accuracy import ErrorSummary, summarise_errors
 from cltrace.predict.models import MODELS, Cache, Prediction
@@ -74,6 +74,7 @@ def launch_of(
         measured_ns=measured_ns,
         total_ns=3 * measured_ns,
         cache=Cache.WARM,
+        arrival=STEADY,
         prediction=Prediction(predicted_ns, "memory", (), (predicted_ns / 1.2, predicted_ns * 1.2)),
         counts=COUNTS,
     )

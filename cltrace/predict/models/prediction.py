@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from cltrace.errors import ProfileError
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels import KernelCounts
 from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.profile import DeviceProfile, Parameter
@@ -44,10 +45,12 @@ class Prediction:
 class FittedModel(Protocol):
     """A model with the costs of a device."""
 
-    def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:
-        """Predict the time of a launch from its counts, for a state of the caches.
+    def predict(
+        self, counts: KernelCounts, cache: Cache = Cache.WARM, arrival: Arrival = STEADY
+    ) -> Prediction:
+        """Predict the time of a launch from its counts, for a state of the caches and of the device.
 
-        Models without caches predict the same for all states.
+        Models without these predict the same for all states.
         """
 
 

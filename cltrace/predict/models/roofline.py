@@ -12,6 +12,7 @@ from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.events.cost_names import CostName
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels import CostClass, KernelCounts
 from cltrace.kernels.counts.records import AccessSite
 from cltrace.predict.deadline import NEVER, Deadline
@@ -48,7 +49,12 @@ class Roofline:
     byte_ns: float
     operation_ns: Mapping[CostName, float]
 
-    def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:  # noqa: ARG002
+    def predict(
+        self,
+        counts: KernelCounts,
+        cache: Cache = Cache.WARM,  # noqa: ARG002
+        arrival: Arrival = STEADY,  # noqa: ARG002
+    ) -> Prediction:
         """Predict the longer of arithmetic and memory, after the launch overhead."""
         arithmetic = sum(
             row.total.value * self._operation_ns(row.cost, row.type) for row in counts.operations

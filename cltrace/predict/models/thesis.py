@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from cltrace.errors import ProfileError
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.demand.cost_types import CostType, TypeCount, cost_types
 from cltrace.predict.curves import (
@@ -109,7 +110,12 @@ class Thesis:
             return 1.0
         return min(1.0 / number + self.accesses, 1.0)
 
-    def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:  # noqa: ARG002
+    def predict(
+        self,
+        counts: KernelCounts,
+        cache: Cache = Cache.WARM,  # noqa: ARG002
+        arrival: Arrival = STEADY,  # noqa: ARG002
+    ) -> Prediction:
         """Predict the sum of the times of all cost types."""
         parts = tuple(Part(str(part.type), part.time_ns) for part in self.parts(counts))
         limiter = max(parts, key=lambda part: part.time_ns).name

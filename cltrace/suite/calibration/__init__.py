@@ -7,7 +7,15 @@ contain: dispatch, occupancy, latencies, levels of caches, banks, atomics, barri
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cltrace.suite.calibration import launches, loops, memory, operations, sharing, transfers
+from cltrace.suite.calibration import (
+    arrivals,
+    launches,
+    loops,
+    memory,
+    operations,
+    sharing,
+    transfers,
+)
 from cltrace.suite.calibration.plan import PlannedProbe, order_probes
 from cltrace.suite.calibration.probes import Effort, Family, Probe, ProbeLimits
 
@@ -46,6 +54,8 @@ _ALL: Final = (
     Family("local-banks", "Banks of local memory", "elements", _OURS, sharing.local_banks),
     Family("atomics", "Atomics", "counters", _OURS, sharing.atomics),
     Family("barriers", "Barriers", "barriers", _OURS, launches.barriers),
+    Family("idle", "After idle time", "ns", _OURS, arrivals.after_idle_time),
+    Family("first", "First launches", "first launch", _OURS, arrivals.first_launches),
     Family("occupancy", "Occupancy", "B of local memory a work-group", _OURS, launches.occupancy),
     Family("transfers", "Transfers", "B", f"{_THESIS}, 5.1", transfers.transfers),
 )  # fmt: skip

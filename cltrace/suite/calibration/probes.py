@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
-from cltrace.events.workloads import Transfer, Workload
+from cltrace.events.workloads import STEADY, Arrival, ArrivingLaunch, Transfer, Workload
 from cltrace.profile import DeviceFacts
 
 
@@ -46,13 +46,32 @@ class ProbeLimits:
         return min(size, self.max_group_items)
 
 
+ProbeWork: TypeAlias = Workload | ArrivingLaunch | Transfer
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A point of a series. `x` is the quantity that the series varies."""
 
     series: str
     x: float
-    work: Workload | Transfer
+    work: ProbeWork
+
+    @property
+    def launch(self) -> Workload | None:
+        """The launch of the probe; None for a transfer."""
+        match self.work:
+            case Workload():
+                return self.work
+            case ArrivingLaunch():
+                return self.work.work
+            case Transfer():
+                return None
+
+    @property
+    def arrival(self) -> Arrival:
+        """State of the device when the launch begins."""
+        return self.work.arrival if isinstance(self.work, ArrivingLaunch) else STEADY
 
 
 ProbesOf: TypeAlias = Callable[[ProbeLimits], Iterable[Probe]]

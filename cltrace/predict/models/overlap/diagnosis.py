@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.demand.launch import Demand, demand_of
 from cltrace.predict.models.overlap.costs import Costs
@@ -27,7 +28,11 @@ class PartFactor:
 
 
 def diagnose(
-    model: Overlap, counts: KernelCounts, measured_ns: float, cache: Cache = Cache.WARM
+    model: Overlap,
+    counts: KernelCounts,
+    measured_ns: float,
+    cache: Cache = Cache.WARM,
+    arrival: Arrival = STEADY,
 ) -> tuple[PartFactor, ...]:
     """Return the parts that explain an error alone, the smallest change first; none if no part does.
 
@@ -35,19 +40,20 @@ def diagnose(
     """
     demand = demand_of(counts, model.costs.operations)
     factors = (
-        (part, _factor(demand, model.costs, part, cache, measured_ns)) for part in PART_CONSTANTS
+        (part, _factor(demand, model.costs, part, (cache, arrival), measured_ns))
+        for part in PART_CONSTANTS
     )
     explaining = [PartFactor(part, factor) for part, factor in factors if factor is not None]
     return tuple(sorted(explaining, key=lambda each: abs(math.log(each.factor))))
 
 
 def _factor(
-    demand: Demand, costs: Costs, part: str, cache: Cache, measured_ns: float
+    demand: Demand, costs: Costs, part: str, state: tuple[Cache, Arrival], measured_ns: float
 ) -> float | None:
     """Return the factor of a part with which a launch takes the measured time; None without one."""
 
     def total_ns(log: float) -> float:
-        return times_of(demand, scale_part(costs, part, math.exp(log)), cache).total_ns
+        return times_of(demand, scale_part(costs, part, math.exp(log)), *state).total_ns
 
     limit = math.log(MAX_FACTOR)
     low, high = (-limit, 0.0) if total_ns(0.0) > measured_ns else (0.0, limit)

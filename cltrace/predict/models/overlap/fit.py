@@ -89,7 +89,9 @@ REQUIRED: Final = frozenset(cost.name for cost in _JOINT) | {
 _CPU_ONLY: Final = ("doubling", "first", "window")
 _GPU_ONLY: Final = ("warp", "steps")
 """Costs that are 0 on other devices."""
-_ISOLATING_FAMILIES: Final = frozenset({"base", "groups", "throughput", "latency", "chases"})
+_ISOLATING_FAMILIES: Final = frozenset(
+    {"base", "groups", "throughput", "latency", "chases", "idle", "first"}
+)
 """Families that isolate costs, which are fixed in the joint fit."""
 _SMALLEST_X: Final[Mapping[str, float]] = {"scatters": float(1 << 20)}
 """Families whose points below an x are left out of the joint fit: their writes meet at one place."""

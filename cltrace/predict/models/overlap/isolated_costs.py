@@ -14,6 +14,7 @@ from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.operations import ACCESS
 from cltrace.predict.curves import require_scipy
 from cltrace.predict.models.defaults import Gaps
+from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS, arrival_costs
 from cltrace.predict.models.overlap.costs import operation_key, wait_key
 from cltrace.predict.models.overlap.probes import MeasuredProbe
 from cltrace.profile import Parameter
@@ -46,6 +47,7 @@ def isolated_costs(
             lambda: _operations(probes, "latency", wait_key, _waits).items(),
         ),
         _Piece(("chases",), _LATENCIES, lambda: _read_latencies(probes)),
+        _Piece(("idle", "first"), ARRIVAL_COSTS, lambda: arrival_costs(probes)),
     )
     for piece in pieces:
         fitted = gaps.fit_or_default(piece.families, piece.names, piece.fit)

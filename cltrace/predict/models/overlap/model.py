@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cltrace.errors import ProfileError
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.demand.launch import demand_of
 from cltrace.predict.deadline import NEVER, Deadline
@@ -33,18 +34,20 @@ class Overlap:
 
     costs: Costs
 
-    def predict(self, counts: KernelCounts, cache: Cache = Cache.WARM) -> Prediction:
+    def predict(
+        self, counts: KernelCounts, cache: Cache = Cache.WARM, arrival: Arrival = STEADY
+    ) -> Prediction:
         """Predict the time of a launch: that of each part of the device, and that of all together.
 
         The interval holds nine of ten calibration probes. Where counts rest on assumptions, it is
         extended from the prediction of the least possible counts to that of the most.
         """
         demand = demand_of(counts, self.costs.operations)
-        times = times_of(demand, self.costs, cache)
+        times = times_of(demand, self.costs, cache, arrival)
         low = high = times.total_ns
         if counts.assumptions:
-            low = min(low, self._total_ns(lower_bound(counts), cache))
-            high = max(high, self._total_ns(upper_bound(counts), cache))
+            low = min(low, self._total_ns(lower_bound(counts), cache, arrival))
+            high = max(high, self._total_ns(upper_bound(counts), cache, arrival))
         parts = tuple(Part(name, time) for name, time in times.parts().items() if time > 0.0)
         return Prediction(
             duration_ns=times.total_ns,
@@ -59,8 +62,9 @@ class Overlap:
         scaled = scale_demand(demand, factor, counts.machine.compute_units)
         return times_of(scaled, self.costs).total_ns
 
-    def _total_ns(self, counts: KernelCounts, cache: Cache) -> float:
-        return times_of(demand_of(counts, self.costs.operations), self.costs, cache).total_ns
+    def _total_ns(self, counts: KernelCounts, cache: Cache, arrival: Arrival) -> float:
+        demand = demand_of(counts, self.costs.operations)
+        return times_of(demand, self.costs, cache, arrival).total_ns
 
 
 class OverlapModel:
@@ -81,7 +85,9 @@ class OverlapModel:
         parameters = fit_costs(probes, profile.device, gaps, limits)
         costs = Costs.of(parameters)
         fitted_ns = {
-            (probe.family, probe.series, probe.x): times_of(probe.demand, costs).total_ns
+            (probe.family, probe.series, probe.x): times_of(
+                probe.demand, costs, arrival=probe.arrival
+            ).total_ns
             for probe in probes
         }
         return Fit(

@@ -12,6 +12,8 @@ OPERATIONS: Final = "operations"
 _CHAINS: Final = "chains of operations"
 PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "launch": ("launch", "first"),
+    "first launch": ("first launch",),
+    "idle device": ("idle",),
     "dispatch": ("group", "warp", "doubling"),
     OPERATIONS: ("slot",),
     _CHAINS: (),
@@ -27,7 +29,7 @@ SHAPE_CONSTANTS: Final = frozenset(
     {
         *("p dispatch", "p levels", "p pipes", "p waiting", "p body", "phases", "steps", "window"),
         *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "atomic ways"),
-        *("interval low", "interval high"),
+        *("idle time", "interval low", "interval high"),
     }
 )
 """Constants of no single part: exponents, sizes, and the bounds of the interval."""

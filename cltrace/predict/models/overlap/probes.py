@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cltrace.errors import KernelError
 from cltrace.events.cost_names import CostName
-from cltrace.events.workloads import Transfer
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.kernels.demand.launch import Demand, demand_of
 from cltrace.predict.deadline import NEVER, Deadline
@@ -25,6 +25,7 @@ class MeasuredProbe:
     x: float
     time_ns: float
     demand: Demand
+    arrival: Arrival = STEADY
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,16 @@ def count_calibration(profile: DeviceProfile, deadline: Deadline = NEVER) -> Cou
     uncounted: Counter[str] = Counter()
     for planned in planned_probes(limits):
         family, probe, time_ns = planned.family, planned.probe, times.get(planned.key)
-        if time_ns is None or isinstance(probe.work, Transfer):
+        if time_ns is None or probe.launch is None:
             continue
         if deadline.is_over:
             uncounted[family] += 1
             continue
         with suppress(KernelError):
-            demand = demand_of(counting.count(probe.work), operations)
-            measured.append(MeasuredProbe(family, probe.series, float(probe.x), time_ns, demand))
+            demand = demand_of(counting.count(probe.launch), operations)
+            measured.append(
+                MeasuredProbe(family, probe.series, float(probe.x), time_ns, demand, probe.arrival)
+            )
     return CountedCalibration(measured, uncounted)
 
 

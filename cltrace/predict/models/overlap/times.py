@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels.demand.caches import CacheSize, shared_sectors
 from cltrace.kernels.demand.launch import Demand, Traffic
 from cltrace.kernels.demand.operations import ACCESS, Pipe
 from cltrace.kernels.ir.instructions import Access
+from cltrace.predict.models.overlap.arrivals import arrival_times
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.prediction import Cache
 
@@ -33,6 +35,8 @@ class Times:
     """Time that each part of a device takes for a launch by itself, in ns; `total_ns` is that of all."""
 
     launch: float
+    first_launch: float
+    idle: float
     dispatch: float
     pipes: Mapping[Pipe, float]
     chains: float
@@ -48,6 +52,8 @@ class Times:
         """Return the parts by name."""
         return {
             "launch": self.launch,
+            "first launch": self.first_launch,
+            "idle device": self.idle,
             "dispatch": self.dispatch,
             **{str(pipe): time for pipe, time in self.pipes.items()},
             "chains of operations": self.chains,
@@ -60,8 +66,10 @@ class Times:
         }
 
 
-def times_of(demand: Demand, costs: Costs, cache: Cache = Cache.WARM) -> Times:
-    """Return the times of a launch's parts for a state of the caches."""
+def times_of(
+    demand: Demand, costs: Costs, cache: Cache = Cache.WARM, arrival: Arrival = STEADY
+) -> Times:
+    """Return the times of a launch's parts for a state of the caches and of the device."""
     pipes = _pipes(demand, costs)
     missing = 1.0
     if cache is Cache.WARM:
@@ -86,8 +94,11 @@ def times_of(demand: Demand, costs: Costs, cache: Cache = Cache.WARM) -> Times:
     data = overlap((local, moving), costs["p body"])
     body = overlap((working, data), body_norm)
     launch = costs["launch"] + costs["first"] * min(demand.accesses, 1.0)
+    delay = arrival_times(arrival, costs.constants)
     return Times(
         launch=launch,
+        first_launch=delay.first_ns,
+        idle=delay.idle_ns,
         dispatch=dispatch,
         pipes=pipes,
         chains=chains,
@@ -97,7 +108,10 @@ def times_of(demand: Demand, costs: Costs, cache: Cache = Cache.WARM) -> Times:
         memory=memory,
         latency=latency,
         atomics=atomics,
-        total_ns=launch + overlap((dispatch, body), costs["p dispatch"]),
+        total_ns=launch
+        + delay.first_ns
+        + delay.idle_ns
+        + overlap((dispatch, body), costs["p dispatch"]),
     )
 
 
