@@ -17,9 +17,9 @@ __kernel void blend(__global const float *in, __global float *out) {
     out[i] = sqrt(before * before + own * own) * exp(-after) + sin(own) / (before + 2.0f);
 }
 """
-_IDLE_NS: Final = (0, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
-_LONG_IDLE_NS: Final = 30_000_000
-"""Idle time before launches that are compared with first launches."""
+_IDLE_NS: Final = (0, 100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000, 300_000_000)
+_LONG_IDLE_NS: Final = 100_000_000
+"""Idle time before launches that are compared with first launches: that of building a program."""
 
 
 def after_idle_time(limits: ProbeLimits) -> Iterator[Probe]:
@@ -27,7 +27,7 @@ def after_idle_time(limits: ProbeLimits) -> Iterator[Probe]:
 
     On a CPU this time is that of waking threads, which depends on the operating system's other work.
     """
-    times = _IDLE_NS if limits.effort is Effort.FULL else (0, 1_000_000, 10_000_000)
+    times = _IDLE_NS if limits.effort is Effort.FULL else (0, 1_000_000, 100_000_000)
     for idle_ns in () if limits.is_cpu else times:
         for series, work in _launches(limits):
             yield Probe(series, idle_ns, ArrivingLaunch(work, Arrival(float(idle_ns))))
