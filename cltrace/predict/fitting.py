@@ -12,7 +12,7 @@ from cltrace.profile import DeviceProfile, LeftOut
 
 
 def fit_models(profile: DeviceProfile, deadline: Deadline = NEVER) -> DeviceProfile:
-    """Return the profile with the parameters of all models, and their residuals.
+    """Return the profile with the parameters of all models, and their residuals; energies stay.
 
     The fit is as good as it can be at the deadline: defaults stand for costs of probes that were left
     out. Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
@@ -31,7 +31,7 @@ def fit_models(profile: DeviceProfile, deadline: Deadline = NEVER) -> DeviceProf
     return replace(
         profile,
         provenance=replace(profile.provenance, left_out=_left_out(profile, uncounted)),
-        parameters=parameters,
+        parameters={**profile.parameters, **parameters},
         residuals=residuals,
     )
 

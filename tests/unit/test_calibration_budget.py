@@ -26,7 +26,7 @@ from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.predict.fitting import fit_models
 from cltrace.predict.models.overlap.joint_search import SearchLimits, search_minimum
 from cltrace.predict.models.overlap.probes import count_calibration
-from cltrace.profile import DeviceProfile, load_profile, read_profile, write_profile
+from cltrace.profile import DeviceProfile, Parameter, load_profile, read_profile, write_profile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits, planned_probes
 from tests.conftest import Runner
 
@@ -268,6 +268,13 @@ def test_probes_are_not_counted_behind_the_deadline(hurried: DeviceProfile) -> N
     uncounted = {entry.family: entry.uncounted for entry in fitted.provenance.left_out}
     assert uncounted["chases"] == len(hurried.points("chases"))
     MODELS["overlap"].for_device(fitted)
+
+
+def test_a_new_fit_keeps_energies(hurried: DeviceProfile) -> None:
+    energies = {"idle": Parameter(100.0, "W", 1.0, "idle")}
+    measured = replace(hurried, parameters={**hurried.parameters, "energy": energies})
+    fitted = fit_models(measured, Deadline(0.0, lambda: 1.0))
+    assert fitted.parameters["energy"] == energies
 
 
 def noisy(profile: DeviceProfile, every: int) -> DeviceProfile:
