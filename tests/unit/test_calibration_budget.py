@@ -111,6 +111,10 @@ def test_the_most_valuable_families_are_measured_first() -> None:
     profile = measure(Machine(lambda _: 0.2).calibration())
     assert {"base", "groups", "throughput", "chases", "transfers"} <= profile.families.keys()
     assert {"float add", "int multiply"} <= {point.series for point in profile.points("throughput")}
+    order = [f"{planned.family} {planned.probe.series}" for planned in planned_probes(LIMITS)]
+    last_of_all_families = order.index("occupancy dependent loads")
+    assert order.index("throughput float add") < last_of_all_families
+    assert order.index("throughput float sin") > last_of_all_families
     assert left_out(profile)["classes"] == 30
     assert left_out(profile)["latency"] > 70
 
