@@ -57,14 +57,14 @@ def repeat(
         total += value
         squares += value * value
         has_enough = len(times) >= rule.min_runs
-        spent_s = clock() - began
-        if not has_enough and spent_s <= rule.give_up_s:
+        if not has_enough and (rule.give_up_s == math.inf or clock() - began <= rule.give_up_s):
             continue
         mean = total / len(times)
         variance = max(squares / len(times) - mean * mean, 0.0)
         is_precise = math.sqrt(variance / len(times)) <= rule.relative_error * mean
         is_settled = has_enough and is_precise
-        if is_settled or len(times) >= rule.max_runs or spent_s > min(rule.max_s, rule.give_up_s):
+        has_ended = is_settled or not has_enough or len(times) >= rule.max_runs
+        if has_ended or clock() - began > min(rule.max_s, rule.give_up_s):
             return Repetitions(
                 runs=len(times),
                 mean_ns=mean,

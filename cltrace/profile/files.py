@@ -62,7 +62,7 @@ def _profile_to_json(profile: DeviceProfile) -> Mapping[str, Any]:
     return {
         "cltrace_profile": SCHEMA,
         "device": profile.device.to_json(),
-        "provenance": asdict(profile.provenance),
+        "provenance": _provenance_to_json(profile.provenance),
         "point": list(stored_fields(Point)),
         "families": {
             name: [[_rounded(value) for value in _point_values(point)] for point in points]
@@ -81,6 +81,13 @@ def _profile_to_json(profile: DeviceProfile) -> Mapping[str, Any]:
         },
         "notes": profile.notes,
     }
+
+
+def _provenance_to_json(provenance: Provenance) -> Mapping[str, Any]:
+    stored = asdict(provenance)
+    if not provenance.left_out:
+        del stored["left_out"]
+    return stored
 
 
 def _point_values(point: Point) -> Iterator[str | float | bool]:

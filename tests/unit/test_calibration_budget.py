@@ -25,7 +25,7 @@ from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.predict.fitting import fit_models
 from cltrace.predict.models.overlap.joint_search import SearchLimits, search_minimum
 from cltrace.predict.models.overlap.probes import count_calibration
-from cltrace.profile import DeviceProfile, load_profile, read_profile, write_profile
+from cltrace.profile import DeviceProfile, Parameter, load_profile, read_profile, write_profile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits, planned_probes
 from cltrace.suite.calibration.probes import ProbeWork
 from tests.conftest import Runner
@@ -111,6 +111,10 @@ def test_the_most_valuable_families_are_measured_first() -> None:
     profile = measure(Machine(lambda _: 0.2).calibration())
     assert {"base", "groups", "throughput", "chases", "transfers"} <= profile.families.keys()
     assert {"float add", "int multiply"} <= {point.series for point in profile.points("throughput")}
+    order = [f"{planned.family} {planned.probe.series}" for planned in planned_probes(LIMITS)]
+    last_of_all_families = order.index("occupancy dependent loads")
+    assert order.index("throughput float add") < last_of_all_families
+    assert order.index("throughput float sin") > last_of_all_families
     assert left_out(profile)["classes"] == 30
     assert left_out(profile)["latency"] > 70
 
@@ -268,6 +272,13 @@ def test_probes_are_not_counted_behind_the_deadline(hurried: DeviceProfile) -> N
     uncounted = {entry.family: entry.uncounted for entry in fitted.provenance.left_out}
     assert uncounted["chases"] == len(hurried.points("chases"))
     MODELS["overlap"].for_device(fitted)
+
+
+def test_a_new_fit_keeps_energies(hurried: DeviceProfile) -> None:
+    energies = {"idle": Parameter(100.0, "W", 1.0, "idle")}
+    measured = replace(hurried, parameters={**hurried.parameters, "energy": energies})
+    fitted = fit_models(measured, Deadline(0.0, lambda: 1.0))
+    assert fitted.parameters["energy"] == energies
 
 
 def noisy(profile: DeviceProfile, every: int) -> DeviceProfile:
