@@ -198,22 +198,17 @@ def _units() -> Iterator[Quantity]:
     )
 
 
-_ADD: Final = (CostClass.FLOAT_ADD,)
-_MULTIPLY: Final = (CostClass.FLOAT_MULTIPLY, CostClass.FLOAT_DIVIDE)
-_MULTIPLY_ADD: Final = (CostClass.FLOAT_MULTIPLY_ADD,)
-
-
 def _operations() -> Iterator[Quantity]:
     for kind, letter in (("float", "f"), ("double", "d")):
-        for name, costs, suffix in (
-            ("add", _ADD, "add"),
-            ("multiply", _MULTIPLY, "mul"),
-            ("multiply-add", _MULTIPLY_ADD, "fma"),
+        for name, operations, suffix in (
+            ("add", JobCounts.adds, "add"),
+            ("multiply", JobCounts.multiplies, "mul"),
+            ("multiply-add", JobCounts.multiply_adds, "fma"),
         ):
             for end, applies in (("", lambda _: True), (", no functions", _has_no_functions)):
                 yield Quantity(
                     name=f"{kind} {name}{end}",
-                    model=lambda job, k=kind, c=costs: job.operations(k, *c),  # type: ignore[misc]
+                    model=lambda job, k=kind, o=operations: o(job, k),  # type: ignore[misc]
                     device=_executed(f"{letter}{suffix}"),
                     tolerance=0.01,
                     applies=applies,

@@ -10,7 +10,7 @@ from benchmarks.counter_jobs import Job, counted_arguments
 from cltrace.errors import KernelError
 from cltrace.kernels import CostClass, KernelCounts, Machine, count, parse
 from cltrace.kernels.compiler.targets import Target
-from cltrace.kernels.costs.operation import is_private_type
+from cltrace.kernels.costs.operation import JOINED, is_private_type
 from cltrace.kernels.demand.caches import CacheSize, shared_sectors
 from cltrace.kernels.demand.launch import Demand, Traffic, demand_of
 from cltrace.kernels.ir.instructions import Access
@@ -87,10 +87,28 @@ class JobCounts:
             if (region.access is Access.READ) is reads
         )
 
-    def operations(self, kind: str, *costs: CostClass) -> float:
-        """Return the operations of some classes on a type, in the code that the driver leaves."""
+    def adds(self, kind: str) -> float:
+        """Return the sums on a type, in the code that the driver leaves."""
+        return self._operations(kind, CostClass.FLOAT_ADD)
+
+    def multiplies(self, kind: str) -> float:
+        """Return the products, those of which the driver makes divisions included."""
+        rows = [row for row in self.counts.folded if row.type == kind]
         return sum(
-            row.total for row in self.counts.folded if row.cost in costs and row.type == kind
+            row.total
+            for row in rows
+            if row.cost is CostClass.FLOAT_MULTIPLY
+            or (row.cost is CostClass.FLOAT_DIVIDE and not row.function)
+        )
+
+    def multiply_adds(self, kind: str) -> float:
+        """Return the products that are one instruction with a sum."""
+        rows = [row for row in self.counts.folded if row.type == kind]
+        return sum(
+            row.total
+            for row in rows
+            if row.cost is CostClass.FLOAT_MULTIPLY_ADD
+            or (row.cost is CostClass.FLOAT_DIVIDE and row.function == JOINED)
         )
 
     @property
@@ -98,7 +116,11 @@ class JobCounts:
         """Return True for a kernel with functions, for which the driver has code of its own."""
         functions = {CostClass.SPECIAL, CostClass.INT_DIVIDE}
         names = [row.cost in functions for row in self.counts.folded]
-        return any(names) or self.operations("double", CostClass.FLOAT_DIVIDE) > 0.0
+        return any(names) or self._operations("double", CostClass.FLOAT_DIVIDE) > 0.0
+
+    def _operations(self, kind: str, cost: CostClass) -> float:
+        rows = [row for row in self.counts.folded if row.cost is cost and row.type == kind]
+        return sum(row.total for row in rows)
 
     @property
     def resident_share(self) -> float:
