@@ -1,13 +1,22 @@
 """How long predicting takes: one launch whose counts are known, and whole traces.
 
-python benchmarks/predict.py
+    python benchmarks/predict.py
+    python benchmarks/predict.py TRACE... --before CHECKOUT
+
+With traces, it measures the first call of `cltrace predict` and of `cltrace kernel` on each of them, with
+empty caches, and the second call: wall seconds, and CPU seconds of all processes. `--before` is the root
+of another version, which takes turns with this one.
 """
 
+import argparse
+import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cltrace.kernels import BufferArgument, count, parse
@@ -34,8 +43,55 @@ queue.finish()
 """
 
 
+ROOT = Path(__file__).parents[1]
+VERBS = {
+    "predict": ("--profile", "nvidia-h200"),
+    "kernel": ("--format", "json", "--top", "0"),
+}
+"""The flags of the verbs that are measured on traces."""
+
+
 def main() -> None:
-    """Print the medians."""
+    """Measure traces, or print the medians without one."""
+    parser = argparse.ArgumentParser(description="Measure how long predicting takes.")
+    parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE")
+    parser.add_argument("--before", type=Path, help="the root of another version to compare with")
+    parser.add_argument("--verbs", default="predict", help=f"some of {', '.join(VERBS)}")
+    arguments = parser.parse_args()
+    if not arguments.traces:
+        print_medians()
+        return
+    versions = [("before", arguments.before)] if arguments.before else []
+    versions.append(("now", ROOT))
+    for verb in arguments.verbs.split(","):
+        for trace in arguments.traces:
+            for name, root in versions:
+                for call, wall_s, cpu_s in calls(root, verb, trace.absolute()):
+                    print(
+                        f"{verb} {trace.name}, {name}, {call}: {wall_s:.2f} s ({cpu_s:.2f} s CPU)"
+                    )
+
+
+def calls(root: Path, verb: str, trace: Path) -> Iterator[tuple[str, float, float]]:
+    """Yield name, wall seconds and CPU seconds of the first call of a version, and of the second."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "PYTHONPATH": str(root), "XDG_CACHE_HOME": cache}
+        command = [sys.executable, "-m", "cltrace", verb, str(trace), *VERBS[verb]]
+        for name in ("first", "second"):
+            yield name, *measured(command, environment)
+
+
+def measured(command: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Return the wall seconds of a command, and the CPU seconds of it and its children."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    # Another directory, so that the version is that of the environment.
+    subprocess.run(command, check=True, capture_output=True, env=environment, cwd="/")
+    wall_s, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def print_medians() -> None:
+    """Print the medians of a launch whose counts are known, and of two traces."""
     profile = load_profile("nvidia-h200")
     model = OVERLAP.for_device(profile)
     counts = count(

@@ -23,6 +23,7 @@
     │   └── WorkloadError        a kernel or transfer cannot be built or run on it
     ├── PowerError               a power reader or log cannot be read, or energy not be attributed
     ├── ProfileError             a device's profile is missing or cannot be read
+    │   └── UnsettledError       a calibration is not precise enough for a profile
     ├── BenchmarkFailedError     a command to benchmark failed, or gave no sample
     ├── IncomparableError        samples or traces are not comparable: `check` cannot decide
     ├── SampleFileError          a file of samples cannot be read, or is something else
@@ -138,6 +139,12 @@ class PowerError(CltraceError):
 
 class ProfileError(CltraceError):
     """A device's profile is missing, cannot be read, or is not one that cltrace writes."""
+
+
+class UnsettledError(ProfileError):
+    """A calibration is not precise enough to decide on the costs of a device."""
+
+    exit_status = ExitStatus.UNDECIDED
 
 
 class KernelError(CltraceError):

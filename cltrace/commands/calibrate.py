@@ -1,17 +1,28 @@
 """`cltrace calibrate`: measure the costs of a device's operations, accesses, launches and transfers."""
 
 import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from rich.progress import BarColumn, TextColumn
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments, check_targets
 from cltrace.commands.shared.messages import progress_bar, say
+from cltrace.commands.shared.process_age import process_age_s
 from cltrace.errors import MissingExtraError, ProfileError, UsageError
-from cltrace.predict import calibration
+from cltrace.predict.calibration import (
+    Calibration,
+    CalibrationProgress,
+    MeasuredDevice,
+    find_doubts,
+    keep_settled,
+    require_settled,
+)
+from cltrace.predict.caveats import incompleteness
 from cltrace.predict.curves import require_scipy
+from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.predict.fitting import fit_models
 from cltrace.profile import (
     DeviceFacts,
@@ -22,6 +33,35 @@ from cltrace.profile import (
 )
 from cltrace.report.profile import profile_report
 from cltrace.suite.calibration import Effort
+
+_QUICK_S: Final = 60.0
+"""Longest time of a quick calibration, from the start of the process to its end."""
+_WRITING_S: Final = 8.0
+"""Time kept for writing and printing the profile, and for the end of the process."""
+_STARTS: Final = 1.5
+"""Times as long as the process took to start, kept too: a start shows how busy the machine is."""
+_MEASURING_SHARE: Final = 0.6
+"""Share of the time for measuring; the rest is for counting the probes, and for the fit."""
+_AGAIN: Final = "run the same command again on a quieter machine, which measures these anew"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The calibration to make.
+
+    Attributes:
+        device: part of the device's name or its platform's.
+        effort: the number of points.
+        target: the file to write, None for the user's own profile of the device.
+        is_noise_accepted: True to keep probes of an earlier calibration that did not settle.
+        deadline: the end of measuring and fitting.
+    """
+
+    device: str
+    effort: Effort
+    target: Path | None
+    is_noise_accepted: bool
+    deadline: Deadline
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the profile to FILE (default: your own profile of the device)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="measure fewer points, in a minute at most"
+        "--quick",
+        action="store_true",
+        help="measure fewer points, end within a minute, and name what was left out",
+    )
+    parser.add_argument(
+        "--noisy",
+        action="store_true",
+        help="write the profile even if more than a quarter of its probes did not settle",
     )
     add_measurement_file_arguments(parser, "fit models to")
     add_format_argument(parser)
@@ -51,49 +98,75 @@ def execute(arguments: argparse.Namespace) -> int:
     output: Path | None = arguments.output
     measured: Path | None = arguments.measured
     measure_only: Path | None = arguments.measure_only
+    deadline = _quick_deadline(process_age_s()) if arguments.quick else NEVER
     if measure_only is None:
         require_scipy()
     check_targets(output, measure_only)
     if measured is None:
-        effort = Effort.QUICK if arguments.quick else Effort.FULL
-        profile, partial = _measure(arguments.device, effort, measure_only or output)
+        plan = _Plan(
+            device=arguments.device,
+            effort=Effort.QUICK if arguments.quick else Effort.FULL,
+            target=measure_only or output,
+            is_noise_accepted=arguments.noisy,
+            deadline=deadline,
+        )
+        share = _MEASURING_SHARE if measure_only is None else 1.0
+        profile, partial = _measure(plan, share)
+        remedy = f"{_AGAIN}, or accept it with --noisy"
     else:
         profile, partial = read_profile(measured), None
-    path = measure_only or output or user_profile_path(profile.device)
-    if measure_only is None:
-        profile = fit_models(profile)
-    write_profile(profile, path)
-    if partial is not None:
-        partial.unlink(missing_ok=True)
+        remedy = f"accept the measurements of {measured} with --noisy, or measure again"
+    for text in incompleteness(profile):
+        say(text)
     if measure_only is not None:
+        _write(profile, measure_only, partial)
         return 0
+    if not arguments.noisy:
+        require_settled(profile, remedy)
+    profile = fit_models(profile, deadline)
+    path = output or user_profile_path(profile.device)
+    _write(profile, path, partial)
     say(f"wrote {path}")
     document = profile_report(profile)
     print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
 
 
-def _measure(device: str, effort: Effort, target: Path | None) -> tuple[DeviceProfile, Path]:
-    """Measure a device, and return the file with the results so far, too.
+def _quick_deadline(start_s: float) -> Deadline:
+    """Return the end of measuring and fitting, after a start of the process that took `start_s`."""
+    return Deadline.after(_QUICK_S - start_s).before(_WRITING_S + _STARTS * start_s)
 
-    A calibration that was interrupted is continued.
+
+def _write(profile: DeviceProfile, path: Path, partial: Path | None) -> None:
+    """Write a profile, and remove the file with a part of it."""
+    write_profile(profile, path)
+    if partial is not None:
+        partial.unlink(missing_ok=True)
+
+
+def _measure(plan: _Plan, share: float) -> tuple[DeviceProfile, Path]:
+    """Measure a device in a share of the time, and return the file with the results so far, too.
+
+    A calibration that was interrupted is continued. After one that was too noisy, what did not settle is
+    measured anew.
     """
     try:
         from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
         from cltrace.measure.clocks import find_clock_source  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError("calibrate", "pocl", error) from error
-    with Bench(find_device(device)) as bench:
-        partial = _partial_path(target, bench.facts)
-        earlier = _read_partial(partial, bench.facts, effort)
-        run = calibration.Calibration(bench, effort, find_clock_source(bench.device), earlier)
-        profile = _run(run, partial, earlier)
-    return replace(profile, notes=(*profile.notes, *calibration.find_doubts(profile))), partial
+    with Bench(find_device(plan.device)) as bench:
+        partial = _partial_path(plan.target, bench.facts)
+        earlier = _read_partial(partial, bench.facts, plan.effort)
+        if earlier is not None and earlier.is_noisy and not plan.is_noise_accepted:
+            earlier = keep_settled(earlier)
+        device = MeasuredDevice.of(bench, find_clock_source(bench.device))
+        deadline = plan.deadline.first_part(share)
+        profile = _run(Calibration(device, plan.effort, earlier, deadline), partial, earlier)
+    return replace(profile, notes=(*profile.notes, *find_doubts(profile))), partial
 
 
-def _run(
-    run: calibration.Calibration, partial: Path, earlier: DeviceProfile | None
-) -> DeviceProfile:
+def _run(run: Calibration, partial: Path, earlier: DeviceProfile | None) -> DeviceProfile:
     """Measure with a progress bar, and write the results so far to `partial` after each family."""
     columns = (
         TextColumn("{task.description:24}"),
@@ -105,7 +178,7 @@ def _run(
     with progress_bar(*columns) as bar:
         task = bar.add_task("measuring", total=None, left="")
 
-        def report(progress: calibration.CalibrationProgress) -> None:
+        def report(progress: CalibrationProgress) -> None:
             left = "" if progress.left_s is None else f"{progress.left_s:4.0f} s left"
             bar.update(
                 task,

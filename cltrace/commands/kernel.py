@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -36,6 +36,7 @@ from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, load_profile
 from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report, register_targets
+from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.traced_kernel import launch_report
 
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
@@ -187,6 +188,13 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _with_caveats(document: Document, profile: DeviceProfile | None) -> Document:
+    """Return a report with the caveats of the profile that its times are from."""
+    if profile is None:
+        return document
+    return replace(document, facts=[*document.facts, *caveat_facts(profile)])
+
+
 def _costs(profile: DeviceProfile | None) -> Thesis | None:
     return THESIS.for_device(profile) if profile is not None else None
 
@@ -224,7 +232,7 @@ def _count_source(
         with limit_counting(cpu_s):
             counts = count(program, name, launch.global_size, local_size, values, machine=machine)
         code = program.code(name, register_targets(machine))
-        yield kernel_report(code, counts, _costs(target.profile))
+        yield _with_caveats(kernel_report(code, counts, _costs(target.profile)), target.profile)
 
 
 def _split_argument(text: str) -> tuple[str, str]:
@@ -315,4 +323,4 @@ def _count_trace(
     with DelayedProgress("counting") as progress:
         counter.count_all(launches[:max_launches], progress)
     for launch in launches[:max_launches]:
-        yield launch_report(launch, counter, costs)
+        yield _with_caveats(launch_report(launch, counter, costs), profile)

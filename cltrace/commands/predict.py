@@ -61,7 +61,12 @@ def execute(arguments: argparse.Namespace) -> int:
         devices = devices_of_trace(trace)
         choice = choose_profiles(devices, arguments.profile)
         predictions = predict_devices(
-            trace, choice, arguments.model, settings=settings, progress=progress
+            trace,
+            choice,
+            arguments.model,
+            settings=settings,
+            progress=progress,
+            as_written=arguments.top or None,
         )
         breaks = _find_break_evens(trace, devices, predictions, settings)
         document = prediction_report(predictions, breaks, top=arguments.top or None)

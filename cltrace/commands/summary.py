@@ -18,6 +18,7 @@ from cltrace.predict.trace_profile import choose_profiles, devices_of_trace, pre
 from cltrace.report.activity import SORT_KEYS
 from cltrace.report.document import Document
 from cltrace.report.prediction import missing_notes, prediction_tables
+from cltrace.report.profile_caveats import prediction_caveats
 from cltrace.report.selection import Selection
 from cltrace.report.summary import DIMENSIONS, SummaryOptions, summary
 from cltrace.trace.reader import Trace
@@ -102,6 +103,7 @@ def _add_predictions(document: Document, trace: Trace, name: str, top: int | Non
     tables = prediction_tables(predictions, top=top)
     return replace(
         document,
+        facts=[*document.facts, *prediction_caveats(predictions)],
         tables=[*document.tables, *(table for table in tables if table.rows)],
         notes=[*document.notes, *missing_notes(choice)],
     )

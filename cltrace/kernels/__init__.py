@@ -19,7 +19,7 @@ from cltrace.kernels.arguments import (
 )
 from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.counts.count import count
+from cltrace.kernels.counts.count import count, count_written
 from cltrace.kernels.counts.count_cache import CountCache
 from cltrace.kernels.counts.group_sampling import Sampling, Trips
 from cltrace.kernels.counts.records import KernelCounts
@@ -46,6 +46,7 @@ __all__ = [
     "Target",
     "Trips",
     "count",
+    "count_written",
     "execute",
     "parse",
 ]

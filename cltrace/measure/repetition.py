@@ -15,7 +15,8 @@ from time import perf_counter
 class StopRule:
     """The end of a measurement: after `min_runs`, once the standard error of the mean is small enough.
 
-    It ends after `max_runs` or `max_s` seconds at the latest. `warm_runs` precede the measurement.
+    It ends after `max_runs` or `max_s` seconds at the latest, but not before `min_runs`; after
+    `give_up_s` seconds with any number of runs, unsettled if they are fewer. `warm_runs` precede it all.
     """
 
     relative_error: float = 0.02
@@ -23,6 +24,7 @@ class StopRule:
     max_runs: int = 200
     max_s: float = 2.0
     warm_runs: int = 2
+    give_up_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,15 @@ def repeat(
         times.append(value)
         total += value
         squares += value * value
-        if len(times) < rule.min_runs:
+        has_enough = len(times) >= rule.min_runs
+        spent_s = clock() - began
+        if not has_enough and spent_s <= rule.give_up_s:
             continue
         mean = total / len(times)
         variance = max(squares / len(times) - mean * mean, 0.0)
-        is_settled = math.sqrt(variance / len(times)) <= rule.relative_error * mean
-        if is_settled or len(times) >= rule.max_runs or clock() - began > rule.max_s:
+        is_precise = math.sqrt(variance / len(times)) <= rule.relative_error * mean
+        is_settled = has_enough and is_precise
+        if is_settled or len(times) >= rule.max_runs or spent_s > min(rule.max_s, rule.give_up_s):
             return Repetitions(
                 runs=len(times),
                 mean_ns=mean,

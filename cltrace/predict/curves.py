@@ -164,6 +164,24 @@ def _criterion(
     return float(len(x) * np.log(max(float((logs**2).mean()), floor)) + parameters * np.log(len(x)))
 
 
+def fit_rising(y: Sequence[float], weights: Sequence[float]) -> tuple[float, ...]:
+    """Return the values that never fall and have the least weighted squared distance from y.
+
+    Values that fall are replaced by their weighted mean, again and again (pool adjacent violators, Barlow
+    and others 1972). `weights` are above 0.
+    """
+    pools: list[tuple[float, float, int]] = []  # mean, weight, number of values
+    for pair in zip(y, weights, strict=True):
+        mean, weight, count = (*pair, 1)
+        while pools and pools[-1][0] > mean:
+            earlier, earlier_weight, earlier_count = pools.pop()
+            both = earlier_weight + weight
+            mean = (earlier * earlier_weight + mean * weight) / both
+            weight, count = both, count + earlier_count
+        pools.append((mean, weight, count))
+    return tuple(mean for mean, _, count in pools for _ in range(count))
+
+
 @dataclass(frozen=True, slots=True)
 class Knee:
     """Constant up to `saturation`, then rising by `slope`: hidden work at first (Pöppl 2014, 5.9)."""

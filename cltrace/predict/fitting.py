@@ -1,28 +1,50 @@
 """Fit of all models to a calibration."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
 from cltrace.errors import ProfileError
+from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.predict.models import MODELS
-from cltrace.profile import DeviceProfile
+from cltrace.profile import DeviceProfile, LeftOut
 
 
-def fit_models(profile: DeviceProfile) -> DeviceProfile:
+def fit_models(profile: DeviceProfile, deadline: Deadline = NEVER) -> DeviceProfile:
     """Return the profile with the parameters of all models, and their residuals.
 
-    Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
+    Parameters of other kinds, such as energies and sensors, stay as they are.
+    The fit is as good as it can be at the deadline: defaults stand for costs of probes that were left
+    out. Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
     """
     try:
-        fits = {name: model.fit(profile) for name, model in MODELS.items()}
+        fits = {name: model.fit(profile, deadline) for name, model in MODELS.items()}
         residuals = {
             name: _residuals(profile, fit.fitted_ns) for name, fit in fits.items() if fit.fitted_ns
         }
     except (ValueError, ArithmeticError, KeyError) as error:
         raise ProfileError(f"what was measured cannot be fitted: {error}") from error
-    parameters = {name: fit.parameters for name, fit in fits.items()}
-    return replace(profile, parameters=parameters, residuals=residuals)
+    fitted = {name: fit.parameters for name, fit in fits.items()}
+    uncounted: Counter[str] = Counter()
+    for fit in fits.values():
+        uncounted.update(fit.uncounted)
+    return replace(
+        profile,
+        provenance=replace(profile.provenance, left_out=_left_out(profile, uncounted)),
+        parameters={**profile.parameters, **fitted},
+        residuals=residuals,
+    )
+
+
+def _left_out(profile: DeviceProfile, uncounted: Mapping[str, int]) -> tuple[LeftOut, ...]:
+    """Return what the calibration left out, with the numbers of probes that were not counted."""
+    unmeasured = {entry.family: entry.unmeasured for entry in profile.provenance.left_out}
+    entries = [
+        LeftOut(family, unmeasured.get(family, 0), uncounted.get(family, 0))
+        for family in dict.fromkeys((*unmeasured, *uncounted))
+    ]
+    return tuple(entry for entry in entries if entry.unmeasured or entry.uncounted)
 
 
 def _residuals(

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from cltrace.kernels import Argument, count, parse
 from cltrace.kernels.counts.workloads import machine_of
-from cltrace.predict.models import DEFAULT, MODELS, Cache
+from cltrace.predict.caveats import profile_caveats
+from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, forms_of
 from cltrace.profile import DeviceProfile
 
 
@@ -14,7 +15,8 @@ class LaunchPrediction:
     """Predicted time of a launch, its interval, and its parts by name, in ns.
 
     `limiter` names the longest part. `assumptions` describe the places of the source that depend on
-    unknown contents. `interval_ns` is None for models that state none.
+    unknown contents, `caveats` are reasons to doubt the profile. `interval_ns` is None for models that
+    state none.
     """
 
     duration_ns: float
@@ -22,6 +24,7 @@ class LaunchPrediction:
     limiter: str
     parts: Mapping[str, float]
     assumptions: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
 
 
 def predict_launch(
@@ -45,16 +48,14 @@ def predict_launch(
     Raises: `KernelError` for a kernel that cannot be counted, `ProfileError` for a profile that is not
     fitted, `ValueError` for invalid sizes, or a kernel or a model that does not exist.
     """
-    if model not in MODELS:
-        raise ValueError(f"there is no model {model!r}; there are {', '.join(MODELS)}")
-    fitted = MODELS[model].for_device(profile)
+    fitted = _fitted_model(model, profile)
     counts = count(
         parse(source, build_options),
         kernel_name,
-        tuple(global_size),
-        tuple(local_size),
+        *(tuple(global_size), tuple(local_size)),
         arguments,
         machine=machine_of(profile.device),
+        forms=forms_of(model),
     )
     prediction = fitted.predict(counts, Cache(cache))
     return LaunchPrediction(
@@ -63,4 +64,11 @@ def predict_launch(
         limiter=prediction.limiter,
         parts={part.name: part.time_ns for part in prediction.parts},
         assumptions=tuple(f"{item.place}: {item.what}" for item in counts.assumptions),
+        caveats=tuple(map(str, profile_caveats(profile))),
     )
+
+
+def _fitted_model(name: str, profile: DeviceProfile) -> FittedModel:
+    if name not in MODELS:
+        raise ValueError(f"there is no model {name!r}; there are {', '.join(MODELS)}")
+    return MODELS[name].for_device(profile)

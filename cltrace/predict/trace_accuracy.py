@@ -17,6 +17,7 @@ from cltrace.errors import ProfileError, TraceError
 from cltrace.events.workloads import DIRECTION_OF
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.launches.settings import CountingSettings
+from cltrace.predict.caveats import Caveat, profile_caveats
 from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.diagnosis import diagnose
@@ -56,6 +57,7 @@ class TraceAccuracy:
 
     `profiles` are those of its devices by label; `what_if` are the labels of the devices that are not
     those of their profiles. `recorded_ns` is the time of all kernel launches of the trace.
+    `caveats` are those of predictions with the profiles.
     """
 
     trace: str
@@ -65,6 +67,7 @@ class TraceAccuracy:
     transfers: tuple[PredictedTransfers, ...]
     unscored: tuple[UnscoredCommands, ...]
     recorded_ns: float
+    caveats: tuple[Caveat, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,11 @@ def score_trace(
         transfers=tuple(_timed_transfers(predictions)),
         unscored=tuple(unscored),
         recorded_ns=float(sum(row.total_ns for row in recorded if row.kind == "kernel")),
+        caveats=tuple(
+            replace(caveat, text=f"{device.label}: {caveat.text}")
+            for (device, profile), prediction in zip(choice.chosen, predictions, strict=True)
+            for caveat in profile_caveats(profile, prediction.differences)
+        ),
     )
 
 

@@ -16,6 +16,8 @@ from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
 
 _MAX_SECONDS: Final = 20.0
+_LAUNCHES_AS_WRITTEN: Final = 10
+"""Launches that are counted as written: those whose cost types a report shows."""
 """Time limit of predicting a trace as a part of another report."""
 _DEVICES: Final = "SELECT device_id, platform, name, compute_units, driver_version FROM v_device"
 
@@ -113,9 +115,11 @@ def predict_devices(
     max_s: float | None = None,
     settings: CountingSettings | None = None,
     progress: Progress = no_progress,
+    as_written: int | None = 0,
 ) -> tuple[PredictedTrace, ...]:
     """Predict the launches and transfers of each device of a trace with its profile.
 
+    The code as written is counted of the `as_written` launches that take the longest, None for all.
     `settings` are those of counting, None for those of the environment.
     Raises: `ProfileError` if a profile is not fitted, `TraceError`.
     """
@@ -131,6 +135,7 @@ def predict_devices(
                 max_s=rest_s,
                 device_ids=(device.device_id,),
                 label=device.label if has_several else "",
+                as_written=as_written,
             )
         )
     return tuple(predictions)
@@ -142,7 +147,12 @@ def predict_on_own_devices(trace: Trace, max_s: float = _MAX_SECONDS) -> tuple[P
     Launches that are not predicted within `max_s` seconds are among the refused.
     """
     try:
-        return predict_devices(trace, choose_profiles(devices_of_trace(trace), ()), max_s=max_s)
+        return predict_devices(
+            trace,
+            choose_profiles(devices_of_trace(trace), ()),
+            max_s=max_s,
+            as_written=_LAUNCHES_AS_WRITTEN,
+        )
     except ProfileError:
         return ()
 

@@ -1,11 +1,12 @@
 """Predicted times of the launches and transfers of a trace, with their measured times."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from cltrace.errors import KernelError
 from cltrace.events.workloads import DIRECTION_OF, Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
+from cltrace.kernels.compiler import BOTH_FORMS, CodeForm
 from cltrace.kernels.counts.traced_launches import (
     TracedLaunch,
     traced_launches,
@@ -20,14 +22,19 @@ from cltrace.kernels.counts.traced_launches import (
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.launches.counter import TracedLaunchCounter, paused_collection
 from cltrace.kernels.launches.settings import CountingSettings
-from cltrace.predict.models import DEFAULT, MODELS, Cache, FittedModel, Prediction
+from cltrace.kernels.machine import Machine
+from cltrace.predict.models import (
+    DEFAULT,
+    MODELS,
+    Cache,
+    FittedModel,
+    Prediction,
+    forms_of,
+)
 from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
 from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
-
-if TYPE_CHECKING:
-    from cltrace.kernels.machine import Machine
 
 _TIMES: Final = """
     SELECT launch_id, duration_ns FROM v_command
@@ -45,7 +52,9 @@ _CALLS: Final = """
     SELECT launch_id, count(*) FROM v_command
     WHERE launch_id IS NOT NULL {on_devices} GROUP BY launch_id
 """
-_NAMES: Final = "SELECT DISTINCT name FROM v_device WHERE 1 {on_devices}"
+_DEVICES: Final = """
+    SELECT DISTINCT name, platform, compute_units, driver_version FROM v_device WHERE 1 {on_devices}
+"""
 _SIZES: Final = "SELECT buffer_id, size_bytes FROM v_buffer"
 _MAX_LAUNCHES: Final = 1_000_000
 """Launches of a trace that the state of the shared cache is followed through."""
@@ -67,6 +76,11 @@ class PredictedLaunch:
     cache: Cache
     prediction: Prediction
     counts: KernelCounts
+
+    @property
+    def weight_ns(self) -> float:
+        """The longer of the measured and the predicted time of all calls."""
+        return max(self.total_ns, self.launch.calls * self.prediction.duration_ns)
 
     @property
     def is_outside(self) -> bool:
@@ -94,7 +108,8 @@ class PredictedTrace:
     """The predictions of a trace, or of some of its devices.
 
     `refused` are kernels without a prediction, their calls, and the reason. `recorded_on` are the names
-    of the devices. `label` tells the device from others of the trace; "" for a prediction of the whole.
+    of the devices, `differences` say in words how they differ from the profile's. `label` tells the
+    device from others of the trace; "" for a prediction of the whole.
     """
 
     profile: DeviceProfile
@@ -104,6 +119,7 @@ class PredictedTrace:
     refused: tuple[tuple[str, int, str], ...]
     recorded_on: tuple[str, ...] = ()
     label: str = ""
+    differences: tuple[str, ...] = ()
 
     @property
     def is_what_if(self) -> bool:
@@ -146,7 +162,7 @@ class TracePredictor:
         self._settings = settings
         self._progress = progress
         self._launches = list(traced_launches(trace))
-        self._counters: dict[Machine, TracedLaunchCounter] = {}
+        self._counters: dict[tuple[Machine, frozenset[CodeForm]], TracedLaunchCounter] = {}
 
     def predict(
         self,
@@ -156,15 +172,15 @@ class TracePredictor:
         max_s: float | None = None,
         device_ids: Sequence[int] = (),
         label: str = "",
+        as_written: int | None = 0,
     ) -> PredictedTrace:
         """Predict the launches and transfers on some devices of the trace, on all without `device_ids`.
 
+        The code as written is counted of the `as_written` launches that take the longest, None for all.
         Raises: `ProfileError` if the profile is not fitted, `TraceError`.
         """
         fitted, machine = MODELS[model].for_device(profile), machine_of(profile.device)
-        if machine not in self._counters:
-            self._counters[machine] = TracedLaunchCounter(machine, self._settings)
-        counter = self._counters[machine]
+        counter = self._counter_of(machine, forms_of(model))
         on_devices = _condition(device_ids)
         launches = self._launches_on(on_devices) if device_ids else self._launches
         end_s = None if max_s is None else monotonic() + max_s
@@ -173,18 +189,46 @@ class TracePredictor:
             groups, refused = _group_launches(launches, counter, end_s)
         times = launch_durations(self._trace, device_ids)
         warm_votes = _warm_votes(self._trace, launches, machine.shared_cache_bytes, on_devices)
-        names = self._trace.rows(_NAMES.format(on_devices=on_devices))
+        predicted = [group.predict(times, group.cache(warm_votes), fitted) for group in groups]
+        order = sorted(range(len(predicted)), key=lambda index: -predicted[index].weight_ns)
+        self._count_written(predicted, order[:as_written], counter, end_s)
+        devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
         return PredictedTrace(
             profile=profile,
             model=model,
-            launches=tuple(
-                group.predict(times, group.cache(warm_votes), fitted) for group in groups
-            ),
+            launches=tuple(predicted),
             transfers=tuple(_predict_transfers(self._trace, profile, on_devices)),
             refused=tuple(refused),
-            recorded_on=tuple(str(name) for (name,) in names),
+            recorded_on=tuple(dict.fromkeys(str(name) for name, *_ in devices)),
             label=label,
+            differences=_differences(profile, devices),
         )
+
+    def _counter_of(self, machine: Machine, forms: frozenset[CodeForm]) -> TracedLaunchCounter:
+        """Return the counter of launches on a machine in some code forms."""
+        key = (machine, forms)
+        if key not in self._counters:
+            self._counters[key] = TracedLaunchCounter(machine, self._settings, forms=forms)
+        return self._counters[key]
+
+    def _count_written(
+        self,
+        predicted: list[PredictedLaunch],
+        chosen: Sequence[int],
+        counter: TracedLaunchCounter,
+        end_s: float | None,
+    ) -> None:
+        """Add the counts as written to the launches at some indices, as far as they can be counted."""
+        missing = [index for index in chosen if predicted[index].counts.as_written is None]
+        max_s = None if end_s is None else max(end_s - monotonic(), 0.0)
+        launches = [predicted[index].launch for index in missing]
+        counter.count_all(launches, self._progress, max_s=max_s, forms=BOTH_FORMS)
+        for index in missing:
+            launch = predicted[index].launch
+            if end_s is None or monotonic() <= end_s or counter.is_counted(launch, BOTH_FORMS):
+                with suppress(KernelError, MemoryError):
+                    counts = counter.count_as_written(launch)
+                    predicted[index] = replace(predicted[index], counts=counts)
 
     def _launches_on(self, on_devices: str) -> list[TracedLaunch]:
         """Return the launch configurations that ran on devices, with their calls there."""
@@ -194,6 +238,20 @@ class TracePredictor:
             for launch in self._launches
             if launch.launch_id in calls
         ]
+
+
+def _differences(profile: DeviceProfile, devices: Iterable[Sequence[object]]) -> tuple[str, ...]:
+    """Return in words how the devices of a trace differ from that of a profile."""
+    texts = (
+        profile.device.differences(
+            platform=str(platform or ""),
+            name=str(name or ""),
+            compute_units=units if isinstance(units, int) else None,
+            driver=str(driver or ""),
+        )
+        for name, platform, units, driver in devices
+    )
+    return tuple(dict.fromkeys(text for each in texts for text in each))
 
 
 def _condition(device_ids: Sequence[int]) -> str:

@@ -8,19 +8,23 @@ from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.events.workloads import Direction, HostMemory, Transfer
+from cltrace.predict.curves import fit_rising
 from cltrace.predict.models.prediction import Part, Prediction
-from cltrace.profile import DeviceProfile
+from cltrace.profile import DeviceProfile, Point
 
 _SPREAD: Final = 1.25
 """Factor of the interval's bounds: drivers choose their methods by more than size."""
+_MIN_ERROR: Final = 0.02
+"""Relative error that even a settled time has, added to its standard error in weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransferModel:
-    """Measured times by direction and host memory: pairs of bytes and ns, in order of the bytes.
+    """Fitted times by direction and host memory: pairs of bytes and ns, in order of the bytes.
 
-    Times between measured sizes are interpolated on logarithmic scales. Beyond the largest size they are
-    in proportion to it. Pöppl 2014, 5.1, fits three lines instead.
+    The times of a curve never fall: a larger transfer takes at least as long. Times between measured
+    sizes are interpolated on logarithmic scales. Beyond the largest size they are in proportion to it.
+    Pöppl 2014, 5.1, fits three lines instead.
     """
 
     curves: Mapping[tuple[Direction, HostMemory], Sequence[tuple[float, float]]]
@@ -31,13 +35,9 @@ class TransferModel:
         curves = {}
         for memory in HostMemory:
             for direction in Direction:
-                times = [
-                    (point.x, point.median_ns)
-                    for point in profile.points("transfers", f"{memory} {direction}")
-                    if point.x > 0 and point.median_ns > 0
-                ]
-                if times:
-                    curves[direction, memory] = sorted(times)
+                curve = _rising_curve(profile.points("transfers", f"{memory} {direction}"))
+                if curve:
+                    curves[direction, memory] = curve
         if not curves:
             raise ProfileError("the calibration has no transfers")
         return cls(curves)
@@ -59,6 +59,25 @@ class TransferModel:
         return Prediction(time_ns, limiter, parts, (time_ns / _SPREAD, time_ns * _SPREAD))
 
 
+def _rising_curve(points: Sequence[Point]) -> Sequence[tuple[float, float]]:
+    """Return pairs of bytes and ns whose times never fall, as near to the medians as that allows.
+
+    Where medians fall, the mean of their logarithms stands for all of them, and precise ones weigh more.
+    """
+    usable = sorted(
+        (point for point in points if point.x > 0 and point.median_ns > 0 and point.mean_ns > 0),
+        key=lambda point: point.x,
+    )
+    logs = fit_rising(
+        [math.log(point.median_ns) for point in usable],
+        [
+            1.0 / ((point.standard_error_ns / point.mean_ns) ** 2 + _MIN_ERROR**2)
+            for point in usable
+        ],
+    )
+    return [(point.x, math.exp(log)) for point, log in zip(usable, logs, strict=True)]
+
+
 def _interpolate(curve: Sequence[tuple[float, float]], size: float) -> float:
     largest, slowest = curve[-1]
     if size >= largest:
@@ -68,4 +87,4 @@ def _interpolate(curve: Sequence[tuple[float, float]], size: float) -> float:
         return curve[0][1]
     (low, before), (high, after) = curve[at - 1], curve[at]
     share = math.log(size / low) / math.log(high / low)
-    return float(before * (after / before) ** share)
+    return min(max(float(before * (after / before) ** share), before), after)

@@ -11,6 +11,7 @@ from typing import Final
 
 from cltrace.errors import KernelError
 from cltrace.kernels import KernelCounts, Machine
+from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.records import AccessSite
 from cltrace.kernels.counts.traced_launches import (
@@ -114,7 +115,7 @@ def count_work(trace: Trace) -> RunWork | None:
         compiler = f"clang {find_clang().version}, cltrace {__version__}"
     except KernelError:
         return None
-    counting = TracedLaunchCounter(Machine())
+    counting = TracedLaunchCounter(Machine(), forms=frozenset({CodeForm.OPTIMISED}))
     counted: dict[SizedKernel, list[tuple[TracedLaunch, KernelCounts]]] = {}
     refused: dict[SizedKernel, str] = {}
     launches = sorted(traced_launches(trace), key=lambda launch: -launch.calls)

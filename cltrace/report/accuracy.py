@@ -15,6 +15,7 @@ from cltrace.predict.accuracy import (
 from cltrace.predict.measurements import Measurements
 from cltrace.profile import DeviceProfile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.profile_caveats import caveat_facts
 
 
 def accuracy_report(
@@ -33,6 +34,7 @@ def accuracy_report(
                 f"{profile.device.name}, {profile.provenance.date}",
                 profile.device.name,
             ),
+            *caveat_facts(profile, profile.device.differences_from(measurements.device)),
             Fact("refused", "not counted", f"{len(evaluated.refused):,}", len(evaluated.refused)),
         ],
         tables=list(_tables(evaluated)),

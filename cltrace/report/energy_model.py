@@ -13,6 +13,7 @@ from cltrace.power.model.traces import ModelledLine, ModelledTrace
 from cltrace.power.results import Tier
 from cltrace.profile import DeviceProfile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.quantities import more_note, value_text
 
 _MAX_PARTS: Final = 2
@@ -59,6 +60,7 @@ def _device_facts(profile: DeviceProfile, model: EnergyModel) -> list[Fact]:
     return [
         Fact("device", "device", f"{profile.device.name}, driver {profile.device.driver}"),
         Fact("idle_w", "at rest", rest, model.idle_w),
+        *caveat_facts(profile),
     ]
 
 

@@ -15,6 +15,7 @@ from cltrace.predict.trace_profile import ProfileChoice
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace, PredictedTransfers
 from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.quantities import count_text, round_significant, time_text
 
 _TOP: Final = 10
@@ -82,7 +83,7 @@ def missing_notes(choice: ProfileChoice) -> list[str]:
 def _device_tables(
     prediction: PredictedTrace, top: int | None, *, is_what_if: bool
 ) -> Sequence[Table]:
-    launches = sorted(prediction.launches, key=lambda launch: -_weight(launch))[:top]
+    launches = sorted(prediction.launches, key=lambda launch: -launch.weight_ns)[:top]
     return (
         _launch_table(launches, is_what_if=is_what_if),
         _transfer_table(prediction.transfers, top, is_what_if=is_what_if),
@@ -114,15 +115,12 @@ def _join_devices(labels: Sequence[str], tables: Sequence[Table]) -> Table:
     )
 
 
-def _weight(predicted: PredictedLaunch) -> float:
-    return max(predicted.total_ns, predicted.launch.calls * predicted.prediction.duration_ns)
-
-
 def _facts(predictions: Sequence[PredictedTrace]) -> Iterator[Fact]:
     for prediction in predictions:
         device, on = prediction.profile.device, _prefix(prediction)
         text = f"{on}{device.name}, measured {prediction.profile.provenance.date}"
         yield Fact("profile", "predicted for", text, device.name)
+        yield from caveat_facts(prediction.profile, prediction.differences, on)
         if prediction.is_what_if:
             names = ", ".join(prediction.recorded_on) or "an unknown device"
             yield Fact("what_if", "what if", f"{on}it was recorded on {names}", names)
@@ -302,6 +300,8 @@ def _type_table(prediction: PredictedTrace, launches: Sequence[PredictedLaunch])
     with suppress(ProfileError):  # a profile may lack parameters that only this table needs
         costs = THESIS.for_device(prediction.profile)
         for predicted in launches:
+            if predicted.counts.as_written is None:
+                continue
             rows.extend(
                 (
                     predicted.launch.kernel,

@@ -7,6 +7,7 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.profile import DeviceProfile, Point, read_profile
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.quantities import round_significant
 from cltrace.suite.calibration import FAMILIES
 
@@ -31,6 +32,7 @@ def _facts(profile: DeviceProfile) -> Iterator[Fact]:
     )
     units = f"{device.compute_units} at {device.clock_mhz:,} MHz"
     yield Fact("compute_units", "compute units", units, device.compute_units)
+    yield from caveat_facts(profile)
     measured = f"{provenance.date}, {provenance.effort}, {provenance.seconds:.0f} s"
     yield Fact("measured", "measured", f"{measured}, by cltrace {provenance.cltrace}", measured)
     if provenance.clocks:
@@ -115,10 +117,7 @@ def list_report(paths: Mapping[str, Path]) -> Document:
         except ProfileError as error:
             notes.append(str(error))
             continue
-        device, provenance = profile.device, profile.provenance
-        rows.append(
-            (name, device.name, device.platform, device.driver, provenance.date, provenance.effort)
-        )
+        rows.append(_list_row(name, profile))
     return Document(
         title="profiles of devices",
         facts=[],
@@ -133,6 +132,7 @@ def list_report(paths: Mapping[str, Path]) -> Document:
                     Column("driver", "driver", keep=70),
                     Column("date", "measured", keep=80),
                     Column("effort", "effort", keep=50),
+                    Column("settled", "settled", Unit.SHARE, 65),
                 ),
                 rows=rows,
                 why_empty="there is no profile: `cltrace calibrate` makes one",
@@ -140,6 +140,14 @@ def list_report(paths: Mapping[str, Path]) -> Document:
         ],
         notes=notes,
     )
+
+
+def _list_row(name: str, profile: DeviceProfile) -> tuple[Value, ...]:
+    device, provenance = profile.device, profile.provenance
+    settled = 1.0 - profile.unsettled_share
+    return (
+        name, device.name, device.platform, device.driver, provenance.date, provenance.effort, settled,
+    )  # fmt: skip
 
 
 def comparison_report(profiles: Mapping[str, DeviceProfile]) -> Document:

@@ -119,6 +119,8 @@ def _profile_facts(traces: Sequence[TraceAccuracy]) -> Iterator[Fact]:
     }
     for name, date in dates.items():
         yield Fact("profile", "predicted for", f"{name}, measured {date}", name)
+    for caveat in dict.fromkeys(caveat for trace in traces for caveat in trace.caveats):
+        yield Fact(caveat.key, caveat.label, caveat.text, caveat.text)
     for trace in traces:
         for label in trace.what_if:
             text = (

@@ -111,6 +111,7 @@ def executed_code(case: Case, module: Module) -> Executed:
         ExecutionState(grid=grid, memory=launch.memory, images=launch.images, observer=observer),
         1 << 40,
     ).run(launch.frame)
+    observer.finish()
     return _tallied(prepared, observer, contents_of(case, launch.outputs()))
 
 

@@ -29,7 +29,7 @@ PLANTED = {
     "commands/shared/messages.py": "cltrace.cli",
     "files.py": "cltrace.events.kinds",
     "errors.py": "cltrace.files",
-    "profile.py": "cltrace.spool.layout",
+    "profile/files.py": "cltrace.spool.layout",
     "suite/filled.py": "pyopencl",
     "commands/info.py": "cltrace.commands.summary",
     "kernels/ir/types.py": "cltrace.kernels.execute.lanes",

@@ -16,6 +16,7 @@ import pytest
 from benchmarks.equal_counts import sample_of_tests
 from cltrace.errors import KernelError, KernelLimitError
 from cltrace.kernels import BufferArgument, KernelCounts, Machine, count, parse
+from cltrace.kernels.compiler import BOTH_FORMS, CodeForm
 from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.stored_counts import decode_counts, encode_counts
@@ -100,6 +101,35 @@ def test_processes_count_what_one_process_counts(tmp_path: Path) -> None:
     kept = TracedLaunchCounter(Machine(), CountingSettings(tmp_path))
     assert all(kept.is_counted(one) for one in launches())
     assert outcomes(kept) == alone
+
+
+def test_each_code_form_is_counted_and_kept_by_itself(tmp_path: Path) -> None:
+    optimised = frozenset({CodeForm.OPTIMISED})
+    predicting = TracedLaunchCounter(Machine(), CountingSettings(tmp_path), forms=optimised)
+    counts = predicting.count(launch())
+    assert counts.as_written is None
+    with pytest.raises(ValueError, match="was not counted as written"):
+        _ = counts.written
+    assert not predicting.is_counted(launch(), BOTH_FORMS)
+    full = TracedLaunchCounter(Machine(), CountingSettings(tmp_path))
+    assert not full.is_counted(launch())
+    entries = set(tmp_path.iterdir())
+    assert full.count(launch()) == predicting.count_as_written(launch())
+    assert full.count(launch()) == replace(counts, as_written=full.count(launch()).as_written)
+    assert full.count(launch()).written
+    (added,) = set(tmp_path.iterdir()) - entries
+    assert "-written" in added.name
+
+
+def test_processes_count_the_code_as_written(tmp_path: Path) -> None:
+    optimised = frozenset({CodeForm.OPTIMISED})
+    settings = CountingSettings(tmp_path, workers=2)
+    counter = TracedLaunchCounter(Machine(), settings, forms=optimised)
+    counter.count_all(launches())
+    states: list[str] = []
+    counter.count_all(launches(), states.append, forms=BOTH_FORMS)
+    assert states[-1] == "10 of 10 launches"
+    assert all(counter.is_counted(one, BOTH_FORMS) for one in launches())
 
 
 def test_counts_are_kept_under_everything_that_they_depend_on(tmp_path: Path) -> None:
@@ -308,6 +338,6 @@ def test_what_is_kept_is_text_of_json(tmp_path: Path) -> None:
     TracedLaunchCounter(Machine(), CountingSettings(tmp_path)).count(launch())
     cache = DiskCache(tmp_path, suffix=".counts.z")
     texts = [cache.get(path.name.split(".")[0]) for path in tmp_path.iterdir()]
-    assert len(texts) == 2
+    assert len(texts) == 3
     assert all(json.loads(text or "") for text in texts)
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in tmp_path.iterdir())

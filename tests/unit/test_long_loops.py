@@ -5,8 +5,10 @@ import pytest
 
 from cltrace.kernels import Argument, BufferArgument, CostClass, Sampling, Trips, count, parse
 from cltrace.kernels.counts.bounds import ScenarioBounds
-from cltrace.kernels.counts.footprints import DistinctSectors, extrapolate_distinct
+from cltrace.kernels.counts.footprints import extrapolate_distinct
 from cltrace.kernels.counts.records import Estimate, KernelCounts
+from cltrace.kernels.counts.touched_sectors import DistinctSectors
+from cltrace.kernels.ir.instructions import Access
 
 
 def test_trips_that_are_assumed_need_not_all_be_run() -> None:
@@ -50,6 +52,41 @@ def test_sites_that_few_groups_come_to_have_a_footprint() -> None:
         600.0,
         0.5,
     )
+
+
+AROUND = """__kernel void around(__global const float *in, __global float *out, int trips) {
+    uint base = get_group_id(0) * REGION & FAR, mine = get_local_id(0);
+    float sum = 0;
+    for (int t = 0; t < trips; ++t) sum += in[base + ((mine + t * 37u) & 4095u)];
+    out[get_global_id(0)] = sum;
+}"""
+
+
+@pytest.mark.parametrize(("region", "far", "distinct"), [(4096, "~0u", 64 * 512), (0, "0u", 512)])
+def test_addresses_that_wrap_around_touch_no_more_than_they_reach(
+    region: int, far: str, distinct: int
+) -> None:
+    """4,096 floats are 512 sectors, of each group or of all, however often they are read."""
+    source = AROUND.replace("REGION", str(region)).replace("FAR", far)
+    arguments: list[Argument] = [BufferArgument(64 << 14), BufferArgument(64 << 10), 100_000]
+    counts = count(parse(source), "around", (64 * 256,), (256,), arguments)
+    read = next(site for site in counts.sites if site.access is Access.READ)
+    assert read.accesses.value == 64 * 256 * 100_000
+    assert 0.3 * 512 < read.footprint.group_sectors <= 512
+    assert 0.3 * distinct < read.footprint.launch_sectors <= 1.05 * distinct
+
+
+def test_a_stream_touches_all_that_its_trips_reach() -> None:
+    source = """__kernel void stream(__global const float *in, __global float *out, int trips) {
+        float sum = 0;
+        int own = get_group_id(0) * 64 * trips + get_local_id(0);
+        for (int t = 0; t < trips; ++t) sum += in[own + 64 * t];
+        out[get_global_id(0)] = sum;
+    }"""
+    arguments: list[Argument] = [BufferArgument(16 * 64 * 4 * 5000), BufferArgument(4096), 5000]
+    counts = count(parse(source), "stream", (16 * 64,), (64,), arguments)
+    read = next(site for site in counts.sites if site.access is Access.READ)
+    assert read.footprint.group_sectors == pytest.approx(5000 * 8, rel=0.01)
 
 
 WHOLE = Sampling(trips=Trips.ALL, min_groups=1 << 20, max_groups=1 << 20)
@@ -164,3 +201,23 @@ def with_unknown(body: str) -> KernelCounts:
 def operations(counts: KernelCounts) -> dict[tuple[str, CostClass], float]:
     """How often each operation is done."""
     return {(row.type, row.cost): row.total.value for row in counts.operations}
+
+
+SMALL = """__kernel void many(__global const float *a, __global float *b, int n) {
+    int g = get_global_id(0);
+    for (int i = 0; i < n; ++i) if (a[i] > 0) b[g] += i;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("max_steps", "groups"), [(1 << 26, 8), (1 << 24, 8), (1_100_000, 8), (1_000_000, 2)]
+)
+def test_a_small_launch_is_executed_in_full_where_its_pilot_shows_that_it_ends(
+    max_steps: int, groups: int
+) -> None:
+    contents = BufferArgument(4 * 64, np.ones(64, np.float32))
+    arguments: list[Argument] = [contents, BufferArgument(4 * 512), 64]
+    sampling = Sampling(max_steps=max_steps, trips=Trips.ALL)
+    counts = count(parse(SMALL), "many", (512,), (64,), arguments, sample=sampling)
+    assert counts.sample.groups == groups
+    assert counts.sample.is_whole == (groups == 8)

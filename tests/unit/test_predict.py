@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cltrace.errors import ProfileError
-from cltrace.events.workloads import Direction, HostMemory, Transfer, Workload
+from cltrace.events.workloads import Workload
 from cltrace.kernels import Argument, BufferArgument, KernelCounts, count, parse
 from cltrace.kernels.costs.operation import SUM
 from cltrace.kernels.counts.workloads import WorkloadCounter, machine_of
@@ -20,7 +20,6 @@ from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.ablation import ablation_stages
 from cltrace.predict.models.overlap.bounds import lower_bound, upper_bound
 from cltrace.predict.models.overlap.times import overlap, times_of
-from cltrace.predict.transfers import TransferModel
 from cltrace.predict.whatif import find_break_even
 from cltrace.profile import DeviceProfile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
@@ -149,30 +148,6 @@ def test_each_stage_of_the_ablation_adds_time() -> None:
     ]
     assert times == sorted(times)
     assert times[-1] == OVERLAP.for_device(H200).predict(counts).duration_ns
-
-
-def test_transfers_go_through_what_was_measured() -> None:
-    model = TransferModel.of(H200)
-    points = H200.points("transfers", "pageable to device")
-    for point in points:
-        one = Transfer(Direction.TO_DEVICE, HostMemory.PAGEABLE, int(point.x))
-        assert model.predict(one).duration_ns == pytest.approx(point.median_ns)
-    largest = max(points, key=lambda point: point.x)
-    twice = Transfer(Direction.TO_DEVICE, HostMemory.PAGEABLE, 2 * int(largest.x))
-    assert model.predict(twice).duration_ns == pytest.approx(2 * largest.median_ns)
-    with pytest.raises(ProfileError, match="no transfers"):
-        TransferModel.of(replace(H200, families={}))
-
-
-@given(st.integers(1, 1 << 33), st.integers(1, 1 << 33))
-def test_longer_transfers_do_not_take_much_less(one: int, other: int) -> None:
-    model = TransferModel.of(H200)
-    small, large = sorted((one, other))
-    times = [
-        model.predict(Transfer(Direction.FROM_DEVICE, HostMemory.PINNED, size)).duration_ns
-        for size in (small, large)
-    ]
-    assert times[1] >= 0.5 * times[0]
 
 
 @pytest.mark.parametrize(

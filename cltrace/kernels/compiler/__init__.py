@@ -26,6 +26,7 @@ from cltrace.kernels.compiler.targets import (
 )
 
 __all__ = [
+    "BOTH_FORMS",
     "BuildOptions",
     "CodeForm",
     "CompileRequest",
@@ -59,6 +60,8 @@ class CodeForm(StrEnum):
     """Assembly for an AMD GPU."""
 
 
+BOTH_FORMS: Final = frozenset({CodeForm.OPTIMISED, CodeForm.WRITTEN})
+"""The forms of a program in LLVM IR."""
 _COMMON: Final = (
     "-x", "cl", "-cl-no-stdinc", "-Xclang", "-fdeclare-opencl-builtins", "-include", PRELUDE,
     "-fno-color-diagnostics", "-fno-caret-diagnostics", "-ferror-limit=20", "-Wno-everything",

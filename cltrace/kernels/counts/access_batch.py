@@ -2,17 +2,20 @@
 
 A call of numpy takes longer than its work on the few warps of an access. The transactions of an access
 depend only on its addresses, so they are counted when enough accesses wait or when a count is needed.
+Accesses that represent those of skipped trips carry a factor, so skipping trips needs no count.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.counts.sorted_numbers import is_first
+from cltrace.kernels.counts.touched_sectors import Part, SectorRecords
 from cltrace.kernels.counts.transactions import (
     Transactions,
     addresses_by_warp,
@@ -26,15 +29,16 @@ from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Value
 
-_MAX_TOUCHED: Final = 4_000_000
-"""Limit on the touched sectors that are kept per sample to count the distinct ones."""
-_MAX_WAITING_LANES: Final = 1 << 16
+_Number = TypeVar("_Number", bound=np.generic)
+_MAX_WAITING_LANES: Final = 1 << 18
 """Number of waiting lanes from which the accesses are counted."""
 _MAX_STEP_SECTORS: Final = 1 << 18
 """Number of sectors of a site from which further ones are not compared within a group."""
 _MAX_KEY: Final = 1 << 62
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
 _HASH_OFFSET: Final = np.uint64(1)
+_NO_HASHES: Final = np.zeros(0, np.uint64)
+_NO_SECTORS: Final[Part] = (np.zeros(0, np.int64), np.zeros(0, np.int64), 1.0)
 VARYING_STRIDE: Final = object()
 """Stride of a site whose lanes are not at equal distances."""
 
@@ -52,27 +56,32 @@ class SiteColumn(IntEnum):
     MOVING_REQUESTS = 7
 
 
-class TouchedSectors:
-    """The sectors that a site touched, in records.
-
-    Each record has sector numbers, the positions of their groups, and a weight, which is the number
-    of loop trips that it represents.
-    """
-
-    def __init__(self) -> None:
-        self.sectors: list[NDArray[np.int64]] = []
-        self.groups: list[NDArray[np.int64]] = []
-        self.weights: list[float] = []
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _WaitingAccess:
-    """An access that is not counted yet. `keeps_sectors` is False if its sectors are not to be kept."""
+    """An access that is not counted yet.
+
+    `times` is the number of accesses that it represents, `trips` the number of loop trips whose sectors
+    it represents.
+    """
 
     site: int
     address: Value
     lanes: Lanes
-    keeps_sectors: bool
+    times: float = 1.0
+    trips: float = 1.0
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class BatchMark:
+    """A moment in the order of accesses.
+
+    `waiting` is the number of accesses from before it that are not counted yet. The counters and the
+    number of records at the moment are known when none is left.
+    """
+
+    waiting: int
+    counters: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    records: tuple[int, ...] = ()
 
 
 class AccessBatch:
@@ -81,78 +90,129 @@ class AccessBatch:
     `counters` has a row per `SiteColumn` of each site and a column per group.
     """
 
-    def __init__(
-        self, sites: Sequence[Site], machine: Machine, counters: NDArray[np.float64]
-    ) -> None:
+    def __init__(self, sites: Sequence[Site], machine: Machine, groups: int) -> None:
         self._sites = sites
         self._machine = machine
-        self._counters = counters
-        self._groups = counters.shape[1]
+        self._groups = groups
+        self.counters: NDArray[np.float64] = np.zeros((len(SiteColumn) * len(sites), groups))
+        self.records = SectorRecords(len(sites))
         self._waiting: list[_WaitingAccess] = []
         self._waiting_lanes = 0
-        self._num_kept = 0
-        self.touched = [TouchedSectors() for _ in sites]
+        self._marks: WeakSet[BatchMark] = WeakSet()
         self.strides: list[object] = [None] * len(sites)
         self._last_sectors: dict[int, NDArray[np.uint64]] = {}
         self._step_sectors = [[0, 0] for _ in sites]
-        self.has_dropped_sectors = False
 
     def step_share(self, site: int) -> float:
         """Return the share of a site's sectors that differ between the warps of a group at one access."""
         different, touched = self._step_sectors[site]
         return different / touched if touched else 1.0
 
-    def add(self, site: int, address: Value, lanes: Lanes, *, keeps_sectors: bool) -> None:
-        """Add an access. `address` is a scalar or has one entry per lane."""
-        self._waiting.append(_WaitingAccess(site, address, lanes, keeps_sectors))
+    def add(self, site: int, address: Value, lanes: Lanes, *, represents_sectors: bool) -> None:
+        """Add an access. `address` is a scalar or has one entry per lane.
+
+        `represents_sectors` is False if other accesses represent its sectors.
+        """
+        trips = 1.0 if represents_sectors else 0.0
+        self._waiting.append(_WaitingAccess(site, address, lanes, trips=trips))
         self._waiting_lanes += lanes.count
         if self._waiting_lanes >= _MAX_WAITING_LANES:
             self.count()
 
+    def mark(self) -> BatchMark:
+        """Return a mark of this moment. Marks that nobody keeps cost nothing."""
+        mark = BatchMark(len(self._waiting))
+        if not mark.waiting:
+            self._complete(mark)
+        self._marks.add(mark)
+        return mark
+
+    def scale_since(self, mark: BatchMark, times: float, trips: float) -> None:
+        """Count the accesses since `mark` another `times` times, and their sectors for `trips` more."""
+        if not mark.waiting:
+            self.counters += (self.counters - mark.counters) * times
+            self.records.scale_since(mark.records, 1.0 + trips)
+        for access in self._waiting[mark.waiting :]:
+            access.times *= 1.0 + times
+            access.trips *= 1.0 + trips
+
     def count(self) -> None:
         """Count the waiting accesses."""
-        if not self._waiting:
-            return
         waiting, self._waiting, self._waiting_lanes = self._waiting, [], 0
-        similar: dict[tuple[int, int], list[tuple[int, NDArray[np.int64]]]] = {}
-        for position, access in enumerate(waiting):
-            rows = addresses_by_warp(access.address, access.lanes, self._machine.warp_width)
-            similar.setdefault((access.site, rows.shape[1]), []).append((position, rows))
-        sectors: list[tuple[NDArray[np.int64], NDArray[np.int64]] | None] = [None] * len(waiting)
-        for (site, _), parts in similar.items():
-            check_cpu_limit()
-            rows = np.concatenate([part for _, part in parts]) if len(parts) > 1 else parts[0][1]
-            accesses = [waiting[position] for position, _ in parts]
-            groups = np.concatenate([access.lanes.warp_groups for access in accesses])
-            transactions = self._count_site(site, rows, groups)
-            if self._sites[site].access is Access.READ:
-                self._count_moving(site, accesses, groups, transactions)
-                self._count_step(site, [len(part) for _, part in parts], groups, transactions)
-            if self._sites[site].access is Access.ATOMIC:
-                self._count_contention(accesses, [part for _, part in parts])
-            owners = groups[transactions.touched_warp]
-            ends = np.cumsum([len(part) for _, part in parts])
-            bounds = np.searchsorted(transactions.touched_warp, ends)
-            begin = 0
-            for (position, _), end in zip(parts, bounds, strict=True):
-                sectors[position] = (transactions.touched[begin:end], owners[begin:end])
-                begin = int(end)
-        self._keep_sectors(waiting, sectors)
+        begin = 0
+        for mark in sorted(self._marks, key=lambda mark: mark.waiting):
+            if mark.waiting:
+                self._count_accesses(waiting[begin : mark.waiting])
+                begin = mark.waiting
+                self._complete(mark)
+        self._count_accesses(waiting[begin:])
 
-    def _count_site(
-        self, site: int, rows: NDArray[np.int64], groups: NDArray[np.int64]
-    ) -> Transactions:
-        """Count the transactions of rows of a site, whose groups are given by row."""
+    def _complete(self, mark: BatchMark) -> None:
+        """Complete a mark whose earlier accesses have all been counted."""
+        mark.waiting = 0
+        mark.counters = self.counters.copy()
+        mark.records = self.records.lengths()
+
+    def _count_accesses(self, accesses: Sequence[_WaitingAccess]) -> None:
+        """Count accesses, those of a site together."""
+        by_site: dict[int, list[int]] = {}
+        for position, access in enumerate(accesses):
+            by_site.setdefault(access.site, []).append(position)
+        sectors: dict[int, Part] = {}
+        for site, positions in by_site.items():
+            check_cpu_limit()
+            parts = self._count_site(site, [accesses[position] for position in positions])
+            sectors.update(zip(positions, parts, strict=True))
+        self.records.keep(
+            [(access.site, sectors[position]) for position, access in enumerate(accesses)]
+        )
+
+    def _count_site(self, site: int, accesses: Sequence[_WaitingAccess]) -> list[Part]:
+        """Count accesses of a site, in their order. Return the sectors that each touches."""
+        rows = [
+            addresses_by_warp(access.address, access.lanes, self._machine.warp_width)
+            for access in accesses
+        ]
+        by_width: dict[int, list[int]] = {}
+        for position, addresses in enumerate(rows):
+            by_width.setdefault(addresses.shape[1], []).append(position)
+        hashes: list[NDArray[np.uint64]] = [_NO_HASHES] * len(accesses)
+        sectors: list[Part] = [_NO_SECTORS] * len(accesses)
+        for positions in by_width.values():
+            similar = _SimilarAccesses(
+                [accesses[position] for position in positions],
+                [rows[position] for position in positions],
+            )
+            transactions = self._count_transactions(site, similar)
+            for position, part in zip(positions, similar.sectors_of(transactions), strict=True):
+                sectors[position] = part
+            if self._sites[site].access is Access.READ:
+                self._count_step(site, similar, transactions)
+                by_access = similar.split(_hash_rows(transactions))
+                for position, part_hashes in zip(positions, by_access, strict=True):
+                    hashes[position] = part_hashes
+        if self._sites[site].access is Access.READ:
+            self._count_moving(site, accesses, np.concatenate(hashes))
+        if self._sites[site].access is Access.ATOMIC:
+            self._count_contention(accesses, rows)
+        return sectors
+
+    def _count_transactions(self, site: int, similar: "_SimilarAccesses") -> Transactions:
+        """Count the transactions of accesses of a site."""
         access_site = self._sites[site]
         writes = access_site.access is not Access.READ
         transactions = count_transactions(
-            rows, access_site.access_bytes, self._machine, writes=writes
+            similar.rows, access_site.access_bytes, self._machine, writes=writes
         )
-        self._add(site, SiteColumn.SECTORS, groups, transactions.sectors)
-        self._add(site, SiteColumn.LINES, groups, transactions.lines)
-        self._add(site, SiteColumn.BANK_CYCLES, groups, transactions.bank_cycles)
+        columns = {
+            SiteColumn.SECTORS: transactions.sectors,
+            SiteColumn.LINES: transactions.lines,
+            SiteColumn.BANK_CYCLES: transactions.bank_cycles,
+        }
         if writes:
-            self._add(site, SiteColumn.PARTIAL_SECTORS, groups, transactions.partial_sectors)
+            columns[SiteColumn.PARTIAL_SECTORS] = transactions.partial_sectors
+        for column, values in columns.items():
+            self._add(site, column, similar.groups, similar.times, values)
         stride = transactions.stride_bytes
         current = VARYING_STRIDE if stride is None else stride
         previous = self.strides[site]
@@ -160,17 +220,14 @@ class AccessBatch:
         return transactions
 
     def _count_moving(
-        self,
-        site: int,
-        accesses: Sequence[_WaitingAccess],
-        groups: NDArray[np.int64],
-        transactions: Transactions,
+        self, site: int, accesses: Sequence[_WaitingAccess], hashes: NDArray[np.uint64]
     ) -> None:
-        """Count the requests that touch other sectors than the request before of the same warp."""
-        begins = np.cumsum(transactions.sectors) - transactions.sectors
-        mixed = (transactions.touched.astype(np.uint64) + _HASH_OFFSET) * _HASH
-        hashes = np.add.reduceat(mixed ^ (mixed >> np.uint64(29)), begins)
+        """Count the requests that touch other sectors than the request before of the same warp.
+
+        `hashes` are those of the sectors of each warp, in the order of the accesses.
+        """
         warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
+        groups, times = _groups_and_times(accesses)
         last = self._last_sectors.setdefault(
             site, np.zeros(accesses[0].lanes.grid.warps, np.uint64)
         )
@@ -183,23 +240,18 @@ class AccessBatch:
         is_end = np.append(is_begin[1:], True)
         last[ordered[is_end]] = ordered_hashes[is_end]
         moves = (ordered_hashes != before).astype(np.float64)
-        self._add(site, SiteColumn.MOVING_REQUESTS, groups[order], moves)
+        ordered_times = None if times is None else times[order]
+        self._add(site, SiteColumn.MOVING_REQUESTS, groups[order], ordered_times, moves)
 
     def _count_step(
-        self,
-        site: int,
-        lengths: Sequence[int],
-        groups: NDArray[np.int64],
-        transactions: Transactions,
+        self, site: int, similar: "_SimilarAccesses", transactions: Transactions
     ) -> None:
-        """Count the different sectors that each group touches at an access, for the first of them.
-
-        `lengths` are the rows of each access.
-        """
+        """Count the different sectors that each group touches at an access, for the first of them."""
         counted = self._step_sectors[site]
         if counted[1] >= _MAX_STEP_SECTORS:
             return
-        steps = np.repeat(np.arange(len(lengths)), lengths) * self._groups + groups
+        lengths = similar.lengths
+        steps = np.repeat(np.arange(len(lengths)), lengths) * self._groups + similar.groups
         sectors = transactions.touched - transactions.touched.min()
         span = int(sectors.max()) + 1
         if span * (int(steps.max()) + 1) >= _MAX_KEY:
@@ -215,36 +267,65 @@ class AccessBatch:
         for access, part in zip(accesses, rows, strict=True):
             lanes = access.lanes
             active = np.diff(lanes.warp_begins, append=lanes.count)
-            contention = lanes_per_address(part, active)
-            self._add(access.site, SiteColumn.CONTENTION, lanes.warp_groups, contention)
+            contention = lanes_per_address(part, active) * access.times
+            self._add(access.site, SiteColumn.CONTENTION, lanes.warp_groups, None, contention)
 
     def _add(
         self,
         site: int,
         column: SiteColumn,
         groups: NDArray[np.int64],
+        times: NDArray[np.float64] | None,
         values: NDArray[np.int64] | NDArray[np.float64],
     ) -> None:
+        """Add values of warps, whose groups are given, each as often as its access counts."""
+        weights = values if times is None else values * times
         row = len(SiteColumn) * site + column
-        self._counters[row] += np.bincount(groups, weights=values, minlength=self._groups)
+        self.counters[row] += np.bincount(groups, weights=weights, minlength=self._groups)
 
-    def _keep_sectors(
-        self,
-        waiting: Sequence[_WaitingAccess],
-        sectors: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]] | None],
+
+class _SimilarAccesses:
+    """Accesses of a site whose rows of addresses have the same width, one row per warp."""
+
+    def __init__(
+        self, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
     ) -> None:
-        """Keep the touched sectors of accesses, in their order, as far as the limit allows."""
-        kept: dict[int, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
-        for access, part in zip(waiting, sectors, strict=True):
-            if part is None or not access.keeps_sectors:
-                continue
-            if self._num_kept + len(part[0]) > _MAX_TOUCHED:
-                self.has_dropped_sectors = True
-                continue
-            self._num_kept += len(part[0])
-            kept.setdefault(access.site, []).append(part)
-        for site, parts in kept.items():
-            touched = self.touched[site]
-            touched.sectors.append(np.concatenate([part for part, _ in parts]))
-            touched.groups.append(np.concatenate([owners for _, owners in parts]))
-            touched.weights.append(1.0)
+        self._accesses = accesses
+        self.rows = np.concatenate(rows) if len(rows) > 1 else rows[0]
+        self.lengths = [len(part) for part in rows]
+        self._ends = np.cumsum(self.lengths)
+        self.groups, self.times = _groups_and_times(accesses)
+
+    def split(self, by_warp: NDArray[_Number]) -> Iterator[NDArray[_Number]]:
+        """Yield the entries of each access in an array with one entry per warp."""
+        for end, length in zip(self._ends, self.lengths, strict=True):
+            yield by_warp[end - length : end]
+
+    def sectors_of(self, transactions: Transactions) -> Iterator[Part]:
+        """Yield the sectors that each access touches."""
+        owners = self.groups[transactions.touched_warp]
+        begin = 0
+        bounds = np.searchsorted(transactions.touched_warp, self._ends).tolist()
+        for access, end in zip(self._accesses, bounds, strict=True):
+            yield transactions.touched[begin:end], owners[begin:end], access.trips
+            begin = end
+
+
+def _groups_and_times(
+    accesses: Sequence[_WaitingAccess],
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the group of each warp, and how often it counts; None if each counts once."""
+    groups = np.concatenate([access.lanes.warp_groups for access in accesses])
+    times = [access.times for access in accesses]
+    if all(number == 1.0 for number in times):
+        return groups, None
+    lengths = [len(access.lanes.warp_groups) for access in accesses]
+    return groups, np.repeat(np.asarray(times), lengths)
+
+
+def _hash_rows(transactions: Transactions) -> NDArray[np.uint64]:
+    """Return a hash of the sectors that each warp touches."""
+    begins = np.cumsum(transactions.sectors) - transactions.sectors
+    mixed = (transactions.touched.astype(np.uint64) + _HASH_OFFSET) * _HASH
+    hashes: NDArray[np.uint64] = np.add.reduceat(mixed ^ (mixed >> np.uint64(29)), begins)
+    return hashes

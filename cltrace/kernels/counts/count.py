@@ -1,12 +1,12 @@
 """Counting of a launch's work, by lock-step execution of a sample of its work-groups."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
 from cltrace.errors import KernelExecutionError, UnsupportedKernelError
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, LocalArgument
-from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.compiler import BOTH_FORMS, CodeForm
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import is_private_type
 from cltrace.kernels.counts.access_sites import build_access_sites, site_positions
@@ -29,7 +29,13 @@ from cltrace.kernels.counts.imbalance import find_imbalance
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
 from cltrace.kernels.counts.loop_counts import count_loops
 from cltrace.kernels.counts.observer import AccessDetail
-from cltrace.kernels.counts.records import Assumption, GroupSample, KernelCounts, OperationCount
+from cltrace.kernels.counts.records import (
+    Assumption,
+    GroupSample,
+    KernelCounts,
+    OperationCount,
+    WrittenCounts,
+)
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.counts.shared_sectors import find_regions
 from cltrace.kernels.execute.lanes import NDRange
@@ -63,34 +69,66 @@ def count(
     global_offset: Sequence[int] | None = None,
     sample: Sampling | None = None,
     machine: Machine = NVIDIA,
+    forms: Collection[CodeForm] = BOTH_FORMS,
 ) -> KernelCounts:
     """Count the work of a launch of `kernel` on a device like `machine`.
 
     `arguments` are those of the kernel, in order: numbers, `BufferArgument`, `LocalArgument` and so
-    on. Values that depend on contents that are not given are assumed, and listed in `assumptions`.
+    on. Values that depend on contents that are not given are assumed, and listed in `assumptions`. The
+    code as written is counted only if it is among `forms`.
 
     Raises: `ValueError` for invalid sizes or an unknown kernel; `UnsupportedKernelError` for an
     unsupported construct, with its line; `KernelExecutionError` for arguments that do not fit, and
     for kernels that take too long.
     """
-    sampling = sample if sample is not None else Sampling()
     ndrange = nd_range(global_size, local_size, global_offset)
     analysis = analyse_kernel(program, kernel, CodeForm.OPTIMISED)
     task, assumptions = _build_task(analysis, ndrange, arguments, machine)
+    counts = _count_task(task, assumptions, sample if sample is not None else Sampling())
+    if CodeForm.WRITTEN not in forms:
+        return counts
+    launch = (program, kernel, global_size, local_size, arguments)
+    written = count_written(*launch, global_offset=global_offset, machine=machine)
+    return counts.with_written(written)
+
+
+def count_written(
+    program: Program,
+    kernel: str,
+    global_size: Sequence[int],
+    local_size: Sequence[int],
+    arguments: Sequence[Argument],
+    *,
+    global_offset: Sequence[int] | None = None,
+    machine: Machine = NVIDIA,
+) -> WrittenCounts:
+    """Count the work of a launch in the code as written. Arguments and errors are those of `count`."""
+    ndrange = nd_range(global_size, local_size, global_offset)
+    try:
+        analysis = analyse_kernel(program, kernel, CodeForm.WRITTEN)
+        task, _ = _build_task(analysis, ndrange, arguments, machine)
+        sample = ScaledSample(task, sample_launch(task, _WRITTEN_SAMPLING))
+    except (UnsupportedKernelError, KernelExecutionError) as error:
+        return WrittenCounts(notes=(f"not counted as written: {error}",))
+    operations = sample.operations()
+    return WrittenCounts(operations, sample.operators(), _private_accesses(operations))
+
+
+def _count_task(
+    task: Task, assumptions: tuple[Assumption, ...], sampling: Sampling
+) -> KernelCounts:
+    """Count the optimised code of a launch."""
     run = sample_launch(task, sampling)
     wave_run = None
     wave = _wave_groups(task)
-    if run.grid.groups < ndrange.groups and wave < ndrange.groups:
+    if run.grid.groups < task.ndrange.groups and wave < task.ndrange.groups:
         wave_run = sample_wave(task, sampling, run, wave)
     bounds = None
     if assumptions:
         bounds = ScenarioBounds(
             _sample_scenario(task, MIN_SCENARIO), _sample_scenario(task, MAX_SCENARIO)
         )
-    written, notes = _sample_written(program, kernel, ndrange, arguments, machine)
-    return _build_counts(
-        ScaledSample(task, run), wave_run, bounds, written, assumptions, notes, sampling
-    )
+    return _build_counts(ScaledSample(task, run), wave_run, bounds, assumptions, sampling)
 
 
 def _sample_scenario(task: Task, scenario: Scenario) -> ScaledSample | None:
@@ -126,34 +164,15 @@ def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:
     return roots
 
 
-def _sample_written(
-    program: Program,
-    kernel: str,
-    ndrange: NDRange,
-    arguments: Sequence[Argument],
-    machine: Machine,
-) -> tuple[ScaledSample | None, tuple[str, ...]]:
-    """Sample the code as written, or return a note with the reason why it cannot be executed."""
-    try:
-        task, _ = _build_task(
-            analyse_kernel(program, kernel, CodeForm.WRITTEN), ndrange, arguments, machine
-        )
-        return ScaledSample(task, sample_launch(task, _WRITTEN_SAMPLING)), ()
-    except (UnsupportedKernelError, KernelExecutionError) as error:
-        return None, (f"not counted as written: {error}",)
-
-
 def _build_counts(
     sample: ScaledSample,
     wave_run: GroupExecution | None,
     bounds: ScenarioBounds | None,
-    written: ScaledSample | None,
     assumptions: tuple[Assumption, ...],
-    notes: tuple[str, ...],
     sampling: Sampling,
 ) -> KernelCounts:
     task, run, operations = sample.task, sample.run, _bound_operations(sample, bounds)
-    positions, as_written = site_positions(sample), written.operations() if written else ()
+    positions = site_positions(sample)
     return KernelCounts(
         kernel=task.sliced_kernel.function.name,
         global_size=task.ndrange.global_size,
@@ -165,13 +184,11 @@ def _build_counts(
         local_bytes=_local_bytes(task),
         sample=_describe_sample(run, wave_run, task.ndrange.groups),
         operations=operations,
-        written=as_written,
+        as_written=None,
         folded=sample.folded(),
         sites=build_access_sites(sample, wave_run, _wave_groups(task), bounds),
         regions=find_regions(sample, wave_run, _wave_groups(task), positions, sampling),
         rounds=sample.rounds(positions),
-        written_operators=written.operators() if written else (),
-        private_accesses=_private_accesses(as_written),
         branches=sample.branches(),
         loops=count_loops(sample, bounds),
         private=sample.private(),
@@ -181,7 +198,7 @@ def _build_counts(
         paths=float(run.observer.warp_paths().mean()) if run.grid.warps else 1.0,
         imbalance=find_imbalance(sample),
         assumptions=assumptions,
-        notes=(*_notes(run, bounds), *notes),
+        notes=_notes(run, bounds),
     )
 
 

@@ -5,16 +5,15 @@ neighbouring groups shows how much neighbours share.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.access_batch import TouchedSectors
 from cltrace.kernels.counts.records import Footprint
 from cltrace.kernels.counts.sorted_numbers import is_first
+from cltrace.kernels.counts.touched_sectors import DistinctSectors, TouchedSectors
 from cltrace.kernels.limits import check_cpu_limit
 
 _PART_DIVISORS: Final = (8, 4, 2, 1)
@@ -24,19 +23,15 @@ _SCALES: Final = np.geomspace(0.01, 100.0, 41)
 _Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-@dataclass(frozen=True, slots=True)
-class DistinctSectors:
-    """Numbers of distinct sectors in parts of a sample."""
-
-    by_part: tuple[tuple[float, float], ...]
-    """Pairs of a part's size and the distinct sectors that its groups touch together. The size is the sum
-    of the sectors that each group touches, divided by the mean per group."""
-    group_mean: float
-    """Mean number of distinct sectors per group."""
-
-
 def count_distinct(touched: TouchedSectors, groups: int) -> DistinctSectors:
-    """Count the distinct sectors that a site touched in a sample of `groups`."""
+    """Count the distinct sectors that a site touched in a sample of `groups`, once."""
+    counted = touched.distinct.get(groups)
+    if counted is None:
+        counted = touched.distinct[groups] = _count_parts(touched, groups)
+    return counted
+
+
+def _count_parts(touched: TouchedSectors, groups: int) -> DistinctSectors:
     check_cpu_limit()
     if not touched.sectors:
         return DistinctSectors(((float(groups), 0.0),), 0.0)
@@ -78,6 +73,10 @@ class _SortedRecords:
         self._sectors = pairs // groups
         self._owner = pairs - self._sectors * groups
         self.sectors_per_group = np.bincount(self._owner, self._weights, minlength=groups)
+        self._reach: _Reach | None = None
+        if len(weights) > 1 and touched.shows_reach:
+            self._reach = _Reach(self._sectors, self._owner, groups)
+            self.sectors_per_group = np.minimum(self.sectors_per_group, self._reach.lengths)
 
     def count(self, in_part: NDArray[np.bool_]) -> float:
         """Count the distinct sectors that some groups touched, by their weights."""
@@ -86,7 +85,31 @@ class _SortedRecords:
         if self._rank is not None:
             order = np.lexsort((self._rank[is_included], sectors))
             sectors, weights = sectors[order], weights[order]
-        return _weighted_count(sectors, weights)
+        number = _weighted_count(sectors, weights)
+        return number if self._reach is None else min(number, self._reach.covered(in_part))
+
+
+class _Reach:
+    """The sectors between the lowest and the highest one of each group.
+
+    They limit the sectors that records of some trips represent: addresses that wrap around, and table
+    look-ups, come back to the same sectors.
+    """
+
+    def __init__(self, sectors: NDArray[np.int64], owner: NDArray[np.int64], groups: int) -> None:
+        self._begin = np.full(groups, np.iinfo(np.int64).max)
+        self._end = np.zeros(groups, np.int64)
+        np.minimum.at(self._begin, owner, sectors)
+        np.maximum.at(self._end, owner, sectors + 1)
+        self.lengths = np.maximum(self._end - self._begin, 0)
+
+    def covered(self, in_part: NDArray[np.bool_]) -> float:
+        """Return the number of sectors that the reach of some groups covers together."""
+        begin, end = self._begin[in_part], self._end[in_part]
+        order = np.argsort(begin, kind="stable")
+        begin, end = begin[order], end[order]
+        before = np.maximum.accumulate(np.concatenate([[0], end[:-1]]))
+        return float(np.maximum(end - np.maximum(begin, before), 0).sum())
 
 
 @lru_cache(1024)

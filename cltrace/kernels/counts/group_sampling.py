@@ -1,7 +1,7 @@
 """Selection and execution of a sample of work-groups."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
@@ -19,12 +19,14 @@ from cltrace.kernels.counts.skippable_loops import AffineLoop, AssumedLoop, Skip
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.execute.scheduler import Runner
+from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
 from cltrace.kernels.execute.state import ExecutionState
 from cltrace.kernels.machine import Machine
 
 _MAX_FULL_ITEMS: Final = 4096
 """Launches with at most this number of work-items are executed in full."""
+_EARLY_SHARE: Final = 16
+"""Share of the steps within which a launch is executed in full without knowing that it will end."""
 _WINDOW_STEPS_FACTOR: Final = 4
 """Factor on the steps of samples of a window and of consecutive groups."""
 _MAX_WINDOW_GROUPS: Final = 256
@@ -79,7 +81,7 @@ class Task:
         return self.analysis.sliced_kernel
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupExecution:
     """A finished execution of a sample."""
 
@@ -89,6 +91,15 @@ class GroupExecution:
     state: ExecutionState
     launch: LaunchMemory
     lane_steps: int
+    steps: int
+
+    def steps_of(self, groups: int) -> float:
+        """Return the steps that a sample of `groups` is expected to take if it runs the same blocks.
+
+        It runs more of them if lanes of other groups diverge.
+        """
+        lanes = self.grid.count * groups / self.grid.groups
+        return self.steps * cost_in_lanes(lanes) / cost_in_lanes(self.grid.count)
 
 
 def run_groups(
@@ -120,7 +131,16 @@ def run_groups(
     )
     runner = Runner(task.sliced_kernel, state, sampling.max_steps, extrapolation)
     runner.run(launch.frame)
-    return GroupExecution(grid, observer, extrapolation, state, launch, runner.lane_steps)
+    observer.finish()
+    return GroupExecution(
+        grid=grid,
+        observer=observer,
+        extrapolation=extrapolation,
+        state=state,
+        launch=launch,
+        lane_steps=runner.lane_steps,
+        steps=runner.steps,
+    )
 
 
 def _skippable_loops(task: Task, redirection: ScenarioRedirection) -> Mapping[int, SkippableLoop]:
@@ -149,17 +169,31 @@ def sample_launch(
 ) -> GroupExecution:
     """Execute as large a sample of the launch as needed. Raises: `KernelExecutionError`."""
     groups = task.ndrange.groups
-    if groups <= sampling.max_groups and task.ndrange.work_items <= _MAX_FULL_ITEMS:
-        whole = _try_sample(task, groups, sampling, scenario)
+    is_small = groups <= sampling.max_groups and task.ndrange.work_items <= _MAX_FULL_ITEMS
+    # Most small launches end early. The others are tried again if a pilot shows that they can end.
+    if is_small:
+        early = replace(sampling, max_steps=sampling.max_steps // _EARLY_SHARE)
+        whole = _try_sample(task, groups, early, scenario)
         if whole is not None:
             return whole
-    return _grow_sample(task, sampling, scenario)
-
-
-def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> GroupExecution:
-    """Grow a sample from two groups until the error of the mean is small enough."""
-    groups = task.ndrange.groups
     pilot = run_groups(task, _spread_groups(groups, min(2, groups)), sampling, scenario)
+    max_groups = groups
+    if is_small and groups > 2:
+        whole = _try_expected(pilot, task, groups, sampling, scenario)
+        if whole is not None:
+            return whole
+        max_groups = groups - 1
+    return _grow_sample(pilot, task, sampling, scenario, max_groups)
+
+
+def _grow_sample(
+    pilot: GroupExecution, task: Task, sampling: Sampling, scenario: Scenario, max_groups: int
+) -> GroupExecution:
+    """Grow a sample from a pilot of two groups until the error of the mean is small enough.
+
+    More than `max_groups` groups take too long.
+    """
+    groups = task.ndrange.groups
     if groups <= 2 or (
         sampling.depth is AccessDetail.ACCESSES and max_relative_error(pilot, groups) == 0.0
     ):
@@ -168,8 +202,8 @@ def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> GroupExe
     if size <= 2:
         return pilot
     limit = size * 8
-    while True:
-        run = _try_sample(task, size, sampling, scenario)
+    while size <= max_groups:
+        run = _try_expected(pilot, task, size, sampling, scenario)
         if run is None:
             return pilot
         if size >= min(groups, sampling.max_groups * 8, limit):
@@ -177,6 +211,7 @@ def _grow_sample(task: Task, sampling: Sampling, scenario: Scenario) -> GroupExe
         if max_relative_error(run, groups) <= sampling.relative_error:
             return run
         pilot, size = run, min(size * 2, groups)
+    return pilot
 
 
 def _try_sample(
@@ -187,6 +222,15 @@ def _try_sample(
         return run_groups(task, _spread_groups(task.ndrange.groups, size), sampling, scenario)
     except (KernelExecutionError, MemoryError):
         return None
+
+
+def _try_expected(
+    pilot: GroupExecution, task: Task, size: int, sampling: Sampling, scenario: Scenario
+) -> GroupExecution | None:
+    """Execute a sample of some size; None if it takes too much, or if a pilot shows that it would."""
+    if pilot.steps_of(size) > sampling.max_steps:
+        return None
+    return _try_sample(task, size, sampling, scenario)
 
 
 def _choose_size(task: Task, sampling: Sampling, pilot: GroupExecution) -> int:

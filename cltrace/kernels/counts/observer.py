@@ -1,4 +1,7 @@
-"""Counting observer, which keeps its counts per work-group."""
+"""Counting observer, which keeps its counts per work-group.
+
+Its counts can be read when the execution has finished.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.access_batch import AccessBatch, SiteColumn, TouchedSectors
+from cltrace.kernels.counts.access_batch import AccessBatch, BatchMark, SiteColumn
+from cltrace.kernels.counts.touched_sectors import TouchedSectors
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
@@ -32,11 +36,11 @@ class AccessDetail(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CountSnapshot:
-    """Counts at a moment: counters, runs of blocks by warp, and records of touched sectors by site."""
+    """Counts at a moment: counters, runs of blocks by warp, and the accesses of the batch before it."""
 
     counters: NDArray[np.float64]
     warp_runs: NDArray[np.float64]
-    touched_records: tuple[int, ...]
+    accesses: BatchMark
 
 
 class CountObserver:
@@ -62,35 +66,31 @@ class CountObserver:
         self._counters: NDArray[np.float64] = np.zeros((rows, grid.groups))
         self._site_counters = self._counters[self._site_base : self._branch_base]
         self._warp_runs: NDArray[np.float64] = np.zeros((self._block_count, grid.warps))
-        self._batch = AccessBatch(self._sites, machine, self._site_counters)
+        self._batch = AccessBatch(self._sites, machine, grid.groups)
         self.objects: list[set[int]] = [set() for _ in self._sites]
         self.ignores_sectors = False
         """True while trips run whose sectors are already represented by other records."""
         self.paths: NDArray[np.uint64] = np.zeros(grid.count, np.uint64)
 
-    @property
-    def counters(self) -> NDArray[np.float64]:
-        """The counts so far."""
+    def finish(self) -> None:
+        """Count what waits. The counts are complete after that, and nothing may be observed any more."""
         self._batch.count()
-        return self._counters
+        self._site_counters += self._batch.counters
 
     @property
     def touched(self) -> Sequence[TouchedSectors]:
         """The sectors that each site touched."""
-        self._batch.count()
-        return self._batch.touched
+        return self._batch.records.by_site
 
     @property
     def strides(self) -> Sequence[object]:
         """Per site, the distance of neighbouring lanes; `VARYING_STRIDE`, or None without accesses."""
-        self._batch.count()
         return self._batch.strides
 
     @property
     def has_dropped_sectors(self) -> bool:
         """True if more sectors were touched than are kept."""
-        self._batch.count()
-        return self._batch.has_dropped_sectors
+        return self._batch.records.has_dropped
 
     def on_block(self, block: int, lanes: Lanes) -> None:
         """Count the lanes and warps that run a block."""
@@ -104,7 +104,7 @@ class CountObserver:
 
     def entries(self, header: int) -> NDArray[np.float64]:
         """Return the number of lanes that entered a loop, by group."""
-        entries: NDArray[np.float64] = self.counters[self._entry_base + header]
+        entries: NDArray[np.float64] = self._counters[self._entry_base + header]
         return entries
 
     def on_branch(self, block: int, taken: Array, lanes: Lanes) -> None:
@@ -141,7 +141,7 @@ class CountObserver:
         if memory.objects[first if first < len(memory.objects) else 0].space == PRIVATE:
             counters[base + _SECTORS] += lanes.warps_per_group * 4
             return
-        self._batch.add(site, address, lanes, keeps_sectors=not self.ignores_sectors)
+        self._batch.add(site, address, lanes, represents_sectors=not self.ignores_sectors)
 
     @property
     def warp_runs(self) -> NDArray[np.float64]:
@@ -150,42 +150,38 @@ class CountObserver:
 
     def step_share(self, site: int) -> float:
         """Return the share of a site's sectors that differ between the warps of a group at one access."""
-        self._batch.count()
         return self._batch.step_share(site)
 
     def snapshot(self) -> CountSnapshot:
         """Return a copy of the counts so far."""
-        marks = tuple(len(touched.sectors) for touched in self.touched)
-        return CountSnapshot(self.counters.copy(), self._warp_runs.copy(), marks)
+        return CountSnapshot(self._counters.copy(), self._warp_runs.copy(), self._batch.mark())
 
     def scale_since(self, before: CountSnapshot, times: float, touched_times: float) -> None:
         """Add the counts since `before` another `times` times.
 
         The records of sectors since then represent `touched_times` times as many more sectors.
         """
-        self._counters += (self.counters - before.counters) * times
+        self._counters += (self._counters - before.counters) * times
         self._warp_runs += (self._warp_runs - before.warp_runs) * times
-        for touched, mark in zip(self.touched, before.touched_records, strict=True):
-            for position in range(mark, len(touched.weights)):
-                touched.weights[position] *= 1.0 + touched_times
+        self._batch.scale_since(before.accesses, times, touched_times)
 
     def block_lanes(self) -> NDArray[np.float64]:
         """Return the number of lanes that ran each block, by group: shape (blocks, groups)."""
-        return self.counters[: self._block_count]
+        return self._counters[: self._block_count]
 
     def block_warps(self) -> NDArray[np.float64]:
         """Return the number of warps that ran each block, by group."""
-        return self.counters[self._block_count : 2 * self._block_count]
+        return self._counters[self._block_count : 2 * self._block_count]
 
     def site(self, number: int) -> NDArray[np.float64]:
         """Return the counts of a site: shape (`SiteColumn`, groups)."""
         base = self._site_base + len(SiteColumn) * number
-        return self.counters[base : base + len(SiteColumn)]
+        return self._counters[base : base + len(SiteColumn)]
 
     def branch(self, block: int) -> NDArray[np.float64]:
         """Return the lanes on the first target of divergent branches, and the split warps, by group."""
         row = self._branch_base + 2 * block
-        return self.counters[row : row + 2]
+        return self._counters[row : row + 2]
 
     def warp_paths(self) -> NDArray[np.float64]:
         """Return the number of distinct paths that the lanes of each warp took."""

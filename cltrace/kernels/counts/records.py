@@ -1,6 +1,6 @@
 """Records of the counts of a launch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from cltrace.kernels.costs.classes import CostClass
@@ -243,14 +243,30 @@ class Imbalance:
     groups: float
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenCounts:
+    """Work of a launch in the code as written, which no compiler has optimised.
+
+    `operators` are LLVM's, with their mean number of executions per work-item; `private_accesses` is
+    the mean number of accesses of private variables per work-item. If that code cannot be executed,
+    everything is empty, and `notes` has the reason.
+    """
+
+    operations: tuple[OperationCount, ...] = ()
+    operators: tuple[tuple[str, float], ...] = ()
+    private_accesses: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCounts:
     """Work of a launch.
 
-    `operations` are those of the optimised code, `written` those of the source as written, `folded`
-    those that the device's compiler leaves (`cltrace.kernels.fold`). `active_lanes` is the mean share
-    of active lanes when a warp executes an operation, `paths` the mean number of distinct paths that
-    the lanes of a warp take through the kernel, `barriers` the mean number of barriers per work-item.
+    `operations` are those of the optimised code, `folded` those that the device's compiler leaves
+    (`cltrace.kernels.fold`). `as_written` is None if that form was not counted.
+    `active_lanes` is the mean share of active lanes when a warp executes an operation, `paths` the mean
+    number of distinct paths that the lanes of a warp take through the kernel, `barriers` the mean
+    number of barriers per work-item.
     """
 
     kernel: str
@@ -263,15 +279,11 @@ class KernelCounts:
     local_bytes: int
     sample: GroupSample
     operations: tuple[OperationCount, ...]
-    written: tuple[OperationCount, ...]
+    as_written: WrittenCounts | None
     folded: tuple[FoldedCount, ...]
     sites: tuple[AccessSite, ...]
     regions: tuple[SharedSectors, ...]
     rounds: tuple[ConcurrentLoads, ...]
-    written_operators: tuple[tuple[str, float], ...]
-    """LLVM operators of the code as written, with their mean number of executions per work-item."""
-    private_accesses: float
-    """Mean number of accesses of private variables per work-item, in the code as written."""
     branches: tuple[BranchSite, ...]
     loops: tuple[LoopCount, ...]
     private: tuple[PrivateArray, ...]
@@ -282,3 +294,27 @@ class KernelCounts:
     imbalance: Imbalance
     assumptions: tuple[Assumption, ...]
     notes: tuple[str, ...]
+
+    @property
+    def written(self) -> tuple[OperationCount, ...]:
+        """The operations of the code as written. Raises: `ValueError` if they were not counted."""
+        return self._written_form().operations
+
+    @property
+    def written_operators(self) -> tuple[tuple[str, float], ...]:
+        """The operators of the code as written. Raises: `ValueError` if they were not counted."""
+        return self._written_form().operators
+
+    @property
+    def private_accesses(self) -> float:
+        """The private accesses of the code as written. Raises: `ValueError` if they were not counted."""
+        return self._written_form().private_accesses
+
+    def with_written(self, written: WrittenCounts) -> "KernelCounts":
+        """Return these counts with those of the code as written."""
+        return replace(self, as_written=written, notes=(*self.notes, *written.notes))
+
+    def _written_form(self) -> WrittenCounts:
+        if self.as_written is None:
+            raise ValueError(f"{self.kernel} was not counted as written")
+        return self.as_written

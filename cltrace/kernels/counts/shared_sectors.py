@@ -11,9 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.access_batch import SiteColumn, TouchedSectors
+from cltrace.kernels.counts.access_batch import SiteColumn
 from cltrace.kernels.counts.footprints import (
-    DistinctSectors,
     count_distinct,
     estimate_footprint,
     extrapolate_distinct,
@@ -29,6 +28,7 @@ from cltrace.kernels.counts.observer import CountObserver
 from cltrace.kernels.counts.records import SharedSectors
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.counts.sorted_numbers import is_first
+from cltrace.kernels.counts.touched_sectors import DistinctSectors, TouchedSectors
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.types import LOCAL, PRIVATE
@@ -174,12 +174,15 @@ def _have_common_sectors(first: NDArray[np.int64], second: NDArray[np.int64]) ->
 
 def _merge_touched(observer: CountObserver, sites: Sequence[Site]) -> TouchedSectors:
     """Merge the records of touched sectors of several sites."""
+    if len(sites) == 1:
+        return observer.touched[sites[0].number]
     merged = TouchedSectors()
     for site in sites:
         touched = observer.touched[site.number]
         merged.sectors += touched.sectors
         merged.groups += touched.groups
         merged.weights += touched.weights
+        merged.shows_reach = merged.shows_reach and touched.shows_reach
     return merged
 
 

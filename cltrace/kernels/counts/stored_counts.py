@@ -11,7 +11,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from cltrace.kernels.counts.records import KernelCounts
+from cltrace.kernels.counts.records import KernelCounts, WrittenCounts
 
 _Convert = Callable[[Any], Any]
 _PLAIN: Final[dict[type, tuple[type, ...]]] = {
@@ -42,6 +42,17 @@ def decode_counts(text: str) -> KernelCounts:
     Raises: `ValueError` for any other text.
     """
     counts: KernelCounts = _codec_of(KernelCounts).decode(json.loads(text))
+    return counts
+
+
+def encode_written(counts: WrittenCounts) -> str:
+    """Return the counts of the code as written as text."""
+    return json.dumps(_codec_of(WrittenCounts).encode(counts), separators=(",", ":"))
+
+
+def decode_written(text: str) -> WrittenCounts:
+    """Return the counts that `encode_written` made a text of. Raises: `ValueError` for any other text."""
+    counts: WrittenCounts = _codec_of(WrittenCounts).decode(json.loads(text))
     return counts
 
 

@@ -45,8 +45,9 @@ def count_transactions(
     first = rows[:, 0]
     relative = rows - first[:, None]
     phase = first & (line - 1)
-    patterns = _distinct_patterns(relative, phase, line)
-    stride = _common_stride(relative)
+    is_alike = bool((relative == relative[0]).all())
+    patterns = _distinct_patterns(relative[:1] if is_alike else relative, phase, line)
+    stride = _stride_of(relative[0]) if is_alike else None
     if patterns is None:
         return _count_rows(rows, access_bytes, machine, stride, writes=writes)
     counted = _count_rows(patterns.rows, access_bytes, machine, stride, writes=writes)
@@ -75,8 +76,11 @@ class _Patterns:
 def _distinct_patterns(
     relative: NDArray[np.int64], phase: NDArray[np.int64], line: int
 ) -> _Patterns | None:
-    """Return the distinct patterns of rows; None if there are too many to be worth it."""
-    if bool((relative == relative[0]).all()):
+    """Return the distinct patterns of rows; None if there are too many to be worth it.
+
+    `relative` has one row if all rows have the same distances between lanes.
+    """
+    if len(relative) == 1:
         is_used = np.zeros(line, np.bool_)
         is_used[phase] = True
         positions = np.flatnonzero(is_used)
@@ -114,13 +118,12 @@ def _touched_by_warp(
     return base[warp] + counted.touched[begins[number][warp] + rank], warp
 
 
-def _common_stride(relative: NDArray[np.int64]) -> int | None:
-    """Return the distance between neighbouring lanes if it is the same everywhere."""
-    if relative.shape[1] < 2 or not len(relative):
+def _stride_of(relative: NDArray[np.int64]) -> int | None:
+    """Return the distance between neighbouring lanes of a row if it is the same everywhere."""
+    if len(relative) < 2:
         return 0
-    step = int(relative[0, 1])
-    even = np.arange(relative.shape[1]) * step
-    return step if bool((relative == even).all()) else None
+    step = int(relative[1])
+    return step if bool((relative == np.arange(len(relative)) * step).all()) else None
 
 
 def addresses_by_warp(address: Value, lanes: Lanes, width: int) -> NDArray[np.int64]:

@@ -35,6 +35,11 @@ _INSTRUCTION_OVERHEAD: Final = 1_000
 """Fixed cost of running an instruction, in lanes."""
 
 
+def cost_in_lanes(lanes: float) -> float:
+    """Return the cost of running an instruction for some lanes, as a number of lanes."""
+    return lanes + _INSTRUCTION_OVERHEAD
+
+
 class LoopHook(Protocol):
     """A callback for loop headers, which may advance lanes by several trips."""
 
@@ -114,7 +119,7 @@ class Runner:
             self._hook.at_header(number, frame, lanes, entered=entered)
         state = self._state
         self.lane_steps += lanes.count * (len(block.steps) + 1)
-        self.steps += (lanes.count + _INSTRUCTION_OVERHEAD) * (len(block.steps) + 1)
+        self.steps += int(cost_in_lanes(lanes.count)) * (len(block.steps) + 1)
         if self.steps > self.max_steps:
             place = block.terminator.place
             raise KernelExecutionError(

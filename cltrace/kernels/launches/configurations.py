@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from cltrace.errors import KernelError
-from cltrace.kernels.compiler import Target
+from cltrace.kernels.compiler import CodeForm, Target
 from cltrace.kernels.counts.count_cache import ConfigurationKeys, Key
 from cltrace.kernels.counts.records import KernelCounts
 from cltrace.kernels.counts.traced_launches import TracedLaunch, TracedProgram, usual_local_size
@@ -30,6 +30,8 @@ class CountedKernel:
 
     keys: ConfigurationKeys
     counts: dict[Key, KernelCounts] = field(default_factory=dict)
+    as_written: dict[Key, KernelCounts] = field(default_factory=dict)
+    """The counts that include the code as written."""
     tasks: dict[Key, CountTask] = field(default_factory=dict)
 
 
@@ -116,6 +118,7 @@ class LaunchConfigurations:
             arguments=launch.arguments,
             machine=self._machine,
             cpu_s=self._cpu_s,
+            form=CodeForm.OPTIMISED,
         )
 
     def find_outcome(self, task: CountTask) -> Outcome | None:

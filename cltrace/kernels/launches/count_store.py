@@ -35,8 +35,8 @@ from cltrace.kernels.arguments import (
 from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
-from cltrace.kernels.counts.records import KernelCounts
-from cltrace.kernels.counts.stored_counts import decode_counts
+from cltrace.kernels.counts.records import KernelCounts, WrittenCounts
+from cltrace.kernels.counts.stored_counts import decode_counts, decode_written
 from cltrace.kernels.counts.traced_launches import TracedProgram
 from cltrace.kernels.flow.dependencies import SliceInputs
 from cltrace.kernels.machine import Machine
@@ -64,9 +64,16 @@ class Outcome:
 
     def read(self) -> KernelCounts:
         """Return the counts. Raises: `KernelError`; `ValueError` for a text of another version."""
-        if self.counts:
-            return decode_counts(self.counts)
-        raise _ERRORS.get(self.error, KernelError)(self.message)
+        return decode_counts(self._text())
+
+    def read_written(self) -> WrittenCounts:
+        """Return the counts of the code as written. Raises: as `read`."""
+        return decode_written(self._text())
+
+    def _text(self) -> str:
+        if not self.counts:
+            raise _ERRORS.get(self.error, KernelError)(self.message)
+        return self.counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,25 +2,34 @@
 
 import gc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, TypeVar
 
 from cltrace.errors import KernelError
-from cltrace.kernels.compiler import Compiler, Target
+from cltrace.kernels.compiler import BOTH_FORMS, CodeForm, Compiler, Target
 from cltrace.kernels.compiler.confinement import ProcessLimits
-from cltrace.kernels.counts.count_cache import MAX_KEYS, find_similar
+from cltrace.kernels.counts.count_cache import MAX_KEYS, Key, find_similar
 from cltrace.kernels.counts.records import KernelCounts
 from cltrace.kernels.counts.traced_launches import TracedLaunch, usual_local_size
-from cltrace.kernels.launches.configurations import LaunchConfigurations
+from cltrace.kernels.launches.configurations import CountedKernel, LaunchConfigurations
 from cltrace.kernels.launches.count_store import Outcome
 from cltrace.kernels.launches.processes import TaskQueue, run_tasks, worker_count
 from cltrace.kernels.launches.settings import CountingSettings, default_settings
-from cltrace.kernels.launches.tasks import CodeTask, CountTask, InputsTask, Result, Task, TaskRunner
+from cltrace.kernels.launches.tasks import (
+    CodeTask,
+    CountTask,
+    InputsTask,
+    Result,
+    Task,
+    TaskRunner,
+    task_as_written,
+)
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import KernelCode
 from cltrace.trace.progress import Progress, no_progress
 
+_Counts = TypeVar("_Counts")
 _MIN_PARALLEL: Final = 3
 """Number of tasks from which other processes are worth their start."""
 
@@ -51,15 +60,18 @@ class TracedLaunchCounter:
         limits: ProcessLimits | None = None,
         *,
         targets: tuple[Target, ...] | None = None,
+        forms: frozenset[CodeForm] = BOTH_FORMS,
     ) -> None:
         """`limits` are those of compilations, None for the usual ones.
 
         `targets` are the GPUs on which `code` has the registers of kernels, None if `code` is not needed.
+        `forms` are the code forms that `count` and `count_all` count.
         """
         self._needs_code = targets is not None
         self._settings = settings if settings is not None else default_settings()
         self._limits = limits
         self._known = LaunchConfigurations(machine, self._settings, targets or ())
+        self._forms = forms
         self._runner = TaskRunner(
             self._settings.cache, self._known.programs, Compiler(limits=limits)
         )
@@ -70,20 +82,41 @@ class TracedLaunchCounter:
         if inputs_task is not None:
             self._known.remember(inputs_task, self._runner.run(inputs_task))
         kernel, key = self._known.configuration(launch)
-        counts = kernel.counts.get(key)
+        by_configuration = kernel.as_written if CodeForm.WRITTEN in self._forms else kernel.counts
+        counts = by_configuration.get(key)
         if counts is not None:
             return counts
-        if len(kernel.counts) >= MAX_KEYS:
+        if len(by_configuration) >= MAX_KEYS:
             local_size = launch.local_size or usual_local_size(launch.global_size)
-            return find_similar(kernel.counts, launch.global_size, local_size)
+            return find_similar(by_configuration, launch.global_size, local_size)
+        return self._read(kernel, key, self._forms)
+
+    def count_as_written(self, launch: TracedLaunch) -> KernelCounts:
+        """Return counts that include the code as written, of a launch that `count` has counted.
+
+        Raises: `KernelError`.
+        """
+        kernel, key = self._known.configuration(launch)
+        return self._read(kernel, key, BOTH_FORMS)
+
+    def _read(self, kernel: CountedKernel, key: Key, forms: frozenset[CodeForm]) -> KernelCounts:
+        """Return the counts of a configuration. Raises: `KernelError`."""
         task = kernel.tasks[key]
-        outcome = self._known.find_outcome(task)
-        try:
-            counts = (outcome if outcome is not None else self._count(task)).read()
-        except ValueError:  # what was kept is no counts of this version
-            counts = self._count(task).read()
-        kernel.counts[key] = counts
+        counts = kernel.counts.get(key)
+        if counts is None:
+            counts = kernel.counts[key] = self._outcome(task, Outcome.read)
+        if CodeForm.WRITTEN in forms:
+            written = self._outcome(task_as_written(task), Outcome.read_written)
+            counts = kernel.as_written[key] = counts.with_written(written)
         return counts
+
+    def _outcome(self, task: CountTask, read: Callable[[Outcome], _Counts]) -> _Counts:
+        """Return the counts of a task, which is run if they are not known. Raises: `KernelError`."""
+        outcome = self._known.find_outcome(task)
+        with suppress(ValueError):  # what was kept may be no counts of this version
+            if outcome is not None:
+                return read(outcome)
+        return read(self._count(task))
 
     def code(self, launch: TracedLaunch) -> KernelCode:
         """Return the code of a launch's kernel. Raises: `KernelError`."""
@@ -95,19 +128,22 @@ class TracedLaunchCounter:
             assert code is not None
         return code
 
-    def is_counted(self, launch: TracedLaunch) -> bool:
-        """Return True if `count` only has to read."""
+    def is_counted(self, launch: TracedLaunch, forms: frozenset[CodeForm] | None = None) -> bool:
+        """Return True if `count` only has to read. `forms` are those of the counter by default."""
         try:
             if self._known.inputs_task(launch) is not None:
                 return False
             kernel, key = self._known.configuration(launch)
         except KernelError:
             return True
-        return (
-            key in kernel.counts
-            or len(kernel.counts) >= MAX_KEYS
-            or self._known.find_outcome(kernel.tasks[key]) is not None
-        )
+        if len(kernel.counts) >= MAX_KEYS:
+            return True
+        outcome = self._known.find_outcome(kernel.tasks[key])
+        if outcome is None or not outcome.counts:
+            return outcome is not None
+        needs_written = CodeForm.WRITTEN in (self._forms if forms is None else forms)
+        written = task_as_written(kernel.tasks[key])
+        return not needs_written or self._known.find_outcome(written) is not None
 
     def count_all(
         self,
@@ -115,15 +151,19 @@ class TracedLaunchCounter:
         progress: Progress = no_progress,
         *,
         max_s: float | None = None,
+        forms: frozenset[CodeForm] | None = None,
     ) -> None:
         """Count launches by several processes, so that `count` only has to read.
 
-        `max_s` limits the time; what has not been counted by then is left.
+        `max_s` limits the time; what has not been counted by then is left. `forms` are those of the
+        counter by default.
         """
         if max_s is not None and max_s <= 0:
             return
         end_s = None if max_s is None else time.monotonic() + max_s
-        parallel = _ParallelCount(self._known, launches, progress)
+        parallel = _ParallelCount(
+            self._known, launches, self._forms if forms is None else forms, progress
+        )
         if self._needs_code:
             parallel.add_codes(launches)
         max_tasks = parallel.max_tasks()
@@ -150,13 +190,18 @@ class _ParallelCount:
     """The tasks of counting launches. The result of one may add others to `queue`."""
 
     def __init__(
-        self, known: LaunchConfigurations, launches: Sequence[TracedLaunch], progress: Progress
+        self,
+        known: LaunchConfigurations,
+        launches: Sequence[TracedLaunch],
+        forms: frozenset[CodeForm],
+        progress: Progress,
     ) -> None:
         self._known = known
+        self._forms = forms
         self._progress = progress
         self._total = len(launches)
-        self._open: dict[str, int] = {}
-        """Launches per task that has no result yet, by the task's key."""
+        self._open: dict[CodeForm, dict[str, int]] = {form: {} for form in BOTH_FORMS}
+        """Launches per task that has no result yet, by code form and the task's key."""
         self._without_inputs: dict[str, list[TracedLaunch]] = {}
         """Launches whose kernels' inputs are not known, by program."""
         self._kernels: dict[str, dict[str, str]] = {}
@@ -175,11 +220,12 @@ class _ParallelCount:
         """Take the result of a task."""
         self._known.remember(task, result)
         if isinstance(task, CountTask):
-            self._open.pop(task.key, None)
+            self._add_task(task, self._open[task.form].pop(task.key, 0))
         elif isinstance(task, InputsTask):
             for launch in self._without_inputs.pop(task.program, ()):
                 self._add(launch)
-        waiting = sum(self._open.values()) + sum(map(len, self._without_inputs.values()))
+        waiting = sum(sum(launches.values()) for launches in self._open.values())
+        waiting += sum(map(len, self._without_inputs.values()))
         self._progress(f"{self._total - waiting:,} of {self._total:,} launches")
 
     def add_codes(self, launches: Sequence[TracedLaunch]) -> None:
@@ -204,9 +250,17 @@ class _ParallelCount:
             kernel, key = self._known.configuration(launch)
         except KernelError:
             return
-        task = kernel.tasks[key]
-        if task.key in self._open:
-            self._open[task.key] += 1
-        elif len(kernel.tasks) <= MAX_KEYS and self._known.find_outcome(task) is None:
-            self._open[task.key] = 1
+        if len(kernel.tasks) <= MAX_KEYS:
+            self._add_task(kernel.tasks[key], 1)
+
+    def _add_task(self, task: CountTask, launches: int) -> None:
+        """Add the task of some launches, unless it is known, and then that of the code as written."""
+        open_tasks = self._open[task.form]
+        outcome = self._known.find_outcome(task)
+        if task.key in open_tasks:
+            open_tasks[task.key] += launches
+        elif outcome is None:
+            open_tasks[task.key] = launches
             self.queue.add(task)
+        elif outcome.counts and task.form is CodeForm.OPTIMISED and CodeForm.WRITTEN in self._forms:
+            self._add_task(task_as_written(task), launches)

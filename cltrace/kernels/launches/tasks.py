@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +14,9 @@ from cltrace.errors import (
 )
 from cltrace.kernels.arguments import Argument
 from cltrace.kernels.compiler import CodeForm, Compiler, Target
-from cltrace.kernels.counts.count import count
+from cltrace.kernels.counts.count import count, count_written
 from cltrace.kernels.counts.kernel_analysis import analyse_kernel
-from cltrace.kernels.counts.stored_counts import encode_counts
+from cltrace.kernels.counts.stored_counts import encode_counts, encode_written
 from cltrace.kernels.counts.traced_launches import TracedProgram
 from cltrace.kernels.launches.count_store import CountStore, KernelInputs, Outcome, failed
 from cltrace.kernels.limits import limit_counting, limit_reading
@@ -38,7 +38,10 @@ class InputsTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountTask:
-    """Count a configuration of a kernel of a program, within `cpu_s` seconds of CPU time."""
+    """Count a configuration of a kernel of a program, within `cpu_s` seconds of CPU time.
+
+    `form` is the counted code form.
+    """
 
     program: str
     key: str
@@ -49,6 +52,12 @@ class CountTask:
     arguments: Sequence[Argument]
     machine: Machine
     cpu_s: float | None
+    form: CodeForm
+
+
+def task_as_written(task: CountTask) -> CountTask:
+    """Return the task that counts the code as written of a configuration."""
+    return replace(task, key=f"{task.key}-written", form=CodeForm.WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +146,7 @@ class TaskRunner:
     def _count(self, task: CountTask) -> Outcome:
         try:
             with limit_counting(task.cpu_s):
-                counts = count(
-                    self.program(task.program),
-                    task.kernel,
-                    task.global_size,
-                    task.local_size,
-                    task.arguments,
-                    global_offset=task.global_offset,
-                    machine=task.machine,
-                )
-            outcome = Outcome(counts=encode_counts(counts))
+                outcome = Outcome(counts=_count_form(task, self.program(task.program)))
         except KernelLimitError as error:
             outcome = Outcome("", *failed(error), cpu_s=task.cpu_s)
         except (KernelError, MemoryError, RecursionError) as error:
@@ -155,6 +155,16 @@ class TaskRunner:
                 return outcome
         self._store.keep_outcome(task.key, outcome)
         return outcome
+
+
+def _count_form(task: CountTask, program: Program) -> str:
+    """Return the counts of a task's code form as text. Raises: `KernelError`."""
+    launch = (program, task.kernel, task.global_size, task.local_size, task.arguments)
+    offset, machine = task.global_offset, task.machine
+    if task.form is CodeForm.WRITTEN:
+        return encode_written(count_written(*launch, global_offset=offset, machine=machine))
+    forms = {CodeForm.OPTIMISED}
+    return encode_counts(count(*launch, global_offset=offset, machine=machine, forms=forms))
 
 
 def _is_lasting(error: Exception) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.errors import KernelError
+from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.traced_launches import (
     TracedLaunch,
     traced_launches,
@@ -60,7 +61,7 @@ def model_trace(trace: Trace, energy: TraceEnergy, profile: DeviceProfile) -> Mo
     Raises: `ProfileError` for a profile without energies.
     """
     model, caches = model_of(profile), Caches.of(profile)
-    counter = TracedLaunchCounter(machine_of(profile.device))
+    counter = TracedLaunchCounter(machine_of(profile.device), forms=frozenset({CodeForm.OPTIMISED}))
     launches = list(traced_launches(trace))
     counter.count_all(
         [

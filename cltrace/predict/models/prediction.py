@@ -7,6 +7,7 @@ from typing import Protocol
 
 from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
+from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.profile import DeviceProfile, Parameter
 
 
@@ -55,10 +56,12 @@ class Fit:
     """Result of fitting a model to a calibration: its parameters by name, and the probes' fitted times.
 
     `fitted_ns` holds, by family, a value for each of its points; None for points that are not fitted.
+    `uncounted` are the numbers of probes, by family, that there was no time to count.
     """
 
     parameters: Mapping[str, Parameter]
     fitted_ns: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    uncounted: Mapping[str, int] = field(default_factory=dict)
 
 
 class Model(Protocol):
@@ -68,8 +71,12 @@ class Model(Protocol):
     def name(self) -> str:
         """Name of the model in profiles and on the command line."""
 
-    def fit(self, profile: DeviceProfile) -> Fit:
-        """Fit the model to a calibration. Raises: `ProfileError` if a family is missing."""
+    def fit(self, profile: DeviceProfile, deadline: Deadline = NEVER) -> Fit:
+        """Fit the model to a calibration, as well as it can until the deadline.
+
+        Defaults stand for costs of families that the calibration left out.
+        Raises: `ProfileError` if another family is missing.
+        """
 
     def for_device(self, profile: DeviceProfile) -> FittedModel:
         """Return the model with the parameters that a profile stores.

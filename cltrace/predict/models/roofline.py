@@ -6,7 +6,7 @@ patterns and no small launches, and its cache is perfect: it is wrong where thes
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,6 +14,8 @@ from cltrace.errors import ProfileError
 from cltrace.events.cost_names import CostName
 from cltrace.kernels import CostClass, KernelCounts
 from cltrace.kernels.counts.records import AccessSite
+from cltrace.predict.deadline import NEVER, Deadline
+from cltrace.predict.models.defaults import Gaps
 from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction, stored_parameters
 from cltrace.profile import DeviceProfile, Parameter
 
@@ -73,30 +75,16 @@ class RooflineModel:
 
     name = "roofline"
 
-    def fit(self, profile: DeviceProfile) -> Fit:
+    def fit(self, profile: DeviceProfile, deadline: Deadline = NEVER) -> Fit:  # noqa: ARG002
         """Fit the launch overhead, the time per byte, and the times of operations."""
-        small = [point.median_ns for point in profile.points("base") if point.x <= _SMALL_ITEMS]
-        copies = profile.points("elementary", "float copy")
-        if not small or not copies:
-            raise ProfileError("the calibration has no empty launches or no copies")
-        launch = min(small)
-        largest = max(copies, key=lambda point: point.x)
-        byte = (largest.median_ns - launch) / (8 * largest.x)
-        parameters = {
-            "launch": Parameter(launch, "ns", 0.0, "base"),
-            "byte": Parameter(byte, "ns a byte", 0.0, "elementary"),
-        }
-        items = profile.device.compute_units * _unit_items(profile)
-        for series in dict.fromkeys(point.series for point in profile.points("throughput")):
-            ordered = sorted(profile.points("throughput", series), key=lambda point: point.x)
-            if len(ordered) < 2:
-                continue
-            short, long = ordered[0], ordered[-1]
-            trips = long.x - short.x
-            time_ns = (long.median_ns - short.median_ns) / trips / items
-            spread = math.hypot(short.standard_error_ns, long.standard_error_ns)
-            error = spread / trips / items
-            parameters[series] = Parameter(max(time_ns, 0.0), "ns", error, "throughput")
+        gaps = Gaps.of(profile, self.name)
+        parameters = dict(
+            gaps.fit_or_default(
+                ("base", "elementary"), ("launch", "byte"), lambda: _launch_and_byte(profile)
+            )
+        )
+        parameters.update(gaps.defaults_of(gaps.names_of("throughput")))
+        parameters.update(_operations(profile))
         return Fit(parameters)
 
     def for_device(self, profile: DeviceProfile) -> Roofline:
@@ -108,13 +96,39 @@ class RooflineModel:
             operation_ns = {
                 CostName.parse(key): parameter.value
                 for key, parameter in parameters.items()
-                if parameter.family == "throughput"
+                if parameter.own_family == "throughput"
             }
         except ValueError as error:
             raise ProfileError(
                 f"the profile's costs of {self.name} are damaged: {error}"
             ) from error
         return Roofline(parameters["launch"].value, parameters["byte"].value, operation_ns)
+
+
+def _launch_and_byte(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
+    small = [point.median_ns for point in profile.points("base") if point.x <= _SMALL_ITEMS]
+    copies = profile.points("elementary", "float copy")
+    if not small or not copies:
+        raise ProfileError("the calibration has no empty launches or no copies")
+    launch = min(small)
+    largest = max(copies, key=lambda point: point.x)
+    byte = (largest.median_ns - launch) / (8 * largest.x)
+    yield "launch", Parameter(launch, "ns", 0.0, "base")
+    yield "byte", Parameter(byte, "ns a byte", 0.0, "elementary")
+
+
+def _operations(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
+    items = profile.device.compute_units * _unit_items(profile)
+    for series in dict.fromkeys(point.series for point in profile.points("throughput")):
+        ordered = sorted(profile.points("throughput", series), key=lambda point: point.x)
+        if len(ordered) < 2:
+            continue
+        short, long = ordered[0], ordered[-1]
+        trips = long.x - short.x
+        time_ns = (long.median_ns - short.median_ns) / trips / items
+        spread = math.hypot(short.standard_error_ns, long.standard_error_ns)
+        error = spread / trips / items
+        yield series, Parameter(max(time_ns, 0.0), "ns", error, "throughput")
 
 
 def _unit_items(profile: DeviceProfile) -> int:

@@ -8,8 +8,9 @@ after the first (5.13). The factor for work-groups decays (5.6) or is a saw-toot
 `docs/model-thesis.md` lists the deviations from what was published.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from cltrace.errors import ProfileError
@@ -25,6 +26,8 @@ from cltrace.predict.curves import (
     fit_knee,
     fit_line,
 )
+from cltrace.predict.deadline import NEVER, Deadline
+from cltrace.predict.models.defaults import Gaps
 from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction, stored_parameters
 from cltrace.profile import DeviceProfile, Parameter
 
@@ -50,6 +53,8 @@ _INT_OPERATIONS: Final = frozenset(
 _FLOAT_OPERATIONS: Final = frozenset(
     {CostType.FLOAT_PLUS, CostType.FLOAT_MINUS, CostType.FLOAT_TIMES, CostType.FLOAT_DIVIDE}
 )
+_SATURATING: Final = ("several-operations", "float *")
+"""The family and series that show up to how many operations memory hides."""
 _DECAY: Final = ("b1", "t1", "b2", "t2", "y0")
 
 
@@ -122,15 +127,12 @@ class ThesisModel:
 
     name = "thesis"
 
-    def fit(self, profile: DeviceProfile) -> Fit:
+    def fit(self, profile: DeviceProfile, deadline: Deadline = NEVER) -> Fit:  # noqa: ARG002
         """Fit the lines of cost types, and the factors."""
-        parameters = dict(_lines(profile))
-        parameters.update(_group_parameters(_group(profile)))
-        knee = _knee(profile)
-        parameters["saturation"] = Parameter(
-            knee.saturation, "operations", 0.0, "several-operations"
-        )
-        parameters["accesses"] = Parameter(_accesses(profile), "", 0.0, "several-accesses")
+        gaps = Gaps.of(profile, self.name)
+        parameters = dict(_lines(profile, gaps))
+        for family, names, fit in _factors(profile, gaps):
+            parameters.update(gaps.fit_or_default((family,), names, fit))
         curves = FamilyCurves(replace(profile, parameters={self.name: parameters}))
         return Fit(
             parameters,
@@ -168,14 +170,40 @@ class ThesisModel:
 THESIS: Final = ThesisModel()
 
 
-def _lines(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
-    for cost_type, (family, series, without) in _ELEMENTS.items():
-        line = _difference(profile, family, series, without)
-        yield from _line_parameters(cost_type, family, line)
-    base = profile.points("base")
-    line = fit_line([point.x for point in base], [point.mean_ns for point in base])
-    yield from _line_parameters(CostType.BASE, "base", line)
-    yield from _line_parameters(CostType.WRITE, "classes", _write_line(profile, line))
+def _lines(profile: DeviceProfile, gaps: Gaps) -> Iterator[tuple[str, Parameter]]:
+    """Yield the parameters of lines; defaults for those whose series were left out."""
+
+    def base_line() -> Line:
+        base = profile.points("base")
+        return fit_line([point.x for point in base], [point.mean_ns for point in base])
+
+    lines: list[tuple[CostType, str, Callable[[], Line]]] = [
+        (cost_type, family, partial(_difference, profile, family, series, without))
+        for cost_type, (family, series, without) in _ELEMENTS.items()
+    ]
+    lines.append((CostType.BASE, "base", base_line))
+    lines.append((CostType.WRITE, "classes", lambda: _write_line(profile, base_line())))
+    for cost_type, family, fit in lines:
+        names = (f"{cost_type} each", f"{cost_type} constant")
+        yield from gaps.fit_or_default(
+            (family, "base"), names, partial(_fit_line_parameters, cost_type, family, fit)
+        ).items()
+
+
+def _factors(
+    profile: DeviceProfile, gaps: Gaps
+) -> Iterator[tuple[str, Sequence[str], Callable[[], Iterable[tuple[str, Parameter]]]]]:
+    """Yield the family of each factor, the names of its parameters, and their fit."""
+    group_names = [name for name in gaps.defaults if name.startswith("group ")]
+    yield "group-size", group_names, lambda: _group_parameters(_group(profile))
+    yield "several-operations", ("saturation",), lambda: _saturation(profile)
+    yield "several-accesses", ("accesses",), lambda: _accesses(profile)
+
+
+def _fit_line_parameters(
+    cost_type: CostType, family: str, fit: Callable[[], Line]
+) -> Iterator[tuple[str, Parameter]]:
+    yield from _line_parameters(cost_type, family, fit())
 
 
 def _line_parameters(
@@ -216,7 +244,8 @@ def _group(profile: DeviceProfile) -> GroupCurve:
 def _largest_group(profile: DeviceProfile) -> int:
     """Return the largest size that is a power of two: other sizes may leave units idle."""
     sizes = (int(point.x) for point in profile.points("group-size"))
-    return max(size for size in sizes if size.bit_count() == 1)
+    powers = (size for size in sizes if size.bit_count() == 1)
+    return max(powers, default=profile.device.max_group_items)
 
 
 def _group_parameters(group: GroupCurve) -> Iterator[tuple[str, Parameter]]:
@@ -237,16 +266,24 @@ def _stored_group(values: Mapping[str, float]) -> GroupCurve:
 
 
 def _knee(profile: DeviceProfile) -> Knee:
-    points = profile.points("several-operations", "float *")
+    points = profile.points(*_SATURATING)
+    if not points:
+        raise ProfileError("the calibration has no several operations of float")
     return fit_knee([point.x for point in points], [point.mean_ns for point in points])
 
 
-def _accesses(profile: DeviceProfile) -> float:
-    """Return the constant of the factor 1/n + constant for n accesses."""
+def _saturation(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
+    saturation = _knee(profile).saturation
+    yield "saturation", Parameter(saturation, "operations", 0.0, "several-operations")
+
+
+def _accesses(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
+    """Yield the constant of the factor 1/n + constant for n accesses."""
     points = profile.points("several-accesses")
     line = fit_line([point.x for point in points], [point.mean_ns for point in points])
     first = line(1.0)
-    return line.slope / first if first else 0.0
+    constant = line.slope / first if first else 0.0
+    yield "accesses", Parameter(constant, "", 0.0, "several-accesses")
 
 
 class FamilyCurves:
@@ -255,7 +292,7 @@ class FamilyCurves:
     def __init__(self, profile: DeviceProfile) -> None:
         self._profile = profile
         self._model = THESIS.for_device(profile)
-        self._knee = _knee(profile)
+        self._knee = _knee(profile) if profile.points(*_SATURATING) else None
 
     def value_ns(self, family: str, series: str, x: float) -> float | None:
         """Return the fitted time of a series at x; None if the model does not fit the series."""
@@ -264,7 +301,7 @@ class FamilyCurves:
                 return self._model.lines[CostType.BASE](x)
             case "group-size":
                 return self._model.group(x)
-            case "several-operations" if series == "float *":
+            case "several-operations" if series == "float *" and self._knee is not None:
                 return self._knee(x)
         for cost_type, (of_family, of_series, without) in _ELEMENTS.items():
             if (family, series) == (of_family, of_series):

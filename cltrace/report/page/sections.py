@@ -11,6 +11,7 @@ from cltrace.report.document import Fact, Table, Unit, Value
 from cltrace.report.formats.text import json_value
 from cltrace.report.host import failure_table
 from cltrace.report.prediction import prediction_tables
+from cltrace.report.profile_caveats import prediction_caveats
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.timeline import TimelineOptions, timeline
 from cltrace.report.traced_kernel import traced_kernel_tables
@@ -84,7 +85,7 @@ def collect_reports(analysis: Analysis) -> PageReports:
         tables.extend(prediction_tables(predictions, top=None))
     understood = traced_kernel_tables(trace)
     return PageReports(
-        facts=tuple(summary_document.facts),
+        facts=(*summary_document.facts, *prediction_caveats(predictions)),
         file_facts=tuple(contents.facts),
         notes=tuple(dict.fromkeys([*summary_document.notes, *timeline_document.notes])),
         sections=tuple(_sections(tables, understood)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cltrace.power.energy import energy_of
 from cltrace.power.load_classes import LoadKind
+from cltrace.predict.caveats import profile_caveats
 from cltrace.predict.trace_profile import predict_on_own_devices
 from cltrace.predict.traces import PredictedLaunch
 from cltrace.report.document import Unit
@@ -102,10 +103,15 @@ def _predictions(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
     """Return the predicted times; where devices of several names ran a launch, with the names."""
     by_launch: dict[int, dict[str, tuple[tuple[str, str], ...]]] = {}
     for prediction in predict_on_own_devices(trace):
+        caveats = tuple(
+            (each.key, each.text)
+            for each in profile_caveats(prediction.profile, prediction.differences)
+        )
         for launch in prediction.launches:
             for number in launch.launch_ids:
                 names = by_launch.setdefault(number, {})
-                names[prediction.profile.device.name] = _prediction_words(launch)
+                words = (*_prediction_words(launch), *caveats)
+                names[prediction.profile.device.name] = words
     return {
         number: tuple(
             (f"{key} on {name}" if len(names) > 1 else key, value)

@@ -4,13 +4,16 @@ After Pöppl, Run time prediction for OpenCL (2014), chapter 5, extended by cost
 contain: dispatch, occupancy, latencies, levels of caches, banks, atomics, barriers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cltrace.suite.calibration import launches, loops, memory, operations, sharing, transfers
+from cltrace.suite.calibration.plan import PlannedProbe, order_probes
 from cltrace.suite.calibration.probes import Effort, Family, Probe, ProbeLimits
 
-__all__ = ["FAMILIES", "Effort", "Family", "Probe", "ProbeLimits"]
+__all__ = [
+    "FAMILIES", "Effort", "Family", "PlannedProbe", "Probe", "ProbeLimits", "planned_probes",
+]  # fmt: skip
 
 _THESIS: Final = "Pöppl 2014"
 _OURS: Final = ""
@@ -48,4 +51,9 @@ _ALL: Final = (
 )  # fmt: skip
 
 FAMILIES: Final[Mapping[str, Family]] = {family.name: family for family in _ALL}
-"""The families by name, in the order of measurement."""
+"""The families by name, in the order of reports."""
+
+
+def planned_probes(limits: ProbeLimits) -> Iterator[PlannedProbe]:
+    """Yield all probes for a device, in the order of measurement: the most valuable ones first."""
+    return order_probes({name: family.probes for name, family in FAMILIES.items()}, limits)

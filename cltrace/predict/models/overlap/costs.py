@@ -29,7 +29,7 @@ class Costs:
         operations: dict[CostName, float] = {}
         waits: dict[CostName, float] = {}
         for key, parameter in parameters.items():
-            match parameter.family:
+            match parameter.own_family:
                 case "throughput":
                     operations[CostName.parse(key)] = parameter.value
                 case "latency":

@@ -7,9 +7,8 @@ logarithm of predicted by measured; every family has the same weight.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -17,26 +16,16 @@ from numpy.typing import NDArray
 
 from cltrace.errors import ProfileError
 from cltrace.events.cost_names import CostName
-from cltrace.kernels.demand.launch import Demand
-from cltrace.kernels.demand.operations import ACCESS
-from cltrace.predict.curves import require_scipy
-from cltrace.predict.models.overlap.costs import Costs, operation_key, wait_key
-from cltrace.predict.models.overlap.probes import MeasuredProbe, measured_probes
+from cltrace.predict.models.defaults import Gaps
+from cltrace.predict.models.overlap.costs import Costs, operation_key
+from cltrace.predict.models.overlap.isolated_costs import isolated_costs
+from cltrace.predict.models.overlap.joint_search import SearchLimits, search_minimum
+from cltrace.predict.models.overlap.probes import MeasuredProbe
 from cltrace.predict.models.overlap.times import times_of
-from cltrace.profile import DeviceFacts, Parameter
+from cltrace.profile import DEFAULT_PREFIX, DeviceFacts, Parameter
 
-__all__ = ["NORMS", "REQUIRED", "fit_costs", "measured_probes"]
-
-_SMALL_ITEMS: Final = 1 << 14
-"""Empty launches of no more work-items take the launch overhead."""
-_SLOWER: Final = 1.02
-"""Factor from which larger work-groups take longer to dispatch."""
 _PRIOR: Final = 0.05
 """Weight of a logarithm's distance from its start, beside the residuals of probes."""
-_ROBUST: Final = 0.1
-_FIRST_WALKS: Final = 8.0
-"""Walks through up to so many times the memory of the first one that misses the nearest cache."""
-_MAX_EVALUATIONS: Final = 60
 NORMS: Final = frozenset({"p dispatch", "p levels", "p pipes", "p waiting", "p body"})
 
 
@@ -104,7 +93,7 @@ _ISOLATING_FAMILIES: Final = frozenset({"base", "groups", "throughput", "latency
 """Families that isolate costs, which are fixed in the joint fit."""
 _SMALLEST_X: Final[Mapping[str, float]] = {"scatters": float(1 << 20)}
 """Families whose points below an x are left out of the joint fit: their writes meet at one place."""
-_CPU_STARTS: Final[Mapping[str, float]] = {
+_CPU_STARTS: Final[dict[str, float]] = {
     "bank": 0.5, "line": 0.5, "line missed": 0.5, "local": 0.5, "barrier": 5.0, "wait barrier": 1.0,
     "sector read": 0.2, "sector written": 0.3, "sector part written": 0.5,
     "byte read": 2e-2, "byte written": 4e-2, "scattered read": 2.0, "scattered written": 4.0,
@@ -117,26 +106,40 @@ _SLOT: Final = CostName("float", "add")
 """The operation whose throughput is that of issue slots."""
 
 
-def fit_costs(probes: Sequence[MeasuredProbe], device: DeviceFacts) -> Mapping[str, Parameter]:
-    """Return all costs by their stored names.
+def fit_costs(
+    probes: Sequence[MeasuredProbe], device: DeviceFacts, gaps: Gaps, limits: SearchLimits
+) -> Mapping[str, Parameter]:
+    """Return all costs by their stored names. `limits` are those of the joint fit.
 
-    Raises: `ProfileError` if the calibration lacks a family.
+    Raises: `ProfileError` if the calibration lacks a family that has no `gaps`.
     """
     is_cpu = device.kind == "cpu"
-    fitted = dict(_cpu_launches(probes) if is_cpu else _gpu_launches(probes))
-    fitted |= _operations(probes, "throughput", operation_key, _throughput)
-    fitted |= _operations(probes, "latency", wait_key, _waits)
-    fitted |= dict(_read_latencies(probes))
+    fitted = dict(isolated_costs(probes, gaps, is_cpu=is_cpu))
     slot = fitted.get(operation_key(_SLOT))
     if slot is None:
         raise ProfileError(f"the calibration has no throughput of {_SLOT}")
-    fitted["slot"] = Parameter(slot.value, "ns", slot.error, f"throughput of {_SLOT}")
+    prefix = DEFAULT_PREFIX if slot.is_default else ""
+    fitted["slot"] = Parameter(slot.value, "ns", slot.error, f"{prefix}throughput of {_SLOT}")
     absent = _GPU_ONLY if is_cpu else _CPU_ONLY
     fitted |= dict.fromkeys(absent, Parameter(0.0, "", 0.0, ""))
-    joint = [cost for cost in _JOINT if cost.name not in absent]
     used = _joint_probes(probes)
-    fitted |= _joint(used, joint, Costs.of(fitted), _CPU_STARTS if is_cpu else {})
-    return fitted | dict(_interval(used, Costs.of(fitted)))
+    joint = [cost for cost in _JOINT if cost.name not in absent]
+    defaults = _joint_defaults(used, joint, gaps)
+    starts = (_CPU_STARTS if is_cpu else {}) | {name: cost.value for name, cost in defaults.items()}
+    fitted |= _joint(used, joint, Costs.of(fitted), starts, limits)
+    fitted |= {name: replace(fitted[name], family=cost.family) for name, cost in defaults.items()}
+    if used:
+        fitted |= dict(_interval(used, Costs.of(fitted)))
+    return {**gaps.defaults_of(sorted(REQUIRED)), **fitted}
+
+
+def _joint_defaults(
+    probes: Sequence[MeasuredProbe], joint: Sequence[JointCost], gaps: Gaps
+) -> Mapping[str, Parameter]:
+    """Return the defaults of joint costs whose families have no probes, where the search starts."""
+    families = {probe.family for probe in probes}
+    missing = [cost.name for cost in joint if cost.family not in families]
+    return {name: cost for name, cost in gaps.defaults_of(missing).items() if cost.value > 0}
 
 
 def _joint_probes(probes: Sequence[MeasuredProbe]) -> Sequence[MeasuredProbe]:
@@ -161,151 +164,14 @@ def _interval(probes: Sequence[MeasuredProbe], costs: Costs) -> Iterable[tuple[s
         yield f"interval {name}", Parameter(float(factors[order[at]]), "", 0.0, "all")
 
 
-def _gpu_launches(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Parameter]]:
-    """Yield the launch overhead, the cost of a group, and that of each of its warps if it is larger."""
-    small = [
-        probe.time_ns for probe in probes if probe.family == "base" and probe.x <= _SMALL_ITEMS
-    ]
-    groups = [probe for probe in probes if probe.family == "groups"]
-    if not small or not groups:
-        raise ProfileError("the calibration has no empty launches")
-    launch = median(small)
-    spread = float(np.std(small)) / math.sqrt(len(small))
-    yield "launch", Parameter(launch, "ns", spread, "base")
-    max_groups = max(probe.demand.groups for probe in groups)
-    per_group = {
-        probe.demand.group_warps: max(probe.time_ns - launch, 0.0) / probe.demand.groups
-        for probe in groups
-        if probe.demand.groups == max_groups
-    }
-    fastest, largest = min(per_group.values()), max(per_group)
-    yield "group", Parameter(fastest, "ns", 0.0, "groups")
-    is_slower = per_group[largest] > _SLOWER * fastest
-    per_warp = per_group[largest] / largest if is_slower else 0.0
-    yield "warp", Parameter(per_warp, "ns", 0.0, "groups")
-
-
-def _cpu_launches(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Parameter]]:
-    """Yield the cost of a launch, of each doubling of its work-groups, and of each work-group.
-
-    Threads are woken and take several work-groups at a time, ever fewer towards the end: the number of
-    these hand-outs grows with the logarithm of the number of work-groups.
-    """
-    require_scipy()
-    from scipy.optimize import nnls  # noqa: PLC0415 - optional, and slow to load
-
-    empty = [probe for probe in probes if probe.family in {"base", "groups"}]
-    if len({probe.family for probe in empty}) < 2:
-        raise ProfileError("the calibration has no empty launches")
-    times = np.asarray([probe.time_ns for probe in empty])
-    groups = np.asarray([float(probe.demand.groups) for probe in empty])
-    columns = np.stack([np.ones(len(empty)), np.log2(groups), groups], axis=1)
-    costs, residual = nnls(columns / times[:, None], np.ones(len(empty)))
-    error = float(residual) / math.sqrt(len(empty))
-    for name, cost in zip(("launch", "doubling", "group"), costs, strict=True):
-        value = max(float(cost), 1.0) if name == "launch" else float(cost)
-        yield name, Parameter(value, "ns", value * error, "groups")
-
-
-def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Parameter]]:
-    """Yield the latency of a read that depends on the last one, for each level of caches.
-
-    Walks through the smallest memory stay in the nearest cache. The first walks that miss it hit the
-    shared cache; longer ones also miss the translations of addresses that a single work-item keeps, which
-    many share.
-    """
-    walks = sorted(
-        (probe for probe in probes if probe.family == "chases" and probe.series != "local"),
-        key=lambda probe: probe.x,
-    )
-    near = [probe for probe in probes if probe.family == "chases" and probe.series == "local"]
-    if len(walks) < 3:
-        raise ProfileError("the calibration has no family chases")
-    latencies = [probe.time_ns / max(probe.demand.rounds, 1.0) for probe in walks]
-    missing = [
-        (probe.x, latency)
-        for probe, latency in zip(walks, latencies, strict=True)
-        if latency > 2.0 * latencies[0]
-    ]
-    first = [latency for x, latency in missing if x <= _FIRST_WALKS * missing[0][0]]
-    yield "wait l1", Parameter(latencies[0], "ns", 0.0, "chases")
-    yield "wait l2", Parameter(median(first or latencies), "ns", 0.0, "chases")
-    for probe in near:
-        yield "wait local", Parameter(probe.time_ns / probe.demand.rounds, "ns", 0.0, "chases")
-
-
-_CountOperations = Callable[[Demand], Mapping[CostName, float]]
-
-
-def _throughput(demand: Demand) -> Mapping[CostName, float]:
-    return {work.name: work.warp_total / demand.units for work in demand.work}
-
-
-def _waits(demand: Demand) -> Mapping[CostName, float]:
-    return {wait.name: wait.per_warp * demand.serial_warps for wait in demand.waits}
-
-
-def _operations(
-    probes: Sequence[MeasuredProbe],
-    family: str,
-    key: Callable[[CostName], str],
-    count: _CountOperations,
-) -> Mapping[str, Parameter]:
-    """Return the costs of operations, by `key` of their names.
-
-    They explain the differences between a long and a short loop of each series, of all series at once.
-    """
-    require_scipy()
-    from scipy.optimize import nnls  # noqa: PLC0415 - optional, and slow to load
-
-    rows, times = _loop_differences(probes, family, count)
-    names = sorted({name for row in rows for name in row} - {ACCESS}, key=str)
-    matrix = np.asarray([[row.get(name, 0.0) for name in names] for row in rows])
-    scale = np.asarray(times)
-    if not len(scale):
-        raise ProfileError(f"the calibration has no family {family}")
-    costs, residual = nnls(matrix / scale[:, None], np.ones(len(scale)))
-    error = float(residual) / math.sqrt(len(scale))
-    return {
-        key(name): Parameter(float(cost), "ns", float(cost) * error, family)
-        for name, cost in zip(names, costs, strict=True)
-        if cost > 0
-    }
-
-
-def _loop_differences(
-    probes: Sequence[MeasuredProbe], family: str, count: _CountOperations
-) -> tuple[list[dict[CostName, float]], list[float]]:
-    """Return the operations and the ns by which the longest loop of each series exceeds the shortest."""
-    rows: list[dict[CostName, float]] = []
-    times: list[float] = []
-    by_series: dict[str, list[MeasuredProbe]] = {}
-    for probe in probes:
-        if probe.family == family:
-            by_series.setdefault(probe.series, []).append(probe)
-    for points in by_series.values():
-        shortest = min(points, key=lambda probe: probe.x)
-        longest = max(points, key=lambda probe: probe.x)
-        more_ns = longest.time_ns - shortest.time_ns
-        if shortest.x == longest.x or more_ns <= 0:
-            continue
-        base = count(shortest.demand)
-        longest_counts = count(longest.demand).items()
-        rows.append({name: number - base.get(name, 0.0) for name, number in longest_counts})
-        times.append(more_ns)
-    return rows, times
-
-
 def _joint(
     probes: Sequence[MeasuredProbe],
     joint: Sequence[JointCost],
     isolated: Costs,
     starts: Mapping[str, float],
+    limits: SearchLimits,
 ) -> Mapping[str, Parameter]:
     """Return the costs that show only together. `starts` overrides the start of the search."""
-    require_scipy()
-    from scipy.optimize import least_squares  # noqa: PLC0415 - optional, and slow to load
-
     weights = _weights(probes)
     start = np.log([starts.get(cost.name, cost.start) for cost in joint])
     logs = np.log([probe.time_ns for probe in probes])
@@ -318,16 +184,13 @@ def _joint(
         )
         return combined
 
-    best = least_squares(
-        residuals, start, loss="soft_l1", f_scale=_ROBUST, max_nfev=_MAX_EVALUATIONS
-    )
-    costs = _by_name(joint, best.x)
-    errors = _errors(best.jac, best.fun)
+    result = search_minimum(residuals, start, limits)
+    costs = _by_name(joint, result.values)
     return {
         cost.name: Parameter(
             costs[cost.name], cost.unit, costs[cost.name] * float(error), cost.family
         )
-        for cost, error in zip(joint, errors, strict=True)
+        for cost, error in zip(joint, result.errors, strict=True)
     }
 
 
@@ -340,12 +203,4 @@ def _weights(probes: Sequence[MeasuredProbe]) -> NDArray[np.float64]:
     """Return weights that make all families equal, and keep the total weight of all points."""
     sizes = Counter(probe.family for probe in probes)
     weights = np.asarray([1.0 / math.sqrt(sizes[probe.family]) for probe in probes])
-    return weights * math.sqrt(len(probes) / len(sizes))
-
-
-def _errors(jacobian: NDArray[np.float64], residuals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard errors of fitted logarithms, which are relative errors of the costs."""
-    spread = float(residuals @ residuals) / max(len(residuals) - jacobian.shape[1], 1)
-    covariance = np.linalg.pinv(jacobian.T @ jacobian) * spread
-    errors: NDArray[np.float64] = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return errors
+    return weights * math.sqrt(len(probes) / max(len(sizes), 1))

@@ -1,20 +1,30 @@
 """The overlap model, fitted to a calibration and read from a profile."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.demand.launch import demand_of
+from cltrace.predict.deadline import NEVER, Deadline
+from cltrace.predict.models.defaults import Gaps
 from cltrace.predict.models.overlap.bounds import lower_bound, upper_bound
 from cltrace.predict.models.overlap.costs import Costs
-from cltrace.predict.models.overlap.fit import NORMS, REQUIRED, fit_costs, measured_probes
+from cltrace.predict.models.overlap.fit import NORMS, REQUIRED, fit_costs
+from cltrace.predict.models.overlap.joint_search import SearchLimits
+from cltrace.predict.models.overlap.probes import count_calibration
 from cltrace.predict.models.overlap.scaling import scale_demand
 from cltrace.predict.models.overlap.times import times_of
 from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction, stored_parameters
 from cltrace.profile import DeviceProfile
+from cltrace.suite.calibration import Effort
 
 _MAX_COST: Final = 1e14
+_TOLERANCES: Final[Mapping[Effort, float]] = {Effort.QUICK: 3e-3, Effort.FULL: 1e-8}
+"""Tolerance of the search by effort: the noise of a quick calibration outweighs smaller steps."""
+_COUNTING_SHARE: Final = 0.6
+"""Share of the time of a fit that counting the probes may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +68,17 @@ class OverlapModel:
 
     name = "overlap"
 
-    def fit(self, profile: DeviceProfile) -> Fit:
+    def fit(self, profile: DeviceProfile, deadline: Deadline = NEVER) -> Fit:
         """Fit the costs of a device. All probes of the calibration are counted, which takes a while.
 
+        At the deadline, the fit ends with the best costs so far.
         Raises: `ProfileError` if a family is missing, `CompilerMissingError` without clang.
         """
-        probes = measured_probes(profile)
-        parameters = fit_costs(probes, profile.device)
+        counted = count_calibration(profile, deadline.first_part(_COUNTING_SHARE))
+        probes = counted.probes
+        gaps = Gaps.of(profile, self.name, counted.uncounted)
+        limits = SearchLimits(deadline, _TOLERANCES[Effort[profile.provenance.effort.upper()]])
+        parameters = fit_costs(probes, profile.device, gaps, limits)
         costs = Costs.of(parameters)
         fitted_ns = {
             (probe.family, probe.series, probe.x): times_of(probe.demand, costs).total_ns
@@ -76,6 +90,7 @@ class OverlapModel:
                 family: tuple(fitted_ns.get((family, point.series, point.x)) for point in points)
                 for family, points in profile.families.items()
             },
+            counted.uncounted,
         )
 
     def for_device(self, profile: DeviceProfile) -> Overlap:

@@ -1,6 +1,8 @@
 """The probes of a calibration with their demand and their measured times: the data of the fit."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cltrace.errors import KernelError
@@ -8,8 +10,10 @@ from cltrace.events.cost_names import CostName
 from cltrace.events.workloads import Transfer
 from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.kernels.demand.launch import Demand, demand_of
+from cltrace.predict.deadline import NEVER, Deadline
+from cltrace.predict.models.defaults import Gaps
 from cltrace.profile import DeviceProfile
-from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
+from cltrace.suite.calibration import Effort, ProbeLimits, planned_probes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +27,48 @@ class MeasuredProbe:
     demand: Demand
 
 
-def measured_probes(profile: DeviceProfile) -> Sequence[MeasuredProbe]:
-    """Return all launches of a calibration, counted, without those that cannot be counted.
+@dataclass(frozen=True, slots=True)
+class CountedCalibration:
+    """The launches of a calibration, and how many of a family there was no time to count."""
 
-    A profile stores times by series and x only: the probes are made anew for its device.
-    Raises: `ValueError` for a series of operations that is no name of a cost.
+    probes: Sequence[MeasuredProbe]
+    uncounted: Mapping[str, int]
+
+
+def count_calibration(profile: DeviceProfile, deadline: Deadline = NEVER) -> CountedCalibration:
+    """Count the launches of a calibration, the most valuable ones first, until the deadline.
+
+    Launches that cannot be counted are left out. A profile stores times by series and x only: the probes
+    are made anew for its device. Raises: `ValueError` for a series of operations that is no name of a
+    cost.
     """
     limits = ProbeLimits.of(profile.device, Effort[profile.provenance.effort.upper()])
     counting = WorkloadCounter(profile.device)
-    operations = frozenset(CostName.parse(point.series) for point in profile.points("throughput"))
+    times = {
+        (family, point.series, point.x): point.median_ns
+        for family, points in profile.families.items()
+        for point in points
+    }
+    operations = _operation_names(profile)
     measured: list[MeasuredProbe] = []
-    for name, family in FAMILIES.items():
-        times = {(point.series, point.x): point.median_ns for point in profile.points(name)}
-        for probe in family.probes(limits) if times else ():
-            time_ns = times.get((probe.series, float(f"{float(probe.x):.9g}")))
-            if time_ns is None or isinstance(probe.work, Transfer):
-                continue
-            try:
-                demand = demand_of(counting.count(probe.work), operations)
-            except KernelError:
-                continue
-            measured.append(MeasuredProbe(name, probe.series, float(probe.x), time_ns, demand))
-    return measured
+    uncounted: Counter[str] = Counter()
+    for planned in planned_probes(limits):
+        family, probe, time_ns = planned.family, planned.probe, times.get(planned.key)
+        if time_ns is None or isinstance(probe.work, Transfer):
+            continue
+        if deadline.is_over:
+            uncounted[family] += 1
+            continue
+        with suppress(KernelError):
+            demand = demand_of(counting.count(probe.work), operations)
+            measured.append(MeasuredProbe(family, probe.series, float(probe.x), time_ns, demand))
+    return CountedCalibration(measured, uncounted)
+
+
+def _operation_names(profile: DeviceProfile) -> frozenset[CostName]:
+    """Return the names of operations that have a cost of their own, measured or a default."""
+    gaps = Gaps.of(profile, "overlap")
+    names = {point.series for point in profile.points("throughput")} | {
+        *gaps.names_of("throughput")
+    }
+    return frozenset(map(CostName.parse, names))

@@ -1,0 +1,61 @@
+"""Defaults for costs that a calibration had no time to measure: those of a profile that cltrace ships."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from cltrace.errors import ProfileError
+from cltrace.profile import DEFAULT_PREFIX, DeviceProfile, Parameter, shipped_profile
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """The families of a calibration that lack probes, and the defaults of a model's costs by name.
+
+    Both are empty for a complete calibration, whose missing families are errors.
+    """
+
+    families: frozenset[str] = frozenset()
+    defaults: Mapping[str, Parameter] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, profile: DeviceProfile, model: str, uncounted: Collection[str] = ()) -> "Gaps":
+        """Return the gaps of a profile. `uncounted` are families with probes that were not counted."""
+        families = frozenset(entry.family for entry in profile.provenance.left_out)
+        families |= frozenset(uncounted)
+        if not families:
+            return cls()
+        shipped = shipped_profile(profile.device.kind).parameters[model]
+        defaults = {
+            name: replace(parameter, error=0.0, family=f"{DEFAULT_PREFIX}{parameter.own_family}")
+            for name, parameter in shipped.items()
+        }
+        return cls(families, defaults)
+
+    def fit_or_default(
+        self,
+        families: Collection[str],
+        names: Iterable[str],
+        fit: Callable[[], Iterable[tuple[str, Parameter]]],
+    ) -> Mapping[str, Parameter]:
+        """Return the costs that `fit` yields, or the defaults of `names` if it fails for lack of probes.
+
+        Raises: `ProfileError` or `ValueError` from `fit`, if none of `families` lacks probes.
+        """
+        try:
+            return dict(fit())
+        except (ProfileError, ValueError):
+            if self.families.isdisjoint(families):
+                raise
+            return self.defaults_of(names)
+
+    def defaults_of(self, names: Iterable[str]) -> Mapping[str, Parameter]:
+        """Return the defaults of costs, without those that have none."""
+        return {name: self.defaults[name] for name in names if name in self.defaults}
+
+    def names_of(self, family: str) -> tuple[str, ...]:
+        """Return the names of the costs that a family isolates, if it lacks probes."""
+        if family not in self.families:
+            return ()
+        return tuple(
+            name for name, parameter in self.defaults.items() if parameter.own_family == family
+        )
