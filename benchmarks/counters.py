@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import counter_choice
 from benchmarks.counter_jobs import Job, read_jobs, write_jobs
 from benchmarks.counter_profiler import Measurement
+from benchmarks.counter_report import compare_jobs, print_json, print_table, read_rows
 from benchmarks.counter_stages import ptx_path
 
 _LIMIT_S: Final = 345.0
@@ -47,13 +48,23 @@ def main() -> None:
     measure.add_argument(
         "--limit", type=float, default=_LIMIT_S, help="start nothing after S seconds"
     )
+    comparing = actions.add_parser("compare", help="compare counts with counters")
+    comparing.add_argument("jobs", type=Path)
+    comparing.add_argument("counters", type=Path)
+    comparing.add_argument("--profile", default="nvidia-h200", help="count for the device of this")
+    comparing.add_argument("--format", choices=("table", "json"), default="table")
     arguments = parser.parse_args()
-    if arguments.action == "prepare":
-        jobs = counter_choice.choose(arguments.trace, arguments.seed, arguments.traced)
-        write_jobs(jobs, arguments.jobs)
-        print(f"{len(jobs)} launches, {arguments.jobs.stat().st_size:,} B")
-    else:
-        measure_jobs(arguments.jobs, arguments.output, arguments.limit, arguments.platform)
+    match arguments.action:
+        case "prepare":
+            jobs = counter_choice.choose(arguments.trace, arguments.seed, arguments.traced)
+            write_jobs(jobs, arguments.jobs)
+            print(f"{len(jobs)} launches, {arguments.jobs.stat().st_size:,} B")
+        case "measure":
+            measure_jobs(arguments.jobs, arguments.output, arguments.limit, arguments.platform)
+        case _:
+            rows = read_rows(arguments.counters)
+            comparison = compare_jobs(read_jobs(arguments.jobs), rows, arguments.profile)
+            (print_json if arguments.format == "json" else print_table)(comparison)
 
 
 def measure_jobs(jobs_path: Path, output: Path, limit_s: float, platform: str) -> None:

@@ -7,6 +7,10 @@ from cltrace.kernels.costs.classes import CostClass
 
 SUM: Final = "sum"
 """Function of a multiply-add whose summand arrives last: only the sum is waited for."""
+JOINED: Final = "and sum"
+"""Function of a division whose last step, a product, is one instruction with a sum."""
+RECIPROCAL: Final = "reciprocal"
+"""Function of a division of 1."""
 _PRIVATE: Final = "private "
 
 
@@ -14,7 +18,8 @@ _PRIVATE: Final = "private "
 class Operation:
     """An operation: the type that it works on, its class, and its function within the class.
 
-    `function` is a function's name, or `shift`, `remainder`, `divide by a literal`, `SUM`; "" for others.
+    `function` is a function's name, or `shift`, `remainder`, `divide by a literal`, `SUM`, `JOINED`,
+    `RECIPROCAL`; "" for others.
     """
 
     type: str

@@ -1,5 +1,6 @@
 """Cache hits: the share of a footprint that a cache keeps, and the sectors that miss it."""
 
+import math
 from dataclasses import dataclass
 
 from cltrace.kernels.demand.launch import Demand, Traffic
@@ -26,15 +27,38 @@ def shared_sectors(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
     """Return the sectors that a region requests from the shared cache.
 
     Writes go through the near cache; reads may hit it. If it holds what the resident work-groups come
-    back to, each of them fetches a sector once. If not, it fetches these sectors again.
+    back to, each of them fetches a sector once. If not, it fetches these sectors again. What several
+    resident work-groups read, the first of them fetches.
     """
     if traffic.access is not Access.READ:
         return traffic.sectors
     kept = near.kept_share(demand.reused_bytes)
     again = max(traffic.step_sectors, traffic.group_sectors)
     requested = kept * traffic.group_sectors + (1.0 - kept) * again
+    requested *= _resident_share(traffic, demand)
     compulsory = traffic.launch_sectors * demand.units
     if compulsory < requested:
         hit = near.kept_share(traffic.launch_sectors * demand.sector_bytes)
         requested = hit * compulsory + (1.0 - hit) * requested
     return requested
+
+
+def _resident_share(traffic: Traffic, demand: Demand) -> float:
+    """Return the different sectors of a unit's resident work-groups, by the sum of those of each.
+
+    Resident work-groups run side by side. They are drawn at random from the launch, so those that touch
+    a sector are missing among them with the probability of a hypergeometric distribution.
+    """
+    groups, launch = float(max(demand.groups, 1)), max(traffic.launch_sectors, 1.0)
+    resident = max(min(groups, demand.wave_groups) / demand.units, 1.0)
+    touching = min(max(traffic.group_sectors / launch, 1.0), groups)
+    others = groups - touching - resident
+    if others <= -1.0:
+        return groups / (touching * resident)
+    missing = math.exp(
+        math.lgamma(groups - touching + 1.0)
+        + math.lgamma(groups - resident + 1.0)
+        - math.lgamma(others + 1.0)
+        - math.lgamma(groups + 1.0)
+    )
+    return (1.0 - missing) * groups / (touching * resident)

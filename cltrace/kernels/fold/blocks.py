@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import Operation
+from cltrace.kernels.costs.operation import JOINED, RECIPROCAL, Operation
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
@@ -15,6 +15,7 @@ from cltrace.kernels.fold.chains import (
     find_held_back_sites,
     find_longest_chain,
 )
+from cltrace.kernels.fold.contraction import Contraction
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import (
     Evolution,
@@ -30,6 +31,7 @@ from cltrace.kernels.ir.instructions import (
     Convert,
     Instruction,
     Load,
+    Negate,
     Offset,
     Store,
     Terminator,
@@ -41,8 +43,10 @@ from cltrace.kernels.machine import Machine
 
 _FREE_CONVERSIONS: Final = frozenset({"trunc", "zext", "sext"})
 """Conversions between integers that are parts of the instructions around them."""
-_FUSED_INTO: Final = {"fmul": frozenset({"fadd", "fsub"}), "shl": frozenset({"add"})}
-"""Operators that a multiplication or shift is fused into if nothing else uses its result."""
+_FUSED_INTO: Final = {"shl": frozenset({"add"})}
+"""Operators that an operation is fused into if nothing else uses its result."""
+_FUSED_ON_CPU: Final = {**_FUSED_INTO, "fmul": frozenset({"fadd", "fsub"})}
+"""The same on a CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,12 @@ class _Folding:
         self._products = frozenset(self._fused_products())
         self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
+        self._fused_into = _FUSED_ON_CPU if machine.has_item_loops else _FUSED_INTO
+        ones, twos = (
+            frozenset(item.slot for item in kernel.function.constants if item.value == value)
+            for value in (1.0, 2.0)
+        )
+        self._contraction = Contraction(self._defined, self._users, self._uses, ones, twos)
         self._free: frozenset[int] = frozenset()
         if machine.has_item_loops:
             self._free = find_counter_values(kernel.function, kernel.graph)
@@ -176,6 +186,8 @@ class _Folding:
         for operation, count in named_operations(item, self._constants) if share else ():
             is_index = operation.type == "long" and result_of(item) in self._indices
             narrowed = replace(operation, type="int") if is_index else operation
+            if not self._has_item_loops:
+                narrowed = self._contracted(narrowed, item)
             number = 1 if narrowed.cost is CostClass.ADDRESS else count
             counts[narrowed] = counts.get(narrowed, 0.0) + number * share
 
@@ -188,17 +200,33 @@ class _Folding:
                 return True
             case Load(_, _, pointer, space, _) | Store(_, _, pointer, space, _):
                 return space == PRIVATE and self._is_register(pointer)
+            case Binary() | Negate() if not self._has_item_loops and self._contraction.is_part(
+                item
+            ):
+                return True
             case Binary():
                 return result_of(item) in self._free or self._is_fused_binary(item)
             case _:
                 return result_of(item) in self._free
+
+    def _contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
+        """Return an operation as a GPU's compiler leaves it."""
+        if not isinstance(item, Binary):
+            return operation
+        if self._contraction.joins_sum(item):
+            return replace(operation, function=JOINED)
+        if self._contraction.is_reciprocal(item):
+            return replace(operation, function=RECIPROCAL)
+        if self._contraction.is_doubling(item):
+            return replace(operation, cost=CostClass.FLOAT_ADD)
+        return operation
 
     def _is_fused_binary(self, item: Binary) -> bool:
         """Return True for an operation that is one instruction with a neighbouring sum or product."""
         if item.operator == "add":
             return item.left in self._products or item.right in self._products
         user = self._users.get(item.result)
-        operators = _FUSED_INTO.get(item.operator, frozenset())
+        operators = self._fused_into.get(item.operator, frozenset())
         is_single = self._uses[item.result] == 1
         return is_single and isinstance(user, Binary) and user.operator in operators
 

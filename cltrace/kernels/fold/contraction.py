@@ -1,0 +1,86 @@
+"""Operations of floats that a GPU driver's compiler makes parts of other operations.
+
+The rules are those that the PTX of NVIDIA's driver and the counters of an H200 show:
+
+- A product and a sum are one instruction only where the language front end joins them, in one expression.
+  All other products that a sum uses are marked as rounded (`mul.rn`) and stay apart.
+- A quotient is a product with a reciprocal (`div.full`), which joins a sum that alone uses it.
+- A changed sign is a property of an operand.
+- Twice a number is a sum of it with itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cltrace.kernels.ir.instructions import Binary, Call, Instruction, Negate
+from cltrace.kernels.ir.types import FloatType, element_of
+
+_SUMS: Final = frozenset({"fadd", "fsub"})
+_SINGLE: Final = FloatType(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """Contraction of a kernel's operations.
+
+    `defined` has the instruction that defines each slot, `users` the last one that uses it, `uses` the
+    number of its uses. `ones` and `twos` are the slots of the constants 1 and 2.
+    """
+
+    defined: Mapping[int, Instruction]
+    users: Mapping[int, Instruction]
+    uses: Mapping[int, int]
+    ones: frozenset[int]
+    twos: frozenset[int]
+
+    def is_part(self, item: Instruction) -> bool:
+        """Return True for an operation that is a part of another one."""
+        match item:
+            case Negate(result, _, operand, _):
+                return self._is_arithmetic(self.users.get(result)) or self._is_only_signed(operand)
+            case Binary(_, operator, _, left, right) if operator in _SUMS:
+                return self._is_joined(left) or self._is_joined(right)
+            case _:
+                return False
+
+    def joins_sum(self, item: Instruction) -> bool:
+        """Return True for a quotient that joins the sum that uses it."""
+        if not isinstance(item, Binary) or not self._is_joined(item.result):
+            return False
+        user = self.users[item.result]
+        # Of two quotients, the first one stays a product.
+        return not (
+            isinstance(user, Binary) and user.left == item.result and self._is_joined(user.right)
+        )
+
+    def is_reciprocal(self, item: Instruction) -> bool:
+        """Return True for a quotient of 1, which takes no product."""
+        return isinstance(item, Binary) and item.operator == "fdiv" and item.left in self.ones
+
+    def is_doubling(self, item: Instruction) -> bool:
+        """Return True for a product with 2."""
+        match item:
+            case Binary(_, "fmul", _, left, right):
+                return left in self.twos or right in self.twos
+            case _:
+                return False
+
+    def _is_joined(self, slot: int) -> bool:
+        item, user = self.defined.get(slot), self.users.get(slot)
+        return (
+            isinstance(item, Binary)
+            and item.operator == "fdiv"
+            and element_of(item.type) == _SINGLE
+            and not self.is_reciprocal(item)
+            and self.uses[slot] == 1
+            and isinstance(user, Binary)
+            and user.operator in _SUMS
+        )
+
+    def _is_only_signed(self, slot: int) -> bool:
+        """Return True for the result of an operation of which only the negative is used."""
+        return self.uses[slot] == 1 and self._is_arithmetic(self.defined.get(slot))
+
+    def _is_arithmetic(self, item: Instruction | None) -> bool:
+        return isinstance(item, Binary | Call)
