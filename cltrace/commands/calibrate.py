@@ -40,7 +40,7 @@ _WRITING_S: Final = 8.0
 """Time kept for writing and printing the profile, and for the end of the process."""
 _STARTS: Final = 1.5
 """Times as long as the process took to start, kept too: a start shows how busy the machine is."""
-_MEASURING_SHARE: Final = 0.6
+_MEASURING_SHARE: Final = 0.65
 """Share of the time for measuring; the rest is for counting the probes, and for the fit."""
 _AGAIN: Final = "run the same command again on a quieter machine, which measures these anew"
 

@@ -127,6 +127,7 @@ class Calibration:
             self._measure_all(missing, progress)
             if missing:
                 self._check_family(family)
+            if missing and self._points:
                 yield self._profile()
         if not self._points:
             raise UnsettledError("there was no time to measure anything: try without --quick")

@@ -1,6 +1,8 @@
 """Calibrations with a deadline: the order of probes, what is left out, and what stands for it."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +32,7 @@ from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits, planned_pro
 from cltrace.suite.calibration.probes import ProbeWork
 from tests.conftest import Runner
 
+ROOT = Path(__file__).parents[2]
 CPU = load_profile("pocl-cpu")
 LIMITS = ProbeLimits.of(CPU.device, Effort.QUICK)
 TOTAL = len(list(planned_probes(LIMITS)))
@@ -143,8 +146,9 @@ def test_a_probe_that_cannot_end_in_time_is_not_begun() -> None:
 
 
 def test_no_time_at_all_is_an_error() -> None:
+    profiles = Machine(lambda _: 1.0).calibration(seconds=0.01).measure_families(lambda _: None)
     with pytest.raises(UnsettledError, match="no time"):
-        measure(Machine(lambda _: 1.0).calibration(seconds=0.01))
+        next(profiles)
 
 
 def test_unsettled_probes_are_measured_again_while_there_is_time() -> None:
@@ -188,6 +192,18 @@ def test_a_repetition_gives_up_before_its_smallest_number_of_runs() -> None:
     sample = repeat(lambda: 5.0, rule, clock=lambda: float(next(ticks)))
     assert sample.runs == 4
     assert not sample.is_settled
+
+
+def test_the_minute_includes_the_start_of_the_process() -> None:
+    code = (
+        "import time; from cltrace.commands.shared.process_age import process_age_s as age; "
+        "before = age(); time.sleep(0.05); print(before, age())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    before, after = map(float, done.stdout.split())
+    assert (before, after) == (0.0, 0.0) or after >= before + 0.04
 
 
 def test_deadlines() -> None:

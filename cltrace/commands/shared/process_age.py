@@ -8,7 +8,7 @@ from typing import Final
 
 _START_FIELD: Final = 19
 """Position of the start time among the fields of `/proc/PID/stat` behind the process's name."""
-_MAX_START_S: Final = 20.0
+_MAX_START_S: Final = 60.0
 """Age above which the process has done something else before the command."""
 
 
