@@ -29,7 +29,8 @@ UNITS = 4
 def read_sectors(source: str, kernel: str, groups: int) -> float:
     items = groups * 256
     machine = Machine(compute_units=UNITS)
-    arguments = [BufferArgument(4 * items), BufferArgument(4 * items), np.int32(4096)]
+    buffer = BufferArgument(4 * items)
+    arguments = (buffer, buffer, np.int32(4096))
     counts = count(parse(source), kernel, (items,), (256,), arguments, machine=machine)
     demand = demand_of(counts, frozenset())
     return sum(
@@ -48,3 +49,20 @@ def test_resident_groups_fetch_sectors_that_all_of_them_read_once(resident: int)
 
 def test_groups_that_share_nothing_fetch_all_their_sectors() -> None:
     assert read_sectors(ROWS, "copy", 64) == pytest.approx(64 * 256 / 8, rel=0.02)
+
+
+def test_two_stores_to_one_place_write_its_sectors_twice() -> None:
+    """A store that fills its sectors alone does not wait for another one."""
+    source = """
+    __kernel void twice(__global float *out, __global const float *in) {
+        size_t i = get_global_id(0);
+        out[i] = 2 * in[i];
+        out[i] = in[i ^ 1];
+    }
+    """
+    arguments = [BufferArgument(4 << 14), BufferArgument(4 << 14)]
+    counts = count(parse(source), "twice", (1 << 14,), (256,), arguments)
+    (written,) = (
+        region for region in demand_of(counts, frozenset()).traffic if region.access is Access.WRITE
+    )
+    assert written.sectors == 2 * (1 << 14) / 8

@@ -315,7 +315,8 @@ def _fill_together(
     written = sum(site.accesses.value * site.access_bytes for site in sites)
     full_bytes = different * counts.machine.sector_bytes
     is_written_once = region.sectors <= 1.05 * len(sites) * different
-    return len(sites) > 1 and is_written_once and written >= 0.95 * full_bytes
+    fills_once = 0.95 * full_bytes <= written <= 1.05 * full_bytes
+    return len(sites) > 1 and is_written_once and fills_once
 
 
 def _scattered(region: SharedSectors, sites: Sequence[AccessSite]) -> float:
