@@ -185,6 +185,9 @@ def _units() -> Iterator[Quantity]:
         tolerance=0.15,
         applies=lambda job: not math.isnan(job.registers),
     )
+
+
+def _local() -> Iterator[Quantity]:
     yield Quantity(
         name="local-memory cycles",
         model=lambda job: job.local_cycles,
@@ -221,6 +224,7 @@ QUANTITIES: Final = (
     *_caches(),
     *_memory(),
     *_units(),
+    *_local(),
     *_operations(),
 )
 """All quantities that are compared. A division of floats is counted as the multiplication that the

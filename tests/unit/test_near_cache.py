@@ -56,8 +56,8 @@ def test_two_stores_to_one_place_write_its_sectors_twice() -> None:
     source = """
     __kernel void twice(__global float *out, __global const float *in) {
         size_t i = get_global_id(0);
-        out[i] = in[i];
-        out[i] = in[i] + 1;
+        out[i] = 2 * in[i];
+        out[i] = in[i ^ 1];
     }
     """
     arguments = [BufferArgument(4 << 14), BufferArgument(4 << 14)]

@@ -2,9 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from cltrace.kernels.demand.launch import Demand, Traffic
 from cltrace.kernels.ir.instructions import Access
+
+_MIN_READS: Final = 2.0
+"""Reads of a sector by its work-group from which resident work-groups share it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,8 @@ def shared_sectors(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
     """Return the sectors that a region requests from the shared cache.
 
     Writes go through the near cache; reads may hit it. If it holds what the resident work-groups come
-    back to, each of them fetches a sector once. If not, it fetches these sectors again. What several
-    resident work-groups read, the first of them fetches.
+    back to, each of them fetches a sector once. If not, it fetches these sectors again. Sectors that
+    several resident work-groups read again and again are fetched by the first of them.
     """
     if traffic.access is not Access.READ:
         return traffic.sectors
@@ -46,9 +50,13 @@ def shared_sectors(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
 def _resident_share(traffic: Traffic, demand: Demand) -> float:
     """Return the different sectors of a unit's resident work-groups, by the sum of those of each.
 
-    Resident work-groups run side by side. They are drawn at random from the launch, so those that touch
-    a sector are missing among them with the probability of a hypergeometric distribution.
+    Work-groups that read their sectors several times run side by side, as the first to read one waits
+    for it; the counters of an H200 show hardly any sharing by others. Resident work-groups are drawn at
+    random from the launch, so those that touch a sector are missing among them with the probability of
+    a hypergeometric distribution.
     """
+    if traffic.sectors < _MIN_READS * traffic.group_sectors:
+        return 1.0
     groups, launch = float(max(demand.groups, 1)), max(traffic.launch_sectors, 1.0)
     resident = max(min(groups, demand.wave_groups) / demand.units, 1.0)
     touching = min(max(traffic.group_sectors / launch, 1.0), groups)
