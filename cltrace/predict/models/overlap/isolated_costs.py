@@ -23,9 +23,15 @@ _SMALL_ITEMS: Final = 1 << 14
 """Empty launches of no more work-items take the launch overhead."""
 _SLOWER: Final = 1.02
 """Factor from which larger work-groups take longer to dispatch."""
+_MIN_POINTS: Final = 4
 _FIRST_WALKS: Final = 8.0
 """Walks through up to so many times the memory of the first one that misses the nearest cache."""
 _LAUNCHES: Final = ("launch", "doubling", "group", "warp")
+_NEAR_CACHE: Final = ("l1 size", "l1 sharpness")
+_SHARPNESSES: Final = np.geomspace(2.0, 16.0, 43)
+_CACHE_STEPS: Final = 121
+_MIN_SLOWER: Final = 1.5
+"""Factor by which reads that miss the near cache have to take longer, for its size to show."""
 _LATENCIES: Final = ("wait l1", "wait l2", "wait local")
 
 
@@ -48,6 +54,7 @@ def isolated_costs(
         ),
         _Piece(("chases",), _LATENCIES, lambda: _read_latencies(probes)),
         _Piece(("idle", "first"), ARRIVAL_COSTS, lambda: arrival_costs(probes)),
+        _Piece(("near-sets",), _NEAR_CACHE, lambda: () if is_cpu else _near_cache(probes)),
     )
     for piece in pieces:
         fitted = gaps.fit_or_default(piece.families, piece.names, piece.fit)
@@ -149,6 +156,28 @@ def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Para
     yield "wait l2", Parameter(median(first or latencies), "ns", 0.0, "chases")
     for probe in near:
         yield "wait local", Parameter(probe.time_ns / probe.demand.rounds, "ns", 0.0, "chases")
+
+
+def _near_cache(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:
+    """Yield the size of the near cache and its sharpness, by least squares of the share of misses.
+
+    Reads of the smallest memory hit it, and those of the largest miss it. Nothing is yielded where these
+    take as long as those.
+    """
+    own = [probe for probe in probes if probe.family == "near-sets"]
+    times = np.asarray([probe.time_ns for probe in own])
+    if len(own) < _MIN_POINTS or times.max() < _MIN_SLOWER * times.min():
+        return
+    sizes = np.asarray([probe.x for probe in own])
+    missed = (times - times.min()) / (times.max() - times.min())
+    candidates = np.geomspace(sizes.min(), sizes.max(), _CACHE_STEPS)[:, None, None]
+    sharpness = _SHARPNESSES[None, :, None]
+    residuals = np.square(1.0 / (1.0 + (candidates / sizes) ** sharpness) - missed).sum(axis=2)
+    best_size, best_sharpness = np.unravel_index(residuals.argmin(), residuals.shape)
+    size = float(candidates[best_size, 0, 0])
+    error = math.sqrt(float(residuals.min()) / len(own))
+    yield "l1 size", Parameter(size, "B", size * error, "near-sets")
+    yield "l1 sharpness", Parameter(float(_SHARPNESSES[best_sharpness]), "", 0.0, "near-sets")
 
 
 _CountOperations = Callable[[Demand], Mapping[CostName, float]]
