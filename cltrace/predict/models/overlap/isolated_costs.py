@@ -54,7 +54,7 @@ def isolated_costs(
         ),
         _Piece(("chases",), _LATENCIES, lambda: _read_latencies(probes)),
         _Piece(("idle", "first"), ARRIVAL_COSTS, lambda: arrival_costs(probes)),
-        _Piece(("near-sets",), _NEAR_CACHE, lambda: () if is_cpu else _near_cache(probes)),
+        _Piece(("near-sets",), _NEAR_CACHE, lambda: () if is_cpu else near_cache_costs(probes)),
     )
     for piece in pieces:
         fitted = gaps.fit_or_default(piece.families, piece.names, piece.fit)
@@ -158,7 +158,7 @@ def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Para
         yield "wait local", Parameter(probe.time_ns / probe.demand.rounds, "ns", 0.0, "chases")
 
 
-def _near_cache(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:
+def near_cache_costs(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:
     """Yield the size of the near cache and its sharpness, by least squares of the share of misses.
 
     Reads of the smallest memory hit it, and those of the largest miss it. Nothing is yielded where these

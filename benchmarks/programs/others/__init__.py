@@ -1,0 +1,1 @@
+"""Programs that call libraries of others, one library each, whose traces score predictions."""

@@ -1,0 +1,127 @@
+"""Launches that find a device idle, or are the first of their program."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cltrace
+from cltrace.events.workloads import STEADY, Arrival
+from cltrace.kernels import BufferArgument, KernelCounts, count, parse
+from cltrace.kernels.counts.workloads import machine_of
+from cltrace.kernels.demand.launch import demand_of
+from cltrace.predict.launch_states import LaunchStates
+from cltrace.predict.models import Cache
+from cltrace.predict.models.overlap import OVERLAP
+from cltrace.predict.models.overlap.arrivals import arrival_costs, arrival_times
+from cltrace.predict.models.overlap.isolated_costs import near_cache_costs
+from cltrace.predict.models.overlap.probes import MeasuredProbe
+from cltrace.profile import load_profile
+from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
+
+DATA = Path(__file__).parents[1] / "data"
+H200 = load_profile("nvidia-h200")
+SOURCE = """__kernel void copy(__global const float *a, __global float *b) {
+    size_t i = get_global_id(0);
+    b[i] = a[i];
+}"""
+IDLE_NS, IDLE_TIME_NS, FIRST_NS = 18_000.0, 60e6, 1_500.0
+
+
+@pytest.fixture(scope="module")
+def counts() -> KernelCounts:
+    return count(
+        parse(SOURCE), "copy", (1 << 14,), (256,), [BufferArgument(4 << 14)] * 2,
+        machine=machine_of(H200.device),
+    )  # fmt: skip
+
+
+def made_up(
+    counts: KernelCounts, x: float, family: str, extra_ns: Callable[[float], float]
+) -> MeasuredProbe:
+    demand = demand_of(counts, frozenset())
+    return MeasuredProbe(family, "copy", x, 5_000.0 + extra_ns(x), demand)
+
+
+def test_costs_that_were_put_in_are_found_again(counts: KernelCounts) -> None:
+    def after_idle(x: float) -> float:
+        return IDLE_NS * (1.0 - math.exp(-x / IDLE_TIME_NS))
+
+    waits = (0.0, 1e5, 1e6, 1e7, 3e7, 1e8, 3e8)
+    probes = [made_up(counts, x, "idle", after_idle) for x in waits]
+    probes += [made_up(counts, x, "first", lambda first: FIRST_NS * first) for x in (0.0, 1.0)]
+    found = {name: parameter.value for name, parameter in arrival_costs(probes)}
+    assert found["idle"] == pytest.approx(IDLE_NS, rel=0.05)
+    assert found["idle time"] == pytest.approx(IDLE_TIME_NS, rel=0.15)
+    assert found["first launch"] == FIRST_NS
+
+
+def test_a_calibration_without_these_families_has_no_such_costs(counts: KernelCounts) -> None:
+    assert dict(arrival_costs([made_up(counts, 1.0, "base", lambda _: 0.0)])) == {}
+    times = arrival_times(Arrival(1e9, 1.0), {})
+    assert (times.idle_ns, times.first_ns) == (0.0, 0.0)
+
+
+def test_a_longer_idle_time_never_shortens_a_launch(counts: KernelCounts) -> None:
+    model = OVERLAP.for_device(H200)
+    steady = model.predict(counts)
+    before = steady.duration_ns
+    for idle_ns in (0.0, 1e5, 1e7, 1e8, 1e9):
+        prediction = model.predict(counts, Cache.WARM, Arrival(idle_ns))
+        parts = {part.name: part.time_ns for part in prediction.parts}
+        assert prediction.duration_ns >= before
+        assert prediction.duration_ns == pytest.approx(
+            steady.duration_ns + parts.get("idle device", 0.0)
+        )
+        before = prediction.duration_ns
+    assert before > steady.duration_ns + 10_000  # an H200 takes 18 µs longer
+
+
+def test_states_are_the_medians_of_calls() -> None:
+    states = LaunchStates(
+        {1: 3, 2: -1}, {1: [(100, False), (300, False), (90_000, True)], 2: [(7, True)]}
+    )
+    assert states.arrival([1]) == Arrival(200.0, 0.0)
+    assert states.arrival([2]) == Arrival(7.0, 1.0)
+    assert states.arrival([3]) == STEADY
+    assert states.cache([1, 2]) is Cache.WARM
+    assert states.cache([2]) is Cache.COLD
+
+
+def test_idle_times_of_a_trace_are_those_between_its_commands() -> None:
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        states = LaunchStates.of(trace, [], 50 << 20, on_devices="")
+        commands = trace["v_command"].dropna(subset=["start_device_ns", "end_device_ns"])
+    launched = commands[commands.launch_id.notna()]
+    calls = [call for own in states.arrivals.values() for call in own]
+    assert len(calls) == len(launched)
+    assert sum(is_first for _, is_first in calls) == int(launched.first_launch.sum())
+    ordered = commands.sort_values("start_device_ns")
+    ends = np.maximum.accumulate(ordered.end_device_ns.to_numpy(np.int64))
+    gaps = np.maximum(ordered.start_device_ns.to_numpy(np.int64)[1:] - ends[:-1], 0)
+    expected = gaps[ordered.launch_id.notna().to_numpy()[1:]].sum()
+    assert sum(idle for idle, _ in calls if idle != 1_000_000_000) == expected
+
+
+def test_probes_of_gpus_alone_begin_in_every_state() -> None:
+    gpu = ProbeLimits.of(H200.device, Effort.FULL)
+    waits = {probe.arrival.idle_ns for probe in FAMILIES["idle"].probes(gpu)}
+    assert {probe.x for probe in FAMILIES["idle"].probes(gpu)} == waits
+    assert {probe.arrival.first_share for probe in FAMILIES["first"].probes(gpu)} == {0.0, 1.0}
+    cpu = ProbeLimits.of(load_profile("pocl-cpu").device, Effort.FULL)
+    assert not [*FAMILIES["idle"].probes(cpu), *FAMILIES["first"].probes(cpu)]
+
+
+def test_the_size_of_the_near_cache_is_found_again(counts: KernelCounts) -> None:
+    def missing(x: float) -> float:
+        return 300_000.0 / (1.0 + (200_000.0 / x) ** 6)
+
+    sizes = [1 << exponent for exponent in range(14, 21)]
+    probes = [made_up(counts, size, "near-sets", missing) for size in sizes]
+    found = {name: parameter.value for name, parameter in near_cache_costs(probes)}
+    assert found["l1 size"] == pytest.approx(200_000, rel=0.05)
+    assert found["l1 sharpness"] == pytest.approx(6.0, rel=0.2)
+    flat = [made_up(counts, size, "near-sets", lambda _: 0.0) for size in sizes]
+    assert not dict(near_cache_costs(flat))
