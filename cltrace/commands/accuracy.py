@@ -105,8 +105,9 @@ def _add_set_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
         dest="set_name",
+        metavar="NAME",
         choices=[str(name) for name in SetName],
-        help="measure this set of launches (default restricted)",
+        help=f"measure this set of launches: {', '.join(SetName)} (default restricted)",
     )
     parser.add_argument(
         "--samples",

@@ -183,12 +183,10 @@ class TracePredictor:
         with paused_collection():
             groups, refused = _group_launches(launches, counter, end_s)
         times = launch_durations(self._trace, device_ids)
-        states = LaunchStates.of(
-            self._trace, launches, machine.shared_cache_bytes, on_devices=on_devices
-        )
+        size = machine.shared_cache_bytes
+        states = LaunchStates.of(self._trace, launches, size, on_devices=on_devices)
         predicted = [group.predict(times, states, fitted) for group in groups]
-        order = sorted(range(len(predicted)), key=lambda index: -predicted[index].weight_ns)
-        self._count_written(predicted, order[:as_written], counter, end_s)
+        self._count_written(predicted, as_written, counter, end_s)
         devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
         return PredictedTrace(
             profile=profile,
@@ -211,12 +209,16 @@ class TracePredictor:
     def _count_written(
         self,
         predicted: list[PredictedLaunch],
-        chosen: Sequence[int],
+        limit: int | None,
         counter: TracedLaunchCounter,
         end_s: float | None,
     ) -> None:
-        """Add the counts as written to the launches at some indices, as far as they can be counted."""
-        missing = [index for index in chosen if predicted[index].counts.as_written is None]
+        """Add the counts as written to the launches that take the longest, as far as they can be counted.
+
+        `limit` is their number, None for all.
+        """
+        order = sorted(range(len(predicted)), key=lambda index: -predicted[index].weight_ns)
+        missing = [index for index in order[:limit] if predicted[index].counts.as_written is None]
         max_s = None if end_s is None else max(end_s - monotonic(), 0.0)
         launches = [predicted[index].launch for index in missing]
         counter.count_all(launches, self._progress, max_s=max_s, forms=BOTH_FORMS)

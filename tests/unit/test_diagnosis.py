@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cltrace.events.workloads import Arrival
 from cltrace.predict.models.overlap import OVERLAP
+from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS
 from cltrace.predict.models.overlap.diagnosis import MAX_FACTOR, diagnose
 from cltrace.predict.models.overlap.fit import REQUIRED
 from cltrace.predict.models.overlap.part_costs import (
@@ -25,18 +27,20 @@ def test_every_cost_is_of_one_part_or_of_none() -> None:
     in_parts = [name for names in PART_CONSTANTS.values() for name in names]
     assert len(in_parts) == len(set(in_parts))
     assert not SHAPE_CONSTANTS & set(in_parts)
-    assert SHAPE_CONSTANTS | set(in_parts) == REQUIRED
+    assert SHAPE_CONSTANTS | set(in_parts) == REQUIRED | set(ARRIVAL_COSTS)
 
 
 @pytest.mark.parametrize("part", PART_CONSTANTS)
 def test_scaling_a_part_scales_it_alone(part: str) -> None:
     model = OVERLAP.for_device(H200)
+    model = replace(model, costs=model.costs.with_constants({"first launch": 1_500.0}))
     scaled = replace(model, costs=scale_part(model.costs, part, 2.0))
+    late = Arrival(idle_ns=1e8, first_share=1.0)
     seen = False
     for name in KERNELS:
         counts = counts_of(name, 1 << 20)
         before, after = (
-            {each.name: each.time_ns for each in one.predict(counts).parts}
+            {each.name: each.time_ns for each in one.predict(counts, arrival=late).parts}
             for one in (model, scaled)
         )
         for other, time_ns in before.items():

@@ -239,9 +239,9 @@ def test_repeating_ends_when_time_is_up() -> None:
     rule = StopRule(min_runs=2, max_runs=400, max_s=10.0, warm_runs=0, relative_error=1e-6)
     sample = repeat(lambda: next(values), rule, clock=lambda: float(next(ticks)))
     assert not sample.is_settled
-    assert sample.runs == 11
+    assert sample.runs == 12
     point = Point(series="s", x=1.0, **asdict(sample))
-    assert point.standard_error_ns == pytest.approx(sample.deviation_ns / 11**0.5)
+    assert point.standard_error_ns == pytest.approx(sample.deviation_ns / 12**0.5)
 
 
 @pytest.mark.parametrize("family", ["base", "elementary", "occupancy"])

@@ -29,6 +29,11 @@ class ArrivalTimes:
     idle_ns: float
     first_ns: float
 
+    @property
+    def total_ns(self) -> float:
+        """Both together."""
+        return self.idle_ns + self.first_ns
+
 
 def arrival_times(arrival: Arrival, constants: Mapping[str, float]) -> ArrivalTimes:
     """Return the times for the constants of a device; 0 for costs that it lacks."""

@@ -10,7 +10,7 @@ from cltrace.kernels.demand.caches import CacheSize, shared_sectors
 from cltrace.kernels.demand.launch import Demand, Traffic
 from cltrace.kernels.demand.operations import ACCESS, Pipe
 from cltrace.kernels.ir.instructions import Access
-from cltrace.predict.models.overlap.arrivals import arrival_times
+from cltrace.predict.models.overlap.arrivals import ArrivalTimes, arrival_times
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.prediction import Cache
 
@@ -32,11 +32,13 @@ def overlap(times: Iterable[float], exponent: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Time that each part of a device takes for a launch by itself, in ns; `total_ns` is that of all."""
+    """Time that each part of a device takes for a launch by itself, in ns; `total_ns` is that of all.
+
+    `delay` is the time that it takes longer for the state of the device.
+    """
 
     launch: float
-    first_launch: float
-    idle: float
+    delay: ArrivalTimes
     dispatch: float
     pipes: Mapping[Pipe, float]
     chains: float
@@ -52,8 +54,8 @@ class Times:
         """Return the parts by name."""
         return {
             "launch": self.launch,
-            "first launch": self.first_launch,
-            "idle device": self.idle,
+            "first launch": self.delay.first_ns,
+            "idle device": self.delay.idle_ns,
             "dispatch": self.dispatch,
             **{str(pipe): time for pipe, time in self.pipes.items()},
             "chains of operations": self.chains,
@@ -79,11 +81,7 @@ def times_of(
     l2 = sum(_l2(region, demand, costs) for region in demand.traffic)
     memory = sum(_memory(region, costs, missing) for region in demand.traffic)
     latency = _latency(demand, costs, missing)
-    atomics = sum(
-        _atomics(region, demand, costs)
-        for region in demand.traffic
-        if region.access is Access.ATOMIC
-    )
+    atomics = sum(_atomics(region, demand, costs) for region in demand.traffic)
     dispatch = _dispatch(demand, costs)
     waiting_norm = _norm(costs["p waiting"], _phase_separation(demand, costs["phases"]))
     body_norm = _norm(costs["p body"], _lock_step(demand, costs["steps"]))
@@ -97,8 +95,7 @@ def times_of(
     delay = arrival_times(arrival, costs.constants)
     return Times(
         launch=launch,
-        first_launch=delay.first_ns,
-        idle=delay.idle_ns,
+        delay=delay,
         dispatch=dispatch,
         pipes=pipes,
         chains=chains,
@@ -108,10 +105,7 @@ def times_of(
         memory=memory,
         latency=latency,
         atomics=atomics,
-        total_ns=launch
-        + delay.first_ns
-        + delay.idle_ns
-        + overlap((dispatch, body), costs["p dispatch"]),
+        total_ns=launch + delay.total_ns + overlap((dispatch, body), costs["p dispatch"]),
     )
 
 
@@ -284,6 +278,8 @@ def _shared_share(region: Traffic, rounds: float, demand: Demand, costs: Costs) 
 
 
 def _atomics(region: Traffic, demand: Demand, costs: Costs) -> float:
+    if region.access is not Access.ATOMIC:
+        return 0.0
     if demand.has_item_loops:
         return region.accesses * costs["atomic"] / demand.units
     ways = max(region.launch_sectors * costs["atomic ways"], 1.0)
