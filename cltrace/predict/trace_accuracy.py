@@ -123,12 +123,15 @@ def score_trace(
         transfers=tuple(_timed_transfers(predictions)),
         unscored=tuple(unscored),
         recorded_ns=float(sum(row.total_ns for row in recorded if row.kind == "kernel")),
-        caveats=tuple(
-            replace(caveat, text=f"{device.label}: {caveat.text}")
-            for (device, profile), prediction in zip(choice.chosen, predictions, strict=True)
-            for caveat in profile_caveats(profile, prediction.differences)
-        ),
+        caveats=tuple(_caveats_of(choice, predictions)),
     )
+
+
+def _caveats_of(choice: ProfileChoice, predictions: Sequence[PredictedTrace]) -> Iterator[Caveat]:
+    """Yield the caveats of the profiles, each with the label of its device."""
+    for (device, profile), prediction in zip(choice.chosen, predictions, strict=True):
+        for caveat in profile_caveats(profile, prediction.differences):
+            yield replace(caveat, text=f"{device.label}: {caveat.text}")
 
 
 def _timed_transfers(predictions: Sequence[PredictedTrace]) -> Iterator[PredictedTransfers]:

@@ -47,6 +47,19 @@ H200 = load_profile("nvidia-h200")
 COUNTS = counts_of("stream", 1 << 16)
 
 
+def traced_launch(name: str, source: str) -> TracedLaunch:
+    return TracedLaunch(
+        launch_id=1,
+        kernel=name,
+        program=TracedProgram(source, (), {}),
+        global_size=(1 << 20,),
+        local_size=None,
+        global_offset=None,
+        arguments=[],
+        calls=3,
+    )
+
+
 def launch_of(
     quotient: float,
     *,
@@ -59,23 +72,15 @@ def launch_of(
 ) -> ScoredLaunch:
     """A launch that is predicted to take `quotient` times its time."""
     predicted_ns = quotient * measured_ns
+    bounds_ns = (predicted_ns / 1.2, predicted_ns * 1.2)
     predicted = PredictedLaunch(
-        launch=TracedLaunch(
-            launch_id=1,
-            kernel=name,
-            program=TracedProgram(source, (), {}),
-            global_size=(1 << 20,),
-            local_size=None,
-            global_offset=None,
-            arguments=[],
-            calls=3,
-        ),
+        launch=traced_launch(name, source),
         launch_ids=(1,),
         measured_ns=measured_ns,
         total_ns=3 * measured_ns,
         cache=Cache.WARM,
         arrival=STEADY,
-        prediction=Prediction(predicted_ns, "memory", (), (predicted_ns / 1.2, predicted_ns * 1.2)),
+        prediction=Prediction(predicted_ns, "memory", (), bounds_ns),
         counts=COUNTS,
     )
     return ScoredLaunch(
