@@ -76,6 +76,18 @@ def test_addresses_that_wrap_around_touch_no_more_than_they_reach(
     assert 0.3 * distinct < read.footprint.launch_sectors <= 1.05 * distinct
 
 
+def test_sectors_that_only_the_last_trip_touches_are_counted() -> None:
+    source = """__kernel void last(__global const float *a, __global float *b, int n) {
+        int g = get_global_id(0); float s = 0;
+        for (int i = 0; i < n; ++i) { s += a[g + i]; if (i == n - 1) b[g] = s * a[g * 2]; }
+    }"""
+    arguments: list[Argument] = [BufferArgument(1 << 20), BufferArgument(1 << 14), 5000]
+    counts = count(parse(source), "last", (1024,), (64,), arguments)
+    written = next(site for site in counts.sites if site.access is Access.WRITE)
+    assert written.accesses.value == 1024
+    assert written.footprint.group_sectors == 64 * 4 / 32
+
+
 def test_a_stream_touches_all_that_its_trips_reach() -> None:
     source = """__kernel void stream(__global const float *in, __global float *out, int trips) {
         float sum = 0;

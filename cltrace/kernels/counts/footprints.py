@@ -63,7 +63,10 @@ class _SortedRecords:
             pairs.sort()
             pairs = pairs[is_first(pairs)]
             self._rank: NDArray[np.int64] | None = None
-            self._weights: NDArray[np.float64] = np.broadcast_to(weights.pop(), len(pairs))
+            self._weights: NDArray[np.float64] = np.broadcast_to(
+                weights.pop() or 1.0,  # 0 if only the last trips touch any: nothing represents them
+                len(pairs),
+            )
         else:
             order = np.argsort(pairs, kind="stable")
             self._rank = order[is_first(pairs[order])]
