@@ -1,6 +1,16 @@
 """Device properties that counts depend on."""
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ItemLoops(StrEnum):
+    """How the compiler of a CPU runs the work-items of a group, as trips of a loop."""
+
+    LANES = "lanes"
+    """Always as lanes of vectors, loops and calls of functions included (Intel's runtime)."""
+    LOOPS = "loops"
+    """As lanes where a compiler can vectorise the loop over work-items, else one by one (PoCL)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,8 +23,8 @@ class Machine:
     to `resident_groups`, `resident_items`, `local_bytes` of local memory and `registers` of 32 bits,
     which are allocated per warp in multiples of `register_step` per lane. All units share a cache of
     `shared_cache_bytes`. The device's compiler unrolls innermost loops by `unrolled_trips`, and fully
-    if they have at most `full_unroll_trips` known trips. If `has_item_loops`, the work-items of a
-    group run as trips of a loop, with ids as its counters.
+    if they have at most `full_unroll_trips` known trips. If there are `item_loops`, as on a CPU, the
+    work-items of a group run as trips of a loop, with ids as its counters.
     """
 
     warp_width: int = 32
@@ -29,13 +39,17 @@ class Machine:
     registers: int = 65_536
     register_step: int = 8
     shared_cache_bytes: int = 48 << 20
-    has_item_loops: bool = False
+    item_loops: ItemLoops | None = None
     unrolled_trips: int = 4
     full_unroll_trips: int = 32
 
     @classmethod
     def of_cpu(
-        cls, cores: int, vector_width: int = 8, shared_cache_bytes: int = 32 << 20
+        cls,
+        cores: int,
+        vector_width: int = 8,
+        shared_cache_bytes: int = 32 << 20,
+        item_loops: ItemLoops = ItemLoops.LANES,
     ) -> "Machine":
         """Return a CPU: a vector is a warp, a cache line is sector and line, a core runs one group."""
         return cls(
@@ -49,8 +63,14 @@ class Machine:
             local_bytes=1 << 30,
             registers=0,
             shared_cache_bytes=shared_cache_bytes,
-            has_item_loops=True,
+            item_loops=item_loops,
+            full_unroll_trips=32 if item_loops is ItemLoops.LANES else 0,
         )
+
+    @property
+    def has_item_loops(self) -> bool:
+        """True if work-items are trips of a loop, as on a CPU."""
+        return self.item_loops is not None
 
     @property
     def has_registers(self) -> bool:

@@ -27,6 +27,7 @@ def device_facts(device: cl.Device) -> DeviceFacts:
         has_double="cl_khr_fp64" in extensions,
         has_half="cl_khr_fp16" in extensions,
         timer_resolution_ns=int(device.profiling_timer_resolution),
+        vector_floats=int(device.native_vector_width_float),
     )
 
 

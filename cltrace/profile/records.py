@@ -20,7 +20,10 @@ _KEY_OF_FIELD: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFacts:
-    """Properties that a device's driver reports. Sizes are in bytes, the clock in MHz."""
+    """Properties that a device's driver reports. Sizes are in bytes, the clock in MHz.
+
+    `vector_floats` are the numbers of type float in a vector register, 0 if not known.
+    """
 
     platform: str
     name: str
@@ -39,6 +42,7 @@ class DeviceFacts:
     has_double: bool
     has_half: bool
     timer_resolution_ns: int
+    vector_floats: int = 0
 
     @property
     def driver_major(self) -> str:

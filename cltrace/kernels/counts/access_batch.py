@@ -37,6 +37,9 @@ _MAX_STEP_SECTORS: Final = 1 << 18
 _MAX_KEY: Final = 1 << 62
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
 _HASH_OFFSET: Final = np.uint64(1)
+_NO_ADDRESS: Final = -1
+_NEAR_BYTES: Final = 256
+"""Distance up to which a CPU fetches the next lines ahead."""
 _NO_HASHES: Final = np.zeros(0, np.uint64)
 _NO_SECTORS: Final[Part] = (np.zeros(0, np.int64), np.zeros(0, np.int64), 1.0)
 VARYING_STRIDE: Final = object()
@@ -54,6 +57,7 @@ class SiteColumn(IntEnum):
     PARTIAL_SECTORS = 5
     CONTENTION = 6
     MOVING_REQUESTS = 7
+    JUMPING_REQUESTS = 8
 
 
 @dataclass(slots=True)
@@ -101,6 +105,7 @@ class AccessBatch:
         self._marks: WeakSet[BatchMark] = WeakSet()
         self.strides: list[object] = [None] * len(sites)
         self._last_sectors: dict[int, NDArray[np.uint64]] = {}
+        self._last_begins: dict[int, NDArray[np.int64]] = {}
         self._step_sectors = [[0, 0] for _ in sites]
 
     def step_share(self, site: int) -> float:
@@ -193,6 +198,8 @@ class AccessBatch:
                     hashes[position] = part_hashes
         if self._sites[site].access is Access.READ:
             self._count_moving(site, accesses, np.concatenate(hashes))
+        if self._machine.has_item_loops:
+            self._count_jumps(site, accesses, rows)
         if self._sites[site].access is Access.ATOMIC:
             self._count_contention(accesses, rows)
         return sectors
@@ -242,6 +249,32 @@ class AccessBatch:
         moves = (ordered_hashes != before).astype(np.float64)
         ordered_times = None if times is None else times[order]
         self._add(site, SiteColumn.MOVING_REQUESTS, groups[order], ordered_times, moves)
+
+    def _count_jumps(
+        self, site: int, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
+    ) -> None:
+        """Count the requests that begin far from the request before of the same warp.
+
+        The first request of a warp follows that of the warp before it in the same access.
+        """
+        begins = np.concatenate([part[:, 0] for part in rows])
+        warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
+        groups, times = _groups_and_times(accesses)
+        last = self._last_begins.setdefault(
+            site, np.full(accesses[0].lanes.grid.warps, _NO_ADDRESS, np.int64)
+        )
+        order = np.argsort(warps, kind="stable")
+        ordered, ordered_begins = warps[order], begins[order]
+        is_begin = is_first(ordered)
+        before = np.empty_like(ordered_begins)
+        before[1:] = ordered_begins[:-1]
+        earlier = last[ordered[is_begin]]
+        neighbours = np.concatenate([ordered_begins[is_begin][:1], ordered_begins[is_begin][:-1]])
+        before[is_begin] = np.where(earlier == _NO_ADDRESS, neighbours, earlier)
+        last[ordered[np.append(is_begin[1:], True)]] = ordered_begins[np.append(is_begin[1:], True)]
+        jumps = (np.abs(ordered_begins - before) > _NEAR_BYTES).astype(np.float64)
+        ordered_times = None if times is None else times[order]
+        self._add(site, SiteColumn.JUMPING_REQUESTS, groups[order], ordered_times, jumps)
 
     def _count_step(
         self, site: int, similar: "_SimilarAccesses", transactions: Transactions

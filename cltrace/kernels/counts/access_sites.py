@@ -78,6 +78,8 @@ def _build_site(
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
         moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
         step_share=sample.run.observer.step_share(site.number),
+        jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
+        lane_share=sample.lane_share(site.block),
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
         stride_bytes=constant_stride,
         contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,

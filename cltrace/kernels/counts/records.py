@@ -44,7 +44,7 @@ class FoldedCount:
 
     `function` is the name of a function whose cost depends on it. `warp_total` counts executions per
     warp, `waits` those for whose result a warp waits: the operations on the longest dependency chain
-    of each executed block.
+    of each executed block. Where a CPU runs work-items one after another, they are counted per work-item.
     """
 
     type: str
@@ -93,6 +93,9 @@ class AccessSite:
     per request, `partial_sectors` the written sectors of which a request writes only a part.
     `moving_requests` are the reads that touch other sectors than the warp's read before at this place,
     `step_share` is the share of sectors that differ between the warps of a group which read together.
+    `jumping_requests` are, on a CPU, those that are far from the warp's access before at this place.
+    `lane_share` is the share of its accesses by lanes of warps or vectors; a CPU makes the others for one
+    work-item after another.
     `stride_bytes` is the distance between neighbouring lanes, None unless it is constant.
     `contention` is the mean number of lanes of a warp per address, for atomics. `reuse` is the mean
     number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
@@ -113,6 +116,8 @@ class AccessSite:
     partial_sectors: float
     moving_requests: float
     step_share: float
+    jumping_requests: float
+    lane_share: float
     pattern: Pattern
     stride_bytes: int | None
     contention: float
@@ -266,7 +271,8 @@ class KernelCounts:
     (`cltrace.kernels.fold`). `as_written` is None if that form was not counted.
     `active_lanes` is the mean share of active lanes when a warp executes an operation, `paths` the mean
     number of distinct paths that the lanes of a warp take through the kernel, `barriers` the mean
-    number of barriers per work-item.
+    number of barriers per work-item. `steps` are the warps, or on a CPU the vectors and the work-items that
+    it runs one after another.
     """
 
     kernel: str
@@ -276,6 +282,7 @@ class KernelCounts:
     work_items: int
     groups: int
     warps: float
+    steps: float
     local_bytes: int
     sample: GroupSample
     operations: tuple[OperationCount, ...]

@@ -23,11 +23,19 @@ from cltrace.kernels.counts.records import (
 )
 from cltrace.kernels.execute.sites import private_bytes
 from cltrace.kernels.fold import Operation
+from cltrace.kernels.fold.item_loops import find_lane_blocks
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction
 from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import VectorType
+from cltrace.kernels.machine import ItemLoops
 
 _Key = tuple[str, CostClass]
+_UNVECTORISED: Final = frozenset(
+    Operation(kind, CostClass.INT_DIVIDE, function)
+    for kind in ("int", "long")
+    for function in ("", "remainder")
+)
+"""Operations for which processors have no vector instruction."""
 _SITE_COLUMNS: Final = {
     "accesses": SiteColumn.ACCESSES,
     "requests": SiteColumn.REQUESTS,
@@ -94,18 +102,57 @@ class ScaledSample:
         lanes = observer.block_lanes().mean(axis=1) * self.groups
         return lanes, observer.block_warps().mean(axis=1) * self.groups
 
+    @cached_property
+    def _lane_blocks(self) -> frozenset[int]:
+        """The blocks in which work-items run as lanes of warps or vectors."""
+        task = self.task
+        return find_lane_blocks(
+            task.analysis.full_kernel, task.machine, task.ndrange.local_size[0]
+        )
+
+    @cached_property
+    def _block_steps(self) -> NDArray[np.float64]:
+        """Executions of each block over the launch: by warps, or by work-items one after another."""
+        lanes, warps = self._block_totals
+        steps = lanes.copy()
+        in_lanes = list(self._lane_blocks)
+        share = self._vector_share
+        steps[in_lanes] = share * warps[in_lanes] + (1.0 - share) * lanes[in_lanes]
+        return steps
+
+    @property
+    def _vector_share(self) -> float:
+        """Share of work-items in whole vectors: those left over in a row run one after another."""
+        machine = self.task.machine
+        if not machine.has_item_loops:
+            return 1.0
+        row = self.task.ndrange.local_size[0]
+        return row // machine.warp_width * machine.warp_width / row
+
+    def lane_share(self, block: int) -> float:
+        """Return the share of a block's work-items that run as lanes of warps or vectors."""
+        return self._vector_share if block in self._lane_blocks else 0.0
+
+    def steps(self) -> float:
+        """Return the warps, vectors or single work-items that the device runs one after another."""
+        return float(self._block_steps[self.task.analysis.full_kernel.graph.order[0]])
+
     def folded(self) -> tuple[FoldedCount, ...]:
         """Count the operations that the device's compiler leaves, the most frequent first."""
-        lanes, warps = self._block_totals
+        lanes, _ = self._block_totals
+        steps = self._block_steps
+        splits_vectors = self.task.machine.item_loops is ItemLoops.LOOPS
         by_operation = defaultdict[Operation, list[float]](lambda: [0.0, 0.0, 0.0])
         for number, block in self.task.analysis.fold(self.task.machine).items():
-            if not warps[number]:
+            if not steps[number]:
                 continue
             for operation, count in block.operations.items():
+                is_split = splits_vectors and operation in _UNVECTORISED
+                done = float(lanes[number] if is_split else steps[number])
                 by_operation[operation][0] += count * float(lanes[number])
-                by_operation[operation][1] += count * float(warps[number])
+                by_operation[operation][1] += count * done
             for operation, count in block.chain.operations.items():
-                by_operation[operation][2] += count * float(warps[number])
+                by_operation[operation][2] += count * float(steps[number])
         rows = (
             FoldedCount(operation.type, operation.cost, operation.function, *totals)
             for operation, totals in by_operation.items()
@@ -114,14 +161,14 @@ class ScaledSample:
 
     def rounds(self, positions: Mapping[int, int]) -> tuple[ConcurrentLoads, ...]:
         """Return the loads in flight together. `positions` has the position of each site, by number."""
-        _, warps = self._block_totals
+        steps = self._block_steps
         waits_by_sites: dict[tuple[int, ...], float] = {}
         for number, block in self.task.analysis.fold(self.task.machine).items():
             for numbers, count in block.chain.rounds.items():
                 sites = tuple(sorted(positions[site] for site in numbers if site in positions))
-                if sites and warps[number]:
+                if sites and steps[number]:
                     waits_by_sites[sites] = waits_by_sites.get(sites, 0.0) + count * float(
-                        warps[number]
+                        steps[number]
                     )
         return tuple(ConcurrentLoads(sites, waits) for sites, waits in waits_by_sites.items())
 

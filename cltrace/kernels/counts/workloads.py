@@ -17,9 +17,13 @@ from cltrace.kernels import (
     parse,
 )
 from cltrace.kernels.compiler import Compiler
+from cltrace.kernels.machine import ItemLoops
 from cltrace.profile import DeviceFacts
 
 _DEFAULT_CACHE_BYTES: Final = 32 << 20
+_LOOP_LANES: Final = 8
+"""Lanes that a vectoriser of loops prefers, even where vectors are wider."""
+_POCL: Final = "Portable Computing Language"
 
 
 class WorkloadCounter:
@@ -54,7 +58,14 @@ def machine_of(device: DeviceFacts) -> Machine:
     """Return the machine of a device."""
     if device.kind == "cpu":
         cache_bytes = device.cache_bytes or _DEFAULT_CACHE_BYTES
-        return Machine.of_cpu(device.compute_units, shared_cache_bytes=cache_bytes)
+        loops = ItemLoops.LOOPS if device.platform == _POCL else ItemLoops.LANES
+        lanes = device.vector_floats or _LOOP_LANES
+        return Machine.of_cpu(
+            device.compute_units,
+            min(lanes, _LOOP_LANES) if loops is ItemLoops.LOOPS else lanes,
+            cache_bytes,
+            loops,
+        )
     return Machine(compute_units=device.compute_units)
 
 

@@ -27,6 +27,8 @@ _READ_BYTES: Final = 64
 """Smallest transfer of memory for a read."""
 _FAR_BYTES: Final = 1024
 """Distance of neighbouring lanes from which accesses cost as much as at random places."""
+_VECTOR_BYTES: Final = 32
+"""Bytes that a vector instruction of a CPU moves."""
 _FILLED_BYTES: Final = 128
 """Smallest transfer of memory for a partly written sector, which has to be read first."""
 
@@ -58,6 +60,8 @@ class Traffic:
     `step_sectors` are the sectors that differ between the warps of a group and from those of the request
     before: a near cache fetches them if it keeps nothing else.
     `moving_share` is the share of the requests that touch other sectors than the warp's request before.
+    `repeated_lines` are those that a CPU fetches if it keeps nothing: a line per access, but for repeated
+    ones. `jumping_share` is the share of them that its prefetchers do not foresee.
     `granule_bytes` are the bytes that memory moves for the launch's different sectors,
     `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
     no earlier wave touched.
@@ -76,6 +80,8 @@ class Traffic:
     partial_sectors: float
     step_sectors: float
     moving_share: float
+    repeated_lines: float
+    jumping_share: float
     contention: float
     accesses: float
     new_share: float
@@ -105,11 +111,12 @@ class Demand:
     `units` are the compute units that run a work-group, `wave_groups` the work-groups that are resident
     on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to caches and
     memory; bank cycles and lines exclude the first of each request. `local_cycles` are bank cycles of
-    local memory.
+    local memory. On a CPU, a warp is a vector of work-items.
     """
 
     groups: int
     warps: float
+    steps: float
     units: float
     wave_groups: int
     barriers: float
@@ -202,6 +209,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     return Demand(
         groups=counts.groups,
         warps=warps,
+        steps=max(counts.steps, 1.0),
         units=min(machine.compute_units, max(counts.groups, 1)),
         wave_groups=wave_groups,
         barriers=counts.barriers * warps,
@@ -212,7 +220,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         lines=sum(max(site.lines.value - _requests(site, machine), 0.0) for site in far),
         local_cycles=sum(site.bank_cycles.value for site in near if site.space == "local")
         + _spilled(counts),
-        local_requests=sum(site.requests.value for site in near if site.space == "local"),
+        local_requests=sum(_requests(site, machine) for site in near if site.space == "local"),
         reads=tuple(_reads(counts, warps)),
         traffic=traffic,
         footprint_bytes=_footprint_bytes(traffic),
@@ -249,11 +257,19 @@ def _waits(counts: KernelCounts, measured: Container[CostName], warps: float) ->
 def _requests(site: AccessSite, machine: Machine) -> float:
     """Return the requests of a site.
 
-    Where vectors are warps, lanes that do not access neighbouring addresses each make their own request.
+    On a CPU, lanes of a vector that do not access neighbouring addresses each make their own request, and
+    a request moves at most `_VECTOR_BYTES`.
     """
-    if not machine.has_item_loops or site.pattern in {Pattern.UNIFORM, Pattern.CONTIGUOUS}:
+    if not machine.has_item_loops:
         return site.requests.value
-    return site.accesses.value
+    if site.pattern is Pattern.UNIFORM:
+        vectors = site.requests.value
+    elif site.pattern is Pattern.CONTIGUOUS:
+        vector_bytes = machine.warp_width * site.access_bytes
+        vectors = site.requests.value * max(vector_bytes / _VECTOR_BYTES, 1.0)
+    else:
+        vectors = site.accesses.value
+    return site.lane_share * vectors + (1.0 - site.lane_share) * site.accesses.value
 
 
 def _reads(counts: KernelCounts, warps: float) -> Iterator[Reads]:
@@ -292,6 +308,8 @@ def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traff
         partial_sectors=partial,
         step_sectors=max(map(_step_sectors, sites), default=0.0),
         moving_share=_moving_share(sites),
+        repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
+        jumping_share=_jumping_share(sites),
         contention=max((site.contention for site in sites), default=1.0),
         accesses=sum(site.accesses.value for site in sites),
         new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),
@@ -306,6 +324,31 @@ def _step_sectors(site: AccessSite) -> float:
 def _moving_share(sites: Sequence[AccessSite]) -> float:
     requests = sum(site.requests.value for site in sites)
     return sum(site.moving_requests for site in sites) / requests if requests else 1.0
+
+
+def _repeated_lines(site: AccessSite, counts: KernelCounts) -> float:
+    requests = site.requests.value
+    if not counts.machine.has_item_loops or not requests:
+        return 0.0
+    moving = min(site.moving_requests / requests, 1.0) if site.access is Access.READ else 1.0
+    lines = site.lane_share * site.sectors.value + (1.0 - site.lane_share) * site.accesses.value
+    return moving * lines
+
+
+def _jumping_share(sites: Sequence[AccessSite]) -> float:
+    """Return the share of the sectors of sites that are far from those accessed before."""
+    sectors = sum(site.sectors.value for site in sites)
+    jumping = sum(
+        site.sectors.value if _is_scattered(site) else _jumps(site) * site.sectors.value
+        for site in sites
+    )
+    return jumping / sectors if sectors else 0.0
+
+
+def _jumps(site: AccessSite) -> float:
+    requests = site.requests.value
+    moving = site.moving_requests if site.access is Access.READ else requests
+    return min(site.jumping_requests / max(moving, 1e-9), 1.0)
 
 
 def _fill_together(

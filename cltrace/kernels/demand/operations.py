@@ -64,6 +64,7 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "native_exp2": ("native_exp",), "native_exp10": ("native_exp",),
     "native_log": ("native_exp",), "native_log2": ("native_exp",), "native_log10": ("native_exp",),
     "native_sqrt": ("native_rsqrt",), "native_recip": ("native_rsqrt",),
+    "mad": ("multiply-add",),
     "native_divide": ("native_rsqrt",), "native_powr": ("native_exp", "native_exp"),
 }  # fmt: skip
 """Functions that are not measured, by those that they are made of, or that cost as much."""

@@ -17,6 +17,7 @@ from cltrace.kernels.fold.chains import (
 )
 from cltrace.kernels.fold.contraction import Contraction
 from cltrace.kernels.fold.instruction_operations import named_operations
+from cltrace.kernels.fold.item_loops import is_function_call
 from cltrace.kernels.fold.loop_evolution import (
     Evolution,
     find_counter_values,
@@ -39,7 +40,7 @@ from cltrace.kernels.ir.instructions import (
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import operands_of, result_of
 from cltrace.kernels.limits import check_cpu_limit
-from cltrace.kernels.machine import Machine
+from cltrace.kernels.machine import ItemLoops, Machine
 
 _FREE_CONVERSIONS: Final = frozenset({"trunc", "zext", "sext"})
 """Conversions between integers that are parts of the instructions around them."""
@@ -47,6 +48,15 @@ _FUSED_INTO: Final = {"shl": frozenset({"add"})}
 """Operators that an operation is fused into if nothing else uses its result."""
 _FUSED_ON_CPU: Final = {**_FUSED_INTO, "fmul": frozenset({"fadd", "fsub"})}
 """The same on a CPU."""
+
+
+_CALLED_ANYWAY: Final = frozenset(
+    {
+        CostClass.SPECIAL, CostClass.BARRIER, CostClass.COLLECTIVE, CostClass.ATOMIC, CostClass.IMAGE,
+        CostClass.LOAD, CostClass.STORE,
+    }
+)  # fmt: skip
+"""Operations whose cost contains that of calling their function, or is that of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,7 @@ class _Folding:
         self._products = frozenset(self._fused_products())
         self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
+        self._calls_functions = machine.item_loops is ItemLoops.LOOPS
         self._fused_into = _FUSED_ON_CPU if machine.has_item_loops else _FUSED_INTO
         ones, twos = (
             frozenset(item.slot for item in kernel.function.constants if item.value == value)
@@ -137,11 +148,15 @@ class _Folding:
     def _chain(self, number: int, loop: UnrolledLoop | None = None) -> Chain:
         """Return the longest chain of a block.
 
-        Where work-items are trips of a loop, the next work-item runs during the waits of this one. The
-        control of an unrolled loop is shared by several trips and runs beside them.
+        Where work-items are trips of a loop, their reads wait side by side, and so do the trips of a loop
+        in them, but for what a trip leaves to the next. The control of an unrolled loop is shared by
+        several trips and runs beside them.
         """
         if self._has_item_loops:
-            return EMPTY_CHAIN
+            if self._kernel.graph.loop_of[number] >= 0:
+                return EMPTY_CHAIN
+            longest = find_longest_chain(self._kernel, number, self._is_fused, self._order)
+            return replace(longest, rounds={})
         if loop is None:
             return find_longest_chain(self._kernel, number, self._is_fused, self._order)
         return find_longest_chain(
@@ -186,7 +201,9 @@ class _Folding:
         for operation, count in named_operations(item, self._constants) if share else ():
             is_index = operation.type == "long" and result_of(item) in self._indices
             narrowed = replace(operation, type="int") if is_index else operation
-            if not self._has_item_loops:
+            if self._calls_functions:
+                narrowed = _called(narrowed, item)
+            elif not self._has_item_loops:
                 narrowed = self._contracted(narrowed, item)
             number = 1 if narrowed.cost is CostClass.ADDRESS else count
             counts[narrowed] = counts.get(narrowed, 0.0) + number * share
@@ -236,6 +253,20 @@ class _Folding:
         if isinstance(item, Offset):
             return not item.terms and self._is_register(item.pointer)
         return isinstance(item, Allocate)
+
+
+def _called(operation: Operation, item: Instruction | Terminator) -> Operation:
+    """Return an operation as a CPU's compiler leaves it that does not inline built-in functions.
+
+    Simple functions cost what calling one does. A product and a sum that are not a call are one
+    instruction, as a product is.
+    """
+    if operation.cost is CostClass.FLOAT_MULTIPLY_ADD and not is_function_call(item):
+        return replace(operation, cost=CostClass.FLOAT_MULTIPLY, function="")
+    if operation.cost in _CALLED_ANYWAY or not is_function_call(item):
+        return operation
+    kind = operation.type if operation.type == "double" else "float"
+    return Operation(kind, CostClass.SPECIAL, "mad")
 
 
 def _trip_share(item: Instruction, loop: UnrolledLoop) -> float:

@@ -188,6 +188,18 @@ def working_sets(limits: ProbeLimits) -> Iterator[Probe]:
                 np.int32(trips),
             )
             yield Probe(f"read {kind}", size, _work(limits, source, "stream", items, inputs))
+    if limits.is_cpu:
+        yield from _in_order(limits)
+
+
+def _in_order(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield copies of more and more memory, in which each work-item follows the one before."""
+    source = _STRIDED.format(type="float", statement="out[i] = in[i];")
+    for size in powers(15, _largest(limits), 4 if limits.effort is Effort.QUICK else 1):
+        items = size // 8
+        buffer = BufferInput(4 * items)
+        inputs = (buffer, buffer, np.int32(1), np.int32(-1))
+        yield Probe("copied in order", size, _work(limits, source, "strided", items, inputs))
 
 
 def near_sets(limits: ProbeLimits) -> Iterator[Probe]:

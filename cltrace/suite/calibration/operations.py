@@ -101,7 +101,7 @@ def elementary(limits: ProbeLimits) -> Iterator[Probe]:
 
 def throughput(limits: ProbeLimits) -> Iterator[Probe]:
     """Yield operations in eight independent chains, on all compute units."""
-    items = limits.compute_units * (64 if limits.is_cpu else 2048)
+    items = limits.compute_units * (512 if limits.is_cpu else 2048)
     for operation in _operations(limits):
         for trips in _trips(limits):
             work = _chain(limits, operation, 8, items, trips)
@@ -110,7 +110,7 @@ def throughput(limits: ProbeLimits) -> Iterator[Probe]:
 
 def latency(limits: ProbeLimits) -> Iterator[Probe]:
     """Yield operations in one chain, in one small work-group per compute unit."""
-    items = limits.compute_units * 32
+    items = limits.compute_units * (128 if limits.is_cpu else 32)
     for operation in _operations(limits):
         for trips in _trips(limits):
             work = _chain(limits, operation, 1, items, trips)
