@@ -53,7 +53,7 @@ class LaunchConfigurations:
         self._outcomes: dict[str, Outcome] = {}
         self._codes: dict[str, KernelCode] = {}
         self._kernels: dict[tuple[str, str], CountedKernel] = {}
-        """The kernels by the key of their program, which is the same for a program that is built again."""
+        """The kernels by the key of their program: the same for a program that is built again."""
 
     def program_key(self, launch: TracedLaunch) -> str:
         """Return the key of a launch's program. Raises: `KernelError` if there is none."""
