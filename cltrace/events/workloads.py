@@ -29,7 +29,31 @@ class LocalInput:
     size_bytes: int
 
 
-WorkloadInput: TypeAlias = BufferInput | LocalInput | np.generic
+@dataclass(frozen=True, slots=True)
+class ImageInput:
+    """An image of floats, of one or four channels; with a `depth`, it is three-dimensional.
+
+    Without `contents`, it has the numbers of a buffer. `contents` returns an array of its texels.
+    """
+
+    width: int
+    height: int
+    depth: int = 0
+    channels: int = 1
+    contents: Callable[[], NDArray[np.float32]] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Width, height, and depth if there is one."""
+        return (self.width, self.height, self.depth)[: 3 if self.depth else 2]
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all texels."""
+        return 4 * self.channels * self.width * self.height * max(self.depth, 1)
+
+
+WorkloadInput: TypeAlias = BufferInput | ImageInput | LocalInput | np.generic
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +79,10 @@ class Workload:
 
     @property
     def buffer_bytes(self) -> int:
-        """Total size of all buffers."""
-        return sum(item.size_bytes for item in self.inputs if isinstance(item, BufferInput))
+        """Total size of all buffers and images."""
+        return sum(
+            item.size_bytes for item in self.inputs if isinstance(item, BufferInput | ImageInput)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +90,13 @@ class Arrival:
     """State of a device when a launch begins.
 
     `idle_ns` is the time since its last command ended. `first_share` is 1 for the first launch of a
-    kernel of a program, 0 for later ones, and between them for launches that are taken together.
+    kernel of a program, 0 for later ones, and between them for launches that are taken together;
+    `change_share` in the same way for launches before which the device ran another kernel.
     """
 
     idle_ns: float = 0.0
     first_share: float = 0.0
+    change_share: float = 0.0
 
 
 STEADY: Final = Arrival()
@@ -77,10 +105,11 @@ STEADY: Final = Arrival()
 
 @dataclass(frozen=True, slots=True)
 class ArrivingLaunch:
-    """A launch that begins in a state of the device."""
+    """A launch that begins in a state of the device. `before` is a launch that precedes it."""
 
     work: Workload
     arrival: Arrival
+    before: Workload | None = None
 
 
 class Direction(StrEnum):

@@ -9,7 +9,13 @@ import numpy as np
 import pyopencl as cl
 
 from cltrace.errors import DeviceError, WorkloadError
-from cltrace.events.workloads import BufferInput, LocalInput, Workload, WorkloadInput
+from cltrace.events.workloads import (
+    BufferInput,
+    ImageInput,
+    LocalInput,
+    Workload,
+    WorkloadInput,
+)
 from cltrace.measure.devices import device_facts
 from cltrace.measure.repetition import Repetitions, StopRule, repeat
 
@@ -127,6 +133,8 @@ class Bench:
                 match argument:
                     case BufferInput():
                         bound.append(self._buffer(argument))
+                    case ImageInput():
+                        bound.append(self._image(argument))
                     case LocalInput(size_bytes):
                         bound.append(cl.LocalMemory(size_bytes))
                     case _:
@@ -135,7 +143,7 @@ class Bench:
             yield bound
         finally:
             for value in bound:
-                if isinstance(value, cl.Buffer):
+                if isinstance(value, cl.Buffer | cl.Image):
                     with suppress(cl.Error):
                         value.release()
 
@@ -154,6 +162,26 @@ class Bench:
                 _describe(f"a buffer of {argument.size_bytes:,} B", "", error)
             ) from error
         return buffer
+
+    def _image(self, argument: ImageInput) -> cl.Image:
+        order = cl.channel_order.R if argument.channels == 1 else cl.channel_order.RGBA
+        kind = cl.ImageFormat(order, cl.channel_type.FLOAT)
+        origin, region = (0, 0, 0), (*argument.shape, 1)[:3]
+        contents = None
+        if argument.contents is not None:
+            contents = BufferInput(argument.size_bytes, argument.contents)
+        buffer = self._buffer(contents or BufferInput(argument.size_bytes))
+        try:
+            flags = cl.mem_flags.READ_WRITE
+            image = cl.Image(self._context, flags, kind, shape=argument.shape)
+            cl.enqueue_copy(  # type: ignore[call-overload] # its stubs lack buffer to image
+                self.queue, image, buffer, offset=0, origin=origin, region=region
+            ).wait()
+        except (cl.Error, cl.LogicError) as error:
+            raise WorkloadError(_describe(f"an image of {argument.shape}", "", error)) from error
+        finally:
+            buffer.release()
+        return image
 
     def _fill(self, buffer: cl.Buffer) -> None:
         kernel = cl.Kernel(self.program(_FILL), "cltrace_fill")

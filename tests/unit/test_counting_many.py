@@ -89,6 +89,14 @@ def outcomes(counter: TracedLaunchCounter) -> list[str]:
     return results
 
 
+def test_launches_of_rebuilt_programs_have_the_same_counts() -> None:
+    counter = TracedLaunchCounter(Machine())
+    rebuilt = launch(1, program=TracedProgram(SOURCE, (), {}))
+    assert counter.count(rebuilt) is counter.count(launch())
+    other = launch(2, program=TracedProgram(SOURCE, ("-cl-fast-relaxed-math",), {}))
+    assert counter.count(other) is not counter.count(launch())
+
+
 def test_processes_count_what_one_process_counts(tmp_path: Path) -> None:
     alone = outcomes(TracedLaunchCounter(Machine(), CountingSettings(None)))
     many = TracedLaunchCounter(Machine(), CountingSettings(tmp_path, workers=3))

@@ -59,10 +59,9 @@ def _build_site(
     site_footprint = _site_footprint(
         sample, site, wave_run, wave_groups, size, is_local=space in {LOCAL, PRIVATE}
     )
-    stride = sample.run.observer.strides[site.number]
+    stride, graph = sample.run.observer.strides[site.number], sample.task.sliced_kernel.graph
     requests = estimates[SiteColumn.REQUESTS].value
     sectors = estimates[SiteColumn.SECTORS].value
-    constant_stride = stride if isinstance(stride, int) else None
     return AccessSite(
         place=site.place,
         memory=memory,
@@ -81,11 +80,12 @@ def _build_site(
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
         lane_share=sample.lane_share(site.block),
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
-        stride_bytes=constant_stride,
+        stride_bytes=stride if isinstance(stride, int) else None,
         contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,
         footprint=site_footprint,
         reuse=sectors / site_footprint.launch_sectors if site_footprint.launch_sectors else 0.0,
         is_assumed=site.number in sample.task.unknown_sites,
+        loop=graph.loop_of[site.block],
     )
 
 

@@ -5,6 +5,7 @@ another. Unknown branches are taken in both directions, and unknown loops have a
 trips. The scenarios together bound the counts.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -17,12 +18,17 @@ from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.taint import Taint
-from cltrace.kernels.ir.instructions import Branch, Switch
+from cltrace.kernels.ir.instructions import Access, Branch, Select, Switch
+from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.values import Array, Value, broadcast
 
 MIN_TRIPS: Final = 2
 TYPICAL_TRIPS: Final = 16
 MAX_TRIPS: Final = 64
+_RUN_LANES: Final = 8
+"""Lanes of a run: those of a warp that a partition into four parts moves together."""
+_SELECTS: Final = 1 << 32
+"""Key of the visits of slot 0, beyond those of all sites."""
 
 
 class AddressAssumption(Enum):
@@ -30,6 +36,8 @@ class AddressAssumption(Enum):
 
     COALESCED = auto()
     """Each lane next to the preceding lane."""
+    RUNS = auto()
+    """Runs of a few neighbouring lanes, each at a random address."""
     RANDOM = auto()
     """Random addresses in the memory object."""
 
@@ -45,16 +53,27 @@ class BranchAssumption(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A set of assumptions, with the number of trips per entry of an unknown loop."""
+    """A set of assumptions, with the number of trips per entry of an unknown loop.
+
+    Lanes that write without atomics have addresses of their own, so their programs compute them: a
+    partition or a compaction moves neighbours together. Reads and atomics have no such order.
+    """
 
     addresses: AddressAssumption
+    writes: AddressAssumption
     branches: BranchAssumption
     trips: int
 
 
-TYPICAL_SCENARIO: Final = Scenario(AddressAssumption.RANDOM, BranchAssumption.BOTH, TYPICAL_TRIPS)
-MIN_SCENARIO: Final = Scenario(AddressAssumption.COALESCED, BranchAssumption.SHORTER, MIN_TRIPS)
-MAX_SCENARIO: Final = Scenario(AddressAssumption.RANDOM, BranchAssumption.LONGER, MAX_TRIPS)
+TYPICAL_SCENARIO: Final = Scenario(
+    AddressAssumption.RANDOM, AddressAssumption.RUNS, BranchAssumption.BOTH, TYPICAL_TRIPS
+)
+MIN_SCENARIO: Final = Scenario(
+    AddressAssumption.COALESCED, AddressAssumption.COALESCED, BranchAssumption.SHORTER, MIN_TRIPS
+)
+MAX_SCENARIO: Final = Scenario(
+    AddressAssumption.RANDOM, AddressAssumption.RANDOM, BranchAssumption.LONGER, MAX_TRIPS
+)
 
 
 class ScenarioRedirection:
@@ -91,11 +110,14 @@ class ScenarioRedirection:
             return address
         visit = self._visits[site] = self._visits.get(site, 0) + 1
         item = self._linear_ids(lanes)
-        if self._scenario.addresses is AddressAssumption.RANDOM:
-            hashed = _hash(item + np.int64(visit) * np.int64(0x632BE5AB)) % np.uint64(num_positions)
-            position = hashed.astype(np.int64)
-        else:
+        is_write = self._prepared.sites[site].access is Access.WRITE
+        assumption = self._scenario.writes if is_write else self._scenario.addresses
+        if assumption is AddressAssumption.COALESCED:
             position = (item + visit * lanes.grid.count) % num_positions
+        else:
+            run_lanes = _RUN_LANES if assumption is AddressAssumption.RUNS else 1
+            run = _draw(item // run_lanes, visit, num_positions)
+            position = (run + item % run_lanes) % num_positions
         return np.int64(first << SHIFT) + position * size
 
     def _linear_ids(self, lanes: Lanes) -> NDArray[np.int64]:
@@ -120,6 +142,14 @@ class ScenarioRedirection:
         else:
             targets = np.full(lanes.count, self._directed_target(block, num_targets), np.int64)
         return targets if isinstance(terminator, Switch) else targets != 0
+
+    def redirect_select(self, slot: int, lanes: Lanes) -> Value:
+        """Return the condition by which lanes select a value: half of them each, or all the same."""
+        visit = self._visits[_SELECTS + slot] = self._visits.get(_SELECTS + slot, 0) + 1
+        if self._scenario.addresses is AddressAssumption.COALESCED:
+            return np.bool_(visit & 1)
+        hashed = _hash(self._linear_ids(lanes) * 31 + np.int64(slot * 7919 + visit))
+        return hashed % np.uint64(2) != 0
 
     def _directed_target(self, block: int, num_targets: int) -> int:
         """Return the number of the target with less or more code. Target 1 of a branch is its first."""
@@ -170,6 +200,12 @@ class ScenarioRedirection:
             return leaves == bool(exits[1])
         exit_target, loop_target = int(np.argmax(exits)), int(np.argmin(exits))
         return np.where(leaves, exit_target, broadcast(loop_target, lanes.count))
+
+
+def _draw(number: NDArray[np.int64], visit: int, positions: int) -> NDArray[np.int64]:
+    """Return a random position for each number, another one at each visit."""
+    hashed = _hash(number + np.int64(visit) * np.int64(0x632BE5AB)) % np.uint64(positions)
+    return hashed.astype(np.int64)
 
 
 def _hash(value: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -277,6 +313,13 @@ def _straight_line(sliced_kernel: PreparedKernel, block: int) -> list[int]:
     return chain
 
 
+def _places_of_selects(sliced_kernel: PreparedKernel, selects: frozenset[int]) -> Iterator[Place]:
+    for block in sliced_kernel.function.blocks:
+        for item in block.instructions:
+            if isinstance(item, Select) and item.result in selects:
+                yield item.place
+
+
 def describe_assumptions(
     sliced_kernel: PreparedKernel, taint: Taint, sites: frozenset[int]
 ) -> tuple[Assumption, ...]:
@@ -292,6 +335,10 @@ def describe_assumptions(
                 "between coalesced addresses and random ones",
             ),
         )
+    for place in _places_of_selects(sliced_kernel, taint.selects):
+        meaning = "half of the lanes with each value, or all with the same"
+        what = "the selected value depends on unknown contents"
+        entries.setdefault((str(place), what), Assumption(place, what, meaning))
     for block in sorted(taint.blocks):
         place = sliced_kernel.blocks[block].terminator.place
         if _find_entry_condition(sliced_kernel, block, taint.blocks) is not None:

@@ -149,8 +149,17 @@ def _build_task(
         for site in sliced_kernel.sites
         if taint.reaches((site.pointer, *site.indices), site.block)
     )
-    task = Task(analysis, ndrange, arguments, machine, sites, taint.blocks)
-    return task, describe_assumptions(sliced_kernel, taint, sites) if sites or taint.blocks else ()
+    task = Task(
+        analysis=analysis,
+        ndrange=ndrange,
+        arguments=arguments,
+        machine=machine,
+        unknown_sites=sites,
+        unknown_blocks=taint.blocks,
+        unknown_selects=taint.selects,
+    )
+    is_assumed = sites or taint.blocks or taint.selects
+    return task, describe_assumptions(sliced_kernel, taint, sites) if is_assumed else ()
 
 
 def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:

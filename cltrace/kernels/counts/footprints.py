@@ -4,6 +4,7 @@ A sample of groups spread over the launch shows how much distant groups share; a
 neighbouring groups shows how much neighbours share.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
@@ -20,6 +21,8 @@ _PART_DIVISORS: Final = (8, 4, 2, 1)
 """Distinct sectors are counted in an eighth, a quarter, a half and all of the sample."""
 _SCALES: Final = np.geomspace(0.01, 100.0, 41)
 """Candidate scales of the shared term of the fit, in sample sizes."""
+_SPAN_MARGIN: Final = 2.0
+"""Groups beyond both ends of a sample, by the distance of its neighbours."""
 _Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
@@ -44,7 +47,7 @@ def _count_parts(touched: TouchedSectors, groups: int) -> DistinctSectors:
         part_size = float(sectors_per_group[in_part].sum()) / group_mean
         if part_size:
             parts.append((part_size, records.count(in_part)))
-    return DistinctSectors(tuple(parts), group_mean)
+    return DistinctSectors(tuple(parts), group_mean, records.span)
 
 
 class _SortedRecords:
@@ -76,6 +79,8 @@ class _SortedRecords:
         self._sectors = pairs // groups
         self._owner = pairs - self._sectors * groups
         self.sectors_per_group = np.bincount(self._owner, self._weights, minlength=groups)
+        is_whole = touched.shows_reach or len(set(touched.weights)) == 1
+        self.span = float(self._sectors[-1] - self._sectors[0] + 1) if is_whole else math.inf
         self._reach: _Reach | None = None
         if len(weights) > 1 and touched.shows_reach:
             self._reach = _Reach(self._sectors, self._owner, groups)
@@ -154,9 +159,11 @@ def extrapolate_distinct(sample: DistinctSectors, groups: float, cap: float) -> 
     """Return the number of distinct sectors of `groups` groups, and its relative error.
 
     In the sample's parts, n groups touch `a n + F (1 - exp(-n / m))` distinct sectors: their own
-    ones, and shared ones. `cap` is the number of sectors of the memory.
+    ones, and shared ones. `cap` is the number of sectors of the memory. Groups spread over the launch
+    span nearly all that it touches, however large the memory is.
     """
     size, whole = sample.by_part[-1]
+    cap = min(cap, sample.span * (1.0 + _SPAN_MARGIN / size))
     if groups <= size + 0.5 or whole == 0:
         return _interpolate(sample.by_part, groups), 0.0
     parts = [(n, value) for n, value in sample.by_part if value]

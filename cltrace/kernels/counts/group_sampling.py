@@ -60,12 +60,12 @@ class Sampling:
     trips: Trips = Trips.SAMPLED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """A launch to execute on a machine.
 
     `unknown_sites` are the sites with an unknown address, `unknown_blocks` the blocks with an unknown
-    branch.
+    branch, `unknown_selects` the slots of values that an unknown condition selects.
     """
 
     analysis: KernelAnalysis
@@ -74,6 +74,7 @@ class Task:
     machine: Machine
     unknown_sites: frozenset[int]
     unknown_blocks: frozenset[int]
+    unknown_selects: frozenset[int]
 
     @property
     def sliced_kernel(self) -> PreparedKernel:
@@ -108,19 +109,13 @@ def run_groups(
     """Execute some groups. Raises: `KernelExecutionError`."""
     grid = Grid(task.ndrange, groups, task.machine.warp_width)
     launch = LaunchMemory(task.sliced_kernel, task.arguments, grid)
-    observer = CountObserver(task.sliced_kernel, grid, task.machine, sampling.depth)
+    observer = CountObserver(
+        task.sliced_kernel, grid, task.machine, sampling.depth, task.analysis.mixed_sites
+    )
     redirection = ScenarioRedirection(
         task.sliced_kernel, scenario, task.ndrange.group_items, task.unknown_blocks
     )
-    state = ExecutionState(
-        grid=grid,
-        memory=launch.memory,
-        images=launch.images,
-        observer=observer,
-        redirection=redirection,
-        redirected_sites=task.unknown_sites,
-        redirected_blocks=task.unknown_blocks,
-    )
+    state = _begin(task, grid, launch, observer, redirection)
     extrapolation = LoopExtrapolation(
         task.sliced_kernel,
         _skippable_loops(task, redirection) if sampling.trips is Trips.SAMPLED else {},
@@ -140,6 +135,26 @@ def run_groups(
         launch=launch,
         lane_steps=runner.lane_steps,
         steps=runner.steps,
+    )
+
+
+def _begin(
+    task: Task,
+    grid: Grid,
+    launch: LaunchMemory,
+    observer: CountObserver,
+    redirection: ScenarioRedirection,
+) -> ExecutionState:
+    """Return the state at the begin of an execution."""
+    return ExecutionState(
+        grid=grid,
+        memory=launch.memory,
+        images=launch.images,
+        observer=observer,
+        redirection=redirection,
+        redirected_sites=task.unknown_sites,
+        redirected_blocks=task.unknown_blocks,
+        redirected_selects=task.unknown_selects,
     )
 
 

@@ -82,6 +82,16 @@ class KernelAnalysis:
         """The dependencies between values of the reduced kernel."""
         return DataDependencies(self.sliced_kernel.function, self.sliced_kernel.graph)
 
+    @cached_property
+    def mixed_sites(self) -> frozenset[int]:
+        """The sites of the reduced kernel whose pointer may point into one of several memory objects."""
+        roots = self.dependencies.roots
+        return frozenset(
+            site.number
+            for site in self.sliced_kernel.sites
+            if len(roots.get(site.pointer, frozenset())) > 1
+        )
+
     def taint_of(self, unknown: frozenset[Root]) -> Taint:
         """Return the taint by unknown contents, computed once per set of roots."""
         cached = self._taints.get(unknown)

@@ -52,8 +52,14 @@ class CountObserver:
     """
 
     def __init__(
-        self, sliced_kernel: PreparedKernel, grid: Grid, machine: Machine, detail: AccessDetail
+        self,
+        sliced_kernel: PreparedKernel,
+        grid: Grid,
+        machine: Machine,
+        detail: AccessDetail,
+        mixed_sites: frozenset[int] = frozenset(),
     ) -> None:
+        """`mixed_sites` are the sites whose lanes may access several memory objects at a time."""
         self._grid = grid
         self._detail = detail
         self._prepared = sliced_kernel
@@ -67,6 +73,7 @@ class CountObserver:
         self._site_counters = self._counters[self._site_base : self._branch_base]
         self._warp_runs: NDArray[np.float64] = np.zeros((self._block_count, grid.warps))
         self._batch = AccessBatch(self._sites, machine, grid.groups)
+        self._mixed_sites = mixed_sites
         self.objects: list[set[int]] = [set() for _ in self._sites]
         self.ignores_sectors = False
         """True while trips run whose sectors are already represented by other records."""
@@ -132,6 +139,8 @@ class CountObserver:
         """Count an access and, depending on the detail, its memory transactions."""
         first = int(address if type(address) is not np.ndarray else address.item(0)) >> SHIFT
         self.objects[site].add(first)
+        if site in self._mixed_sites and type(address) is np.ndarray:
+            self.objects[site].update(np.unique(address >> SHIFT).tolist())
         base = len(SiteColumn) * site
         counters = self._site_counters
         counters[base + _ACCESSES] += lanes.per_group

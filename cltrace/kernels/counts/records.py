@@ -99,7 +99,7 @@ class AccessSite:
     `stride_bytes` is the distance between neighbouring lanes, None unless it is constant.
     `contention` is the mean number of lanes of a warp per address, for atomics. `reuse` is the mean
     number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
-    unknown contents.
+    unknown contents. `loop` is the number of the innermost loop around the access, -1 without one.
     """
 
     place: Place
@@ -124,6 +124,7 @@ class AccessSite:
     footprint: Footprint
     reuse: float
     is_assumed: bool
+    loop: int
 
 
 @dataclass(frozen=True, slots=True)

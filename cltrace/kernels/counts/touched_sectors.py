@@ -1,5 +1,6 @@
 """Sectors that access sites touched in a sample."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,8 @@ class DistinctSectors:
     of the sectors that each group touches, divided by the mean per group."""
     group_mean: float
     """Mean number of distinct sectors per group."""
+    span: float = math.inf
+    """Sectors from the lowest to the highest touched one; infinite if not all trips show it."""
 
 
 class TouchedSectors:

@@ -5,10 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.events.workloads import BufferInput, LocalInput, Workload
+from cltrace.events.workloads import BufferInput, ImageInput, LocalInput, Workload
 from cltrace.kernels import (
     Argument,
     BufferArgument,
+    ImageArgument,
     KernelCounts,
     LocalArgument,
     Machine,
@@ -75,6 +76,10 @@ def _arguments(work: Workload) -> Iterator[Argument]:
             case BufferInput(size_bytes, contents):
                 array = None if contents is None else np.ascontiguousarray(contents())
                 yield BufferArgument(size_bytes, array)
+            case ImageInput(width, height, depth, channels, contents):
+                texels = None if contents is None else np.ascontiguousarray(contents())
+                size = (width, height, max(depth, 1))
+                yield ImageArgument(*size, channels=channels, contents=texels)
             case LocalInput(size_bytes):
                 yield LocalArgument(size_bytes)
             case _:

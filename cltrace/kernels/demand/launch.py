@@ -306,7 +306,7 @@ def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traff
         granule_bytes=_moved_bytes(region, sites, counts.machine.sector_bytes, partial_share),
         scattered_sectors=_scattered(region, sites),
         partial_sectors=partial,
-        step_sectors=max(map(_step_sectors, sites), default=0.0),
+        step_sectors=_step_sectors_of(sites),
         moving_share=_moving_share(sites),
         repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
         jumping_share=_jumping_share(sites),
@@ -314,6 +314,17 @@ def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traff
         accesses=sum(site.accesses.value for site in sites),
         new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),
     )
+
+
+def _step_sectors_of(sites: Sequence[AccessSite]) -> float:
+    """Return the sectors that sites fetch where a near cache keeps nothing between requests.
+
+    Sites of one loop, as the neighbours of a stencil, share them; loops one after the other do not.
+    """
+    by_loop: dict[int, float] = {}
+    for site in sites:
+        by_loop[site.loop] = max(by_loop.get(site.loop, 0.0), _step_sectors(site))
+    return sum(by_loop.values())
 
 
 def _step_sectors(site: AccessSite) -> float:

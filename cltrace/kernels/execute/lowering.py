@@ -91,7 +91,10 @@ def _lower_select(instruction: Select, _: int, __: SiteTable) -> Step:
     result = instruction.result
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
-        frame[result] = select(frame[condition], frame[left], frame[right])
+        chosen = frame[condition]
+        if result in state.redirected_selects and state.redirection is not None:
+            chosen = state.redirection.redirect_select(result, lanes)
+        frame[result] = select(chosen, frame[left], frame[right])
 
     return step
 

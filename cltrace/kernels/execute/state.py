@@ -60,13 +60,16 @@ class Redirection(Protocol):
         default.
         """
 
+    def redirect_select(self, slot: int, lanes: Lanes) -> Value:
+        """Return the condition by which lanes select the value of a slot."""
+
 
 @dataclass(slots=True, kw_only=True)
 class ExecutionState:
     """State of an execution.
 
-    `redirection` decides at the sites `redirected_sites` and at the ends of the blocks
-    `redirected_blocks`.
+    `redirection` decides at the sites `redirected_sites`, at the ends of the blocks
+    `redirected_blocks`, and at the selections of the slots `redirected_selects`.
     """
 
     grid: Grid
@@ -76,6 +79,7 @@ class ExecutionState:
     redirection: Redirection | None = None
     redirected_sites: frozenset[int] = frozenset()
     redirected_blocks: frozenset[int] = frozenset()
+    redirected_selects: frozenset[int] = frozenset()
     notes: set[str] = field(default_factory=set)
     """Messages about faults of the program."""
 

@@ -1,19 +1,24 @@
 """Taint analysis: the values that depend on unknown memory contents.
 
 The outcome of a tainted branch or address has to be assumed. A value is tainted if it is computed from
-unknown contents, if a tainted branch selects it, or if it leaves a loop with an unknown trip count.
-Within such a loop, values that only depend on the trip number are known: all active lanes are in the
+unknown contents, or if it leaves a loop with an unknown trip count. A branch or a selection by an unknown
+condition does not taint the values between which it selects: its outcome is assumed, and the value with
+it. Within such a loop, values that only depend on the trip number are known: all active lanes are in the
 same trip.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root
 from cltrace.kernels.flow.loops import Graph
-from cltrace.kernels.ir.instructions import Branch, Instruction, Phi, Switch
+from cltrace.kernels.ir.instructions import Instruction, Select
+from cltrace.kernels.ir.types import IntegerType
 from cltrace.kernels.ir.uses import operands_of, result_of
 from cltrace.kernels.limits import check_cpu_limit
+
+_CONDITIONS: Final = frozenset({IntegerType(1)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +28,13 @@ class Taint:
     Attributes:
         slots: the tainted slots.
         blocks: the blocks that end in a tainted branch.
+        selects: the untainted slots whose values are selected by a tainted condition.
         untainted_within: by slot that is tainted only after a loop, the blocks of that loop.
     """
 
     slots: frozenset[int]
     blocks: frozenset[int]
+    selects: frozenset[int]
     untainted_within: Mapping[int, frozenset[int]]
 
     def reaches(self, slots: Iterable[int], block: int) -> bool:
@@ -55,8 +62,7 @@ class _TaintAnalysis:
         self._slots: set[int] = set()
         self._untainted_within: dict[int, frozenset[int]] = {}
         self._memory: set[Root] = set(unknown)
-        self._blocks: dict[int, Sequence[frozenset[int]]] = {}
-        """By tainted branch: the blocks of each path, up to the post-dominator where all paths join."""
+        self._blocks: set[int] = set()
         self._conditional: set[int] = set()
         """The blocks that run or not as a tainted branch decides."""
         self._loops: set[int] = set()
@@ -74,7 +80,16 @@ class _TaintAnalysis:
                 terminator = self._blocks_of[number].terminator
                 if number not in self._blocks and self._is_tainted(operands_of(terminator), number):
                     self._taint_branch(number)
-        return Taint(frozenset(self._slots), frozenset(self._blocks), dict(self._untainted_within))
+        selects = frozenset(
+            item.result
+            for number, item in self._dependencies.instructions
+            if isinstance(item, Select)
+            and item.result not in self._slots
+            and self._is_tainted((item.condition,), number)
+        )
+        return Taint(
+            frozenset(self._slots), frozenset(self._blocks), selects, dict(self._untainted_within)
+        )
 
     def _size(self) -> int:
         return sum(map(len, (self._slots, self._untainted_within, self._memory, self._blocks)))
@@ -88,12 +103,11 @@ class _TaintAnalysis:
 
     def _taint_branch(self, number: int) -> None:
         """Mark a branch as tainted, with the blocks that depend on it and the loops that it exits."""
-        terminator = self._blocks_of[number].terminator
+        self._blocks.add(number)
         paths = [
             self._path_blocks(target, self._post_dominators[number])
             for target in self._graph.successors[number]
         ]
-        self._blocks[number] = paths if isinstance(terminator, Branch | Switch) else []
         if len(paths) > 1:
             self._conditional.update(*paths)
         loop = self._graph.loop_of[number]
@@ -138,42 +152,12 @@ class _TaintAnalysis:
         for number in self._graph.order:
             for phi in self._blocks_of[number].phis:
                 values = [value for _, value in phi.incoming]
-                if self._is_tainted(values, number) or self._is_selected(phi, number):
+                if self._is_tainted(values, number):
                     self._slots.add(phi.result)
-
-    def _is_selected(self, phi: Phi, number: int) -> bool:
-        """Return whether a tainted branch selects the value of a phi.
-
-        It does if the values arrive along different paths from the branch. At the header of a loop that
-        lies within a single path they do not.
-        """
-        if number not in self._conditional or len({value for _, value in phi.incoming}) < 2:
-            return False
-        for block, paths in self._blocks.items():
-            arrivals = [
-                (frozenset(self._arriving_paths(predecessor, number, block, paths)), value)
-                for predecessor, value in phi.incoming
-            ]
-            for paths_a, value_a in arrivals:
-                for paths_b, value_b in arrivals:
-                    if value_a != value_b and paths_a and paths_b and len(paths_a | paths_b) > 1:
-                        return True
-        return False
-
-    def _arriving_paths(
-        self, predecessor: int, number: int, block: int, paths: Sequence[frozenset[int]]
-    ) -> Iterable[int]:
-        """Yield the indices of a branch's paths along which control comes from a predecessor."""
-        for index, path in enumerate(paths):
-            if predecessor == block:
-                if self._graph.successors[block][index] == number:
-                    yield index
-            elif predecessor in path and number in path:
-                yield index
 
     def _spread_instructions(self) -> None:
         for number, instruction in self._dependencies.instructions:
-            is_tainted = self._is_tainted(operands_of(instruction), number)
+            is_tainted = self._is_tainted(_deciding_operands(instruction), number)
             if not is_tainted:
                 is_tainted = self._reads_unknown(instruction)
             if is_tainted and result_of(instruction) >= 0:
@@ -186,6 +170,16 @@ class _TaintAnalysis:
         if not read:
             return False
         return bool(self._memory) if UNKNOWN_ROOT in read else not self._memory.isdisjoint(read)
+
+
+def _deciding_operands(instruction: Instruction) -> Iterable[int]:
+    """Return the operands that taint the result: not the condition that selects one of two values.
+
+    Conditions themselves are tainted by all operands, since a branch has bounds of its own.
+    """
+    if isinstance(instruction, Select) and instruction.type not in _CONDITIONS:
+        return (instruction.left, instruction.right)
+    return operands_of(instruction)
 
 
 def _immediate_post_dominators(graph: Graph) -> Mapping[int, int]:

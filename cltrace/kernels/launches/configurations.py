@@ -52,7 +52,8 @@ class LaunchConfigurations:
         self._inputs: dict[str, KernelInputs] = {}
         self._outcomes: dict[str, Outcome] = {}
         self._codes: dict[str, KernelCode] = {}
-        self._kernels: dict[tuple[int, str], CountedKernel] = {}
+        self._kernels: dict[tuple[str, str], CountedKernel] = {}
+        """The kernels by the key of their program: the same for a program that is built again."""
 
     def program_key(self, launch: TracedLaunch) -> str:
         """Return the key of a launch's program. Raises: `KernelError` if there is none."""
@@ -85,11 +86,11 @@ class LaunchConfigurations:
         Raises: `KernelError` for a kernel that cannot be counted, and for sizes that do not fit.
         """
         program = self.program_key(launch)
-        kernel = self._kernels.get((id(launch.program), launch.kernel))
+        kernel = self._kernels.get((program, launch.kernel))
         if kernel is None:
             inputs = self._inputs[kernel_key(program, launch.kernel)].read()
             kernel = CountedKernel(ConfigurationKeys(inputs))
-            self._kernels[id(launch.program), launch.kernel] = kernel
+            self._kernels[program, launch.kernel] = kernel
         local_size = launch.local_size or usual_local_size(launch.global_size)
         sizes = (launch.global_size, local_size, launch.global_offset)
         try:

@@ -9,10 +9,12 @@ from typing import Final
 
 from cltrace.suite.calibration import (
     arrivals,
+    images,
     launches,
     loops,
     memory,
     operations,
+    private,
     sharing,
     transfers,
 )
@@ -54,8 +56,11 @@ _ALL: Final = (
     Family("local-banks", "Banks of local memory", "elements", _OURS, sharing.local_banks),
     Family("atomics", "Atomics", "counters", _OURS, sharing.atomics),
     Family("barriers", "Barriers", "barriers", _OURS, launches.barriers),
+    Family("private", "Private arrays", "B a work-item", _OURS, private.private),
+    Family("images", "Images", "reads", _OURS, images.images),
     Family("idle", "After idle time", "ns", _OURS, arrivals.after_idle_time),
     Family("first", "First launches", "first launch", _OURS, arrivals.first_launches),
+    Family("changes", "After other kernels", "other kernel", _OURS, arrivals.after_others),
     Family("occupancy", "Occupancy", "B of local memory a work-group", _OURS, launches.occupancy),
     Family("transfers", "Transfers", "B", f"{_THESIS}, 5.1", transfers.transfers),
 )  # fmt: skip

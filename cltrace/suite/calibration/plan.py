@@ -41,6 +41,9 @@ _FIRST_SERIES: Final[Mapping[str, Callable[[str], bool]]] = {
     "global-banks": lambda _: True,
     "reads": lambda _: True,
     "several-accesses": lambda _: True,
+    "changes": lambda _: True,
+    "private": lambda _: True,
+    "images": lambda _: True,
     "occupancy": lambda _: True,
 }
 """The families in the order of their value, each with the series that are measured first.

@@ -1,0 +1,82 @@
+"""Counts of accesses whose addresses depend on unknown contents, in pairs that differ in that alone."""
+
+import pytest
+
+from cltrace.kernels import BufferArgument, KernelCounts, count, parse
+from cltrace.kernels.counts.records import AccessSite
+from cltrace.kernels.ir.instructions import Access
+
+ITEMS = 1 << 16
+SOURCE = """
+__kernel void selected(__global const float *c, __global const float *a, __global const float *b,
+                       __global float *out) {
+    int i = get_global_id(0);
+    out[i] = c[i] > 0 ? a[i] : b[i];
+}
+__kernel void gathered(__global const int *c, __global const float *a, __global const float *b,
+                       __global float *out) {
+    int i = get_global_id(0);
+    out[i] = a[c[i]];
+}
+__kernel void branched(__global const float *c, __global const float *a, __global const float *b,
+                       __global float *out) {
+    int i = get_global_id(0), at = i;
+    if (c[i] > 0) { at = get_global_size(0) - 1 - i; out[i] = 1; }
+    out[i] += a[at];
+}
+__kernel void scattered(__global const int *c, __global const float *a, __global const float *b,
+                        __global float *out) {
+    int i = get_global_id(0);
+    out[c[i]] = a[i];
+}
+__kernel void searched(__global const int *c, __global const int *a, __global const float *b,
+                       __global float *out) {
+    int i = get_global_id(0), low = 0, high = get_global_size(0);
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (a[middle] < c[i]) low = middle + 1; else high = middle;
+    }
+    out[i] = low;
+}
+"""
+PROGRAM = parse(SOURCE)
+
+
+def counts_of(kernel: str) -> KernelCounts:
+    buffers = [BufferArgument(4 * ITEMS)] * 4
+    return count(PROGRAM, kernel, (ITEMS,), (256,), buffers)
+
+
+def site_of(counts: KernelCounts, memory: str, access: Access = Access.READ) -> AccessSite:
+    return next(site for site in counts.sites if site.memory == memory and site.access is access)
+
+
+def test_a_select_of_two_values_is_not_a_gather() -> None:
+    selected, gathered = counts_of("selected"), counts_of("gathered")
+    of_both = site_of(selected, "a, b")
+    warps = ITEMS / 32
+    assert of_both.sectors.value == pytest.approx(8 * warps, rel=0.02)
+    assert of_both.sectors.low == pytest.approx(4 * warps, rel=0.02)
+    assert not of_both.is_assumed
+    assert "selected" in selected.assumptions[0].what
+    assert site_of(gathered, "a").sectors.value > 30 * warps
+    assert site_of(gathered, "a").is_assumed
+
+
+def test_an_assumed_branch_decides_the_values_that_it_selects() -> None:
+    of_both = site_of(counts_of("branched"), "a")
+    assert of_both.sectors.value == pytest.approx(8 * ITEMS / 32, rel=0.02)
+
+
+def test_neighbours_write_runs_but_read_at_random() -> None:
+    written = site_of(counts_of("scattered"), "out", Access.WRITE)
+    read = site_of(counts_of("gathered"), "a")
+    assert written.sectors.value == pytest.approx(7.5 * ITEMS / 32, rel=0.1)
+    assert written.sectors.low == pytest.approx(4 * ITEMS / 32, rel=0.02)
+    assert written.sectors.high == pytest.approx(read.sectors.value, rel=0.05)
+
+
+def test_a_search_begins_at_one_place_for_all() -> None:
+    searched = site_of(counts_of("searched"), "a")
+    assert searched.sectors.value < 20 * searched.requests.value
+    assert searched.footprint.launch_sectors <= ITEMS / 8 + 1
