@@ -106,6 +106,7 @@ class AccessBatch:
         self.strides: list[object] = [None] * len(sites)
         self._last_sectors: dict[int, NDArray[np.uint64]] = {}
         self._last_begins: dict[int, NDArray[np.int64]] = {}
+        self._jump_bytes = [0 for _ in sites]
         self._step_sectors = [[0, 0] for _ in sites]
 
     def step_share(self, site: int) -> float:
@@ -198,11 +199,17 @@ class AccessBatch:
                     hashes[position] = part_hashes
         if self._sites[site].access is Access.READ:
             self._count_moving(site, accesses, np.concatenate(hashes))
+        self._count_order(site, accesses, rows)
+        return sectors
+
+    def _count_order(
+        self, site: int, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
+    ) -> None:
+        """Count what depends on the order of addresses: jumps on a CPU, lanes per address of atomics."""
         if self._machine.has_item_loops:
             self._count_jumps(site, accesses, rows)
         if self._sites[site].access is Access.ATOMIC:
             self._count_contention(accesses, rows)
-        return sectors
 
     def _count_transactions(self, site: int, similar: "_SimilarAccesses") -> Transactions:
         """Count the transactions of accesses of a site."""
@@ -260,21 +267,32 @@ class AccessBatch:
         begins = np.concatenate([part[:, 0] for part in rows])
         warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
         groups, times = _groups_and_times(accesses)
-        last = self._last_begins.setdefault(
-            site, np.full(accesses[0].lanes.grid.warps, _NO_ADDRESS, np.int64)
-        )
+        warp_count = accesses[0].lanes.grid.warps
+        last = self._last_begins.setdefault(site, np.full(warp_count, _NO_ADDRESS, np.int64))
         order = np.argsort(warps, kind="stable")
         ordered, ordered_begins = warps[order], begins[order]
         is_begin = is_first(ordered)
+        is_end = np.append(is_begin[1:], True)
         before = np.empty_like(ordered_begins)
         before[1:] = ordered_begins[:-1]
-        earlier = last[ordered[is_begin]]
-        neighbours = np.concatenate([ordered_begins[is_begin][:1], ordered_begins[is_begin][:-1]])
+        earlier, firsts = last[ordered[is_begin]], ordered_begins[is_begin]
+        neighbours = np.concatenate([firsts[:1], firsts[:-1]])
         before[is_begin] = np.where(earlier == _NO_ADDRESS, neighbours, earlier)
-        last[ordered[np.append(is_begin[1:], True)]] = ordered_begins[np.append(is_begin[1:], True)]
-        jumps = (np.abs(ordered_begins - before) > _NEAR_BYTES).astype(np.float64)
+        last[ordered[is_end]] = ordered_begins[is_end]
+        distances = np.abs(ordered_begins - before)
+        jumps = distances > _NEAR_BYTES
         ordered_times = None if times is None else times[order]
-        self._add(site, SiteColumn.JUMPING_REQUESTS, groups[order], ordered_times, jumps)
+        self._add(
+            site, SiteColumn.JUMPING_REQUESTS, groups[order], ordered_times, jumps.astype(float)
+        )
+        if jumps.any():
+            self._jump_bytes[site] = int(
+                np.gcd.reduce(distances[jumps], initial=self._jump_bytes[site])
+            )
+
+    def jump_bytes(self, site: int) -> int:
+        """Return the greatest common divisor of a site's jumps, 0 without any."""
+        return self._jump_bytes[site]
 
     def _count_step(
         self, site: int, similar: "_SimilarAccesses", transactions: Transactions

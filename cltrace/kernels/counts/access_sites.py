@@ -78,6 +78,7 @@ def _build_site(
         moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
         step_share=sample.run.observer.step_share(site.number),
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
+        jump_bytes=sample.run.observer.jump_bytes(site.number),
         lane_share=sample.lane_share(site.block),
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
         stride_bytes=stride if isinstance(stride, int) else None,

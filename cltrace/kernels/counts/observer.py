@@ -161,6 +161,10 @@ class CountObserver:
         """Return the share of a site's sectors that differ between the warps of a group at one access."""
         return self._batch.step_share(site)
 
+    def jump_bytes(self, site: int) -> int:
+        """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""
+        return self._batch.jump_bytes(site)
+
     def snapshot(self) -> CountSnapshot:
         """Return a copy of the counts so far."""
         return CountSnapshot(self._counters.copy(), self._warp_runs.copy(), self._batch.mark())

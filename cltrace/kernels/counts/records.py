@@ -93,7 +93,8 @@ class AccessSite:
     per request, `partial_sectors` the written sectors of which a request writes only a part.
     `moving_requests` are the reads that touch other sectors than the warp's read before at this place,
     `step_share` is the share of sectors that differ between the warps of a group which read together.
-    `jumping_requests` are, on a CPU, those that are far from the warp's access before at this place.
+    `jumping_requests` are, on a CPU, those that are far from the warp's access before at this place, and
+    `jump_bytes` is the greatest common divisor of their distances, 0 without any.
     `lane_share` is the share of its accesses by lanes of warps or vectors; a CPU makes the others for one
     work-item after another.
     `stride_bytes` is the distance between neighbouring lanes, None unless it is constant.
@@ -117,6 +118,7 @@ class AccessSite:
     moving_requests: float
     step_share: float
     jumping_requests: float
+    jump_bytes: int
     lane_share: float
     pattern: Pattern
     stride_bytes: int | None
@@ -272,8 +274,8 @@ class KernelCounts:
     (`cltrace.kernels.fold`). `as_written` is None if that form was not counted.
     `active_lanes` is the mean share of active lanes when a warp executes an operation, `paths` the mean
     number of distinct paths that the lanes of a warp take through the kernel, `barriers` the mean
-    number of barriers per work-item. `steps` are the warps, or on a CPU the vectors and the work-items that
-    it runs one after another.
+    number of barriers per work-item. `steps` are the warps; on a CPU, the vectors and the work-items that
+    run one after another.
     """
 
     kernel: str

@@ -106,9 +106,7 @@ class ScaledSample:
     def _lane_blocks(self) -> frozenset[int]:
         """The blocks in which work-items run as lanes of warps or vectors."""
         task = self.task
-        return find_lane_blocks(
-            task.analysis.full_kernel, task.machine, task.ndrange.local_size[0]
-        )
+        return find_lane_blocks(task.analysis.full_kernel, task.machine, task.ndrange.local_size[0])
 
     @cached_property
     def _block_steps(self) -> NDArray[np.float64]:

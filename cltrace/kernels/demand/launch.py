@@ -1,5 +1,6 @@
 """Demand of a launch on the parts of a device, computed once from its counts."""
 
+import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -61,7 +62,8 @@ class Traffic:
     before: a near cache fetches them if it keeps nothing else.
     `moving_share` is the share of the requests that touch other sectors than the warp's request before.
     `repeated_lines` are those that a CPU fetches if it keeps nothing: a line per access, but for repeated
-    ones. `jumping_share` is the share of them that its prefetchers do not foresee.
+    ones. `jumping_share` is the share of them that its prefetchers do not foresee, `lattice_bytes` the
+    distance at whose multiples most of them lie, 0 if there is none.
     `granule_bytes` are the bytes that memory moves for the launch's different sectors,
     `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
     no earlier wave touched.
@@ -82,6 +84,7 @@ class Traffic:
     moving_share: float
     repeated_lines: float
     jumping_share: float
+    lattice_bytes: int
     contention: float
     accesses: float
     new_share: float
@@ -108,8 +111,8 @@ class Reads:
 class Demand:
     """Demand of a launch on the parts of a device.
 
-    `units` are the compute units that run a work-group, `wave_groups` the work-groups that are resident
-    on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to caches and
+    `units` are those of all `compute_units` that run a work-group, `wave_groups` the work-groups that are
+    resident on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to caches and
     memory; bank cycles and lines exclude the first of each request. `local_cycles` are bank cycles of
     local memory. On a CPU, a warp is a vector of work-items.
     """
@@ -117,6 +120,7 @@ class Demand:
     groups: int
     warps: float
     steps: float
+    compute_units: int
     units: float
     wave_groups: int
     barriers: float
@@ -210,6 +214,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         groups=counts.groups,
         warps=warps,
         steps=max(counts.steps, 1.0),
+        compute_units=machine.compute_units,
         units=min(machine.compute_units, max(counts.groups, 1)),
         wave_groups=wave_groups,
         barriers=counts.barriers * warps,
@@ -310,6 +315,7 @@ def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traff
         moving_share=_moving_share(sites),
         repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
         jumping_share=_jumping_share(sites),
+        lattice_bytes=_lattice_bytes(sites),
         contention=max((site.contention for site in sites), default=1.0),
         accesses=sum(site.accesses.value for site in sites),
         new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),
@@ -354,6 +360,15 @@ def _jumping_share(sites: Sequence[AccessSite]) -> float:
         for site in sites
     )
     return jumping / sectors if sectors else 0.0
+
+
+def _lattice_bytes(sites: Sequence[AccessSite]) -> int:
+    """Return the distance of the lines of the site with most requests, 0 if they have none in common."""
+    site = max(sites, key=lambda each: each.requests.value, default=None)
+    if site is None:
+        return 0
+    stride = abs(site.stride_bytes or 0)
+    return math.gcd(site.jump_bytes, stride if stride >= _READ_BYTES else 0)
 
 
 def _jumps(site: AccessSite) -> float:

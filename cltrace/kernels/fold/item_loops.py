@@ -78,9 +78,7 @@ def _regions(kernel: PreparedKernel) -> Iterator[frozenset[int]]:
                 for target in graph.successors[number]
                 if not kernel.blocks[target].is_synchronising
             ]
-            preceding = (
-                () if kernel.blocks[number].is_synchronising else graph.predecessors[number]
-            )
+            preceding = () if kernel.blocks[number].is_synchronising else graph.predecessors[number]
             near = left.intersection((*following, *preceding))
             left -= near
             waiting.extend(near)

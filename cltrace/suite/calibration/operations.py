@@ -110,7 +110,7 @@ def throughput(limits: ProbeLimits) -> Iterator[Probe]:
 
 def latency(limits: ProbeLimits) -> Iterator[Probe]:
     """Yield operations in one chain, in one small work-group per compute unit."""
-    items = limits.compute_units * (128 if limits.is_cpu else 32)
+    items = limits.compute_units * 32
     for operation in _operations(limits):
         for trips in _trips(limits):
             work = _chain(limits, operation, 1, items, trips)

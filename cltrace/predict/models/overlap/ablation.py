@@ -7,21 +7,26 @@ from typing import Final
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.overlap.model import Overlap
 
+_SECTORS: Final = (
+    *("sector read", "sector written", "sector part written"),
+    *("line l2", "jump l2", "line l3", "jump l3"),
+)
 _STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("operations and memory", ()),
     ("and dispatch", ("group", "warp", "doubling", "first")),
-    ("and sectors of caches", ("sector read", "sector written", "sector part written")),
-    ("and banks and lines", ("bank", "line", "line missed", "local")),
-    ("and random places", ("scattered read", "scattered written")),
+    ("and sectors of caches", _SECTORS),
+    ("and banks and lines", ("bank", "item access", "line", "line missed", "local")),
+    ("and random places", ("scattered read", "scattered written", "jump memory")),
     ("and waiting", ()),
 )
 """The stages, and the costs that each adds. The last stage has all costs."""
 _SECTOR_BYTES: Final = 32
-_IN_ORDER: Final[Mapping[str, str]] = {
-    "scattered read": "byte read",
-    "scattered written": "byte written",
+_IN_ORDER: Final[Mapping[str, tuple[str, float]]] = {
+    "scattered read": ("byte read", _SECTOR_BYTES),
+    "scattered written": ("byte written", _SECTOR_BYTES),
+    "jump memory": ("line memory", 1.0),
 }
-"""Costs of random places, by costs per byte of accesses in order, which they equal before their stage."""
+"""Costs of random places, by those of accesses in order, times a factor, which they equal before."""
 
 
 def ablation_stages(model: Overlap) -> Mapping[str, Overlap]:
@@ -39,7 +44,7 @@ def ablation_stages(model: Overlap) -> Mapping[str, Overlap]:
 def _without(costs: Costs, later: set[str]) -> Costs:
     """Return costs without waits and without the constants `later`."""
     constants = {name: 0.0 if name in later else cost for name, cost in costs.constants.items()}
-    for at_random, in_order in _IN_ORDER.items():
-        if at_random in later:
-            constants[at_random] = _SECTOR_BYTES * costs[in_order]
+    for at_random, (in_order, factor) in _IN_ORDER.items():
+        if at_random in later and in_order in costs.constants:
+            constants[at_random] = factor * costs[in_order]
     return replace(costs, constants=constants, waits={})

@@ -17,6 +17,7 @@ from cltrace.predict.models.defaults import Gaps
 from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS, arrival_costs
 from cltrace.predict.models.overlap.costs import operation_key, wait_key
 from cltrace.predict.models.overlap.probes import MeasuredProbe
+from cltrace.predict.models.overlap.processor_caches import CACHE_COSTS, cache_costs
 from cltrace.profile import Parameter
 
 _SMALL_ITEMS: Final = 1 << 14
@@ -40,6 +41,7 @@ def isolated_costs(
 ) -> Iterator[tuple[str, Parameter]]:
     """Yield the costs that families isolate; defaults for those that were left out."""
     launches = _cpu_launches if is_cpu else _gpu_launches
+    latencies = cache_costs if is_cpu else _read_latencies
     pieces: tuple[_Piece, ...] = (
         _Piece(("base", "groups"), _LAUNCHES, lambda: launches(probes)),
         _Piece(
@@ -52,9 +54,13 @@ def isolated_costs(
             gaps.names_of("latency"),
             lambda: _operations(probes, "latency", wait_key, _waits).items(),
         ),
-        _Piece(("chases",), _LATENCIES, lambda: _read_latencies(probes)),
+        _Piece(("chases",), CACHE_COSTS if is_cpu else _LATENCIES, lambda: latencies(probes)),
         _Piece(("idle", "first"), ARRIVAL_COSTS, lambda: arrival_costs(probes)),
-        _Piece(("near-sets",), _NEAR_CACHE, lambda: () if is_cpu else near_cache_costs(probes)),
+        _Piece(
+            ("near-sets",),
+            () if is_cpu else _NEAR_CACHE,
+            lambda: () if is_cpu else near_cache_costs(probes),
+        ),
     )
     for piece in pieces:
         fitted = gaps.fit_or_default(piece.families, piece.names, piece.fit)

@@ -12,7 +12,8 @@ from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.predict.models.defaults import Gaps
 from cltrace.predict.models.overlap.bounds import lower_bound, upper_bound
 from cltrace.predict.models.overlap.costs import Costs
-from cltrace.predict.models.overlap.fit import NORMS, REQUIRED, fit_costs
+from cltrace.predict.models.overlap.fit import fit_costs
+from cltrace.predict.models.overlap.joint_costs import NORMS, required_constants
 from cltrace.predict.models.overlap.joint_search import SearchLimits
 from cltrace.predict.models.overlap.probes import count_calibration
 from cltrace.predict.models.overlap.scaling import scale_demand
@@ -108,7 +109,8 @@ class OverlapModel:
             raise ProfileError(
                 f"the profile's costs of {self.name} are damaged: {error}"
             ) from error
-        wrong = sorted(REQUIRED - set(costs.constants)) or [
+        required = required_constants(is_cpu=profile.device.kind == "cpu")
+        wrong = sorted(required - set(costs.constants)) or [
             name for name, parameter in parameters.items() if not _is_sound(name, parameter.value)
         ]
         if wrong:

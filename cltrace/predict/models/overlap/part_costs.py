@@ -18,17 +18,41 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     OPERATIONS: ("slot",),
     _CHAINS: (),
     "local memory and barriers": ("local", "barrier"),
-    "L1": ("bank", "line", "line missed"),
-    "L2": ("sector read", "sector written", "sector part written"),
-    "memory": ("byte read", "byte written", "scattered read", "scattered written"),
-    "latency": ("wait l1", "wait l2", "wait memory", "wait local", "wait barrier", "turnover"),
+    "L1": ("bank", "item access", "line", "line missed"),
+    "L2": (
+        "sector read",
+        "sector written",
+        "sector part written",
+        "line l2",
+        "jump l2",
+        "line l3",
+        "jump l3",
+    ),
+    "memory": (
+        "byte read",
+        "byte written",
+        "scattered read",
+        "scattered written",
+        "line memory",
+        "jump memory",
+    ),
+    "latency": (
+        "wait l1",
+        "wait l2",
+        "wait l3",
+        "wait memory",
+        "wait local",
+        "wait barrier",
+        "turnover",
+    ),
     "atomics": ("atomic",),
 }
 """Constants that a part's time is proportional to, by the part's name in a prediction."""
 SHAPE_CONSTANTS: Final = frozenset(
     {
         *("p dispatch", "p levels", "p pipes", "p waiting", "p body", "phases", "steps", "window"),
-        *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "atomic ways"),
+        *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "l3 size", "l3 sharpness"),
+        *("atomic ways", "writing"),
         *("idle time", "interval low", "interval high"),
     }
 )

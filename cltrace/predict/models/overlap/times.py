@@ -1,8 +1,6 @@
 """The times of a launch's parts, and their overlap."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cltrace.events.workloads import STEADY, Arrival
@@ -10,8 +8,10 @@ from cltrace.kernels.demand.caches import CacheSize, shared_sectors
 from cltrace.kernels.demand.launch import Demand, Traffic
 from cltrace.kernels.demand.operations import ACCESS, Pipe
 from cltrace.kernels.ir.instructions import Access
-from cltrace.predict.models.overlap.arrivals import ArrivalTimes, arrival_times
+from cltrace.predict.models.overlap.arrivals import arrival_times
 from cltrace.predict.models.overlap.costs import Costs
+from cltrace.predict.models.overlap.parts import Times, overlap
+from cltrace.predict.models.overlap.processor_times import processor_times
 from cltrace.predict.models.prediction import Cache
 
 _SCHEDULERS: Final = 4.0
@@ -20,58 +20,12 @@ _LOCK_STEP_GROUPS: Final = 2.0
 """Up to two work-groups per compute unit run in lock step: both compute, or both move data."""
 
 
-def overlap(times: Iterable[float], exponent: float) -> float:
-    """Return the p-norm of times: their sum for 1, the longest of them for infinity."""
-    positive = [time for time in times if time > 0.0]
-    longest = max(positive, default=0.0)
-    if not longest:
-        return 0.0
-    total: float = sum((time / longest) ** exponent for time in positive)
-    return float(longest * total ** (1.0 / exponent))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """Time that each part of a device takes for a launch by itself, in ns; `total_ns` is that of all.
-
-    `delay` is the time that it takes longer for the state of the device.
-    """
-
-    launch: float
-    delay: ArrivalTimes
-    dispatch: float
-    pipes: Mapping[Pipe, float]
-    chains: float
-    local: float
-    l1: float
-    l2: float
-    memory: float
-    latency: float
-    atomics: float
-    total_ns: float
-
-    def parts(self) -> Mapping[str, float]:
-        """Return the parts by name."""
-        return {
-            "launch": self.launch,
-            "first launch": self.delay.first_ns,
-            "idle device": self.delay.idle_ns,
-            "dispatch": self.dispatch,
-            **{str(pipe): time for pipe, time in self.pipes.items()},
-            "chains of operations": self.chains,
-            "local memory and barriers": self.local,
-            "L1": self.l1,
-            "L2": self.l2,
-            "memory": self.memory,
-            "latency": self.latency,
-            "atomics": self.atomics,
-        }
-
-
 def times_of(
     demand: Demand, costs: Costs, cache: Cache = Cache.WARM, arrival: Arrival = STEADY
 ) -> Times:
     """Return the times of a launch's parts for a state of the caches and of the device."""
+    if demand.has_item_loops:
+        return processor_times(demand, costs, cache)
     pipes = _pipes(demand, costs)
     missing = 1.0
     if cache is Cache.WARM:
@@ -81,7 +35,7 @@ def times_of(
     l2 = sum(_l2(region, demand, costs) for region in demand.traffic)
     memory = sum(_memory(region, costs, missing) for region in demand.traffic)
     latency = _latency(demand, costs, missing)
-    atomics = sum(_atomics(region, demand, costs) for region in demand.traffic)
+    atomics = sum(_atomics(region, costs) for region in demand.traffic)
     dispatch = _dispatch(demand, costs)
     waiting_norm = _norm(costs["p waiting"], _phase_separation(demand, costs["phases"]))
     body_norm = _norm(costs["p body"], _lock_step(demand, costs["steps"]))
@@ -91,10 +45,9 @@ def times_of(
     working = overlap(pipes.values(), costs["p pipes"])
     data = overlap((local, moving), costs["p body"])
     body = overlap((working, data), body_norm)
-    launch = costs["launch"] + costs["first"] * min(demand.accesses, 1.0)
     delay = arrival_times(arrival, costs.constants)
     return Times(
-        launch=launch,
+        launch=costs["launch"],
         delay=delay,
         dispatch=dispatch,
         pipes=pipes,
@@ -105,14 +58,14 @@ def times_of(
         memory=memory,
         latency=latency,
         atomics=atomics,
-        total_ns=launch + delay.total_ns + overlap((dispatch, body), costs["p dispatch"]),
+        total_ns=costs["launch"] + delay.total_ns + overlap((dispatch, body), costs["p dispatch"]),
     )
 
 
 def _dispatch(demand: Demand, costs: Costs) -> float:
     """Return the time of handing out work-groups."""
     per_group = max(costs["group"], costs["warp"] * demand.group_warps)
-    return demand.groups * per_group + math.log2(max(demand.groups, 1)) * costs["doubling"]
+    return demand.groups * per_group
 
 
 def _phase_separation(demand: Demand, phases: float) -> float:
@@ -129,7 +82,7 @@ def _phase_separation(demand: Demand, phases: float) -> float:
 
 def _solitude(demand: Demand) -> float:
     """Return 1 for a single warp on each scheduler of a compute unit, falling to 0 for many."""
-    return 0.0 if demand.has_item_loops else min(1.0, _SCHEDULERS / demand.unit_warps)
+    return min(1.0, _SCHEDULERS / demand.unit_warps)
 
 
 def _lock_step(demand: Demand, steps: float) -> float:
@@ -155,12 +108,11 @@ def _pipes(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
     for work in demand.work:
         cost = costs.operations.get(work.name, slot)
         if work.name == ACCESS:
-            cost = 0.0 if demand.has_item_loops else slot
+            cost = slot
         if work.pipe is Pipe.ISSUE:
             times[Pipe.ISSUE] += work.warp_total * cost
         else:
-            if not demand.has_item_loops:
-                times[Pipe.ISSUE] += work.warp_total * min(slot, cost)
+            times[Pipe.ISSUE] += work.warp_total * min(slot, cost)
             times[work.pipe] += work.warp_total * cost
     return {pipe: time * demand.busiest_share / demand.units for pipe, time in times.items()}
 
@@ -222,8 +174,6 @@ def _memory(region: Traffic, costs: Costs, missing: float) -> float:
 def _chains(demand: Demand, costs: Costs) -> float:
     """Return the time of operations that wait for each other's results."""
     waits = sum(wait.per_warp * costs.waits.get(wait.name, 0.0) for wait in demand.waits)
-    if demand.has_item_loops:
-        waits *= 1.0 - min(costs["window"] / max(demand.operations, 1.0), 1.0)
     return demand.serial_warps * waits
 
 
@@ -277,11 +227,9 @@ def _shared_share(region: Traffic, rounds: float, demand: Demand, costs: Costs) 
     return moves * min(fetched / max(region.step_sectors, 1e-9), 1.0)
 
 
-def _atomics(region: Traffic, demand: Demand, costs: Costs) -> float:
+def _atomics(region: Traffic, costs: Costs) -> float:
     if region.access is not Access.ATOMIC:
         return 0.0
-    if demand.has_item_loops:
-        return region.accesses * costs["atomic"] / demand.units
     ways = max(region.launch_sectors * costs["atomic ways"], 1.0)
     serial = region.sectors * region.contention * costs["atomic"] / ways
     return max(serial, region.sectors * costs["sector part written"])

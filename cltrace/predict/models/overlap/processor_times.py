@@ -1,0 +1,200 @@
+"""The times of a launch's parts on a CPU, whose work-items are trips of a loop.
+
+A thread runs the work-items of its work-groups one after another, as vectors where the compiler made
+them, and moves cache lines while it computes. All threads share the last cache and the memory.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cltrace.kernels.demand.caches import CacheSize
+from cltrace.kernels.demand.launch import Demand, Reads, Traffic
+from cltrace.kernels.demand.operations import ACCESS, Pipe
+from cltrace.kernels.ir.instructions import Access
+from cltrace.predict.models.overlap.arrivals import ArrivalTimes
+from cltrace.predict.models.overlap.costs import Costs
+from cltrace.predict.models.overlap.parts import Times, overlap
+from cltrace.predict.models.prediction import Cache
+
+_SHARPNESS: Final = 4.0
+"""How fast the share of a footprint that a private cache keeps falls with its size."""
+_SHARED_PASSES: Final = 1.5
+"""Passes of all work-groups over a region from which they share its lines."""
+_LINE_BYTES: Final = 64
+_FIRST_PERIOD_BYTES: Final = 4 << 10
+"""Distance of lines in the same set of a first cache: a page, as it is indexed beside translation."""
+_SECOND_PERIOD_BYTES: Final = 64 << 10
+"""The same of a second cache: 1,024 sets or more."""
+_RANDOM: Final = 0.9
+"""Share of jumping accesses from which a region is read at random places."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Lines of a region that come from the second cache, the shared cache and memory."""
+
+    second: float
+    shared: float
+    memory: float
+
+
+def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
+    """Return the times of a launch's parts on a CPU for a state of the caches."""
+    lines = [_lines(region, demand, costs, cache) for region in demand.traffic]
+    moved = list(zip(demand.traffic, lines, strict=True))
+    in_flight = _items_in_flight(demand, costs)
+    computing = _computing(demand, costs)
+    accessing = (demand.requests + demand.local_requests) * _access_cost(demand, costs)
+    barriers = demand.barriers * costs["barrier"]
+    per_unit = demand.busiest_share / demand.units
+    chains = demand.serial_warps * _waits(demand, costs) / in_flight
+    latency = demand.serial_warps * _latency(demand, lines, costs) / in_flight
+    private = sum(_private_ns(region, each, costs) for region, each in moved) * per_unit
+    memory = sum(_memory_ns(region, each, costs) for region, each in moved)
+    atomics = sum(
+        region.accesses * costs["atomic"] / demand.units
+        for region in demand.traffic
+        if region.access is Access.ATOMIC
+    )
+    issued = (computing + accessing + barriers) * per_unit
+    working = overlap((issued, chains + latency), costs["p waiting"])
+    moving = overlap((private, memory), costs["p levels"])
+    body = overlap((working, moving), costs["p body"]) + atomics
+    dispatch = demand.groups * costs["group"]
+    dispatch += math.log2(max(demand.groups, 1)) * costs["doubling"]
+    woken = demand.units / demand.compute_units
+    launch = costs["launch"] + costs["first"] * min(demand.accesses, 1.0) * woken
+    return Times(
+        launch=launch,
+        delay=ArrivalTimes(0.0, 0.0),
+        dispatch=dispatch,
+        pipes={Pipe.ISSUE: computing * per_unit},
+        chains=chains,
+        local=barriers * per_unit,
+        l1=accessing * per_unit,
+        l2=private,
+        memory=memory,
+        latency=latency,
+        atomics=atomics,
+        total_ns=launch + overlap((dispatch, body), costs["p dispatch"]),
+    )
+
+
+def _computing(demand: Demand, costs: Costs) -> float:
+    return sum(
+        work.warp_total * costs.operations.get(work.name, 0.0)
+        for work in demand.work
+        if work.name != ACCESS
+    )
+
+
+def _access_cost(demand: Demand, costs: Costs) -> float:
+    """Return the cost of an access instruction: of vectors, or of work-items one after another."""
+    lanes = min(demand.warps / demand.steps, 1.0)
+    return lanes * costs["bank"] + (1.0 - lanes) * costs["item access"]
+
+
+def _waits(demand: Demand, costs: Costs) -> float:
+    """Return the time for which a vector waits for results; an operation takes at least its own time."""
+    return sum(
+        wait.per_warp * costs.waits.get(wait.name, costs.operations.get(wait.name, 0.0))
+        for wait in demand.waits
+    )
+
+
+def _items_in_flight(demand: Demand, costs: Costs) -> float:
+    """Return the vectors or work-items whose operations a core has in flight together, at least 1."""
+    per_step = demand.operations * demand.warps / demand.steps
+    return max(costs["window"] / max(per_step, 1.0), 1.0)
+
+
+def _lines(region: Traffic, demand: Demand, costs: Costs, cache: Cache) -> _Lines:
+    first_size = costs["l1 size"] * _set_share(region, _FIRST_PERIOD_BYTES)
+    second_size = costs["l2 size"] * _set_share(region, _SECOND_PERIOD_BYTES)
+    second = _requested(region, demand, first_size)
+    shared = min(_requested(region, demand, second_size), second)
+    missing = 1.0
+    if cache is Cache.WARM:
+        size = CacheSize(costs["l3 size"], costs["l3 sharpness"])
+        missing = 1.0 - size.kept_share(demand.footprint_bytes)
+    return _Lines(second, shared, missing * min(shared, region.launch_sectors))
+
+
+def _set_share(region: Traffic, period_bytes: int) -> float:
+    """Return the share of a cache's sets that lines at equal distances use."""
+    distance = math.gcd(region.lattice_bytes, period_bytes)
+    return min(_LINE_BYTES / distance, 1.0) if region.lattice_bytes else 1.0
+
+
+def _requested(region: Traffic, demand: Demand, size_bytes: float) -> float:
+    """Return the lines that a region requests from beyond a private cache of a size.
+
+    The cache may hold what a work-group touches, or at least what one work-item or vector does between
+    two accesses of a place: then the next one finds the line that they share.
+    """
+    private = CacheSize(size_bytes, _SHARPNESS)
+    touched = sum(each.repeated_lines for each in demand.traffic) * demand.sector_bytes
+    of_group = private.kept_share(demand.reused_bytes)
+    of_step = private.kept_share(touched / demand.steps)
+    again = region.group_sectors
+    if region.access is Access.READ:
+        again = max(region.step_sectors, again)
+    every = max(region.repeated_lines, again)
+    requested = of_group * region.group_sectors
+    requested += (1.0 - of_group) * (of_step * again + (1.0 - of_step) * every)
+    return (1.0 - _hit_share(region, demand, private)) * requested
+
+
+def _hit_share(region: Traffic, demand: Demand, private: CacheSize) -> float:
+    """Return the share of a region that a core still has from the work-groups or launches before."""
+    region_bytes = region.launch_sectors * demand.sector_bytes
+    if region.access is Access.READ and region.jumping_share > _RANDOM:
+        return min(private.size_bytes / max(region_bytes, 1.0), 1.0)
+    if region.group_sectors > _SHARED_PASSES * region.launch_sectors:
+        return private.kept_share(region_bytes)
+    return private.kept_share(demand.footprint_bytes / demand.units)
+
+
+def _private_ns(region: Traffic, lines: _Lines, costs: Costs) -> float:
+    """Return the time for which cores wait for lines of the second and the shared cache."""
+    if region.access is Access.ATOMIC:
+        return 0.0
+    jumping = region.jumping_share
+    second = (1.0 - jumping) * costs["line l2"] + jumping * costs["jump l2"]
+    shared = (1.0 - jumping) * costs["line l3"] + jumping * costs["jump l3"]
+    return _direction(region, costs) * (lines.second * second + lines.shared * shared)
+
+
+def _memory_ns(region: Traffic, lines: _Lines, costs: Costs) -> float:
+    if region.access is Access.ATOMIC:
+        return 0.0
+    jumping = region.jumping_share
+    line = (1.0 - jumping) * costs["line memory"] + jumping * costs["jump memory"]
+    return _direction(region, costs) * lines.memory * line
+
+
+def _direction(region: Traffic, costs: Costs) -> float:
+    return 1.0 if region.access is Access.READ else costs["writing"]
+
+
+def _latency(demand: Demand, lines: Sequence[_Lines], costs: Costs) -> float:
+    """Return the time for which a vector waits for reads that depend on each other."""
+    return sum(
+        reads.per_warp * _read_latency(reads, demand, lines, costs) for reads in demand.reads
+    )
+
+
+def _read_latency(reads: Reads, demand: Demand, lines: Sequence[_Lines], costs: Costs) -> float:
+    slowest = costs["wait local"] if reads.has_local else 0.0
+    for position in reads.traffic:
+        sectors = max(demand.traffic[position].sectors, 1.0)
+        second, shared, memory = (
+            min(number / sectors, 1.0)
+            for number in (lines[position].second, lines[position].shared, lines[position].memory)
+        )
+        latency = costs["wait l1"] + second * (costs["wait l2"] - costs["wait l1"])
+        latency += shared * (costs["wait l3"] - costs["wait l2"]) + memory * costs["wait memory"]
+        slowest = max(slowest, latency)
+    return slowest
