@@ -15,6 +15,8 @@ from cltrace.kernels.counts.records import (
     SharedSectors,
 )
 from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
+from cltrace.kernels.demand.private_traffic import in_private_memory, private_traffic
+from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 
 _MOSTLY_PARTIAL: Final = 0.5
@@ -46,44 +48,6 @@ class Wait:
 
     name: CostName
     per_warp: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
-    """Sectors that a region of memory moves between compute units and the shared cache.
-
-    `lines` are the lines that requests touch, the first of each request included.
-    `group_sectors` are the different sectors of each work-group, added up over groups; `launch_sectors`
-    the different sectors of the launch; `window_sectors` those that the shared cache fetches.
-    `step_sectors` are the sectors that differ between the warps of a group and from those of the request
-    before: a near cache fetches them if it keeps nothing else.
-    `moving_share` is the share of the requests that touch other sectors than the warp's request before.
-    `granule_bytes` are the bytes that memory moves for the launch's different sectors,
-    `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
-    no earlier wave touched.
-    """
-
-    memory: str
-    access: Access
-    requests: float
-    sectors: float
-    lines: float
-    group_sectors: float
-    window_sectors: float
-    launch_sectors: float
-    granule_bytes: float
-    scattered_sectors: float
-    partial_sectors: float
-    step_sectors: float
-    moving_share: float
-    contention: float
-    accesses: float
-    new_share: float
-
-    @property
-    def passes(self) -> float:
-        """Mean number of times that a work-group reads its sectors, at least 1."""
-        return max(self.step_sectors / self.group_sectors, 1.0) if self.group_sectors else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +158,13 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     machine = counts.machine
     group_items = max(counts.work_items // max(counts.groups, 1), 1)
     wave_groups = machine.wave_groups(group_items, counts.local_bytes)
-    far = [site for site in counts.sites if site.space in _OFF_UNIT]
+    far = [site for site in counts.sites if site.space in _OFF_UNIT or _is_kept(site, machine)]
     near = [site for site in counts.sites if site.space not in _OFF_UNIT]
     waves = max(counts.groups / wave_groups, 1.0)
-    traffic = tuple(_traffic(region, counts, waves) for region in counts.regions)
+    own = tuple(private_traffic(counts))
+    shared = tuple(_traffic(region, counts, waves) for region in counts.regions)
+    traffic = (*shared, *(region for region, _ in own))
+    sites = (*(region.sites for region in counts.regions), *(positions for _, positions in own))
     warps = max(counts.warps, 1.0)
     return Demand(
         groups=counts.groups,
@@ -213,7 +180,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         local_cycles=sum(site.bank_cycles.value for site in near if site.space == "local")
         + _spilled(counts),
         local_requests=sum(site.requests.value for site in near if site.space == "local"),
-        reads=tuple(_reads(counts, warps)),
+        reads=tuple(_reads(counts, sites, warps)),
         traffic=traffic,
         footprint_bytes=_footprint_bytes(traffic),
         sector_bytes=machine.sector_bytes,
@@ -229,6 +196,9 @@ def _work(counts: KernelCounts, measured: Container[CostName]) -> Iterator[Work]
             continue
         for name in _work_names(row, measured):
             totals[name] = totals.get(name, 0.0) + row.warp_total
+    kept = sum(site.requests.value for site in counts.sites if _is_kept(site, counts.machine))
+    if kept:
+        totals[ACCESS] = totals.get(ACCESS, 0.0) + kept
     for name, total in totals.items():
         yield Work(name, pipe_of(name), total)
 
@@ -256,8 +226,10 @@ def _requests(site: AccessSite, machine: Machine) -> float:
     return site.accesses.value
 
 
-def _reads(counts: KernelCounts, warps: float) -> Iterator[Reads]:
-    by_site = {site: at for at, region in enumerate(counts.regions) for site in region.sites}
+def _reads(
+    counts: KernelCounts, sites_of_regions: Sequence[Sequence[int]], warps: float
+) -> Iterator[Reads]:
+    by_site = {site: at for at, sites in enumerate(sites_of_regions) for site in sites}
     for read_round in counts.rounds:
         traffic = tuple(sorted({by_site[site] for site in read_round.sites if site in by_site}))
         has_local = any(counts.sites[site].space == "local" for site in read_round.sites)
@@ -265,8 +237,15 @@ def _reads(counts: KernelCounts, warps: float) -> Iterator[Reads]:
             yield Reads(read_round.waits / warps, traffic, has_local)
 
 
+def _is_kept(site: AccessSite, machine: Machine) -> bool:
+    """Return True for private variables in a GPU's memory."""
+    return in_private_memory(site) and not machine.has_item_loops
+
+
 def _spilled(counts: KernelCounts) -> float:
-    """Return the accesses of all warps to private variables that are not in registers."""
+    """Return the accesses of all warps to private variables that a CPU has not in registers."""
+    if not counts.machine.has_item_loops:
+        return 0.0
     return sum(row.warp_total for row in counts.folded if is_private_type(row.type))
 
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from cltrace.kernels.demand.launch import Demand, Traffic
+from cltrace.kernels.demand.launch import Demand
+from cltrace.kernels.demand.traffic import Traffic
 
 _SCALED: Final = (
     "requests",

@@ -7,8 +7,9 @@ from typing import Final
 
 from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels.demand.caches import CacheSize, shared_sectors
-from cltrace.kernels.demand.launch import Demand, Traffic
+from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.operations import ACCESS, Pipe
+from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.arrivals import ArrivalTimes, arrival_times
 from cltrace.predict.models.overlap.costs import Costs
