@@ -60,7 +60,6 @@ def _build_site(
     footprint = _site_footprint(sample, site, wave_run, wave_groups, size, is_local=own)
     stride = sample.run.observer.strides[site.number]
     requests = estimates[SiteColumn.REQUESTS].value
-    sectors = estimates[SiteColumn.SECTORS].value
     return AccessSite(
         place=site.place,
         memory=memory,
@@ -80,11 +79,16 @@ def _build_site(
         stride_bytes=stride if isinstance(stride, int) else None,
         contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,
         footprint=footprint,
-        reuse=sectors / footprint.launch_sectors if footprint.launch_sectors else 0.0,
+        reuse=_reuse(estimates[SiteColumn.SECTORS], footprint),
         is_assumed=site.number in sample.task.unknown_sites,
         loop=sample.task.sliced_kernel.graph.loop_of[site.block],
+        texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
         is_register=space == PRIVATE and site.number not in sample.private_memory,
     )
+
+
+def _reuse(sectors: Estimate, footprint: Footprint) -> float:
+    return sectors.value / footprint.launch_sectors if footprint.launch_sectors else 0.0
 
 
 def _estimate(

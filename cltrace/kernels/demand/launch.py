@@ -68,8 +68,8 @@ class Demand:
 
     `units` are the compute units that run a work-group, `wave_groups` the work-groups that are resident
     on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to caches and
-    memory; bank cycles and lines exclude the first of each request. `local_cycles` are bank cycles of
-    local memory.
+    memory; bank cycles and lines exclude the first of each request. `texels` are the reads of images by a
+    GPU's own units, in passes of a warp. `local_cycles` are bank cycles of local memory.
     """
 
     groups: int
@@ -82,6 +82,7 @@ class Demand:
     requests: float
     bank_cycles: float
     lines: float
+    texels: float
     local_cycles: float
     local_requests: float
     reads: tuple[Reads, ...]
@@ -158,7 +159,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     machine = counts.machine
     group_items = max(counts.work_items // max(counts.groups, 1), 1)
     wave_groups = machine.wave_groups(group_items, counts.local_bytes)
-    far = [site for site in counts.sites if site.space in _OFF_UNIT or _is_kept(site, machine)]
+    far = [site for site in counts.sites if _is_far(site, machine)]
     near = [site for site in counts.sites if site.space not in _OFF_UNIT]
     waves = max(counts.groups / wave_groups, 1.0)
     own = tuple(private_traffic(counts))
@@ -177,6 +178,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         requests=sum(_requests(site, machine) for site in far),
         bank_cycles=sum(max(site.bank_cycles.value - site.requests.value, 0.0) for site in far),
         lines=sum(max(site.lines.value - _requests(site, machine), 0.0) for site in far),
+        texels=sum(_texel_passes(site, machine) for site in counts.sites),
         local_cycles=sum(site.bank_cycles.value for site in near if site.space == "local")
         + _spilled(counts),
         local_requests=sum(site.requests.value for site in near if site.space == "local"),
@@ -235,6 +237,17 @@ def _reads(
         has_local = any(counts.sites[site].space == "local" for site in read_round.sites)
         if traffic or has_local:
             yield Reads(read_round.waits / warps, traffic, has_local)
+
+
+def _is_far(site: AccessSite, machine: Machine) -> bool:
+    """Return True for an access of a near cache by plain loads and stores."""
+    is_far = site.space in _OFF_UNIT or _is_kept(site, machine)
+    return is_far and not _texel_passes(site, machine)
+
+
+def _texel_passes(site: AccessSite, machine: Machine) -> float:
+    """Return the passes of warps through a GPU's units for images."""
+    return 0.0 if machine.has_item_loops else site.requests.value * site.texel_passes
 
 
 def _is_kept(site: AccessSite, machine: Machine) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cltrace.errors import ProfileError
 from cltrace.events.cost_names import CostName
-from cltrace.predict.models.defaults import Gaps
+from cltrace.predict.models.defaults import LATER_COSTS, Gaps
 from cltrace.predict.models.overlap.costs import Costs, operation_key
 from cltrace.predict.models.overlap.isolated_costs import isolated_costs
 from cltrace.predict.models.overlap.joint_search import SearchLimits, search_minimum
@@ -44,6 +44,7 @@ _JOINT: Final = (
     JointCost("bank", "ns", "global-banks", 0.5),
     JointCost("line", "ns", "global-banks", 0.13),
     JointCost("line missed", "ns", "near-sets", 0.5),
+    JointCost("texel", "ns", "images", LATER_COSTS["texel"].value),
     JointCost("local", "ns", "local-banks", 0.5),
     JointCost("barrier", "ns", "barriers", 1.0),
     JointCost("wait barrier", "ns", "barriers", 40.0),
@@ -72,7 +73,7 @@ _JOINT: Final = (
     JointCost("window", "", "loops", 200.0),
     JointCost("p body", "", "several-operations", 3.0),
 )
-REQUIRED: Final = frozenset(cost.name for cost in _JOINT) | {
+REQUIRED: Final = (frozenset(cost.name for cost in _JOINT) - LATER_COSTS.keys()) | {
     "launch",
     "doubling",
     "group",
@@ -87,12 +88,14 @@ REQUIRED: Final = frozenset(cost.name for cost in _JOINT) | {
 }
 """The constants without which nothing can be predicted."""
 _CPU_ONLY: Final = ("doubling", "first", "window")
-_GPU_ONLY: Final = ("warp", "steps")
+_GPU_ONLY: Final = ("warp", "steps", "texel")
 """Costs that are 0 on other devices."""
 _ISOLATING_FAMILIES: Final = frozenset(
     {"base", "groups", "throughput", "latency", "chases", "idle", "first"}
 )
 """Families that isolate costs, which are fixed in the joint fit."""
+_CHECKING_FAMILIES: Final = frozenset({"private"})
+"""Families that show how well the costs of others explain them: those of caches, for private arrays."""
 _SMALLEST_X: Final[Mapping[str, float]] = {"scatters": float(1 << 20)}
 """Families whose points below an x are left out of the joint fit: their writes meet at one place."""
 _CPU_STARTS: Final[dict[str, float]] = {
@@ -149,7 +152,8 @@ def _joint_probes(probes: Sequence[MeasuredProbe]) -> Sequence[MeasuredProbe]:
     return [
         probe
         for probe in probes
-        if probe.family not in _ISOLATING_FAMILIES and probe.x >= _SMALLEST_X.get(probe.family, 0.0)
+        if probe.family not in _ISOLATING_FAMILIES | _CHECKING_FAMILIES
+        and probe.x >= _SMALLEST_X.get(probe.family, 0.0)
     ]
 
 

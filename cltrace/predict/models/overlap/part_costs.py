@@ -18,7 +18,7 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     OPERATIONS: ("slot",),
     _CHAINS: (),
     "local memory and barriers": ("local", "barrier"),
-    "L1": ("bank", "line", "line missed"),
+    "L1": ("bank", "line", "line missed", "texel"),
     "L2": ("sector read", "sector written", "sector part written"),
     "memory": ("byte read", "byte written", "scattered read", "scattered written"),
     "latency": ("wait l1", "wait l2", "wait memory", "wait local", "wait barrier", "turnover"),

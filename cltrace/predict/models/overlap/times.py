@@ -174,7 +174,8 @@ def _local(demand: Demand, costs: Costs) -> float:
 def _l1(demand: Demand, costs: Costs) -> float:
     """Return the time of the near caches.
 
-    Each request takes a bank cycle. Further bank cycles, further lines and misses overlap.
+    Each request takes a bank cycle. Further bank cycles, further lines and misses overlap. Units
+    that read images take longer.
     """
     missed = sum(_missed_lines(region, demand, costs) for region in demand.traffic)
     further = max(
@@ -182,7 +183,8 @@ def _l1(demand: Demand, costs: Costs) -> float:
         demand.lines * costs["line"],
         missed * costs["line missed"],
     )
-    return (demand.requests * costs["bank"] + further) * demand.busiest_share / demand.units
+    requests = demand.requests * costs["bank"] + demand.texels * costs["texel"]
+    return (requests + further) * demand.busiest_share / demand.units
 
 
 def _l2_sectors(region: Traffic, demand: Demand, costs: Costs) -> float:
