@@ -12,7 +12,8 @@ from cltrace.kernels import CostClass, KernelCounts, Machine, count, parse
 from cltrace.kernels.compiler.targets import Target
 from cltrace.kernels.costs.operation import JOINED, is_private_type
 from cltrace.kernels.demand.caches import CacheSize, shared_sectors
-from cltrace.kernels.demand.launch import Demand, Traffic, demand_of
+from cltrace.kernels.demand.launch import Demand, demand_of
+from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.costs import Costs
 

@@ -76,7 +76,7 @@ def of_trace(path: Path, machine: Machine) -> Iterator[tuple[str, str]]:
                 if program is None:
                     program = parse(traced.source, traced.options, headers=traced.headers)
                     programs[id(traced)] = program
-                local = launch.local_size or usual_local_size(launch.global_size)
+                local = launch.local_size or usual_local_size(launch.global_size, machine)
                 found = counts.count(
                     program,  # type: ignore[arg-type] # one of `programs`
                     launch.kernel,

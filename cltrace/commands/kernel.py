@@ -224,11 +224,11 @@ def _count_source(
     names = [name for name in program.kernels if fnmatchcase(name, target.kernel)]
     if not names:
         raise UsageError(f"no kernel of {target.file} is called {target.kernel}")
-    local_size = launch.local_size or usual_local_size(launch.global_size)
+    machine = target.machine(target.profile)
+    local_size = launch.local_size or usual_local_size(launch.global_size, machine)
     given = dict(_split_argument(text) for text in launch.arguments)
     for name in names:
         values = _make_arguments(program, name, given, launch.global_size)
-        machine = target.machine(target.profile)
         with limit_counting(cpu_s):
             counts = count(program, name, launch.global_size, local_size, values, machine=machine)
         code = program.code(name, register_targets(machine))

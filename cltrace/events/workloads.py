@@ -90,13 +90,11 @@ class Arrival:
     """State of a device when a launch begins.
 
     `idle_ns` is the time since its last command ended. `first_share` is 1 for the first launch of a
-    kernel of a program, 0 for later ones, and between them for launches that are taken together;
-    `change_share` in the same way for launches before which the device ran another kernel.
+    kernel of a program, 0 for later ones, and between them for launches that are taken together.
     """
 
     idle_ns: float = 0.0
     first_share: float = 0.0
-    change_share: float = 0.0
 
 
 STEADY: Final = Arrival()
@@ -105,11 +103,10 @@ STEADY: Final = Arrival()
 
 @dataclass(frozen=True, slots=True)
 class ArrivingLaunch:
-    """A launch that begins in a state of the device. `before` is a launch that precedes it."""
+    """A launch that begins in a state of the device."""
 
     work: Workload
     arrival: Arrival
-    before: Workload | None = None
 
 
 class Direction(StrEnum):

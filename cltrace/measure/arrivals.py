@@ -26,13 +26,10 @@ def time_arriving(
             pass
 
     if not launch.arrival.first_share:
-        before = launch.before or launch.work
-        with bench.prepare(launch.work) as enqueue, bench.prepare(before) as enqueue_before:
+        with bench.prepare(launch.work) as enqueue:
 
             def run() -> float:
                 enqueue().wait()
-                if launch.before is not None:
-                    enqueue_before().wait()
                 idle()
                 return device_ns(enqueue())
 

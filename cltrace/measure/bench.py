@@ -173,7 +173,7 @@ class Bench:
         buffer = self._buffer(contents or BufferInput(argument.size_bytes))
         try:
             flags = cl.mem_flags.READ_WRITE
-            image = cl.Image(self._context, flags, kind, shape=argument.shape)
+            image = cl.create_image(self._context, flags, kind, shape=argument.shape)
             cl.enqueue_copy(  # type: ignore[call-overload] # its stubs lack buffer to image
                 self.queue, image, buffer, offset=0, origin=origin, region=region
             ).wait()

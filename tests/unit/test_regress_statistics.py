@@ -12,7 +12,9 @@ from cltrace.regress.statistics import centre_interval, hodges_lehmann, holm, si
 from cltrace.regress.verdicts import LEVEL, Finding, Verdict, compute_findings, confirm
 
 # Their sums are exact in any order: a tie of two sums is one for the reference, too.
-values = st.lists(st.integers(-(1 << 20), 1 << 20).map(lambda n: n / (1 << 20)), min_size=6, max_size=12)
+values = st.lists(
+    st.integers(-(1 << 20), 1 << 20).map(lambda n: n / (1 << 20)), min_size=6, max_size=12
+)
 
 
 @given(values)

@@ -56,12 +56,10 @@ def _build_site(
         column: _estimate(sample, site, column, bounds) for column in SiteColumn
     }
     memory, space, size = _accessed_memory(sample.run, site)
-    site_footprint = _site_footprint(
-        sample, site, wave_run, wave_groups, size, is_local=space in {LOCAL, PRIVATE}
-    )
-    stride, graph = sample.run.observer.strides[site.number], sample.task.sliced_kernel.graph
+    own = space in {LOCAL, PRIVATE}
+    footprint = _site_footprint(sample, site, wave_run, wave_groups, size, is_local=own)
+    stride = sample.run.observer.strides[site.number]
     requests = estimates[SiteColumn.REQUESTS].value
-    sectors = estimates[SiteColumn.SECTORS].value
     return AccessSite(
         place=site.place,
         memory=memory,
@@ -83,11 +81,17 @@ def _build_site(
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
         stride_bytes=stride if isinstance(stride, int) else None,
         contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,
-        footprint=site_footprint,
-        reuse=sectors / site_footprint.launch_sectors if site_footprint.launch_sectors else 0.0,
+        footprint=footprint,
+        reuse=_reuse(estimates[SiteColumn.SECTORS], footprint),
         is_assumed=site.number in sample.task.unknown_sites,
-        loop=graph.loop_of[site.block],
+        loop=sample.task.sliced_kernel.graph.loop_of[site.block],
+        texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
+        is_register=space == PRIVATE and site.number not in sample.private_memory,
     )
+
+
+def _reuse(sectors: Estimate, footprint: Footprint) -> float:
+    return sectors.value / footprint.launch_sectors if footprint.launch_sectors else 0.0
 
 
 def _estimate(

@@ -16,7 +16,12 @@ from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Ro
 from cltrace.kernels.flow.slicing import reduce_to_slice
 from cltrace.kernels.flow.taint import Taint, find_taint
 from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
-from cltrace.kernels.fold import FoldedBlock, fold_blocks
+from cltrace.kernels.fold import (
+    FoldedBlock,
+    find_private_memory_sites,
+    find_unrolled_loops,
+    fold_blocks,
+)
 from cltrace.kernels.fold.instruction_operations import operations_of
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
@@ -117,6 +122,13 @@ class KernelAnalysis:
         if cached is None:
             cached = self._folded[machine] = fold_blocks(self.full_kernel, machine)
         return cached
+
+    def private_memory_sites(self, machine: Machine) -> frozenset[int]:
+        """Return the sites of private variables that stay in a GPU's memory; none on a CPU."""
+        if machine.has_item_loops or not self.full_kernel.private:
+            return frozenset()
+        loops = find_unrolled_loops(self.full_kernel, machine)
+        return find_private_memory_sites(self.full_kernel, loops)
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:

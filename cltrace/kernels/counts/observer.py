@@ -4,7 +4,7 @@ Its counts can be read when the execution has finished.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
@@ -16,6 +16,7 @@ from cltrace.kernels.counts.touched_sectors import TouchedSectors
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Array, Value
@@ -23,6 +24,8 @@ from cltrace.kernels.values import Array, Value
 _ACCESSES: Final = int(SiteColumn.ACCESSES)
 _REQUESTS: Final = int(SiteColumn.REQUESTS)
 _SECTORS: Final = int(SiteColumn.SECTORS)
+_WORD_BYTES: Final = 4
+"""Bytes of a lane's private variables between which those of other lanes lie on a GPU."""
 
 
 class AccessDetail(Enum):
@@ -72,7 +75,10 @@ class CountObserver:
         self._counters: NDArray[np.float64] = np.zeros((rows, grid.groups))
         self._site_counters = self._counters[self._site_base : self._branch_base]
         self._warp_runs: NDArray[np.float64] = np.zeros((self._block_count, grid.warps))
-        self._batch = AccessBatch(self._sites, machine, grid.groups)
+        self._has_item_loops = machine.has_item_loops
+        self._batch = AccessBatch(
+            [_by_word(site, machine) for site in self._sites], machine, grid.groups
+        )
         self._mixed_sites = mixed_sites
         self.objects: list[set[int]] = [set() for _ in self._sites]
         self.ignores_sectors = False
@@ -148,9 +154,31 @@ class CountObserver:
         if self._detail is AccessDetail.ACCESSES:
             return
         if memory.objects[first if first < len(memory.objects) else 0].space == PRIVATE:
-            counters[base + _SECTORS] += lanes.warps_per_group * 4
+            self._count_private(site, address, lanes, memory.objects[first].size_bytes)
             return
         self._batch.add(site, address, lanes, represents_sectors=not self.ignores_sectors)
+
+    def _count_private(self, site: int, address: Value, lanes: Lanes, size_bytes: int) -> None:
+        """Count an access of private variables.
+
+        A GPU interleaves the words of a warp's lanes, so that lanes which access the same word of their
+        variables touch neighbouring addresses. Wide accesses are one request per word.
+        """
+        base, width = len(SiteColumn) * site, self._grid.warp_width
+        if self._has_item_loops:
+            self._site_counters[base + _SECTORS] += lanes.warps_per_group * 4
+            return
+        words = -(-self._sites[site].access_bytes // _WORD_BYTES)
+        self._site_counters[base + _REQUESTS] += lanes.warps_per_group * (words - 1)
+        grid, index = self._grid, lanes.index
+        offset = np.asarray(address, np.int64) & ((1 << SHIFT) - 1)
+        lane = grid.linear_in_group[index] % width
+        warp_bytes = -(-size_bytes // _WORD_BYTES) * _WORD_BYTES * width
+        word, byte = offset // _WORD_BYTES * _WORD_BYTES, offset % _WORD_BYTES
+        first = grid.warp[index] * warp_bytes + word * width + lane * _WORD_BYTES + byte
+        for number in range(words):
+            place = first + number * width * _WORD_BYTES
+            self._batch.add(site, place, lanes, represents_sectors=not self.ignores_sectors)
 
     @property
     def warp_runs(self) -> NDArray[np.float64]:
@@ -203,3 +231,10 @@ class CountObserver:
         is_new = np.ones(len(order), np.bool_)
         is_new[1:] = (warp[1:] != warp[:-1]) | (path[1:] != path[:-1])
         return np.bincount(warp[is_new], minlength=self._grid.warps).astype(np.float64)
+
+
+def _by_word(site: Site, machine: Machine) -> Site:
+    """Return a site as its transactions are counted: private variables are accessed word by word."""
+    if site.space != PRIVATE or machine.has_item_loops:
+        return site
+    return replace(site, access_bytes=min(site.access_bytes, _WORD_BYTES))

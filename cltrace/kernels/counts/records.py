@@ -101,6 +101,8 @@ class AccessSite:
     `contention` is the mean number of lanes of a warp per address, for atomics. `reuse` is the mean
     number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
     unknown contents. `loop` is the number of the innermost loop around the access, -1 without one.
+    `texel_passes` are the passes through a unit for images that a read takes, 0 for other accesses.
+    `is_register` is True for private variables that a GPU's compiler keeps in registers.
     """
 
     place: Place
@@ -127,6 +129,8 @@ class AccessSite:
     reuse: float
     is_assumed: bool
     loop: int
+    is_register: bool
+    texel_passes: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,11 @@ class ScaledSample:
         """The number of groups of the launch."""
         return self.task.ndrange.groups
 
+    @cached_property
+    def private_memory(self) -> frozenset[int]:
+        """The sites of private variables that a GPU keeps in memory."""
+        return self.task.analysis.private_memory_sites(self.task.machine)
+
     def estimate(self, values: NDArray[np.float64]) -> Estimate:
         """Estimate the total over the launch of a quantity counted per group."""
         mean, error = mean_and_error(values, self.groups)

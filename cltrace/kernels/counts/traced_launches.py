@@ -1,6 +1,7 @@
 """Launches of a trace as input of `count`: programs, sizes, arguments, captured contents."""
 
 import json
+import math
 import re
 import shlex
 import zlib
@@ -20,6 +21,7 @@ from cltrace.kernels.arguments import (
     SamplerArgument,
     StructArgument,
 )
+from cltrace.kernels.machine import Machine
 from cltrace.trace.reader import Trace
 
 _LAUNCHES: Final = """
@@ -44,6 +46,8 @@ _LINKED_PROGRAMS: Final = """
 """
 _VERSION: Final = re.compile(r"OpenCL ([1-9])\.([0-9]) ")
 _DEFAULT_LOCAL_SIZES: Final = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
+_USUAL_ITEMS: Final = 256
+_MAX_ITEMS: Final = 1024
 MAX_CONTENT_BYTES: Final = 1 << 30
 """Limit on the unpacked size of a buffer's captured contents."""
 
@@ -105,12 +109,26 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
             )
 
 
-def usual_local_size(global_size: Sequence[int]) -> tuple[int, ...]:
-    """Return a common work-group size that divides the global size, for a launch without one."""
+def usual_local_size(global_size: Sequence[int], machine: Machine) -> tuple[int, ...]:
+    """Return the work-group size of a launch without one, which divides the global size.
+
+    NVIDIA's driver takes work-items of the first dimension only: the largest divisor up to 256, or up to
+    the largest group if that is less than a warp. Drivers of CPUs differ; theirs is a common size.
+    """
+    if not machine.has_item_loops:
+        length = global_size[0]
+        usual = _largest_divisor(length, _USUAL_ITEMS)
+        if usual < machine.warp_width:
+            usual = _largest_divisor(length, _MAX_ITEMS)
+        return (usual, *(1 for _ in global_size[1:]))
     return tuple(
-        next(divisor for divisor in range(min(max_size, size), 0, -1) if size % divisor == 0)
+        _largest_divisor(size, max_size)
         for max_size, size in zip(_DEFAULT_LOCAL_SIZES[len(global_size)], global_size, strict=True)
     )
+
+
+def _largest_divisor(size: int, limit: int) -> int:
+    return next(divisor for divisor in range(min(limit, size), 0, -1) if size % divisor == 0)
 
 
 def _programs(trace: Trace) -> Mapping[int, TracedProgram]:
@@ -179,7 +197,8 @@ def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argumen
             compressed = contents.get(_int_or(buffer, -1))
             return BufferArgument(max(buffer_bytes - begin, 0), _unpack(compressed, begin))
         case "image":
-            return ImageArgument(_int_or(width, 1), _int_or(height, 1) or 1, _int_or(depth, 1) or 1)
+            sides = (_int_or(width, 1), _int_or(height, 1) or 1, _int_or(depth, 1) or 1)
+            return _image(sides, _int_or(memory, 0))
         case "local":
             return LocalArgument(_int_or(size, 0))
         case "sampler":
@@ -188,6 +207,13 @@ def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argumen
             return _scalar(value, detail, dtype)
         case _:
             return None
+
+
+def _image(sides: tuple[int, int, int], memory_bytes: int) -> ImageArgument:
+    """Return an image of floats whose texels are as large as the traced ones, whatever their format."""
+    texel_bytes = memory_bytes // max(math.prod(sides), 1)
+    channels = min(max(texel_bytes // 4, 1), 4) if texel_bytes else 4
+    return ImageArgument(*sides, channels=channels)
 
 
 def _int_or(value: object, default: int) -> int:

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from cltrace.kernels.demand.launch import Demand, Traffic
+from cltrace.kernels.demand.launch import Demand
+from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 
 _MIN_READS: Final = 2.0

@@ -1,6 +1,5 @@
 """Demand of a launch on the parts of a device, computed once from its counts."""
 
-import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,25 +12,19 @@ from cltrace.kernels.counts.records import (
     FoldedCount,
     Imbalance,
     Pattern,
-    SharedSectors,
 )
 from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
+from cltrace.kernels.demand.private_traffic import in_private_memory, private_traffic
+from cltrace.kernels.demand.region_traffic import footprint_bytes, region_traffic
+from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 
-_MOSTLY_PARTIAL: Final = 0.5
-"""Share of partly written sectors from which a region's writes count as partial."""
 _OFF_UNIT: Final = frozenset({"global", "constant"})
 _ACCESSES: Final = frozenset({CostClass.LOAD, CostClass.STORE, CostClass.ATOMIC, CostClass.IMAGE})
 _MIN_PASSES: Final = 1.5
 """Passes over a region from which work-groups come back to its sectors."""
-_READ_BYTES: Final = 64
-"""Smallest transfer of memory for a read."""
-_FAR_BYTES: Final = 1024
-"""Distance of neighbouring lanes from which accesses cost as much as at random places."""
 _VECTOR_BYTES: Final = 32
 """Bytes that a vector instruction of a CPU moves."""
-_FILLED_BYTES: Final = 128
-"""Smallest transfer of memory for a partly written sector, which has to be read first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,50 +44,6 @@ class Wait:
     per_warp: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
-    """Sectors that a region of memory moves between compute units and the shared cache.
-
-    `lines` are the lines that requests touch, the first of each request included.
-    `group_sectors` are the different sectors of each work-group, added up over groups; `launch_sectors`
-    the different sectors of the launch; `window_sectors` those that the shared cache fetches.
-    `step_sectors` are the sectors that differ between the warps of a group and from those of the request
-    before: a near cache fetches them if it keeps nothing else.
-    `moving_share` is the share of the requests that touch other sectors than the warp's request before.
-    `repeated_lines` are those that a CPU fetches if it keeps nothing: a line per access, but for repeated
-    ones. `jumping_share` is the share of them that its prefetchers do not foresee, `lattice_bytes` the
-    distance at whose multiples most of them lie, 0 if there is none.
-    `granule_bytes` are the bytes that memory moves for the launch's different sectors,
-    `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
-    no earlier wave touched.
-    """
-
-    memory: str
-    access: Access
-    requests: float
-    sectors: float
-    lines: float
-    group_sectors: float
-    window_sectors: float
-    launch_sectors: float
-    granule_bytes: float
-    scattered_sectors: float
-    partial_sectors: float
-    step_sectors: float
-    moving_share: float
-    repeated_lines: float
-    jumping_share: float
-    lattice_bytes: int
-    contention: float
-    accesses: float
-    new_share: float
-
-    @property
-    def passes(self) -> float:
-        """Mean number of times that a work-group reads its sectors, at least 1."""
-        return max(self.step_sectors / self.group_sectors, 1.0) if self.group_sectors else 1.0
-
-
 @dataclass(frozen=True, slots=True)
 class Reads:
     """Reads that a warp waits for together: the mean number of waits, and positions of their traffic.
@@ -112,9 +61,10 @@ class Demand:
     """Demand of a launch on the parts of a device.
 
     `units` are those of all `compute_units` that run a work-group, `wave_groups` the work-groups that are
-    resident on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to caches and
-    memory; bank cycles and lines exclude the first of each request. `local_cycles` are bank cycles of
-    local memory. On a CPU, a warp is a vector of work-items.
+    resident on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to
+    caches and memory; bank cycles and lines exclude the first of each request. `texels` are the reads of
+    images by a GPU's own units, in passes of a warp. `local_cycles` are bank cycles of local memory. On a
+    CPU, a warp is a vector of work-items.
     """
 
     groups: int
@@ -129,6 +79,7 @@ class Demand:
     requests: float
     bank_cycles: float
     lines: float
+    texels: float
     local_cycles: float
     local_requests: float
     reads: tuple[Reads, ...]
@@ -205,10 +156,13 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     machine = counts.machine
     group_items = max(counts.work_items // max(counts.groups, 1), 1)
     wave_groups = machine.wave_groups(group_items, counts.local_bytes)
-    far = [site for site in counts.sites if site.space in _OFF_UNIT]
+    far = [site for site in counts.sites if _is_far(site, machine)]
     near = [site for site in counts.sites if site.space not in _OFF_UNIT]
     waves = max(counts.groups / wave_groups, 1.0)
-    traffic = tuple(_traffic(region, counts, waves) for region in counts.regions)
+    own = tuple(private_traffic(counts))
+    shared = tuple(region_traffic(region, counts, waves) for region in counts.regions)
+    traffic = (*shared, *(region for region, _ in own))
+    sites = (*(region.sites for region in counts.regions), *(positions for _, positions in own))
     warps = max(counts.warps, 1.0)
     return Demand(
         groups=counts.groups,
@@ -223,12 +177,13 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         requests=sum(_requests(site, machine) for site in far),
         bank_cycles=sum(max(site.bank_cycles.value - site.requests.value, 0.0) for site in far),
         lines=sum(max(site.lines.value - _requests(site, machine), 0.0) for site in far),
+        texels=sum(_texel_passes(site, machine) for site in counts.sites),
         local_cycles=sum(site.bank_cycles.value for site in near if site.space == "local")
         + _spilled(counts),
         local_requests=sum(_requests(site, machine) for site in near if site.space == "local"),
-        reads=tuple(_reads(counts, warps)),
+        reads=tuple(_reads(counts, sites, warps)),
         traffic=traffic,
-        footprint_bytes=_footprint_bytes(traffic),
+        footprint_bytes=footprint_bytes(traffic),
         sector_bytes=machine.sector_bytes,
         has_item_loops=machine.has_item_loops,
         imbalance=counts.imbalance,
@@ -242,6 +197,9 @@ def _work(counts: KernelCounts, measured: Container[CostName]) -> Iterator[Work]
             continue
         for name in _work_names(row, measured):
             totals[name] = totals.get(name, 0.0) + row.warp_total
+    kept = sum(site.requests.value for site in counts.sites if _is_kept(site, counts.machine))
+    if kept:
+        totals[ACCESS] = totals.get(ACCESS, 0.0) + kept
     for name, total in totals.items():
         yield Work(name, pipe_of(name), total)
 
@@ -277,8 +235,10 @@ def _requests(site: AccessSite, machine: Machine) -> float:
     return site.lane_share * vectors + (1.0 - site.lane_share) * site.accesses.value
 
 
-def _reads(counts: KernelCounts, warps: float) -> Iterator[Reads]:
-    by_site = {site: at for at, region in enumerate(counts.regions) for site in region.sites}
+def _reads(
+    counts: KernelCounts, sites_of_regions: Sequence[Sequence[int]], warps: float
+) -> Iterator[Reads]:
+    by_site = {site: at for at, sites in enumerate(sites_of_regions) for site in sites}
     for read_round in counts.rounds:
         traffic = tuple(sorted({by_site[site] for site in read_round.sites if site in by_site}))
         has_local = any(counts.sites[site].space == "local" for site in read_round.sites)
@@ -286,156 +246,24 @@ def _reads(counts: KernelCounts, warps: float) -> Iterator[Reads]:
             yield Reads(read_round.waits / warps, traffic, has_local)
 
 
+def _is_far(site: AccessSite, machine: Machine) -> bool:
+    """Return True for an access of a near cache by plain loads and stores."""
+    is_far = site.space in _OFF_UNIT or _is_kept(site, machine)
+    return is_far and not _texel_passes(site, machine)
+
+
+def _texel_passes(site: AccessSite, machine: Machine) -> float:
+    """Return the passes of warps through a GPU's units for images."""
+    return 0.0 if machine.has_item_loops else site.requests.value * site.texel_passes
+
+
+def _is_kept(site: AccessSite, machine: Machine) -> bool:
+    """Return True for private variables in a GPU's memory."""
+    return in_private_memory(site) and not machine.has_item_loops
+
+
 def _spilled(counts: KernelCounts) -> float:
-    """Return the accesses of all warps to private variables that are not in registers."""
-    return sum(row.warp_total for row in counts.folded if is_private_type(row.type))
-
-
-def _traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traffic:
-    sites = [counts.sites[position] for position in region.sites]
-    footprint = region.footprint
-    sectors, partial = region.sectors, sum(site.partial_sectors for site in sites)
-    partial_share = partial / sectors if sectors else 0.0
-    different = min(footprint.group_sectors * counts.groups, sectors)
-    if region.access is Access.WRITE and _fill_together(region, sites, different, counts):
-        sectors, partial = different, 0.0
-    return Traffic(
-        memory=region.memory,
-        access=region.access,
-        requests=sum(site.requests.value for site in sites),
-        sectors=sectors,
-        lines=sum(site.lines.value for site in sites),
-        group_sectors=different,
-        window_sectors=region.window_sectors,
-        launch_sectors=footprint.launch_sectors,
-        granule_bytes=_moved_bytes(region, sites, counts.machine.sector_bytes, partial_share),
-        scattered_sectors=_scattered(region, sites),
-        partial_sectors=partial,
-        step_sectors=_step_sectors_of(sites),
-        moving_share=_moving_share(sites),
-        repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
-        jumping_share=_jumping_share(sites),
-        lattice_bytes=_lattice_bytes(sites),
-        contention=max((site.contention for site in sites), default=1.0),
-        accesses=sum(site.accesses.value for site in sites),
-        new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),
-    )
-
-
-def _step_sectors_of(sites: Sequence[AccessSite]) -> float:
-    """Return the sectors that sites fetch where a near cache keeps nothing between requests.
-
-    Sites of one loop, as the neighbours of a stencil, share them; loops one after the other do not.
-    """
-    by_loop: dict[int, float] = {}
-    for site in sites:
-        by_loop[site.loop] = max(by_loop.get(site.loop, 0.0), _step_sectors(site))
-    return sum(by_loop.values())
-
-
-def _step_sectors(site: AccessSite) -> float:
-    moving = site.moving_requests / site.requests.value if site.requests.value else 1.0
-    return site.sectors.value * site.step_share * min(moving, 1.0)
-
-
-def _moving_share(sites: Sequence[AccessSite]) -> float:
-    requests = sum(site.requests.value for site in sites)
-    return sum(site.moving_requests for site in sites) / requests if requests else 1.0
-
-
-def _repeated_lines(site: AccessSite, counts: KernelCounts) -> float:
-    requests = site.requests.value
-    if not counts.machine.has_item_loops or not requests:
+    """Return the accesses of all warps to private variables that a CPU has not in registers."""
+    if not counts.machine.has_item_loops:
         return 0.0
-    moving = min(site.moving_requests / requests, 1.0) if site.access is Access.READ else 1.0
-    lines = site.lane_share * site.sectors.value + (1.0 - site.lane_share) * site.accesses.value
-    return moving * lines
-
-
-def _jumping_share(sites: Sequence[AccessSite]) -> float:
-    """Return the share of the sectors of sites that are far from those accessed before."""
-    sectors = sum(site.sectors.value for site in sites)
-    jumping = sum(
-        site.sectors.value if _is_scattered(site) else _jumps(site) * site.sectors.value
-        for site in sites
-    )
-    return jumping / sectors if sectors else 0.0
-
-
-def _lattice_bytes(sites: Sequence[AccessSite]) -> int:
-    """Return the distance of the lines of the site with most requests, 0 if they have none in common."""
-    site = max(sites, key=lambda each: each.requests.value, default=None)
-    if site is None:
-        return 0
-    stride = abs(site.stride_bytes or 0)
-    return math.gcd(site.jump_bytes, stride if stride >= _READ_BYTES else 0)
-
-
-def _jumps(site: AccessSite) -> float:
-    requests = site.requests.value
-    moving = site.moving_requests if site.access is Access.READ else requests
-    return min(site.jumping_requests / max(moving, 1e-9), 1.0)
-
-
-def _fill_together(
-    region: SharedSectors, sites: Sequence[AccessSite], different: float, counts: KernelCounts
-) -> bool:
-    """Return True if several stores of a warp together fill sectors that none of them fills alone."""
-    written = sum(site.accesses.value * site.access_bytes for site in sites)
-    full_bytes = different * counts.machine.sector_bytes
-    is_written_once = region.sectors <= 1.05 * len(sites) * different
-    fills_once = 0.95 * full_bytes <= written <= 1.05 * full_bytes
-    return len(sites) > 1 and is_written_once and fills_once
-
-
-def _scattered(region: SharedSectors, sites: Sequence[AccessSite]) -> float:
-    """Return the different sectors of a region that lie at random places, or far from each other."""
-    at_random = sum(site.sectors.value for site in sites if _is_scattered(site))
-    return region.footprint.launch_sectors * min(at_random / max(region.sectors, 1e-9), 1.0)
-
-
-def _is_scattered(site: AccessSite) -> bool:
-    is_far = site.stride_bytes is not None and abs(site.stride_bytes) >= _FAR_BYTES
-    return site.pattern is Pattern.SCATTERED or is_far
-
-
-def _moved_bytes(
-    region: SharedSectors, sites: Sequence[AccessSite], sector_bytes: int, partial_share: float
-) -> float:
-    """Return the bytes that memory moves for a region's different sectors.
-
-    A sector without neighbours costs a whole granule. Where sectors lie at random places, the number of
-    granules follows from the share of the memory that they fill.
-    """
-    granule = _FILLED_BYTES if partial_share > _MOSTLY_PARTIAL else _READ_BYTES
-    return _granules(region, sites, sector_bytes, granule) * max(granule, sector_bytes)
-
-
-def _granules(
-    region: SharedSectors, sites: Sequence[AccessSite], sector_bytes: int, granule_bytes: int
-) -> float:
-    per_granule = max(granule_bytes // sector_bytes, 1)
-    sectors = region.footprint.launch_sectors
-    line_sectors = sum(site.sectors.value for site in sites) / max(
-        sum(site.lines.value for site in sites), 1e-9
-    )
-    if line_sectors >= per_granule or per_granule == 1:
-        return sectors / per_granule
-    memory_sectors = max(region.memory_sectors, sectors, 1.0)
-    strides = [site.stride_bytes for site in sites]
-    if all(stride is not None and abs(stride) >= granule_bytes for stride in strides):
-        return min(sectors, memory_sectors / per_granule)
-    filled = min(sectors / memory_sectors, 1.0)
-    return memory_sectors / per_granule * (1.0 - (1.0 - filled) ** per_granule)
-
-
-def _footprint_bytes(traffic: Sequence[Traffic]) -> float:
-    """Return the bytes that all regions touch: per memory, the larger of what is read and written."""
-    by_memory: dict[tuple[str, Access], float] = {}
-    for region in traffic:
-        key = (region.memory, region.access)
-        by_memory[key] = by_memory.get(key, 0.0) + region.granule_bytes
-    largest: dict[str, float] = {}
-    for (memory, _), size in by_memory.items():
-        largest[memory] = max(largest.get(memory, 0.0), size)
-    return sum(largest.values())
+    return sum(row.warp_total for row in counts.folded if is_private_type(row.type))

@@ -8,7 +8,14 @@ import numpy as np
 
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.builtins.mangling import Signature
-from cltrace.kernels.execute.images import Image, locate_texels, offsets, read_texels, write_texels
+from cltrace.kernels.execute.images import (
+    Image,
+    locate_texels,
+    offsets,
+    read_texels,
+    texel_passes,
+    write_texels,
+)
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory import SHIFT
 from cltrace.kernels.execute.sites import SiteTable
@@ -81,7 +88,8 @@ def _lower_read(
     position = call.arguments[2 if has_sampler else 1]
     kind, result = call.type, call.result
     dtype = dtype_of(element_of(kind))
-    site = sites.add(call, block, Access.READ, GLOBAL, kind, handle, position)
+    # A texel lies within a sector, however many channels it has.
+    site = sites.add(call, block, Access.READ, GLOBAL, element_of(kind), handle, position)
     is_layered = _is_layered(signature)
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
@@ -89,6 +97,7 @@ def _lower_read(
         sampler = int(np.asarray(frame[sampler_slot]).flat[0]) if has_sampler else 0
         coordinates = _coordinates(frame[position], signature)
         taps = locate_texels(image, coordinates, sampler, is_layered)
+        state.texel_passes[site] = texel_passes(image, len(coordinates), len(taps))
         first = broadcast(np.int64(0), lanes.count) + offsets(image, taps[0].positions)
         record_access(site, frame[handle] + first, lanes, state)
         channels = read_texels(image, taps)

@@ -46,6 +46,10 @@ class Image:
         return self.width * self.height * self.depth * self.texel_bytes
 
 
+_PASS_BYTES: Final = 4
+"""Bytes of a texel that pass through a unit for images at a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class TexelTap:
     """Texels that lanes read: positions by axis, x first, and the interpolation weight."""
@@ -160,6 +164,17 @@ def _apply_addressing(
             inside = inside & within
         clipped.append(np.clip(position, 0, size - 1))
     return TexelTap(tuple(clipped), inside, weight)
+
+
+def texel_passes(image: Image, axes: int, taps: int) -> float:
+    """Return the passes through a GPU's unit for images that a read takes.
+
+    A pass interpolates within a plane; a read without interpolation takes half as long. A volume takes
+    two planes. Channels of 32 bits pass one after the other.
+    """
+    plane = 0.5 if taps == 1 else 1.0
+    planes = 2.0 if axes == 3 else 1.0
+    return plane * planes * max(image.texel_bytes / _PASS_BYTES, 1.0)
 
 
 def read_texels(image: Image, taps: list[TexelTap]) -> list[Array] | None:

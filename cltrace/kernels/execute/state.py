@@ -80,6 +80,8 @@ class ExecutionState:
     redirected_sites: frozenset[int] = frozenset()
     redirected_blocks: frozenset[int] = frozenset()
     redirected_selects: frozenset[int] = frozenset()
+    texel_passes: dict[int, float] = field(default_factory=dict)
+    """Passes through a unit for images that a read takes, by site."""
     notes: set[str] = field(default_factory=set)
     """Messages about faults of the program."""
 

@@ -7,5 +7,13 @@ time of loops more than any other.
 
 from cltrace.kernels.costs.operation import Operation
 from cltrace.kernels.fold.blocks import FoldedBlock, fold_blocks
+from cltrace.kernels.fold.private_memory import find_private_memory_sites
+from cltrace.kernels.fold.unrolling import find_unrolled_loops
 
-__all__ = ["FoldedBlock", "Operation", "fold_blocks"]
+__all__ = [
+    "FoldedBlock",
+    "Operation",
+    "find_private_memory_sites",
+    "find_unrolled_loops",
+    "fold_blocks",
+]

@@ -25,6 +25,7 @@ from cltrace.kernels.fold.loop_evolution import (
     is_pure,
 )
 from cltrace.kernels.fold.memory_order import MemoryOrder
+from cltrace.kernels.fold.private_memory import find_private_memory_sites
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -107,7 +108,12 @@ class _Folding:
         if machine.has_item_loops:
             self._free = find_counter_values(kernel.function, kernel.graph)
         self._loops = find_unrolled_loops(kernel, machine)
-        self._order = MemoryOrder(kernel)
+        private = (
+            frozenset()
+            if machine.has_item_loops
+            else find_private_memory_sites(kernel, self._loops)
+        )
+        self._order = MemoryOrder(kernel, private)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""

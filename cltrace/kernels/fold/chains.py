@@ -108,7 +108,7 @@ def find_held_back_sites(
     kernel: PreparedKernel, number: int, evolution: LoopEvolution, order: MemoryOrder
 ) -> frozenset[int]:
     """Return the sites of a loop's block whose reads stay behind a write of the trip before."""
-    sites = _waiting_sites(kernel, number)
+    sites = _waiting_sites(kernel, number, order)
     return frozenset(
         sites[id(item)][0] for item in order.held_back_reads(evolution) if id(item) in sites
     )
@@ -148,7 +148,7 @@ class _ChainSearch:
     ) -> None:
         self._is_fused = is_fused
         self._order = order
-        self._sites = _waiting_sites(kernel, number)
+        self._sites = _waiting_sites(kernel, number, order)
         self._constants = frozenset(item.slot for item in kernel.function.constants)
         self._from = from_slot
         self._length: dict[int, float] = {} if from_slot is None else {from_slot: 0.0}
@@ -248,12 +248,15 @@ def _waited_operation(
     return operation
 
 
-def _waiting_sites(kernel: PreparedKernel, number: int) -> Mapping[int, tuple[int, float]]:
+def _waiting_sites(
+    kernel: PreparedKernel, number: int, order: MemoryOrder
+) -> Mapping[int, tuple[int, float]]:
     """Return, by identity of an instruction that waits for memory, its site's number and its latency."""
     waiting: dict[int, list[tuple[int, float]]] = {}
     for site in kernel.sites:
         if site.block == number and site.access is not Access.WRITE:
-            latency = {PRIVATE: 0.0, LOCAL: _LOCAL_READ}.get(site.space, _GLOBAL_READ)
+            private = _LOCAL_READ if site.number in order.private_memory else 0.0
+            latency = {PRIVATE: private, LOCAL: _LOCAL_READ}.get(site.space, _GLOBAL_READ)
             waiting.setdefault(site.pointer, []).append((site.number, latency))
     sites: dict[int, tuple[int, float]] = {}
     for item in kernel.function.blocks[number].instructions:

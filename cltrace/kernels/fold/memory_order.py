@@ -40,10 +40,13 @@ class _Place:
 
 
 class MemoryOrder:
-    """The order of a kernel's accesses."""
+    """The order of a kernel's accesses. `private_memory` are the sites of private variables in memory."""
 
-    def __init__(self, kernel: PreparedKernel) -> None:
+    def __init__(
+        self, kernel: PreparedKernel, private_memory: frozenset[int] = frozenset()
+    ) -> None:
         self._kernel = kernel
+        self.private_memory = private_memory
         facts = kernel.function.kernel
         self._restricted = frozenset(
             index

@@ -91,7 +91,7 @@ class LaunchConfigurations:
             inputs = self._inputs[kernel_key(program, launch.kernel)].read()
             kernel = CountedKernel(ConfigurationKeys(inputs))
             self._kernels[program, launch.kernel] = kernel
-        local_size = launch.local_size or usual_local_size(launch.global_size)
+        local_size = launch.local_size or usual_local_size(launch.global_size, self._machine)
         sizes = (launch.global_size, local_size, launch.global_offset)
         try:
             nd_range(*sizes)

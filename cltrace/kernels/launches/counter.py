@@ -70,6 +70,7 @@ class TracedLaunchCounter:
         self._needs_code = targets is not None
         self._settings = settings if settings is not None else default_settings()
         self._limits = limits
+        self._machine = machine
         self._known = LaunchConfigurations(machine, self._settings, targets or ())
         self._forms = forms
         self._runner = TaskRunner(
@@ -87,7 +88,7 @@ class TracedLaunchCounter:
         if counts is not None:
             return counts
         if len(by_configuration) >= MAX_KEYS:
-            local_size = launch.local_size or usual_local_size(launch.global_size)
+            local_size = launch.local_size or usual_local_size(launch.global_size, self._machine)
             return find_similar(by_configuration, launch.global_size, local_size)
         return self._read(kernel, key, self._forms)
 

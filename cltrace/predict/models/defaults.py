@@ -2,9 +2,18 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.profile import DEFAULT_PREFIX, DeviceProfile, Parameter, shipped_profile
+
+LATER_COSTS: Final[Mapping[str, Parameter]] = {
+    "texel": Parameter(4.04, "ns", 0.0, f"{DEFAULT_PREFIX}images")
+}
+"""Costs of the overlap model that profiles of earlier versions lack.
+
+A texel: an H200 has four units for images in a compute unit, each of which reads a texel per cycle.
+"""
 
 
 @dataclass(frozen=True, slots=True)

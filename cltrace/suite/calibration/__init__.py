@@ -60,7 +60,6 @@ _ALL: Final = (
     Family("images", "Images", "reads", _OURS, images.images),
     Family("idle", "After idle time", "ns", _OURS, arrivals.after_idle_time),
     Family("first", "First launches", "first launch", _OURS, arrivals.first_launches),
-    Family("changes", "After other kernels", "other kernel", _OURS, arrivals.after_others),
     Family("occupancy", "Occupancy", "B of local memory a work-group", _OURS, launches.occupancy),
     Family("transfers", "Transfers", "B", f"{_THESIS}, 5.1", transfers.transfers),
 )  # fmt: skip

@@ -17,16 +17,11 @@ __kernel void blend(__global const float *in, __global float *out) {
     out[i] = sqrt(before * before + own * own) * exp(-after) + sin(own) / (before + 2.0f);
 }
 """
-_OTHER: Final = """
-__kernel void other(__global float *out) { out[get_global_id(0)] = get_local_id(0); }
-"""
 _IDLE_NS: Final = (0, 100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000, 300_000_000)
 _LONG_IDLE_NS: Final = 100_000_000
 """Idle time before launches that are compared with first launches: that of building a program."""
 _SHORT_IDLE_NS: Final = 1_000_000
 """Idle time that costs nothing by itself."""
-_HOST_IDLE_NS: Final = (20_000, 300_000)
-"""Idle times between launches of a program that waits for each of them."""
 
 
 def after_idle_time(limits: ProbeLimits) -> Iterator[Probe]:
@@ -51,18 +46,6 @@ def first_launches(limits: ProbeLimits) -> Iterator[Probe]:
             yield Probe(series, first, ArrivingLaunch(work, arrival))
             soon = Arrival(float(_SHORT_IDLE_NS), float(first))
             yield Probe(f"{series}, soon", first, ArrivingLaunch(work, soon))
-
-
-def after_others(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield launches after a launch of another program's kernel, and after one of their own kernel."""
-    items = 1 << 14
-    other = Workload(_OTHER, "other", (items,), (limits.usual_group(),), (BufferInput(4 * items),))
-    for change in () if limits.is_cpu else (0, 1):
-        for series, work in _launches(limits):
-            for idle_ns in _HOST_IDLE_NS:
-                arrival = Arrival(float(idle_ns), change_share=float(change))
-                launch = ArrivingLaunch(work, arrival, other if change else None)
-                yield Probe(f"{series}, after {idle_ns // 1000} µs", change, launch)
 
 
 def _launches(limits: ProbeLimits) -> Iterator[tuple[str, Workload]]:

@@ -41,7 +41,6 @@ _FIRST_SERIES: Final[Mapping[str, Callable[[str], bool]]] = {
     "global-banks": lambda _: True,
     "reads": lambda _: True,
     "several-accesses": lambda _: True,
-    "changes": lambda _: True,
     "private": lambda _: True,
     "images": lambda _: True,
     "occupancy": lambda _: True,

@@ -34,6 +34,8 @@ _ISOLATING_FAMILIES: Final = frozenset(
     {"base", "groups", "throughput", "latency", "chases", "idle", "first"}
 )
 """Families that isolate costs, which are fixed in the joint fit."""
+_CHECKING_FAMILIES: Final = frozenset({"private"})
+"""Families that show how well the costs of others explain them: those of caches, for private arrays."""
 _SMALLEST_X: Final[Mapping[str, float]] = {"scatters": float(1 << 20)}
 """Families whose points below an x are left out of the joint fit: their writes meet at one place."""
 _INTERVAL_QUANTILES: Final = (0.05, 0.95)
@@ -80,7 +82,8 @@ def _joint_probes(probes: Sequence[MeasuredProbe]) -> Sequence[MeasuredProbe]:
     return [
         probe
         for probe in probes
-        if probe.family not in _ISOLATING_FAMILIES and probe.x >= _SMALLEST_X.get(probe.family, 0.0)
+        if probe.family not in _ISOLATING_FAMILIES | _CHECKING_FAMILIES
+        and probe.x >= _SMALLEST_X.get(probe.family, 0.0)
     ]
 
 

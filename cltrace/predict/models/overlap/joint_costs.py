@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.predict.models.defaults import LATER_COSTS
+
 
 @dataclass(frozen=True, slots=True)
 class JointCost:
@@ -27,6 +29,7 @@ _GPU: Final = (
     JointCost("bank", "ns", "global-banks", 0.5),
     JointCost("line", "ns", "global-banks", 0.13),
     JointCost("line missed", "ns", "near-sets", 0.5),
+    JointCost("texel", "ns", "images", LATER_COSTS["texel"].value),
     JointCost("local", "ns", "local-banks", 0.5),
     JointCost("barrier", "ns", "barriers", 1.0),
     JointCost("wait barrier", "ns", "barriers", 40.0),
@@ -96,4 +99,5 @@ def joint_costs(*, is_cpu: bool) -> tuple[JointCost, ...]:
 def required_constants(*, is_cpu: bool) -> frozenset[str]:
     """Return the constants without which nothing can be predicted for a kind of device."""
     joint = (cost.name for cost in joint_costs(is_cpu=is_cpu))
-    return frozenset((*joint, *_ISOLATED, *(_CPU_ISOLATED if is_cpu else _GPU_ISOLATED)))
+    isolated = (*_ISOLATED, *(_CPU_ISOLATED if is_cpu else _GPU_ISOLATED))
+    return frozenset((*joint, *isolated)) - LATER_COSTS.keys()

@@ -18,7 +18,7 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     OPERATIONS: ("slot",),
     _CHAINS: (),
     "local memory and barriers": ("local", "barrier"),
-    "L1": ("bank", "item access", "line", "line missed"),
+    "L1": ("bank", "item access", "line", "line missed", "texel"),
     "L2": (
         "sector read",
         "sector written",

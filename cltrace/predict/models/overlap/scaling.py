@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from cltrace.kernels.demand.launch import Demand, Traffic
+from cltrace.kernels.demand.launch import Demand
+from cltrace.kernels.demand.traffic import Traffic
 
 _SCALED: Final = (
     "requests",
@@ -39,6 +40,7 @@ def scale_demand(demand: Demand, factor: float, compute_units: int) -> Demand:
         requests=demand.requests * share,
         bank_cycles=demand.bank_cycles * share,
         lines=demand.lines * share,
+        texels=demand.texels * share,
         local_cycles=demand.local_cycles * share,
         local_requests=demand.local_requests * share,
         traffic=tuple(_scale_traffic(region, share) for region in demand.traffic),

@@ -5,8 +5,9 @@ from typing import Final
 
 from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels.demand.caches import CacheSize, shared_sectors
-from cltrace.kernels.demand.launch import Demand, Traffic
+from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.operations import ACCESS, Pipe
+from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.arrivals import arrival_times
 from cltrace.predict.models.overlap.costs import Costs
@@ -125,7 +126,8 @@ def _local(demand: Demand, costs: Costs) -> float:
 def _l1(demand: Demand, costs: Costs) -> float:
     """Return the time of the near caches.
 
-    Each request takes a bank cycle. Further bank cycles, further lines and misses overlap.
+    Each request takes a bank cycle. Further bank cycles, further lines and misses overlap. Units
+    that read images take longer.
     """
     missed = sum(_missed_lines(region, demand, costs) for region in demand.traffic)
     further = max(
@@ -133,7 +135,8 @@ def _l1(demand: Demand, costs: Costs) -> float:
         demand.lines * costs["line"],
         missed * costs["line missed"],
     )
-    return (demand.requests * costs["bank"] + further) * demand.busiest_share / demand.units
+    requests = demand.requests * costs["bank"] + demand.texels * costs["texel"]
+    return (requests + further) * demand.busiest_share / demand.units
 
 
 def _l2_sectors(region: Traffic, demand: Demand, costs: Costs) -> float:

@@ -1,0 +1,56 @@
+"""Traffic of private variables that a GPU keeps in memory.
+
+Each work-item has its own; the near cache holds those of the resident work-groups as far as they fit, and
+writes go through it.
+"""
+
+from collections.abc import Iterator
+
+from cltrace.kernels.counts.records import AccessSite, KernelCounts
+from cltrace.kernels.demand.traffic import Traffic
+from cltrace.kernels.ir.instructions import Access
+
+PRIVATE_MEMORY = "private variables"
+
+
+def in_private_memory(site: AccessSite) -> bool:
+    """Return True for an access of a private variable that is not in registers."""
+    return site.space == "private" and not site.is_register
+
+
+def private_traffic(counts: KernelCounts) -> Iterator[tuple[Traffic, tuple[int, ...]]]:
+    """Yield the traffic of reads and of writes, each with the positions of its sites."""
+    if counts.machine.has_item_loops:
+        return
+    for access in (Access.READ, Access.WRITE):
+        positions = tuple(
+            position
+            for position, site in enumerate(counts.sites)
+            if in_private_memory(site) and site.access is access
+        )
+        if positions:
+            yield _traffic([counts.sites[at] for at in positions], access, counts.groups), positions
+
+
+def _traffic(sites: list[AccessSite], access: Access, groups: int) -> Traffic:
+    sectors = sum(site.sectors.value for site in sites)
+    requests = sum(site.requests.value for site in sites)
+    different = min(max(site.footprint.group_sectors for site in sites) * groups, sectors)
+    return Traffic(
+        memory=PRIVATE_MEMORY,
+        access=access,
+        requests=requests,
+        sectors=sectors,
+        lines=sum(site.lines.value for site in sites),
+        group_sectors=different,
+        window_sectors=different,
+        launch_sectors=different,
+        granule_bytes=0.0,
+        scattered_sectors=0.0,
+        partial_sectors=sum(site.partial_sectors for site in sites),
+        step_sectors=sectors,
+        moving_share=sum(site.moving_requests for site in sites) / requests if requests else 1.0,
+        contention=1.0,
+        accesses=sum(site.accesses.value for site in sites),
+        new_share=0.0,
+    )

@@ -1,0 +1,170 @@
+"""Traffic of a region of memory, from the counts of its access sites."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from cltrace.kernels import KernelCounts
+from cltrace.kernels.counts.records import AccessSite, Pattern, SharedSectors
+from cltrace.kernels.demand.traffic import Traffic
+from cltrace.kernels.ir.instructions import Access
+
+_MOSTLY_PARTIAL: Final = 0.5
+"""Share of partly written sectors from which a region's writes count as partial."""
+_READ_BYTES: Final = 64
+"""Smallest transfer of memory for a read."""
+_FAR_BYTES: Final = 1024
+"""Distance of neighbouring lanes from which accesses cost as much as at random places."""
+_FILLED_BYTES: Final = 128
+"""Smallest transfer of memory for a partly written sector, which has to be read first."""
+
+
+def region_traffic(region: SharedSectors, counts: KernelCounts, waves: float) -> Traffic:
+    """Return the traffic of a region of a launch that runs in `waves` waves of work-groups."""
+    sites = [counts.sites[position] for position in region.sites]
+    footprint = region.footprint
+    sectors, partial = region.sectors, sum(site.partial_sectors for site in sites)
+    partial_share = partial / sectors if sectors else 0.0
+    different = min(footprint.group_sectors * counts.groups, sectors)
+    if region.access is Access.WRITE and _fill_together(region, sites, different, counts):
+        sectors, partial = different, 0.0
+    return Traffic(
+        memory=region.memory,
+        access=region.access,
+        requests=sum(site.requests.value for site in sites),
+        sectors=sectors,
+        lines=sum(site.lines.value for site in sites),
+        group_sectors=different,
+        window_sectors=region.window_sectors,
+        launch_sectors=footprint.launch_sectors,
+        granule_bytes=_moved_bytes(region, sites, counts.machine.sector_bytes, partial_share),
+        scattered_sectors=_scattered(region, sites),
+        partial_sectors=partial,
+        step_sectors=_step_sectors_of(sites),
+        moving_share=_moving_share(sites),
+        repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
+        jumping_share=_jumping_share(sites),
+        lattice_bytes=_lattice_bytes(sites),
+        contention=max((site.contention for site in sites), default=1.0),
+        accesses=sum(site.accesses.value for site in sites),
+        new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),
+    )
+
+
+def _step_sectors_of(sites: Sequence[AccessSite]) -> float:
+    """Return the sectors that sites fetch where a near cache keeps nothing between requests.
+
+    Sites of one loop, as the neighbours of a stencil, share them; loops one after the other do not.
+    """
+    by_loop: dict[int, float] = {}
+    for site in sites:
+        by_loop[site.loop] = max(by_loop.get(site.loop, 0.0), _step_sectors(site))
+    return sum(by_loop.values())
+
+
+def _step_sectors(site: AccessSite) -> float:
+    moving = site.moving_requests / site.requests.value if site.requests.value else 1.0
+    return site.sectors.value * site.step_share * min(moving, 1.0)
+
+
+def _moving_share(sites: Sequence[AccessSite]) -> float:
+    requests = sum(site.requests.value for site in sites)
+    return sum(site.moving_requests for site in sites) / requests if requests else 1.0
+
+
+def _repeated_lines(site: AccessSite, counts: KernelCounts) -> float:
+    requests = site.requests.value
+    if not counts.machine.has_item_loops or not requests:
+        return 0.0
+    moving = min(site.moving_requests / requests, 1.0) if site.access is Access.READ else 1.0
+    lines = site.lane_share * site.sectors.value + (1.0 - site.lane_share) * site.accesses.value
+    return moving * lines
+
+
+def _jumping_share(sites: Sequence[AccessSite]) -> float:
+    """Return the share of the sectors of sites that are far from those accessed before."""
+    sectors = sum(site.sectors.value for site in sites)
+    jumping = sum(
+        site.sectors.value if _is_scattered(site) else _jumps(site) * site.sectors.value
+        for site in sites
+    )
+    return jumping / sectors if sectors else 0.0
+
+
+def _lattice_bytes(sites: Sequence[AccessSite]) -> int:
+    """Return the distance of the lines of the site with most requests, 0 if they have none in common."""
+    site = max(sites, key=lambda each: each.requests.value, default=None)
+    if site is None:
+        return 0
+    stride = abs(site.stride_bytes or 0)
+    return math.gcd(site.jump_bytes, stride if stride >= _READ_BYTES else 0)
+
+
+def _jumps(site: AccessSite) -> float:
+    requests = site.requests.value
+    moving = site.moving_requests if site.access is Access.READ else requests
+    return min(site.jumping_requests / max(moving, 1e-9), 1.0)
+
+
+def _fill_together(
+    region: SharedSectors, sites: Sequence[AccessSite], different: float, counts: KernelCounts
+) -> bool:
+    """Return True if several stores of a warp together fill sectors that none of them fills alone."""
+    written = sum(site.accesses.value * site.access_bytes for site in sites)
+    full_bytes = different * counts.machine.sector_bytes
+    is_written_once = region.sectors <= 1.05 * len(sites) * different
+    fills_once = 0.95 * full_bytes <= written <= 1.05 * full_bytes
+    return len(sites) > 1 and is_written_once and fills_once
+
+
+def _scattered(region: SharedSectors, sites: Sequence[AccessSite]) -> float:
+    """Return the different sectors of a region that lie at random places, or far from each other."""
+    at_random = sum(site.sectors.value for site in sites if _is_scattered(site))
+    return region.footprint.launch_sectors * min(at_random / max(region.sectors, 1e-9), 1.0)
+
+
+def _is_scattered(site: AccessSite) -> bool:
+    is_far = site.stride_bytes is not None and abs(site.stride_bytes) >= _FAR_BYTES
+    return site.pattern is Pattern.SCATTERED or is_far
+
+
+def _moved_bytes(
+    region: SharedSectors, sites: Sequence[AccessSite], sector_bytes: int, partial_share: float
+) -> float:
+    """Return the bytes that memory moves for a region's different sectors.
+
+    A sector without neighbours costs a whole granule. Where sectors lie at random places, the number of
+    granules follows from the share of the memory that they fill.
+    """
+    granule = _FILLED_BYTES if partial_share > _MOSTLY_PARTIAL else _READ_BYTES
+    return _granules(region, sites, sector_bytes, granule) * max(granule, sector_bytes)
+
+
+def _granules(
+    region: SharedSectors, sites: Sequence[AccessSite], sector_bytes: int, granule_bytes: int
+) -> float:
+    per_granule = max(granule_bytes // sector_bytes, 1)
+    sectors = region.footprint.launch_sectors
+    line_sectors = sum(site.sectors.value for site in sites) / max(
+        sum(site.lines.value for site in sites), 1e-9
+    )
+    if line_sectors >= per_granule or per_granule == 1:
+        return sectors / per_granule
+    memory_sectors = max(region.memory_sectors, sectors, 1.0)
+    strides = [site.stride_bytes for site in sites]
+    if all(stride is not None and abs(stride) >= granule_bytes for stride in strides):
+        return min(sectors, memory_sectors / per_granule)
+    filled = min(sectors / memory_sectors, 1.0)
+    return memory_sectors / per_granule * (1.0 - (1.0 - filled) ** per_granule)
+
+
+def footprint_bytes(traffic: Sequence[Traffic]) -> float:
+    """Return the bytes that all regions touch: per memory, the larger of what is read and written."""
+    by_memory: dict[tuple[str, Access], float] = {}
+    for region in traffic:
+        key = (region.memory, region.access)
+        by_memory[key] = by_memory.get(key, 0.0) + region.granule_bytes
+    largest: dict[str, float] = {}
+    for (memory, _), size in by_memory.items():
+        largest[memory] = max(largest.get(memory, 0.0), size)
+    return sum(largest.values())

@@ -1,0 +1,49 @@
+"""Traffic between compute units and the shared cache, by region of memory."""
+
+from dataclasses import dataclass
+
+from cltrace.kernels.ir.instructions import Access
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Sectors that a region of memory moves between compute units and the shared cache.
+
+    `lines` are the lines that requests touch, the first of each request included.
+    `group_sectors` are the different sectors of each work-group, added up over groups; `launch_sectors`
+    the different sectors of the launch; `window_sectors` those that the shared cache fetches.
+    `step_sectors` are the sectors that differ between the warps of a group and from those of the request
+    before: a near cache fetches them if it keeps nothing else.
+    `moving_share` is the share of the requests that touch other sectors than the warp's request before.
+    `repeated_lines` are those that a CPU fetches if it keeps nothing: a line per access, but for repeated
+    ones. `jumping_share` is the share of them that its prefetchers do not foresee, `lattice_bytes` the
+    distance at whose multiples most of them lie, 0 if there is none.
+    `granule_bytes` are the bytes that memory moves for the launch's different sectors,
+    `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
+    no earlier wave touched.
+    """
+
+    memory: str
+    access: Access
+    requests: float
+    sectors: float
+    lines: float
+    group_sectors: float
+    window_sectors: float
+    launch_sectors: float
+    granule_bytes: float
+    scattered_sectors: float
+    partial_sectors: float
+    step_sectors: float
+    moving_share: float
+    contention: float
+    accesses: float
+    new_share: float
+    repeated_lines: float = 0.0
+    jumping_share: float = 0.0
+    lattice_bytes: int = 0
+
+    @property
+    def passes(self) -> float:
+        """Mean number of times that a work-group reads its sectors, at least 1."""
+        return max(self.step_sectors / self.group_sectors, 1.0) if self.group_sectors else 1.0
