@@ -19,7 +19,8 @@ from cltrace.predict import MODELS, Cache, load_profile, predict_launch
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.ablation import ablation_stages
 from cltrace.predict.models.overlap.bounds import lower_bound, upper_bound
-from cltrace.predict.models.overlap.times import overlap, times_of
+from cltrace.predict.models.overlap.parts import overlap
+from cltrace.predict.models.overlap.times import times_of
 from cltrace.predict.whatif import find_break_even
 from cltrace.profile import DeviceProfile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
@@ -258,9 +259,10 @@ def test_profiles_that_come_along_have_what_is_calibrated_now(profile: DevicePro
 
 def test_costs_of_other_devices_are_nothing() -> None:
     gpu, cpu = (OVERLAP.for_device(profile).costs for profile in (H200, CPU))
-    assert [gpu[name] for name in ("first", "window", "doubling")] == [0.0, 0.0, 0.0]
-    assert cpu["steps"] == 0.0
-    assert min(cpu[name] for name in ("first", "window", "doubling")) > 0.0
+    of_cpus = ("first", "window", "doubling", "jump l3")
+    assert not {"line", "steps", "warp"} & cpu.constants.keys()
+    assert not any(gpu.constants.get(name) for name in of_cpus)
+    assert min(cpu[name] for name in of_cpus) > 0.0
 
 
 def test_sums_that_are_waited_for_are_assumed_with_their_products() -> None:

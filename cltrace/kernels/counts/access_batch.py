@@ -14,6 +14,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.kernels.counts.access_order import Jumps, Moves
 from cltrace.kernels.counts.sorted_numbers import is_first
 from cltrace.kernels.counts.touched_sectors import Part, SectorRecords
 from cltrace.kernels.counts.transactions import (
@@ -37,9 +38,6 @@ _MAX_STEP_SECTORS: Final = 1 << 18
 _MAX_KEY: Final = 1 << 62
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
 _HASH_OFFSET: Final = np.uint64(1)
-_NO_ADDRESS: Final = -1
-_NEAR_BYTES: Final = 256
-"""Distance up to which a CPU fetches the next lines ahead."""
 _NO_HASHES: Final = np.zeros(0, np.uint64)
 _NO_SECTORS: Final[Part] = (np.zeros(0, np.int64), np.zeros(0, np.int64), 1.0)
 VARYING_STRIDE: Final = object()
@@ -104,9 +102,8 @@ class AccessBatch:
         self._waiting_lanes = 0
         self._marks: WeakSet[BatchMark] = WeakSet()
         self.strides: list[object] = [None] * len(sites)
-        self._last_sectors: dict[int, NDArray[np.uint64]] = {}
-        self._last_begins: dict[int, NDArray[np.int64]] = {}
-        self._jump_bytes = [0 for _ in sites]
+        self._moves = Moves()
+        self._jumps = Jumps()
         self._step_sectors = [[0, 0] for _ in sites]
 
     def step_share(self, site: int) -> float:
@@ -207,7 +204,11 @@ class AccessBatch:
     ) -> None:
         """Count what depends on the order of addresses: jumps on a CPU, lanes per address of atomics."""
         if self._machine.has_item_loops:
-            self._count_jumps(site, accesses, rows)
+            warps, begins = _in_order(accesses, rows)
+            groups, times = _groups_and_times(accesses)
+            order, jumps = self._jumps.find(site, warps, begins, groups)
+            ordered_times = None if times is None else times[order]
+            self._add(site, SiteColumn.JUMPING_REQUESTS, groups[order], ordered_times, jumps)
         if self._sites[site].access is Access.ATOMIC:
             self._count_contention(accesses, rows)
 
@@ -242,57 +243,13 @@ class AccessBatch:
         """
         warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
         groups, times = _groups_and_times(accesses)
-        last = self._last_sectors.setdefault(
-            site, np.zeros(accesses[0].lanes.grid.warps, np.uint64)
-        )
-        order = np.argsort(warps, kind="stable")
-        ordered, ordered_hashes = warps[order], hashes[order]
-        is_begin = is_first(ordered)
-        before = np.empty_like(ordered_hashes)
-        before[1:] = ordered_hashes[:-1]
-        before[is_begin] = last[ordered[is_begin]]
-        is_end = np.append(is_begin[1:], True)
-        last[ordered[is_end]] = ordered_hashes[is_end]
-        moves = (ordered_hashes != before).astype(np.float64)
+        order, moves = self._moves.find(site, warps, hashes, accesses[0].lanes.grid.warps)
         ordered_times = None if times is None else times[order]
         self._add(site, SiteColumn.MOVING_REQUESTS, groups[order], ordered_times, moves)
 
-    def _count_jumps(
-        self, site: int, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
-    ) -> None:
-        """Count the requests that begin far from the request before of the same warp.
-
-        The first request of a warp follows that of the warp before it in the same access.
-        """
-        begins = np.concatenate([part[:, 0] for part in rows])
-        warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
-        groups, times = _groups_and_times(accesses)
-        warp_count = accesses[0].lanes.grid.warps
-        last = self._last_begins.setdefault(site, np.full(warp_count, _NO_ADDRESS, np.int64))
-        order = np.argsort(warps, kind="stable")
-        ordered, ordered_begins = warps[order], begins[order]
-        is_begin = is_first(ordered)
-        is_end = np.append(is_begin[1:], True)
-        before = np.empty_like(ordered_begins)
-        before[1:] = ordered_begins[:-1]
-        earlier, firsts = last[ordered[is_begin]], ordered_begins[is_begin]
-        neighbours = np.concatenate([firsts[:1], firsts[:-1]])
-        before[is_begin] = np.where(earlier == _NO_ADDRESS, neighbours, earlier)
-        last[ordered[is_end]] = ordered_begins[is_end]
-        distances = np.abs(ordered_begins - before)
-        jumps = distances > _NEAR_BYTES
-        ordered_times = None if times is None else times[order]
-        self._add(
-            site, SiteColumn.JUMPING_REQUESTS, groups[order], ordered_times, jumps.astype(float)
-        )
-        if jumps.any():
-            self._jump_bytes[site] = int(
-                np.gcd.reduce(distances[jumps], initial=self._jump_bytes[site])
-            )
-
     def jump_bytes(self, site: int) -> int:
-        """Return the greatest common divisor of a site's jumps, 0 without any."""
-        return self._jump_bytes[site]
+        """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""
+        return self._jumps.common_bytes(site)
 
     def _count_step(
         self, site: int, similar: "_SimilarAccesses", transactions: Transactions
@@ -360,6 +317,14 @@ class _SimilarAccesses:
         for access, end in zip(self._accesses, bounds, strict=True):
             yield transactions.touched[begin:end], owners[begin:end], access.trips
             begin = end
+
+
+def _in_order(
+    accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the warp and the first address of each request, in the order of the accesses."""
+    warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
+    return warps, np.concatenate([part[:, 0] for part in rows])
 
 
 def _groups_and_times(

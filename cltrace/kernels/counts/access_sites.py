@@ -52,14 +52,11 @@ def _build_site(
     wave_groups: int,
     bounds: ScenarioBounds | None,
 ) -> AccessSite:
-    estimates: Mapping[SiteColumn, Estimate] = {
-        column: _estimate(sample, site, column, bounds) for column in SiteColumn
-    }
+    estimates = {column: _estimate(sample, site, column, bounds) for column in SiteColumn}
     memory, space, size = _accessed_memory(sample.run, site)
     own = space in {LOCAL, PRIVATE}
     footprint = _site_footprint(sample, site, wave_run, wave_groups, size, is_local=own)
     stride = sample.run.observer.strides[site.number]
-    requests = estimates[SiteColumn.REQUESTS].value
     return AccessSite(
         place=site.place,
         memory=memory,
@@ -77,10 +74,10 @@ def _build_site(
         step_share=sample.run.observer.step_share(site.number),
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
         jump_bytes=sample.run.observer.jump_bytes(site.number),
-        lane_share=sample.lane_share(site.block),
+        lane_share=sample.item_steps.lane_share(site.block),
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
         stride_bytes=stride if isinstance(stride, int) else None,
-        contention=estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0,
+        contention=_contention(estimates),
         footprint=footprint,
         reuse=_reuse(estimates[SiteColumn.SECTORS], footprint),
         is_assumed=site.number in sample.task.unknown_sites,
@@ -88,6 +85,11 @@ def _build_site(
         texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
         is_register=space == PRIVATE and site.number not in sample.private_memory,
     )
+
+
+def _contention(estimates: Mapping[SiteColumn, Estimate]) -> float:
+    requests = estimates[SiteColumn.REQUESTS].value
+    return estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0
 
 
 def _reuse(sectors: Estimate, footprint: Footprint) -> float:

@@ -190,7 +190,7 @@ def _build_counts(
         work_items=task.ndrange.work_items,
         groups=task.ndrange.groups,
         warps=run.grid.warps * task.ndrange.groups / run.grid.groups,
-        steps=sample.steps(),
+        steps=sample.item_steps.total,
         local_bytes=_local_bytes(task),
         sample=_describe_sample(run, wave_run, task.ndrange.groups),
         operations=operations,

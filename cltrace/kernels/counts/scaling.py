@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.counts.access_batch import SiteColumn
 from cltrace.kernels.counts.group_sampling import GroupExecution, Task, mean_and_error
+from cltrace.kernels.counts.item_steps import ItemSteps
 from cltrace.kernels.counts.records import (
     BranchSite,
     ConcurrentLoads,
@@ -23,19 +24,11 @@ from cltrace.kernels.counts.records import (
 )
 from cltrace.kernels.execute.sites import private_bytes
 from cltrace.kernels.fold import Operation
-from cltrace.kernels.fold.item_loops import find_lane_blocks
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction
 from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import VectorType
-from cltrace.kernels.machine import ItemLoops
 
 _Key = tuple[str, CostClass]
-_UNVECTORISED: Final = frozenset(
-    Operation(kind, CostClass.INT_DIVIDE, function)
-    for kind in ("int", "long")
-    for function in ("", "remainder")
-)
-"""Operations for which processors have no vector instruction."""
 _SITE_COLUMNS: Final = {
     "accesses": SiteColumn.ACCESSES,
     "requests": SiteColumn.REQUESTS,
@@ -108,50 +101,20 @@ class ScaledSample:
         return lanes, observer.block_warps().mean(axis=1) * self.groups
 
     @cached_property
-    def _lane_blocks(self) -> frozenset[int]:
-        """The blocks in which work-items run as lanes of warps or vectors."""
-        task = self.task
-        return find_lane_blocks(task.analysis.full_kernel, task.machine, task.ndrange.local_size[0])
-
-    @cached_property
-    def _block_steps(self) -> NDArray[np.float64]:
-        """Executions of each block over the launch: by warps, or by work-items one after another."""
-        lanes, warps = self._block_totals
-        steps = lanes.copy()
-        in_lanes = list(self._lane_blocks)
-        share = self._vector_share
-        steps[in_lanes] = share * warps[in_lanes] + (1.0 - share) * lanes[in_lanes]
-        return steps
-
-    @property
-    def _vector_share(self) -> float:
-        """Share of work-items in whole vectors: those left over in a row run one after another."""
-        machine = self.task.machine
-        if not machine.has_item_loops:
-            return 1.0
-        row = self.task.ndrange.local_size[0]
-        return row // machine.warp_width * machine.warp_width / row
-
-    def lane_share(self, block: int) -> float:
-        """Return the share of a block's work-items that run as lanes of warps or vectors."""
-        return self._vector_share if block in self._lane_blocks else 0.0
-
-    def steps(self) -> float:
-        """Return the warps, vectors or single work-items that the device runs one after another."""
-        return float(self._block_steps[self.task.analysis.full_kernel.graph.order[0]])
+    def item_steps(self) -> ItemSteps:
+        """What the device runs at a time in each block: warps, vectors or single work-items."""
+        return ItemSteps(self.task, *self._block_totals)
 
     def folded(self) -> tuple[FoldedCount, ...]:
         """Count the operations that the device's compiler leaves, the most frequent first."""
         lanes, _ = self._block_totals
-        steps = self._block_steps
-        splits_vectors = self.task.machine.item_loops is ItemLoops.LOOPS
+        steps = self.item_steps.by_block
         by_operation = defaultdict[Operation, list[float]](lambda: [0.0, 0.0, 0.0])
         for number, block in self.task.analysis.fold(self.task.machine).items():
             if not steps[number]:
                 continue
             for operation, count in block.operations.items():
-                is_split = splits_vectors and operation in _UNVECTORISED
-                done = float(lanes[number] if is_split else steps[number])
+                done = self.item_steps.executions(number, operation)
                 by_operation[operation][0] += count * float(lanes[number])
                 by_operation[operation][1] += count * done
             for operation, count in block.chain.operations.items():
@@ -164,7 +127,7 @@ class ScaledSample:
 
     def rounds(self, positions: Mapping[int, int]) -> tuple[ConcurrentLoads, ...]:
         """Return the loads in flight together. `positions` has the position of each site, by number."""
-        steps = self._block_steps
+        steps = self.item_steps.by_block
         waits_by_sites: dict[tuple[int, ...], float] = {}
         for number, block in self.task.analysis.fold(self.task.machine).items():
             for numbers, count in block.chain.rounds.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import JOINED, RECIPROCAL, Operation
+from cltrace.kernels.costs.operation import JOINED, RECIPROCAL, SUM, Operation
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
@@ -270,7 +270,7 @@ def _fused(chain: Chain) -> Chain:
     """Return a chain whose products and sums take as long as products, as on a CPU."""
     operations: dict[Operation, float] = {}
     for operation, number in chain.operations.items():
-        if operation.cost is CostClass.FLOAT_MULTIPLY_ADD:
+        if operation.cost is CostClass.FLOAT_MULTIPLY_ADD and operation.function != SUM:
             product = Operation(operation.type, CostClass.FLOAT_MULTIPLY)
         else:
             product = operation
