@@ -44,7 +44,6 @@ _JOINT: Final = (
     JointCost("bank", "ns", "global-banks", 0.5),
     JointCost("line", "ns", "global-banks", 0.13),
     JointCost("line missed", "ns", "near-sets", 0.5),
-    JointCost("texel", "ns", "images", LATER_COSTS["texel"].value),
     JointCost("local", "ns", "local-banks", 0.5),
     JointCost("barrier", "ns", "barriers", 1.0),
     JointCost("wait barrier", "ns", "barriers", 40.0),
@@ -73,7 +72,7 @@ _JOINT: Final = (
     JointCost("window", "", "loops", 200.0),
     JointCost("p body", "", "several-operations", 3.0),
 )
-REQUIRED: Final = (frozenset(cost.name for cost in _JOINT) - LATER_COSTS.keys()) | {
+REQUIRED: Final = frozenset(cost.name for cost in _JOINT) | {
     "launch",
     "doubling",
     "group",
@@ -88,10 +87,10 @@ REQUIRED: Final = (frozenset(cost.name for cost in _JOINT) - LATER_COSTS.keys())
 }
 """The constants without which nothing can be predicted."""
 _CPU_ONLY: Final = ("doubling", "first", "window")
-_GPU_ONLY: Final = ("warp", "steps", "texel")
+_GPU_ONLY: Final = ("warp", "steps")
 """Costs that are 0 on other devices."""
 _ISOLATING_FAMILIES: Final = frozenset(
-    {"base", "groups", "throughput", "latency", "chases", "idle", "first"}
+    {"base", "groups", "throughput", "latency", "chases", "idle", "first", "images"}
 )
 """Families that isolate costs, which are fixed in the joint fit."""
 _CHECKING_FAMILIES: Final = frozenset({"private"})
@@ -119,7 +118,8 @@ def fit_costs(
     Raises: `ProfileError` if the calibration lacks a family that has no `gaps`.
     """
     is_cpu = device.kind == "cpu"
-    fitted = dict(isolated_costs(probes, gaps, is_cpu=is_cpu))
+    fitted = {} if is_cpu else dict(LATER_COSTS)
+    fitted |= dict(isolated_costs(probes, gaps, is_cpu=is_cpu))
     slot = fitted.get(operation_key(_SLOT))
     if slot is None:
         raise ProfileError(f"the calibration has no throughput of {_SLOT}")
