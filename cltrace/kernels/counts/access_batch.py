@@ -20,12 +20,14 @@ from cltrace.kernels.counts.touched_sectors import Part, SectorRecords
 from cltrace.kernels.counts.transactions import (
     Transactions,
     addresses_by_warp,
+    count_addresses,
     count_transactions,
     lanes_per_address,
 )
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
+from cltrace.kernels.ir.types import CONSTANT
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Value
@@ -210,7 +212,15 @@ class AccessBatch:
             ordered_times = None if times is None else times[order]
             self._add(site, SiteColumn.JUMPING_REQUESTS, groups[order], ordered_times, jumps)
         if self._sites[site].access is Access.ATOMIC:
-            self._count_contention(accesses, rows)
+            # Access by access, as sums of fractions depend on their order.
+            for access, part in zip(accesses, rows, strict=True):
+                self._add(
+                    site,
+                    SiteColumn.CONTENTION,
+                    access.lanes.warp_groups,
+                    None,
+                    _contention(access, part),
+                )
 
     def _count_transactions(self, site: int, similar: "_SimilarAccesses") -> Transactions:
         """Count the transactions of accesses of a site."""
@@ -219,10 +229,12 @@ class AccessBatch:
         transactions = count_transactions(
             similar.rows, access_site.access_bytes, self._machine, writes=writes
         )
+        is_constant = access_site.space == CONSTANT and self._machine.banks > 1
+        cycles = count_addresses(similar.rows) if is_constant else transactions.bank_cycles
         columns = {
             SiteColumn.SECTORS: transactions.sectors,
             SiteColumn.LINES: transactions.lines,
-            SiteColumn.BANK_CYCLES: transactions.bank_cycles,
+            SiteColumn.BANK_CYCLES: cycles,
         }
         if writes:
             columns[SiteColumn.PARTIAL_SECTORS] = transactions.partial_sectors
@@ -268,16 +280,6 @@ class AccessBatch:
         counted[0] += int(is_first(keys).sum())
         counted[1] += len(keys)
 
-    def _count_contention(
-        self, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
-    ) -> None:
-        """Count lanes per address, access by access: sums of fractions depend on their order."""
-        for access, part in zip(accesses, rows, strict=True):
-            lanes = access.lanes
-            active = np.diff(lanes.warp_begins, append=lanes.count)
-            contention = lanes_per_address(part, active) * access.times
-            self._add(access.site, SiteColumn.CONTENTION, lanes.warp_groups, None, contention)
-
     def _add(
         self,
         site: int,
@@ -317,6 +319,13 @@ class _SimilarAccesses:
         for access, end in zip(self._accesses, bounds, strict=True):
             yield transactions.touched[begin:end], owners[begin:end], access.trips
             begin = end
+
+
+def _contention(access: _WaitingAccess, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the lanes per address of each warp of an access."""
+    active = np.diff(access.lanes.warp_begins, append=access.lanes.count)
+    contention: NDArray[np.float64] = lanes_per_address(rows, active) * access.times
+    return contention
 
 
 def _in_order(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cltrace.errors import ProfileError
 from cltrace.events.cost_names import CostName
-from cltrace.predict.models.defaults import Gaps
+from cltrace.predict.models.defaults import LATER_COSTS, Gaps
 from cltrace.predict.models.overlap.costs import Costs, operation_key
 from cltrace.predict.models.overlap.isolated_costs import isolated_costs
 from cltrace.predict.models.overlap.joint_costs import (
@@ -31,7 +31,7 @@ from cltrace.predict.models.overlap.times import times_of
 from cltrace.profile import DEFAULT_PREFIX, DeviceFacts, Parameter
 
 _ISOLATING_FAMILIES: Final = frozenset(
-    {"base", "groups", "throughput", "latency", "chases", "idle", "first"}
+    {"base", "groups", "throughput", "latency", "chases", "idle", "first", "images"}
 )
 """Families that isolate costs, which are fixed in the joint fit."""
 _CHECKING_FAMILIES: Final = frozenset({"private"})
@@ -51,7 +51,8 @@ def fit_costs(
     Raises: `ProfileError` if the calibration lacks a family that has no `gaps`.
     """
     is_cpu = device.kind == "cpu"
-    fitted = dict(isolated_costs(probes, gaps, is_cpu=is_cpu))
+    fitted = {} if is_cpu else dict(LATER_COSTS)
+    fitted |= dict(isolated_costs(probes, gaps, is_cpu=is_cpu))
     slot = fitted.get(operation_key(_SLOT))
     if slot is None:
         raise ProfileError(f"the calibration has no throughput of {_SLOT}")

@@ -57,6 +57,9 @@ def isolated_costs(
         _Piece(("chases",), CACHE_COSTS if is_cpu else _LATENCIES, lambda: latencies(probes)),
         _Piece(("idle", "first"), ARRIVAL_COSTS, lambda: arrival_costs(probes)),
         _Piece(
+            ("images",), () if is_cpu else ("texel",), lambda: () if is_cpu else _texel_cost(probes)
+        ),
+        _Piece(
             ("near-sets",),
             () if is_cpu else _NEAR_CACHE,
             lambda: () if is_cpu else near_cache_costs(probes),
@@ -162,6 +165,26 @@ def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Para
     yield "wait l2", Parameter(median(first or latencies), "ns", 0.0, "chases")
     for probe in near:
         yield "wait local", Parameter(probe.time_ns / probe.demand.rounds, "ns", 0.0, "chases")
+
+
+def _texel_cost(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:
+    """Yield the cost of a warp's pass through a unit for images, by which more reads take longer.
+
+    Nothing is yielded for a calibration without images.
+    """
+    by_series: dict[str, list[MeasuredProbe]] = {}
+    for probe in probes:
+        if probe.family == "images":
+            by_series.setdefault(probe.series, []).append(probe)
+    costs: list[float] = []
+    for points in by_series.values():
+        few, many = (choose(points, key=lambda probe: probe.demand.texels) for choose in (min, max))
+        passes = (many.demand.texels - few.demand.texels) / many.demand.units
+        if passes > 0.0:
+            costs.append((many.time_ns - few.time_ns) / passes)
+    if costs:
+        error = float(np.std(costs)) / math.sqrt(len(costs))
+        yield "texel", Parameter(max(median(costs), 0.0), "ns", error, "images")
 
 
 def near_cache_costs(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-from cltrace.predict.models.defaults import LATER_COSTS
-
 
 @dataclass(frozen=True, slots=True)
 class JointCost:
@@ -29,7 +27,6 @@ _GPU: Final = (
     JointCost("bank", "ns", "global-banks", 0.5),
     JointCost("line", "ns", "global-banks", 0.13),
     JointCost("line missed", "ns", "near-sets", 0.5),
-    JointCost("texel", "ns", "images", LATER_COSTS["texel"].value),
     JointCost("local", "ns", "local-banks", 0.5),
     JointCost("barrier", "ns", "barriers", 1.0),
     JointCost("wait barrier", "ns", "barriers", 40.0),
@@ -100,4 +97,4 @@ def required_constants(*, is_cpu: bool) -> frozenset[str]:
     """Return the constants without which nothing can be predicted for a kind of device."""
     joint = (cost.name for cost in joint_costs(is_cpu=is_cpu))
     isolated = (*_ISOLATED, *(_CPU_ISOLATED if is_cpu else _GPU_ISOLATED))
-    return frozenset((*joint, *isolated)) - LATER_COSTS.keys()
+    return frozenset((*joint, *isolated))

@@ -135,7 +135,9 @@ def _l1(demand: Demand, costs: Costs) -> float:
         demand.lines * costs["line"],
         missed * costs["line missed"],
     )
-    requests = demand.requests * costs["bank"] + demand.texels * costs["texel"]
+    requests = demand.requests * costs["bank"]
+    if demand.texels:
+        requests += demand.texels * costs["texel"]
     return (requests + further) * demand.busiest_share / demand.units
 
 
