@@ -23,7 +23,7 @@ from cltrace.errors import (
     SampleFileError,
     UsageError,
 )
-from cltrace.files import write_atomically
+from cltrace.files import find_output, write_atomically
 from cltrace.regress.across_devices import project_base
 from cltrace.regress.baselines import Baselines, head_devices
 from cltrace.regress.comparison import Comparison, allow_increases, compare_rounds
@@ -345,6 +345,7 @@ def _write(
 def _append_summary(text: str, path: Path) -> None:
     """Append to GitHub's summary, unless that becomes too large. Raises: `OutputError`."""
     try:
+        path = find_output(path).path
         room = _MAX_SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
         if len(text.encode()) <= room:
             with path.open("a", encoding="utf-8") as stream:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cltrace.errors import RefusedError
+from cltrace.errors import OutputError, RefusedError
+from cltrace.files import find_trace_output
 from cltrace.spool.layout import (
     DIRECTORY_MODE,
     parts_directory,
@@ -39,9 +40,11 @@ def begin(
     Raises: `RefusedError` if the path is taken or the directory cannot be created.
     """
     path = path.absolute()
-    if path.is_dir():
-        raise RefusedError(f"{path} is a directory: name a file")
-    if path.exists() and not overwrite:
+    try:
+        is_taken = find_trace_output(path).exists()
+    except OutputError as error:
+        raise RefusedError(str(error)) from error
+    if is_taken and not overwrite:
         how = "force=True" if not recorder_pid else "-f"
         raise RefusedError(f"{path} exists already: {how} overwrites it, or name another file")
     parts = parts_directory(path)
