@@ -44,6 +44,7 @@ _STATUS: Final = {
     Outcome.REGRESSION: ExitStatus.REGRESSION,
     Outcome.UNDECIDED: ExitStatus.UNDECIDED,
 }
+_INCOMPLETE: Final = "SELECT message FROM v_diagnostic WHERE code = 'incomplete' LIMIT 5"
 _MAX_SUMMARY_BYTES: Final = 1_000_000
 _EPILOG: Final = """\
 exit status: 0 nothing is worse beyond doubt, 1 something is, 2 usage, 3
@@ -241,9 +242,9 @@ def _read_input(path: Path) -> _Input:
         return _Input(path, None, samples)
     with Trace(path) as trace:
         if trace.meta.get("state") != "complete":
+            reasons = [text for (text,) in trace.rows(_INCOMPLETE)] or ["it does not say why"]
             raise IncomparableError(
-                f"{path} is incomplete: its program did not end by itself, so its counters are "
-                "those of a part"
+                f"{path} is incomplete, so its counters are those of a part: {'; '.join(reasons)}"
             )
         return _Input(path, read_modelled_sample(trace), None)
 

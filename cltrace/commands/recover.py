@@ -40,8 +40,11 @@ def execute(arguments: argparse.Namespace) -> int:
     check_trace_output(target, is_forced=arguments.output is None or arguments.force)
     with DelayedProgress(f"writing {target.name}") as progress:
         finalised = finalise(parts, target, progress=progress)
-    state = "complete" if finalised.is_complete else "incomplete: `cltrace info` says why"
+    missing = finalised.missing
+    state = "incomplete" if missing.reasons else "complete"
     say(f"wrote {target}: {finalised.commands} commands, {state}")
+    for reason in missing.reasons:
+        say(reason)
     if finalised.running_pids:
         pids = ", ".join(map(str, finalised.running_pids))
         say(f"process {pids} still runs: recover again when it has ended")

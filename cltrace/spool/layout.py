@@ -18,6 +18,7 @@ OUTCOME_FILE: Final = "outcome.json"
 RECORDS_FILE: Final = "records.jsonl"
 CONTENTS_FILE: Final = "contents.bin"
 SLOTS_FILE: Final = "released.slots"
+STOP_FILE: Final = "stopped.page"
 
 _POWER_DIRECTORY: Final = "power"
 _PROCESS_DIRECTORY = re.compile(r"(\d+)-(\d+)(?:-\d+)?")

@@ -17,10 +17,12 @@ from cltrace.spool.layout import (
     CONTENTS_FILE,
     RECORDS_FILE,
     SLOTS_FILE,
+    STOP_FILE,
     ProcessIdentity,
     process_directories,
     rows_file,
 )
+from cltrace.spool.stop_page import PAGE_BYTES, StopReport, decode_stop
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -32,12 +34,14 @@ class ProcessSpool:
     """The spool of a traced process.
 
     `damaged_lines` counts the records that could not be read, without a last one that is cut off.
+    `stop` is what the stop page tells; None if the process wrote none.
     """
 
     directory: Path
     identity: ProcessIdentity
     all_records: tuple[Record, ...]
     damaged_lines: int
+    stop: StopReport | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -121,7 +125,7 @@ def read_process(directory: Path, identity: ProcessIdentity) -> ProcessSpool:
             records.append(decode(line))
         except SpoolError:
             damaged += 1
-    return ProcessSpool(directory, identity, tuple(records), damaged)
+    return ProcessSpool(directory, identity, tuple(records), damaged, _read_stop(directory))
 
 
 def read_parts(parts: Path) -> list[ProcessSpool]:
@@ -132,6 +136,14 @@ def read_parts(parts: Path) -> list[ProcessSpool]:
         ]
     except OSError as error:
         raise SpoolError(f"{parts} cannot be read: {error.strerror}") from error
+
+
+def _read_stop(directory: Path) -> StopReport | None:
+    try:
+        with (directory / STOP_FILE).open("rb") as file:
+            return decode_stop(file.read(PAGE_BYTES))
+    except OSError:
+        return None
 
 
 def _lines(path: Path) -> list[bytes]:
