@@ -19,7 +19,13 @@ from cltrace.events.records import Content
 from cltrace.events.tables import CALLS, LAUNCHES
 from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
-from cltrace.spool.settings import CommandOutcome, SessionFacts, read_outcome, read_session
+from cltrace.spool.settings import (
+    CommandOutcome,
+    SessionFacts,
+    current_boot_id,
+    read_outcome,
+    read_session,
+)
 from cltrace.trace import schema
 from cltrace.trace.assembly import assemble_host_calls
 from cltrace.trace.catalogue import Catalogue, catalogue_of_spool
@@ -94,7 +100,7 @@ def finalise(
     begin_ns = time.perf_counter_ns()
     session, outcome = read_session(parts), read_outcome(parts)
     all_spools = read_parts(parts)
-    spools = [with_source_places(spool) for spool in all_spools if spool.all_records]
+    spools = [_locate_sites(spool, session) for spool in all_spools if spool.all_records]
     database = TraceDatabase(path, is_large=sum(map(_call_count, spools)) > _LARGE_TRACE_COMMANDS)
     try:
         scratch = Scratch(path.absolute().parent, part_rows=part_rows)
@@ -115,6 +121,15 @@ def finalise(
         raise
     running = _running_pids(spools)
     return FinalisedTrace(path, len(spools), builder.commands, missing, running)
+
+
+def _locate_sites(spool: ProcessSpool, session: SessionFacts) -> ProcessSpool:
+    """Return a spool with the source places of native call sites, if this machine recorded it.
+
+    They are in modules outside of the parts, which a stranger may have named.
+    """
+    is_own = bool(session.boot_id) and session.boot_id == current_boot_id()
+    return with_source_places(spool) if is_own else spool
 
 
 def _running_pids(spools: list[ProcessSpool]) -> tuple[int, ...]:
