@@ -2,18 +2,22 @@
 
 import argparse
 import difflib
+import errno
 import logging
 import os
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from cltrace.commands import VERBS
 from cltrace.commands.shared.messages import discard_unwritten, discard_unwritten_errors, say
 from cltrace.errors import CltraceError, ExitStatus
 from cltrace.version import __version__
 
+_UNREACHABLE: Final = {
+    errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.ENOTDIR, errno.EPERM
+}  # fmt: skip
 _COLORS = ("auto", "always", "never")
 
 
@@ -21,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run a verb and exit with its status: the entry point of `cltrace`."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        status = _run(words)
+        status = _run_told(words)
     except CltraceError as error:
         say(str(error))
         status = int(error.exit_status)
@@ -41,18 +45,38 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(status)
 
 
-def _run(words: list[str]) -> int:
+def _run_told(words: list[str]) -> int:
+    """Run a verb. A path that this system or user cannot even look at is an error of usage."""
     verb, color, rest = _split_words(make_parser(), words)
+    try:
+        return _run(verb, color, rest)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if not isinstance(error.filename, (str, bytes)) or error.errno not in _UNREACHABLE:
+            raise
+        say(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
+        return int(VERBS[verb].usage_status)
+
+
+def _run(verb: str, color: str, rest: list[str]) -> int:
     module, parser = VERBS[verb].load(), make_verb_parser(verb)
     parser.set_defaults(color=color)
     split_command = getattr(module, "split_command", None)
     if split_command is None:
-        arguments = parser.parse_args(rest)
+        arguments = _parse(parser, rest)
     else:
         options, command = split_command(parser, rest)
         arguments = parser.parse_args(options)
         arguments.command = command
     return module.execute(arguments)
+
+
+def _parse(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+    """Parse the words after a verb. Options may stand between the others."""
+    if isinstance(parser, _VerbParser) and not parser.has_subverbs:
+        return parser.parse_intermixed_args(words)
+    return parser.parse_args(words)
 
 
 def make_verb_parser(verb: str) -> argparse.ArgumentParser:
@@ -76,6 +100,12 @@ class _VerbParser(argparse.ArgumentParser):
     def __init__(self, usage_status: ExitStatus, **options: Any) -> None:
         super().__init__(**options)
         self._usage_status = usage_status
+        self.has_subverbs = False
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """Declare verbs below this one, with parsers of argparse's own."""
+        self.has_subverbs = True
+        return super().add_subparsers(**{"parser_class": argparse.ArgumentParser, **options})
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and exit."""

@@ -1,10 +1,89 @@
-"""Output files: written atomically, under safe names."""
+"""Output files: written whole or not at all, under safe names, and over nothing but regular files.
 
+Every output of cltrace goes through `find_output`. A symbolic link is followed, and stays. A pipe or a
+character device is written to. Nothing else is written to or replaced.
+"""
+
+import os
 import re
+import secrets
+import stat
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from cltrace.errors import OutputError
+
+_MAX_LINKS: Final = 40
+"""Limit of Linux for symbolic links in a path."""
+_COPIED_BYTES: Final = 1 << 20
+_REFUSED_KINDS: Final = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a disk",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlace:
+    """Place that an output goes to.
+
+    Attributes:
+        path: the regular file, with symbolic links followed, or the pipe or device.
+        is_stream: True for a pipe, a device or a descriptor, which cannot be replaced.
+        descriptor: the open descriptor of this process that the path names (`/dev/stdout`), or None.
+    """
+
+    path: Path
+    is_stream: bool = False
+    descriptor: int | None = None
+
+
+def find_output(path: Path) -> OutputPlace:
+    """Return the place of an output that may not exist yet. Raises: `OutputError` if it has none."""
+    if path.name in {"", ".."}:
+        raise OutputError(f"{path} is a directory: name a file")
+    descriptor = _named_descriptor(path)
+    if descriptor is not None:
+        return OutputPlace(path, is_stream=True, descriptor=descriptor)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{path} cannot be written: {_reason(error)}") from error
+    if stat.S_ISREG(mode):
+        return OutputPlace(Path(os.path.realpath(path)))
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        return OutputPlace(path, is_stream=True)
+    kind = _REFUSED_KINDS.get(stat.S_IFMT(mode), "no regular file")
+    raise OutputError(f"{path} is {kind}: name a file")
+
+
+def check_output(path: Path, *, is_forced: bool) -> OutputPlace:
+    """Return the place of an output that can be written. Raises: `OutputError`.
+
+    An existing file is overwritten only if that `is_forced`.
+    """
+    place = find_output(path)
+    if not is_forced and not place.is_stream and place.path.exists():
+        raise OutputError(f"{path} exists already: -f overwrites it, or name another file")
+    return place
+
+
+def find_trace_output(path: Path) -> Path:
+    """Return the regular file for a trace at `path`. Raises: `OutputError` for a pipe or a device."""
+    place = find_output(path)
+    if place.is_stream:
+        raise OutputError(f"{path} is a device or a pipe, and a trace is a database: name a file")
+    return place.path
+
+
+def check_trace_output(path: Path, *, is_forced: bool) -> None:
+    """Check that a trace can be written to `path`. Raises: `OutputError`, as `check_output`."""
+    find_trace_output(path)
+    check_output(path, is_forced=is_forced)
 
 
 def make_parent_directory(path: Path) -> None:
@@ -12,22 +91,75 @@ def make_parent_directory(path: Path) -> None:
     try:
         path.absolute().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+        raise OutputError(f"{path} cannot be written: {_reason(error)}") from error
 
 
-def write_atomically(text: str, path: Path) -> None:
-    """Write the whole file, or leave `path` as it was. Raises: `OutputError`."""
-    partial = path.with_name(f".{path.name}.partial")
+def write_atomically(content: str | bytes, path: Path) -> None:
+    """Write a whole output: a file appears whole, or stays as it was. Raises: `OutputError`.
+
+    A text is written as UTF-8. An overwritten file keeps its permissions.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    place = find_output(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        with suppress(OSError):
+        if place.is_stream:
+            _write_to_stream(place, data)
+            return
+        place.path.parent.mkdir(parents=True, exist_ok=True)
+        partial = place.path.with_name(f".cltrace-{secrets.token_hex(8)}.partial")
+        try:
+            descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            with os.fdopen(descriptor, "wb") as file:
+                if place.path.exists():
+                    os.fchmod(descriptor, stat.S_IMODE(place.path.stat().st_mode))
+                file.write(data)
+            partial.replace(place.path)
+        finally:
             partial.unlink(missing_ok=True)
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {_reason(error)}") from error
+
+
+def copy_to_stream(source: Path, place: OutputPlace) -> None:
+    """Copy a file to a pipe, a device or a descriptor. Raises: `OutputError`."""
+    try:
+        with source.open("rb") as file, os.fdopen(_open_stream(place), "wb") as stream:
+            while part := file.read(_COPIED_BYTES):
+                stream.write(part)
+    except OSError as error:
+        raise OutputError(f"{place.path} cannot be written: {_reason(error)}") from error
 
 
 def slug(text: str) -> str:
     """Return a safe file name: the letters and digits of `text`, in lower case, joined by dashes."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
+
+
+def _write_to_stream(place: OutputPlace, data: bytes) -> None:
+    with os.fdopen(_open_stream(place), "wb") as stream:
+        stream.write(data)
+
+
+def _open_stream(place: OutputPlace) -> int:
+    # A second opening of a redirected stream would begin at the start of its file.
+    if place.descriptor is not None:
+        return os.dup(place.descriptor)
+    return os.open(place.path, os.O_WRONLY | os.O_NOCTTY)
+
+
+def _named_descriptor(path: Path) -> int | None:
+    """Return the descriptor of this process that a path names, as `/dev/stdout` and `/dev/fd/3` do."""
+    own = f"/proc/{os.getpid()}/fd"
+    for _ in range(_MAX_LINKS):
+        parent = os.path.realpath(path.parent)
+        if parent == own and path.name.isdecimal():
+            return int(path.name)
+        with suppress(OSError, ValueError):
+            path = Path(parent, Path(parent, path.name).readlink())
+            continue
+        return None
+    return None
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)

@@ -15,7 +15,7 @@ from cltrace.commands.shared.messages import say, show_progress
 from cltrace.commands.shared.recording_flags import add_power_arguments
 from cltrace.commands.shared.regression_flags import add_floor_arguments, floors_of
 from cltrace.errors import UsageError
-from cltrace.files import make_parent_directory
+from cltrace.files import check_output, make_parent_directory
 from cltrace.regress.comparison import compare_rounds
 from cltrace.regress.floors import Floors
 from cltrace.regress.host import host_facts
@@ -167,14 +167,11 @@ def _signals_as_exits() -> Iterator[None]:
 
 
 def _check_output(output: Path | None, *, is_forced: bool) -> None:
-    """Check before any run that the samples can be written. Raises: `UsageError`, `OutputError`."""
+    """Check before any run that the samples can be written. Raises: `OutputError`."""
     if output is None:
         return
-    if output.is_dir():
-        raise UsageError(f"{output} is a directory: name a file")
     make_parent_directory(output)
-    if output.exists() and not is_forced:
-        raise UsageError(f"{output} exists already: -f overwrites it, or name another file")
+    check_output(output, is_forced=is_forced)
 
 
 def _take_samples(

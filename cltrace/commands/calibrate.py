@@ -12,6 +12,7 @@ from cltrace.commands.shared.measurement_flags import add_measurement_file_argum
 from cltrace.commands.shared.messages import progress_bar, say
 from cltrace.commands.shared.process_age import process_age_s
 from cltrace.errors import MissingExtraError, ProfileError, UsageError
+from cltrace.files import find_output
 from cltrace.predict.calibration import (
     Calibration,
     CalibrationProgress,
@@ -204,7 +205,10 @@ def _run(run: Calibration, partial: Path, earlier: DeviceProfile | None) -> Devi
 
 
 def _partial_path(target: Path | None, device: DeviceFacts) -> Path:
-    path = target or user_profile_path(device)
+    path = user_profile_path(device)
+    if target is not None:
+        place = find_output(target)
+        path = path if place.is_stream else place.path
     return path.with_name(f"{path.name}.calibrating")
 
 

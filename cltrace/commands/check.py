@@ -23,7 +23,7 @@ from cltrace.errors import (
     SampleFileError,
     UsageError,
 )
-from cltrace.files import write_atomically
+from cltrace.files import find_output, write_atomically
 from cltrace.regress.across_devices import project_base
 from cltrace.regress.baselines import Baselines, head_devices
 from cltrace.regress.comparison import Comparison, allow_increases, compare_rounds
@@ -44,6 +44,7 @@ _STATUS: Final = {
     Outcome.REGRESSION: ExitStatus.REGRESSION,
     Outcome.UNDECIDED: ExitStatus.UNDECIDED,
 }
+_INCOMPLETE: Final = "SELECT message FROM v_diagnostic WHERE code = 'incomplete' LIMIT 5"
 _MAX_SUMMARY_BYTES: Final = 1_000_000
 _EPILOG: Final = """\
 exit status: 0 nothing is worse beyond doubt, 1 something is, 2 usage, 3
@@ -241,9 +242,9 @@ def _read_input(path: Path) -> _Input:
         return _Input(path, None, samples)
     with Trace(path) as trace:
         if trace.meta.get("state") != "complete":
+            reasons = [text for (text,) in trace.rows(_INCOMPLETE)] or ["it does not say why"]
             raise IncomparableError(
-                f"{path} is incomplete: its program did not end by itself, so its counters are "
-                "those of a part"
+                f"{path} is incomplete, so its counters are those of a part: {'; '.join(reasons)}"
             )
         return _Input(path, read_modelled_sample(trace), None)
 
@@ -345,6 +346,7 @@ def _write(
 def _append_summary(text: str, path: Path) -> None:
     """Append to GitHub's summary, unless that becomes too large. Raises: `OutputError`."""
     try:
+        path = find_output(path).path
         room = _MAX_SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
         if len(text.encode()) <= room:
             with path.open("a", encoding="utf-8") as stream:

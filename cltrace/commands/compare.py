@@ -7,7 +7,7 @@ from pathlib import Path
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.messages import say
 from cltrace.errors import UsageError
-from cltrace.files import write_atomically
+from cltrace.files import check_output, write_atomically
 from cltrace.regress.sample_files import is_samples, read_samples
 from cltrace.regress.score import ScoreFile, check_suites
 from cltrace.regress.score_files import is_score, read_score, shipped_reference
@@ -48,8 +48,8 @@ def execute(arguments: argparse.Namespace) -> int:
     html: Path | None = arguments.html
     if len(files) < 2:
         raise UsageError("compare takes two files or more")
-    if html is not None and (html.is_dir() or (html.exists() and not arguments.force)):
-        raise UsageError(f"{html} exists already: -f overwrites it, or name another file")
+    if html is not None:
+        check_output(html, is_forced=arguments.force)
     are_scores = [is_score(path) for path in files]
     if any(are_scores) and not all(are_scores):
         raise UsageError("scores compare with scores, traces and samples with each other")

@@ -1,6 +1,7 @@
 """`cltrace kernel`: count the work of kernels, from a source or from the launches of a trace."""
 
 import argparse
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -199,11 +200,17 @@ def _costs(profile: DeviceProfile | None) -> Thesis | None:
     return THESIS.for_device(profile) if profile is not None else None
 
 
+_MAX_ITEMS: Final = 1 << 63
+
+
 def _parse_sizes(text: str) -> tuple[int, ...]:
     parts = re.split(r"[,x]", text)
     if not 1 <= len(parts) <= 3:
         raise argparse.ArgumentTypeError(f"{text!r} is not one to three sizes, such as 1024,64")
-    return tuple(parse_positive(part.strip()) for part in parts)
+    sizes = tuple(parse_positive(part.strip()) for part in parts)
+    if math.prod(sizes) >= _MAX_ITEMS:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than 2^63 work-items")
+    return sizes
 
 
 def _count_source(
@@ -226,13 +233,24 @@ def _count_source(
         raise UsageError(f"no kernel of {target.file} is called {target.kernel}")
     machine = target.machine(target.profile)
     local_size = launch.local_size or usual_local_size(launch.global_size, machine)
+    if len(local_size) != len(launch.global_size):
+        raise UsageError("--local-size and --global-size need the same number of dimensions")
     given = dict(_split_argument(text) for text in launch.arguments)
     for name in names:
         values = _make_arguments(program, name, given, launch.global_size)
-        with limit_counting(cpu_s):
-            counts = count(program, name, launch.global_size, local_size, values, machine=machine)
+        try:
+            with limit_counting(cpu_s):
+                counts = count(
+                    program, name, launch.global_size, local_size, values, machine=machine
+                )
+        except ValueError as error:  # sizes or arguments that no launch can have
+            raise UsageError(f"{name} cannot be launched so: {error}") from error
         code = program.code(name, register_targets(machine))
         yield _with_caveats(kernel_report(code, counts, _costs(target.profile)), target.profile)
+
+
+_MAX_BUFFER_BYTES: Final = 1 << 62
+_INTEGER_BITS: Final = {"char": 8, "short": 16, "int": 32, "long": 64, "size_t": 64}
 
 
 def _split_argument(text: str) -> tuple[str, str]:
@@ -280,10 +298,18 @@ def _parse_argument(parameter: KernelParameter, text: str) -> Argument:
             if size is not None
             else _parse_number(parameter, text)
         )
+        if not 0 <= num_bytes < _MAX_BUFFER_BYTES:
+            raise UsageError(f"--arg {parameter.name}={text} is no size of memory")
         if parameter.space == "local":
             return LocalArgument(int(num_bytes))
         return BufferArgument(int(num_bytes))
-    return _parse_number(parameter, text)
+    number = _parse_number(parameter, text)
+    bits = _INTEGER_BITS.get(parameter.type.removeprefix("u"))
+    if bits is not None and not (
+        isinstance(number, int) and -(1 << (bits - 1)) <= number < 1 << bits
+    ):
+        raise UsageError(f"--arg {parameter.name}={text} does not fit into {parameter.type}")
+    return number
 
 
 def _parse_number(parameter: KernelParameter, text: str) -> int | float:

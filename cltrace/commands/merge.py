@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 from cltrace.commands.shared.messages import DelayedProgress, say
-from cltrace.errors import OutputError, UsageError
+from cltrace.errors import UsageError
+from cltrace.files import check_trace_output
 from cltrace.trace.merge import merge
 
 
@@ -28,8 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Merge traces."""
     output: Path = arguments.output
     traces: list[Path] = arguments.traces
-    if output.exists() and not arguments.force:
-        raise OutputError(f"{output} exists already: -f overwrites it")
+    check_trace_output(output, is_forced=arguments.force)
     resolved = [path.resolve() for path in traces]
     if output.resolve() in resolved:
         raise UsageError(f"{output} is one of the traces to merge: name another output")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Final
 
 from cltrace.commands.shared.argument_types import parse_positive, parse_seconds
 from cltrace.commands.shared.documents import add_format_argument, print_document
@@ -13,8 +14,11 @@ from cltrace.commands.shared.trace_argument import as_trace_file
 from cltrace.errors import UsageError
 from cltrace.report.document import Column, Document, Table, Unit, Value
 from cltrace.report.formats.terminal import console_for, hidden_columns, is_ascii_only
-from cltrace.trace.query import QueryResult, query
+from cltrace.trace.guarded_query import run_guarded_query
+from cltrace.trace.query import QueryResult
 from cltrace.trace.views import VIEWS
+
+_MAX_SHOWN: Final = 4096
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,14 +60,28 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError("the trace comes first: cltrace query TRACE 'SELECT ...'")
     sql = sys.stdin.read() if arguments.sql == "-" else arguments.sql
     with as_trace_file(arguments.trace) as path:
-        result = query(path, sql, max_rows=arguments.limit, max_seconds=arguments.timeout)
-    document = _make_document(result)
+        result = run_guarded_query(
+            path, sql, max_rows=arguments.limit, max_seconds=arguments.timeout
+        )
+    document = _make_document(_shorten(result) if arguments.format == "table" else result)
     print_document(document, color=arguments.color, output_format=arguments.format)
     if arguments.format == "table":
         _say_hidden_columns(document)
     if result.is_cut:
         say(f"only the first {arguments.limit} rows: --limit raises that")
     return 0
+
+
+def _shorten(result: QueryResult) -> QueryResult:
+    """Return a result without the ends of texts that are longer than any terminal is wide."""
+
+    def shorten(value: object) -> object:
+        if isinstance(value, (str, bytes)) and len(value) > _MAX_SHOWN:
+            return f"{_to_value(value[:_MAX_SHOWN])}…"
+        return value
+
+    rows = [tuple(map(shorten, row)) for row in result.rows]
+    return QueryResult(result.column_names, rows, result.is_cut)
 
 
 def _make_document(result: QueryResult) -> Document:

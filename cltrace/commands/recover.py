@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 from cltrace.commands.shared.messages import DelayedProgress, say
-from cltrace.errors import OutputError, TraceError
+from cltrace.errors import TraceError
+from cltrace.files import check_trace_output
 from cltrace.spool.layout import PARTS_SUFFIX, parts_directory, trace_path_of
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.reader import Trace
@@ -36,12 +37,14 @@ def execute(arguments: argparse.Namespace) -> int:
     if not parts.is_dir():
         raise TraceError(f"{parts} does not exist: there is nothing to recover")
     target = arguments.output or trace_path_of(parts)
-    if arguments.output is not None and target.exists() and not arguments.force:
-        raise OutputError(f"{target} exists already: -f overwrites it")
+    check_trace_output(target, is_forced=arguments.output is None or arguments.force)
     with DelayedProgress(f"writing {target.name}") as progress:
         finalised = finalise(parts, target, progress=progress)
-    state = "complete" if finalised.is_complete else "incomplete: `cltrace info` says why"
+    missing = finalised.missing
+    state = "incomplete" if missing.reasons else "complete"
     say(f"wrote {target}: {finalised.commands} commands, {state}")
+    for reason in missing.reasons:
+        say(reason)
     if finalised.running_pids:
         pids = ", ".join(map(str, finalised.running_pids))
         say(f"process {pids} still runs: recover again when it has ended")

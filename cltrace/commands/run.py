@@ -212,6 +212,8 @@ def _finish(
             reason = _reason_of_nothing(trace, has_processes=has_processes) or explain_nothing()
     if reason:
         speaker.say(reason)
+    for text in finalised.missing.stops:
+        speaker.error(f"the trace is incomplete: {text}")
     _say_path(finalised.path, finalised.running_pids, speaker)
     return _Result(has_trace=True, has_calls=has_calls)
 
@@ -228,11 +230,15 @@ def _print_summary(trace: "Trace", *, color: str) -> None:
 
 def _reason_of_nothing(trace: "Trace", *, has_processes: bool) -> str:
     """Return why the trace has no call, for a message; empty if no process reported in."""
+    from cltrace.report.summary import skipped_text  # noqa: PLC0415 - loaded by `_load`, mostly
+
     processes, with_pyopencl, skipped = trace.rows(
         "SELECT count(*), count(pyopencl_version), sum(commands_skipped) FROM v_process"
     )[0]
+    if trace.meta_int("commands_missing"):
+        return "nothing was recorded: see `cltrace info`"
     if skipped:
-        return f"nothing was recorded: recording was paused while {skipped} commands were enqueued"
+        return f"nothing was recorded: {skipped_text(trace, skipped)}"
     if with_pyopencl:
         return "pyopencl was imported, and no OpenCL call was recorded: see `cltrace info`"
     if processes:

@@ -10,7 +10,7 @@ from cltrace.commands.shared.documents import add_format_argument, print_documen
 from cltrace.commands.shared.messages import say, show_progress
 from cltrace.errors import ExitStatus, MissingExtraError, UsageError
 from cltrace.events.benchmarks import Benchmark
-from cltrace.files import write_atomically
+from cltrace.files import check_output, write_atomically
 from cltrace.regress.score import ScoreFile, check_suites
 from cltrace.regress.score_files import read_score, shipped_reference, write_score
 from cltrace.report.score import score_report
@@ -82,10 +82,8 @@ def execute(arguments: argparse.Namespace) -> int:
     output: Path | None = arguments.output
     html: Path | None = arguments.html
     for path in (output, html):
-        if path is not None and path.is_dir():
-            raise UsageError(f"{path} is a directory: name a file")
-        if path is not None and path.exists() and not arguments.force:
-            raise UsageError(f"{path} exists already: -f overwrites it, or name another file")
+        if path is not None:
+            check_output(path, is_forced=arguments.force)
     benchmarks = _choose_benchmarks(arguments.only)
     reference_path: Path | None = arguments.reference
     reference = shipped_reference() if reference_path is None else read_score(reference_path)

@@ -84,6 +84,9 @@ class LayerTracer:
     def forked_in_child(self) -> None:
         """Do nothing: the layer begins the child's recording, if that is wanted."""
 
+    def fork_failed(self) -> None:
+        """Do nothing: the layer counts forks that it cannot record."""
+
     def _watch_cache(self) -> None:
         import pyopencl.cache as cache  # noqa: PLC0415 - the program has imported it by now
 

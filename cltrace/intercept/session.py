@@ -227,6 +227,8 @@ def _after_in_child() -> None:
             start()
     except Exception as fault:  # the child belongs to the program: it goes on untraced
         report_untraced(parts, f"tracing did not start: {type(fault).__name__}: {fault}")
+        if tracer is not None:
+            tracer.fork_failed()
 
 
 def _is_for_exec() -> bool:

@@ -30,6 +30,7 @@ from cltrace.intercept.objects.slots import NoDestructorCallbackError, ReleaseSl
 from cltrace.intercept.process_facts import process_started
 from cltrace.intercept.schedule import Schedule
 from cltrace.intercept.sink import Sink
+from cltrace.intercept.stop_teller import StopTeller
 from cltrace.intercept.tallies import entry_cost_ns
 from cltrace.spool.settings import Settings
 from cltrace.spool.writer import SpoolWriter
@@ -70,6 +71,8 @@ class Tracer:
         self.recorder: Final = Recorder(settings, sink, slots, self._limit_unread_events)
         self._writer = SpoolWriter(directory)
         self._drain = Drain(self.recorder, self._writer)
+        self._stops = StopTeller(directory, self.recorder, self._drain.losses)
+        self.fork_failed: Final = self._stops.add_fork
         self._patches = PatchSet()
         self._watch: ImportWatch | None = None
         self._is_over = False
@@ -153,6 +156,7 @@ class Tracer:
             self._writer.records([self._process_ended(ending)])
         except Exception as fault:
             self._stop_recording(fault)
+        self._stops.close()
         self._writer.close()
 
     def about_to_exec(self) -> None:
@@ -162,6 +166,7 @@ class Tracer:
             self._writer.records([self._process_ended("exec")])
         except Exception as fault:
             self._stop_recording(fault)
+        self._stops.tell()
 
     def prepare_fork(self) -> None:
         """Take the drain's lock, so that the process is not copied during a flush."""
@@ -215,6 +220,7 @@ class Tracer:
         except Exception as fault:
             self._stop_recording(fault)
             return False
+        self._stops.tell()
         self.recorder.tallies.reader_cpu_ns += time.thread_time_ns() - begin_ns
         return has_more
 
@@ -236,7 +242,7 @@ class Tracer:
             event_waits=tallies.event_waits,
             event_wait_ns=tallies.event_wait_ns,
             unread_events_peak=tallies.unread_events_peak,
-            commands_skipped=tallies.commands_skipped,
+            commands_skipped=self.recorder.skipped_on_purpose,
             memory_peak_bytes=memory.peak_bytes if memory.is_watched else None,
             memory_peak_host_ns=memory.peak_host_ns if memory.is_watched else None,
         )
@@ -244,6 +250,7 @@ class Tracer:
     def _stop_recording(self, fault: Exception) -> None:
         """Stop recording, and write the reason if the disk still takes a few bytes."""
         self.recorder.stop_on_fault(fault)
+        self._stops.tell()
         with contextlib.suppress(OSError):
             self._writer.records(self.recorder.sink.take_records())
 

@@ -93,6 +93,20 @@ def constant_value(
     return dtype.type(value)
 
 
+def plain_array_bytes(kind: Type, value: ConstantValue) -> Array | None:
+    """Return the bytes of a constant array of numbers: shape (bytes,). None for another constant.
+
+    A long text takes a second per 100,000 characters otherwise.
+    """
+    if not (
+        isinstance(kind, ArrayType) and type(value) is tuple and set(map(type, value)) <= {int}
+    ):
+        return None
+    if not (isinstance(kind.element, IntegerType) and kind.element.bits in {8, 16, 32, 64}):
+        return None
+    return np.array(value, dtype_of(kind.element)).view(np.uint8)
+
+
 def member_types(kind: Type) -> tuple[Type, ...]:
     """Return the types of an aggregate's members."""
     match kind:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from cltrace.errors import OutputError, ProfileError
+from cltrace.errors import ProfileError
 from cltrace.events.power import PowerChannel
+from cltrace.files import write_atomically
 from cltrace.power.characterise import Phase
 from cltrace.power.metering import MeteredChannel
 from cltrace.profile import DeviceFacts
@@ -42,10 +43,7 @@ def write_readings(
         ],
     }
     text = json.dumps(stored, separators=(",", ":"), allow_nan=False).encode()
-    try:
-        path.write_bytes(gzip.compress(text, mtime=0))
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+    write_atomically(gzip.compress(text, mtime=0), path)
 
 
 def read_readings(path: Path) -> tuple[DeviceFacts, tuple[MeteredChannel, ...], list[Phase]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.errors import OutputError, SampleFileError, UsageError
-from cltrace.files import slug
+from cltrace.files import check_output, slug
 from cltrace.regress.run_records import DeviceIdentity
 from cltrace.regress.sample_files import SampleFile, read_samples, write_samples
 
@@ -53,10 +53,9 @@ class Baselines:
         return Baseline(name, path.parent.name, path) if path.is_file() else None
 
     def save(self, name: str, samples: SampleFile, *, overwrite: bool) -> Path:
-        """Store samples under a name. Raises: `OutputError`, `UsageError` where the name is taken."""
+        """Store samples under a name. Raises: `OutputError`, also where the name is taken."""
         path = self._path(name, head_devices(samples))
-        if path.exists() and not overwrite:
-            raise UsageError(f"{path} exists already: -f overwrites it")
+        check_output(path, is_forced=overwrite)
         write_samples(samples, path)
         return path
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from cltrace.events import NS_PER_S
 from cltrace.report.document import Column, Document, Fact, Table, Unit
-from cltrace.report.header import ended_text, wall_ns
+from cltrace.report.header import ended_text, incomplete_text, wall_ns
 from cltrace.report.quantities import time_text, value_text
 from cltrace.trace.device_labels import device_labels
 from cltrace.trace.limits import applicable_limits
@@ -62,7 +62,7 @@ def _facts(trace: Trace) -> list[Fact]:
             "schema",
             f"{SCHEMA_VERSION}, written by cltrace {meta.get('cltrace_version')}",
         ),
-        Fact("state", "state", meta.get("state") or "not known"),
+        Fact("state", "state", _state(trace)),
         Fact("command", "command", " ".join(trace.command_line) or "–"),
         Fact("host", "host", meta.get("host") or "–"),
         Fact("started", "started", _date_text(trace.meta_int("started_realtime_ns"))),
@@ -72,6 +72,11 @@ def _facts(trace: Trace) -> list[Fact]:
     if meta.get("merged_from"):
         facts.append(Fact("merged_from", "merged from", _join_names(meta["merged_from"])))
     return facts
+
+
+def _state(trace: Trace) -> str:
+    state = trace.meta.get("state") or "not known"
+    return incomplete_text(trace) if state == "incomplete" else state
 
 
 def _counts(trace: Trace) -> Table:

@@ -1,9 +1,10 @@
 """Writing of figures, all in the same style."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cltrace.errors import OutputError
+from cltrace.files import write_atomically
 
 if TYPE_CHECKING:  # slow to load: loaded by the code that draws
     from matplotlib.figure import Figure
@@ -14,9 +15,7 @@ def write_figure(figure: "Figure", path: Path) -> Path:
     for axis in figure.axes:
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None})
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix.removeprefix("."), metadata={"Date": None})
+    write_atomically(drawn.getvalue(), path)
     return path

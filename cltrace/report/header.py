@@ -9,7 +9,7 @@ from cltrace.events import NS_PER_MS
 from cltrace.report.activity import read_rollup_rows
 from cltrace.report.clocks import MAX_LISTED_DEVICES, clock_facts
 from cltrace.report.document import Fact, Unit
-from cltrace.report.quantities import time_text, value_text
+from cltrace.report.quantities import count_text, time_text, value_text
 from cltrace.trace.command_groups import WHOLE_DEVICE
 from cltrace.trace.reader import Trace
 
@@ -25,10 +25,17 @@ def facts(trace: Trace) -> list[Fact]:
         *clock_facts(trace),
         _cost(trace),
     ]
-    state = trace.meta.get("state")
-    if state != "complete":
-        lines.append(Fact("state", "trace", "incomplete: see the notes below"))
+    if trace.meta.get("state") != "complete":
+        lines.append(Fact("state", "trace", f"{incomplete_text(trace)}: see the notes below"))
     return lines
+
+
+def incomplete_text(trace: Trace) -> str:
+    """Return how incomplete a trace is, in words."""
+    missing = trace.meta_int("commands_missing") or 0
+    if missing <= 0:
+        return "incomplete"
+    return f"incomplete, {count_text(missing, 'command is', 'commands are')} missing"
 
 
 def home(trace: Trace) -> str:

@@ -131,7 +131,20 @@ def _notes(trace: Trace, options: SummaryOptions) -> list[str]:
         count = trace.rows(sql)[0][0]
         if count and not (options.only_failures and "failed" in singular):
             notes.append(f"note: {count_text(count, singular, plural)}{suffix}")
+    skipped = trace.rows("SELECT sum(commands_skipped) FROM v_process")[0][0]
+    if skipped:
+        notes.append(f"note: {skipped_text(trace, skipped)}")
     return notes
+
+
+def skipped_text(trace: Trace, count: int) -> str:
+    """Return why `count` commands were left out as the user wanted, in words."""
+    settings = trace.meta.get("settings") or ""
+    has_filter = any(f'"{name}_kernels": ["' in settings for name in ("include", "exclude"))
+    were = count_text(count, "command was", "commands were")
+    if has_filter:
+        return f"{were} left out: recording was paused, or the kernel is excluded"
+    return f"{were} enqueued while recording was paused"
 
 
 def _note(severity: object, message: object, times: int) -> str:
@@ -153,12 +166,6 @@ _COUNTED_NOTES: Final = (
         "commands have no device time",
         ": their queue has no profiling, because it was made before tracing started or under "
         "--no-force-profiling",
-    ),
-    (
-        "SELECT sum(commands_skipped) FROM v_process",
-        "command was enqueued while recording was paused",
-        "commands were enqueued while recording was paused",
-        "",
     ),
 )
 """Counts worth a note: the query, the words for one and for several, and the words after them."""

@@ -23,6 +23,15 @@ _LEFT_TO_COMMAND: Final = (signal.SIGINT, signal.SIGQUIT)
 """Signals that a terminal sends to the whole process group, so that the command has them already."""
 
 
+_MAX_NAME_BYTES: Final = 255
+
+
+def _check_names(first: str) -> None:
+    """Raise `CommandNotFoundError` for a path with a name that is longer than any name of a file."""
+    if any(len(os.fsencode(part)) > _MAX_NAME_BYTES for part in Path(first).parts):
+        raise CommandNotFoundError(f"{first[:40]}… is longer than any name of a file")
+
+
 def resolve_command(words: Sequence[str]) -> list[str]:
     """Return the command to execute for the words after `run`.
 
@@ -38,6 +47,7 @@ def resolve_command(words: Sequence[str]) -> list[str]:
         if len(words) == 1:
             raise RefusedError(f"{first} needs a {'module' if first == '-m' else 'program'}")
         return [sys.executable, *words]
+    _check_names(first)
     path = Path(first)
     if (
         path.suffix == ".py"

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,8 +17,14 @@ from cltrace.regress.sample_files import Side
 from cltrace.runs.child import resolve_command
 from cltrace.runs.run_sampler import Invocation
 
-_READ_ONLY: Final = ("--no-optional-locks", "-c", f"core.hooksPath={os.devnull}")
-"""Options with which git writes nothing into the repository and runs none of the user's hooks."""
+_READ_ONLY: Final = (
+    "--no-optional-locks",
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "core.fsmonitor=false"),
+)
+"""Options with which git writes nothing into the repository and runs no hooks and no file monitor."""
+_FILTER: Final = re.compile(r"(filter\..*)\.(clean|smudge|process|required)", re.IGNORECASE)
+"""Names of settings that name programs which git runs on contents of files."""
 _REPOSITORY_VARIABLES: Final = frozenset(
     {
         "GIT_DIR",
@@ -42,7 +49,7 @@ def open_base(text: str, head: Invocation) -> Iterator[tuple[Invocation, str]]:
     clone that shares the repository's objects: neither the repository nor its files change. Anything
     else is a command. Raises: `UsageError`.
     """
-    if text.strip() and Path(text).is_dir():
+    if text.strip() and os.path.isdir(text):  # noqa: PTH112 - a command may be too long for a path
         if os.sep not in text and _find_commit(head.directory, text):
             raise UsageError(f"{text} is a directory and a revision: write ./{text} or a full name")
         yield replace(head, directory=Path(text).absolute()), ""
@@ -56,6 +63,8 @@ def open_base(text: str, head: Invocation) -> Iterator[tuple[Invocation, str]]:
         top = Path(_git(head.directory, "rev-parse", "--show-toplevel"))
         _clone_sharing_objects(top, checkout)
         _git(checkout, "checkout", "--quiet", "--detach", revision)
+        if not head.directory.resolve().is_relative_to(top.resolve()):
+            raise UsageError(f"{head.directory} is outside of its repository's files in {top}")
         directory = checkout / head.directory.resolve().relative_to(top.resolve())
         if not directory.is_dir():
             raise UsageError(f"{text} has no directory {head.directory.name}")
@@ -82,7 +91,8 @@ def describe_side(invocation: Invocation, revision: str = "") -> Side:
     if revision:
         return Side(words, str(directory), revision, is_dirty=False)
     revision = _find_commit(directory, "HEAD")
-    changes = _try_git(directory, "status", "--porcelain", "--untracked-files=no")
+    quietly = ("--untracked-files=no", "--ignore-submodules=dirty")
+    changes = _try_git(directory, *_without_filters(directory), "status", "--porcelain", *quietly)
     return Side(words, str(directory), revision, bool(revision and changes))
 
 
@@ -105,7 +115,20 @@ def _find_commit(directory: Path, text: str) -> str:
     """Return the commit that a text names in the repository of a directory, "" if it names none."""
     if text.startswith("-") or not text.strip():
         return ""
-    return _try_git(directory, "rev-parse", "--verify", "--quiet", f"{text}^{{commit}}") or ""
+    words = ("--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
+    return _try_git(directory, "rev-parse", *words) or ""
+
+
+def _without_filters(directory: Path) -> list[str]:
+    """Return options that turn off the filter programs of a repository's configuration."""
+    words = ("--null", "--name-only", "--get-regexp", r"^filter\.")
+    names = (_try_git(directory, "config", *words) or "").split("\0")
+    drivers = dict.fromkeys(match[1] for name in names if (match := _FILTER.fullmatch(name)))
+    options = []
+    for driver in drivers:
+        for setting in ("clean=", "smudge=", "process=", "required=false"):
+            options += ["-c", f"{driver}.{setting}"]
+    return options
 
 
 def _try_git(directory: Path, *words: str) -> str | None:
@@ -131,5 +154,6 @@ def _git(directory: Path, *words: str) -> str:
     )
     if process.returncode:
         lines = process.stderr.strip().splitlines() or ["it failed"]
-        raise UsageError(f"git {words[0]}: {lines[-1]}")
+        verb = next(word for word in words if not word.startswith("-"))
+        raise UsageError(f"git {verb}: {lines[-1]}")
     return process.stdout.strip()

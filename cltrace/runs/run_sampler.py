@@ -123,18 +123,18 @@ class RunSampler:
             )
         reasons = untraced_reasons(begun.parts)
         recording.end(begun, status, None)
-        finalise(begun.parts, begun.path)
+        stops = finalise(begun.parts, begun.path).missing.stops
         with Trace(begun.path) as trace:
             sample = read_modelled_sample(trace, self.drop, detail)
         for message in messages:
             self.warn(message)
-        if not sample.kernels:
-            why = (
-                "; ".join(next(iter(reasons.values()), []))
-                or "it launched no kernel that was timed"
-            )
+        if stops or not sample.kernels:
+            why = "; ".join(stops or next(iter(reasons.values()), [_NO_KERNEL]))
             raise BenchmarkFailedError(f"{_command_text(invocation)} gives no sample: {why}")
         return sample
+
+
+_NO_KERNEL: Final = "it launched no kernel that was timed"
 
 
 def _resolve(invocation: Invocation) -> list[str]:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cltrace.errors import SpoolError
 from cltrace.events.tables import RowTable
+from cltrace.spool.guarded_files import read_guarded
 
 TRACE_SUFFIX: Final = ".cltrace"
 PARTS_SUFFIX: Final = ".parts"
@@ -18,7 +20,9 @@ OUTCOME_FILE: Final = "outcome.json"
 RECORDS_FILE: Final = "records.jsonl"
 CONTENTS_FILE: Final = "contents.bin"
 SLOTS_FILE: Final = "released.slots"
+STOP_FILE: Final = "stopped.page"
 
+_MAX_REASONS_BYTES: Final = 16 << 20
 _POWER_DIRECTORY: Final = "power"
 _PROCESS_DIRECTORY = re.compile(r"(\d+)-(\d+)(?:-\d+)?")
 _UNTRACED = re.compile(r"untraced-(\d+)\.txt")
@@ -30,7 +34,9 @@ def parts_directory(trace_path: Path) -> Path:
 
 
 def trace_path_of(parts: Path) -> Path:
-    """Return the path of the trace that is made of the spools in `parts`."""
+    """Return the path of the trace that is made of the spools in `parts`. Raises: `SpoolError`."""
+    if parts.name == PARTS_SUFFIX:
+        raise SpoolError(f"{parts} has no name but {PARTS_SUFFIX}: rename it")
     return parts.with_name(parts.name.removesuffix(PARTS_SUFFIX))
 
 
@@ -103,12 +109,16 @@ def untraced_file(parts: Path, pid: int) -> Path:
 
 
 def untraced_reasons(parts: Path) -> dict[int, list[str]]:
-    """Read why processes are not traced, by the number of the process that reports it."""
+    """Read why processes are not traced, by the number of the process that reports it.
+
+    Raises: `SpoolError` if that cannot be read.
+    """
     reasons = {}
     for entry in parts.iterdir():
         match = _UNTRACED.fullmatch(entry.name)
         if match:
-            reasons[int(match[1])] = entry.read_text("utf-8", "replace").splitlines()[:100]
+            text = read_guarded(entry, _MAX_REASONS_BYTES).decode("utf-8", "replace")
+            reasons[int(match[1])] = text.splitlines()[:100]
     return reasons
 
 

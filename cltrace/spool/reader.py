@@ -1,5 +1,6 @@
 """Reader of spools, whole or cut off at any byte."""
 
+import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,18 +14,21 @@ from cltrace.errors import SpoolError
 from cltrace.events.records import Content, ProcessEnded, Record
 from cltrace.events.tables import RowTable
 from cltrace.spool.codec import decode
+from cltrace.spool.guarded_files import open_guarded, read_guarded, size_guarded
 from cltrace.spool.layout import (
     CONTENTS_FILE,
     RECORDS_FILE,
     SLOTS_FILE,
+    STOP_FILE,
     ProcessIdentity,
     process_directories,
     rows_file,
 )
+from cltrace.spool.stop_page import PAGE_BYTES, StopReport, decode_stop
 
 RecordT = TypeVar("RecordT", bound=Record)
 
-_MAX_RECORDS_FILE_BYTES = 4 << 30
+_MAX_RECORDS_FILE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,14 @@ class ProcessSpool:
     """The spool of a traced process.
 
     `damaged_lines` counts the records that could not be read, without a last one that is cut off.
+    `stop` is what the stop page tells; None if the process wrote none.
     """
 
     directory: Path
     identity: ProcessIdentity
     all_records: tuple[Record, ...]
     damaged_lines: int
+    stop: StopReport | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -53,11 +59,8 @@ class ProcessSpool:
         return self.read_rows(table, 0, self.row_count(table))
 
     def row_count(self, table: RowTable) -> int:
-        """Return the number of whole rows of a row table."""
-        try:
-            return rows_file(self.directory, table).stat().st_size // (8 * table.width)
-        except OSError:
-            return 0
+        """Return the number of whole rows of a row table. Raises: `SpoolError`."""
+        return size_guarded(rows_file(self.directory, table)) // (8 * table.width)
 
     def read_rows(self, table: RowTable, begin: int, end: int) -> NDArray[np.int64]:
         """Return the rows from `begin` to `end` of a row table. Raises: `SpoolError`."""
@@ -65,9 +68,9 @@ class ProcessSpool:
             return np.empty((0, table.width), np.int64)
         path = rows_file(self.directory, table)
         try:
-            values = np.fromfile(
-                path, np.int64, (end - begin) * table.width, offset=8 * table.width * begin
-            )
+            with open_guarded(path) as file:
+                count = (end - begin) * table.width
+                values = np.fromfile(file, np.int64, count, offset=8 * table.width * begin)
         except OSError as error:
             raise SpoolError(f"{path} cannot be read: {error.strerror}") from error
         return values[: len(values) - len(values) % table.width].reshape(-1, table.width)
@@ -89,8 +92,9 @@ class ProcessSpool:
             return is_marked
         first, last = int(buffer_ids[has_id[0]]), int(buffer_ids[has_id[-1]])
         try:
-            count = min(last, path.stat().st_size // 8) - first + 1
-            slots = np.fromfile(path, np.uint64, max(count, 0), offset=8 * (first - 1))
+            count = min(last, size_guarded(path) // 8) - first + 1
+            with open_guarded(path) as file:
+                slots = np.fromfile(file, np.uint64, max(count, 0), offset=8 * (first - 1))
         except OSError:
             return is_marked
         has_slot = has_id[buffer_ids[has_id] < first + len(slots)]
@@ -101,7 +105,7 @@ class ProcessSpool:
         """Return the deflated bytes of `content`. Raises: `SpoolError` if they are damaged."""
         path = self.directory / CONTENTS_FILE
         try:
-            with path.open("rb") as file:
+            with open_guarded(path) as file:
                 file.seek(content.position_bytes)
                 stored = file.read(content.stored_bytes)
             data = zlib.decompressobj().decompress(stored, max(content.size_bytes, 1))
@@ -121,7 +125,7 @@ def read_process(directory: Path, identity: ProcessIdentity) -> ProcessSpool:
             records.append(decode(line))
         except SpoolError:
             damaged += 1
-    return ProcessSpool(directory, identity, tuple(records), damaged)
+    return ProcessSpool(directory, identity, tuple(records), damaged, _read_stop(directory))
 
 
 def read_parts(parts: Path) -> list[ProcessSpool]:
@@ -134,14 +138,23 @@ def read_parts(parts: Path) -> list[ProcessSpool]:
         raise SpoolError(f"{parts} cannot be read: {error.strerror}") from error
 
 
-def _lines(path: Path) -> list[bytes]:
-    """Return the whole lines of a file, without what follows the last newline."""
+def _read_stop(directory: Path) -> StopReport | None:
     try:
-        if path.stat().st_size > _MAX_RECORDS_FILE_BYTES:
-            raise SpoolError(f"{path} is too large for a file of records")
-        text = path.read_bytes()
+        return decode_stop(read_guarded(directory / STOP_FILE, PAGE_BYTES))
     except FileNotFoundError:
-        return []
+        return None
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the whole lines of a file, without what follows the last newline. Raises: `SpoolError`."""
+    try:
+        with open_guarded(path) as file:
+            if os.fstat(file.fileno()).st_size > _MAX_RECORDS_FILE_BYTES:
+                raise SpoolError(f"{path} is too large for a file of records")
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield line[:-1]
+    except FileNotFoundError:
+        return
     except OSError as error:
         raise SpoolError(f"{path} cannot be read: {error.strerror}") from error
-    return text.split(b"\n")[:-1]

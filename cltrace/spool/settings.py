@@ -9,12 +9,16 @@ from typing import Any, Final
 
 from cltrace.errors import SpoolError
 from cltrace.events.kinds import LayerUse, Timing
+from cltrace.spool.guarded_files import read_guarded
 from cltrace.spool.layout import FILE_MODE, OUTCOME_FILE, SESSION_FILE
 
 SPOOL_FORMAT: Final = 2
 """Number of the format of row tables and records. Only spools of the same format are read."""
 
 _FORMAT_KEY: Final = "spool_format"
+
+_MAX_JSON_BYTES: Final = 64 << 20
+"""A command line of Linux has at most a few megabytes."""
 
 _RESERVED_BYTES: Final = 512
 """Size of the outcome file: more than a `CommandOutcome` needs."""
@@ -74,7 +78,8 @@ class SessionFacts:
     """Facts about a recording that are known before the command starts.
 
     `recorder_pid` is the process whose direct child is the command; 0 if a program traces itself.
-    `origin_host_ns` and `started_realtime_ns` are the same moment on two clocks.
+    `origin_host_ns` and `started_realtime_ns` are the same moment on two clocks. `boot_id` is the random
+    number of the machine's boot: whoever knows it has been on this machine.
     """
 
     command: tuple[str, ...]
@@ -84,7 +89,16 @@ class SessionFacts:
     origin_host_ns: int
     started_realtime_ns: int
     cltrace_version: str
+    boot_id: str = ""
     settings: Settings = field(default_factory=Settings)
+
+
+def current_boot_id() -> str:
+    """Return the random number of this machine's boot; empty if it has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +156,10 @@ def write_outcome(parts: Path, outcome: CommandOutcome) -> None:
 def read_outcome(parts: Path) -> CommandOutcome | None:
     """Read the command's outcome; `None` if its parent died before. Raises: `SpoolError`."""
     path = parts / OUTCOME_FILE
-    if not path.exists() or not path.read_bytes().strip():
+    try:
+        if not read_guarded(path, _MAX_JSON_BYTES).strip():
+            return None
+    except FileNotFoundError:
         return None
     values = _read_json(path)
     try:
@@ -159,10 +176,10 @@ def _write_json(path: Path, values: dict[str, Any]) -> None:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(path.read_bytes())
-    except OSError as error:
+        values = json.loads(read_guarded(path, _MAX_JSON_BYTES))
+    except FileNotFoundError as error:
         raise SpoolError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SpoolError(f"{path} is damaged: {error}") from error
     if not isinstance(values, dict):
         raise SpoolError(f"{path} is damaged: it holds no object")

@@ -17,8 +17,8 @@ from cltrace.spool.layout import CONTENTS_FILE, RECORDS_FILE, rows_file
 class SpoolWriter:
     """Writer that appends to the files of a process's spool.
 
-    Only one thread at a time may use it. Every method raises `OSError` if the bytes cannot be written;
-    the spool is then valid up to the last whole entry.
+    Only one thread at a time may use it. Every method raises `OSError` if the bytes cannot be written:
+    then none of them are.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -58,5 +58,11 @@ class SpoolWriter:
             file = self._files[path] = PersistentFile(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         descriptor = file.descriptor()
         view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        try:
+            while view:
+                view = view[os.write(descriptor, view) :]
+        except OSError:
+            # Entries behind a part of one would not begin at an entry's place.
+            if written := len(data) - len(view):
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
+            raise

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from cltrace.errors import DamagedTraceError, OutputError, TraceError
+from cltrace.files import find_trace_output
 from cltrace.spool.layout import FILE_MODE, ProcessIdentity
 from cltrace.trace.commands import ABSENT, Int64s
 from cltrace.trace.guard import sqlite_uri
@@ -39,11 +40,13 @@ _UNREADABLE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQL
 class TraceDatabase:
     """Database of a trace that is being written. The file appears at `path` on `commit`, or not at all.
 
-    Raises: `OutputError` if the file cannot be written, with the reason and the path.
+    A symbolic link at `path` is followed. Raises: `OutputError` if the file cannot be written, with the
+    reason and the path.
     """
 
     def __init__(self, path: Path, *, is_large: bool = False) -> None:
         """Create the file. `is_large` selects larger pages, which are faster for a long trace."""
+        path = find_trace_output(path)
         self._path = path
         self._page_bytes = LARGE_PAGE_BYTES if is_large else PAGE_BYTES
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -155,7 +158,8 @@ class TraceDatabase:
             self._connection.close()
             with self._temporary.open("rb+") as file:
                 os.fsync(file.fileno())
-            self._temporary.replace(self._path)
+            # What stands there now may be something else than at the start.
+            self._temporary.replace(find_trace_output(self._path))
             # The spools are removed next, so the new name must be on the disk before.
             _sync_directory(self._path.absolute().parent)
 

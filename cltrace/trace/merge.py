@@ -155,4 +155,5 @@ def _merged_meta(metas: list[dict[str, Any]]) -> dict[str, str | None]:
         "exit_status": worst.get("exit_status"),
         "signal": worst.get("signal"),
         "state": "complete" if is_complete else "incomplete",
+        "commands_missing": str(sum(_integers(metas, "commands_missing"))),
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from cltrace.errors import SpoolError
 from cltrace.events.power import POWER_READS, POWER_SAMPLES, PowerChannel, PowerProbe
 from cltrace.spool.layout import ProcessIdentity, power_directory
 from cltrace.spool.reader import read_process
@@ -48,8 +49,11 @@ def has_power(trace: "Trace") -> bool:
 
 
 def add_recorded_power(database: TraceDatabase, parts: Path) -> None:
-    """Add the sensor readings in `parts`, if there are any."""
-    spool = read_process(power_directory(parts), ProcessIdentity(0, 0))
+    """Add the sensor readings in `parts`, if there are any. Raises: `SpoolError`."""
+    directory = power_directory(parts)
+    if directory.is_symlink():
+        raise SpoolError(f"{directory} is a symbolic link: these parts are damaged or forged")
+    spool = read_process(directory, ProcessIdentity(0, 0))
     # A reader that was dropped has a second record with the reason, so the last record counts.
     probes = {probe.reader: probe for probe in spool.records(PowerProbe)}
     channels = [(channel, LIVE) for channel in spool.records(PowerChannel)]

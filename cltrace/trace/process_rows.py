@@ -49,7 +49,8 @@ def _process_row(spool: ProcessSpool, ids: TraceIds) -> Row:
             started.started_host_ns,
         )
     if ended is None:
-        how = "running" if spool.identity.is_alive else "killed"
+        has_stopped = spool.stop is not None and spool.stop.stopped_host_ns != 0
+        how = "running" if spool.identity.is_alive else "not recorded" if has_stopped else "killed"
         return (*first, None, how, *[None] * 9)
     return (
         *first,

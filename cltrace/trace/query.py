@@ -10,7 +10,9 @@ from cltrace.errors import DamagedTraceError, QueryError
 from cltrace.trace.guard import TimeLimitError, limit_time, open_trace
 
 _MAX_VALUE_BYTES: Final = 32 << 20
-_MAX_RESULT_BYTES: Final = 256 << 20
+_MAX_RESULT_BYTES: Final = 64 << 20
+MAX_HEAP_BYTES: Final = 512 << 20
+"""Memory of SQLite where it is limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,16 @@ def query(path: Path, sql: str, *, max_rows: int, max_seconds: float) -> QueryRe
             rows = _fetch(cursor, max_rows + 1, is_over_time)
         except sqlite3.OperationalError as error:
             if is_over_time():
-                raise _too_long(max_seconds) from error
+                raise too_long(max_seconds) from error
             raise QueryError(f"the query is wrong: {error}") from error
         except TimeLimitError as error:
-            raise _too_long(max_seconds) from error
+            raise too_long(max_seconds) from error
         except sqlite3.DatabaseError as error:
             raise _translate_error(error, path) from error
+        except MemoryError as error:
+            raise QueryError(
+                f"the query needs more than {MAX_HEAP_BYTES >> 20} MiB of memory: select less at once"
+            ) from error
         except (sqlite3.Warning, sqlite3.ProgrammingError, ValueError) as error:
             raise QueryError(f"the query is wrong: {error}") from error
         if cursor.description is None:
@@ -73,7 +79,8 @@ def _fetch(
     return rows
 
 
-def _too_long(max_seconds: float) -> QueryError:
+def too_long(max_seconds: float) -> QueryError:
+    """Return the error of a query that exceeded its time limit."""
     return QueryError(
         f"the query took longer than {max_seconds:g} s: narrow it, or raise the limit with --timeout"
     )

@@ -1,5 +1,6 @@
 """Start and end of a recording, outside the traced program."""
 
+import os
 import shutil
 import socket
 import time
@@ -7,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cltrace.errors import RefusedError
+from cltrace.errors import OutputError, RefusedError
+from cltrace.files import find_trace_output
 from cltrace.spool.layout import (
     DIRECTORY_MODE,
+    SESSION_FILE,
     parts_directory,
     process_directories,
 )
@@ -17,6 +20,7 @@ from cltrace.spool.settings import (
     CommandOutcome,
     SessionFacts,
     Settings,
+    current_boot_id,
     write_outcome,
     write_session,
 )
@@ -39,9 +43,11 @@ def begin(
     Raises: `RefusedError` if the path is taken or the directory cannot be created.
     """
     path = path.absolute()
-    if path.is_dir():
-        raise RefusedError(f"{path} is a directory: name a file")
-    if path.exists() and not overwrite:
+    try:
+        is_taken = find_trace_output(path).exists()
+    except OutputError as error:
+        raise RefusedError(str(error)) from error
+    if is_taken and not overwrite:
         how = "force=True" if not recorder_pid else "-f"
         raise RefusedError(f"{path} exists already: {how} overwrites it, or name another file")
     parts = parts_directory(path)
@@ -56,6 +62,7 @@ def begin(
             origin_host_ns=time.perf_counter_ns(),
             started_realtime_ns=time.time_ns(),
             cltrace_version=__version__,
+            boot_id=current_boot_id(),
             settings=settings,
         )
         write_session(parts, session)
@@ -80,8 +87,10 @@ def discard_parts(parts: Path) -> None:
 
 
 def _make_room(parts: Path, path: Path, *, overwrite: bool) -> None:
-    if not parts.exists():
+    if not os.path.lexists(parts):
         return
+    if parts.is_symlink() or not (parts / SESSION_FILE).exists():
+        raise RefusedError(f"{parts} is there and is no recording: name another file")
     alive = [identity.pid for _, identity in process_directories(parts) if identity.is_alive]
     if alive:
         raise RefusedError(f"process {alive[0]} is being traced into {parts}: name another file")
@@ -90,7 +99,10 @@ def _make_room(parts: Path, path: Path, *, overwrite: bool) -> None:
             f"{parts} holds a recording that was not finished: `cltrace recover {path}` finishes "
             "it, -f discards it"
         )
-    shutil.rmtree(parts)
+    try:
+        shutil.rmtree(parts)
+    except OSError as error:
+        raise RefusedError(f"{parts} cannot be removed: {error.strerror}") from error
 
 
 def _working_directory() -> str:

@@ -19,7 +19,13 @@ from cltrace.events.records import Content
 from cltrace.events.tables import CALLS, LAUNCHES
 from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
-from cltrace.spool.settings import CommandOutcome, SessionFacts, read_outcome, read_session
+from cltrace.spool.settings import (
+    CommandOutcome,
+    SessionFacts,
+    current_boot_id,
+    read_outcome,
+    read_session,
+)
 from cltrace.trace import schema
 from cltrace.trace.assembly import assemble_host_calls
 from cltrace.trace.catalogue import Catalogue, catalogue_of_spool
@@ -28,6 +34,7 @@ from cltrace.trace.database import TraceDatabase
 from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.launch_rows import LaunchWriter
 from cltrace.trace.launches import LaunchConfigurations
+from cltrace.trace.missing_data import MissingData, find_missing_data
 from cltrace.trace.native_sites import with_source_places
 from cltrace.trace.object_rows import (
     BUFFER_TEXTS,
@@ -60,8 +67,13 @@ class FinalisedTrace:
     path: Path
     processes: int
     commands: int
-    is_complete: bool
+    missing: MissingData
     running_pids: tuple[int, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """True if nothing is known to be missing."""
+        return not self.missing.reasons
 
 
 ClockFitter = Callable[[StoredHostCalls, QueueFacts], tuple[ClockSegment, ...]]
@@ -87,16 +99,15 @@ def finalise(
     """
     begin_ns = time.perf_counter_ns()
     session, outcome = read_session(parts), read_outcome(parts)
-    spools = [with_source_places(spool) for spool in read_parts(parts) if spool.all_records]
+    all_spools = read_parts(parts)
+    spools = [_locate_sites(spool, session) for spool in all_spools if spool.all_records]
     database = TraceDatabase(path, is_large=sum(map(_call_count, spools)) > _LARGE_TRACE_COMMANDS)
     try:
         scratch = Scratch(path.absolute().parent, part_rows=part_rows)
         builder = _TraceBuilder(database, fit_clocks, scratch, progress)
         for spool in spools:
             builder.add(spool)
-        missing = _missing_data(spools, outcome)
-        if builder.damaged_rows:
-            missing.append(f"{builder.damaged_rows} damaged host calls were left out")
+        missing = find_missing_data(all_spools, session, outcome, builder.damaged_rows)
         builder.note_untraced(untraced_reasons(parts))
         add_recorded_power(database, parts)
         builder.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)
@@ -109,7 +120,16 @@ def finalise(
         database.discard_quietly()
         raise
     running = _running_pids(spools)
-    return FinalisedTrace(path, len(spools), builder.commands, not missing, running)
+    return FinalisedTrace(path, len(spools), builder.commands, missing, running)
+
+
+def _locate_sites(spool: ProcessSpool, session: SessionFacts) -> ProcessSpool:
+    """Return a spool with the source places of native call sites, if this machine recorded it.
+
+    They are in modules outside of the parts, which a stranger may have named.
+    """
+    is_own = bool(session.boot_id) and session.boot_id == current_boot_id()
+    return with_source_places(spool) if is_own else spool
 
 
 def _running_pids(spools: list[ProcessSpool]) -> tuple[int, ...]:
@@ -120,28 +140,6 @@ def _running_pids(spools: list[ProcessSpool]) -> tuple[int, ...]:
 
 def _call_count(spool: ProcessSpool) -> int:
     return spool.row_count(LAUNCHES) + spool.row_count(CALLS)
-
-
-def _missing_data(spools: list[ProcessSpool], outcome: CommandOutcome | None) -> list[str]:
-    """Return the reasons why the trace is incomplete; none if it is complete."""
-    reasons = []
-    is_recording = any(spool.identity.is_alive and not spool.is_complete for spool in spools)
-    if outcome is None and not is_recording:
-        reasons.append("the recording process ended before it recorded the command's exit status")
-    for spool in spools:
-        pid = spool.identity.pid
-        if spool.damaged_lines:
-            reasons.append(f"process {pid}: {spool.damaged_lines} damaged records were left out")
-        if spool.is_complete:
-            continue
-        if spool.identity.is_alive:
-            reasons.append(f"process {pid} was still running when this trace was made")
-        else:
-            reasons.append(
-                f"process {pid} did not record its end: it was killed, and up to its last 100 ms are "
-                "missing, or it could not write any more"
-            )
-    return reasons
 
 
 class _TraceBuilder:
@@ -211,7 +209,7 @@ class _TraceBuilder:
         self,
         session: SessionFacts,
         outcome: CommandOutcome | None,
-        missing: list[str],
+        missing: MissingData,
         elapsed_ns: int,
     ) -> None:
         """Add the rollups and the facts about the whole trace."""
@@ -220,7 +218,8 @@ class _TraceBuilder:
         self._progress("summing up")
         write_rollups(self._database, self._rollups, self._api_rollups)
         self._database.insert(schema.META, _meta(session, outcome, missing, elapsed_ns).items())
-        warnings = ((None, None, Severity.WARNING, "incomplete", text, None) for text in missing)
+        texts = map(valid_unicode, missing.reasons)
+        warnings = ((None, None, Severity.WARNING, "incomplete", text, None) for text in texts)
         self._database.insert(schema.DIAGNOSTIC, warnings)
 
     def _add_contents(self, spool: ProcessSpool, launches: list[int], ids: TraceIds) -> None:
@@ -302,7 +301,7 @@ def _trace_id_columns(
 
 
 def _meta(
-    session: SessionFacts, outcome: CommandOutcome | None, missing: list[str], elapsed_ns: int
+    session: SessionFacts, outcome: CommandOutcome | None, missing: MissingData, elapsed_ns: int
 ) -> dict[str, str | None]:
     def text(value: object) -> str | None:
         return None if value is None else str(value)
@@ -318,7 +317,8 @@ def _meta(
         "ended_host_ns": text(outcome and outcome.ended_host_ns),
         "exit_status": text(outcome.exit_status if outcome else None),
         "signal": text(outcome.signal if outcome else None),
-        "state": "incomplete" if missing else "complete",
+        "state": "incomplete" if missing.reasons else "complete",
+        "commands_missing": text(missing.commands),
         "timing": session.settings.timing,
         "settings": json.dumps(session.settings.to_json()),
         "finalise_ns": text(elapsed_ns),

@@ -119,6 +119,43 @@ def test_bases_as_events_give_them(checkout: tuple[Path, str], tmp_path: Path, b
     assert (f"revision={before}" in outputs) == base.endswith("main")
 
 
+@pytest.mark.parametrize(
+    "base",
+    [
+        "--upload-pack=touch ran;false",
+        "--output=ran",
+        "main:refs/heads/evil",
+        "+refs/heads/*:refs/heads/*",
+        "main evil",
+        "main\nrevision=evil",
+        "$(touch ran)",
+        "`touch ran`",
+    ],
+)
+def test_a_base_is_data(checkout: tuple[Path, str], tmp_path: Path, base: str) -> None:
+    there, before = checkout
+    subprocess.run(["git", "branch", "-f", "main", before], cwd=tmp_path / "origin", check=True)
+    references = subprocess.check_output(["git", "for-each-ref"], cwd=there)
+    status, outputs = run_steps(there, tmp_path, {"command": "python app.py", "base": base})
+    assert status != 0
+    assert "revision" not in outputs
+    assert subprocess.check_output(["git", "for-each-ref"], cwd=there) == references
+    assert not list(tmp_path.rglob("ran"))
+
+
+@pytest.mark.parametrize("name", ["floor", "limits", "pairs", "max-pairs", "on-ambiguous"])
+def test_other_inputs_are_data(checkout: tuple[Path, str], tmp_path: Path, name: str) -> None:
+    there, before = checkout
+    given = {"command": "python app.py", "base": before, name: "--output=ran"}
+    status, _ = run_steps(there, tmp_path, given)
+    assert status == 2 or name == "on-ambiguous"
+    assert not list(tmp_path.rglob("ran"))
+
+
+def test_what_is_installed_is_data() -> None:
+    assert '-- "$INSTALL"' in action()["runs"]["steps"][0]["run"]
+
+
 def test_inputs_never_become_script() -> None:
     for step in action()["runs"]["steps"]:
         assert "${{" not in step["run"]

@@ -133,3 +133,58 @@ def test_what_is_known_of_a_place(repository: Path, tmp_path: Path) -> None:
     assert not describe_side(Invocation(("app.py",), repository / "sub")).is_dirty
     nowhere = describe_side(Invocation(("app.py",), tmp_path))
     assert (nowhere.revision, nowhere.is_dirty) == ("", False)
+
+
+def test_no_program_of_the_configuration_runs(repository: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")
+    program.chmod(0o755)
+    (repository / ".gitattributes").write_text("* filter=evil diff=evil\n")
+    for name in (
+        *("core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass"),
+        *("core.alternateRefsCommand", "diff.external", "diff.evil.command", "diff.evil.textconv"),
+        *("filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "gpg.program"),
+        *("credential.helper", "uploadpack.packObjectsHook", "alias.status", "alias.rev-parse"),
+    ):
+        git(repository, "config", name, f"!{program}" if name.startswith("alias") else str(program))
+    git(repository, "config", "filter.evil.required", "true")
+    ran.unlink(missing_ok=True)
+    (repository / "sub" / "app.py").write_text("new")
+    head = Invocation(("app.py",), repository / "sub")
+    side = describe_side(head)
+    assert side.revision
+    with open_base("HEAD~1", head) as (place, revision):
+        assert (place.directory / "app.py").read_text() == "old"
+        describe_side(place, revision)
+    assert not ran.exists()
+
+
+def test_any_text_is_data(repository: Path, tmp_path: Path) -> None:
+    head = Invocation(("app.py",), repository / "sub")
+    for text in (
+        *(
+            "--upload-pack=touch ran",
+            "-cfoo",
+            "--",
+            "HEAD..main",
+            "HEAD --",
+            "+main:evil",
+            "main:x",
+        ),
+        *("^HEAD", "$(touch ran)", "`touch ran`", "; touch ran", "HEAD\nmain", "@{-1}", "*"),
+        *("x" * 300, "x" * 5000, "\u202eHEAD", "HEAD^{/" + "a" * 300 + "}"),
+    ):
+        with pytest.raises(UsageError), open_base(text, head):
+            pass
+    assert not list(tmp_path.rglob("ran"))
+    with open_base("python -c '" + "x" * 5000 + "'", head) as (place, _):
+        assert len(place.words[2]) == 5000
+
+
+def test_a_work_tree_elsewhere_is_refused(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    git(repository, "config", "core.worktree", str(tmp_path / "other"))
+    head = Invocation(("app.py",), repository / "sub")
+    with pytest.raises(UsageError), open_base("HEAD", head):
+        pass

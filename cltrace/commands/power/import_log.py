@@ -8,6 +8,7 @@ from cltrace.commands.shared.argument_types import parse_offset, parse_seconds
 from cltrace.commands.shared.messages import say
 from cltrace.errors import UsageError
 from cltrace.events.power import PowerProbe
+from cltrace.files import check_trace_output
 from cltrace.power.logs import AlignedLog, align_log
 from cltrace.power.protocol import Log, LogRequest
 from cltrace.power.registry import load_log_reader
@@ -63,8 +64,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(f"name the log that {name} is to read")
     path: Path = arguments.trace
     target: Path = arguments.output or path
-    if arguments.output is not None and target.exists() and not arguments.force:
-        raise UsageError(f"{target} exists already: -f overwrites it, or name another file")
+    check_trace_output(target, is_forced=arguments.output is None or arguments.force)
     with Trace(path) as trace:
         request = LogRequest(
             path=arguments.log or path,

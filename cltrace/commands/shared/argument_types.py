@@ -8,6 +8,8 @@ from typing import Final
 from cltrace.errors import UsageError
 
 _CENTURY_S: Final = 3.2e9
+_MAX_NUMBER: Final = 1 << 63
+_MAX_DIGITS: Final = 40
 _SCALES: Final = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0, "min": 60e9}
 _TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|min)?")
 
@@ -16,7 +18,10 @@ def parse_natural(text: str) -> int:
     """Return a whole number ≥ 0."""
     if not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ 0")
-    return int(text)
+    number = int(text[:_MAX_DIGITS])
+    if len(text) > _MAX_DIGITS or number >= _MAX_NUMBER:
+        raise argparse.ArgumentTypeError(f"{text[:_MAX_DIGITS]} is too large: give less than 2^63")
+    return number
 
 
 def parse_positive(text: str) -> int:
@@ -33,8 +38,8 @@ def parse_seconds(text: str) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    if not 0 <= number < _CENTURY_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds below a century")
     return number
 
 
@@ -82,7 +87,10 @@ def parse_time_ns(text: str) -> int:
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: write 1.5, 200ms, 30us or 10ns")
-    return round(float(match[1]) * _SCALES[match[2] or ""])
+    time_ns = float(match[1]) * _SCALES[match[2] or ""]
+    if time_ns >= _CENTURY_S * 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than a century")
+    return round(time_ns)
 
 
 def add_time_range_arguments(parser: argparse.ArgumentParser, action: str) -> None:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from cltrace.errors import UsageError
+from cltrace.files import find_output
 
 
 def add_measurement_file_arguments(
@@ -33,9 +34,9 @@ def add_measurement_file_arguments(
 
 
 def check_targets(output: Path | None, measure_only: Path | None) -> None:
-    """Check before measuring that the result can be written. Raises: `UsageError`."""
+    """Check before measuring that the result can be written. Raises: `UsageError`, `OutputError`."""
     if measure_only is not None and output is not None:
         raise UsageError("--measure-only names its file itself: leave out -o")
     for path in (output, measure_only):
-        if path is not None and path.is_dir():
-            raise UsageError(f"{path} is a directory: name a file")
+        if path is not None:
+            find_output(path)

@@ -1,13 +1,13 @@
 """Output files of verbs: written whole or not at all, and over nothing that must not be lost."""
 
 import argparse
-import os
-import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from cltrace.errors import OutputError, UsageError
+from cltrace.files import OutputPlace, copy_to_stream, find_output
 from cltrace.spool.layout import TRACE_SUFFIX
 from cltrace.trace.reader import Trace
 
@@ -28,17 +28,9 @@ def add_output_arguments(parser: argparse.ArgumentParser, *, ending: str) -> Non
 
 def output_path(trace: Trace, named: Path | None, ending: str) -> Path:
     """Return the path to write to: `named`, or the trace's name with `ending`. Raises: `UsageError`."""
-    if named is not None and (str(named) == "-" or _is_special(named)):
-        raise UsageError(f"{named} is no ordinary file: name one")
-    target = named or Path(trace.path.name.removesuffix(TRACE_SUFFIX) + ending)
-    if target.name in {"", ".."}:
-        raise UsageError(f"{target} is a directory: name a file")
-    return target
-
-
-def _is_special(path: Path) -> bool:
-    """Return True for the path of a device or stream, which no file can replace."""
-    return str(path).startswith(("/dev/", "/proc/"))
+    if named is not None and str(named) == "-":
+        raise UsageError("- is no file: name one, or /dev/stdout")
+    return named or Path(trace.path.name.removesuffix(TRACE_SUFFIX) + ending)
 
 
 def write_output_atomically(
@@ -48,35 +40,51 @@ def write_output_atomically(
     *,
     is_forced: bool,
 ) -> None:
-    """Write to a temporary path beside `target`, then move the whole to `target`.
+    """Write to a temporary path, then move the whole to `target`, or copy it to a pipe or device.
 
-    An existing target is replaced if that `is_forced` and `check_replaceable` raises nothing. Raises:
-    `OutputError`.
+    An existing target is replaced if that `is_forced` and `check_replaceable` raises nothing.
+    `target` is a file, unless it is an existing directory. Raises: `OutputError`.
     """
-    target = target.resolve()
-    if target.exists():
+    if target.is_dir() and target.name not in {"", ".."}:
+        place = OutputPlace(target.resolve())
+    else:
+        place = find_output(target)
+    if not place.is_stream and place.path.exists():
         if not is_forced:
             raise OutputError(f"{target} exists already: -f overwrites it, or name another with -o")
-        check_replaceable(target)
+        check_replaceable(place.path)
     # Writers may look at the suffix; the whole name could be too long to be made longer.
     suffix = "".join(target.suffixes[-2:])[-_MAX_SUFFIX_LENGTH:]
-    temporary = target.with_name(f".cltrace-{os.getpid()}{suffix}")
-    replaced = target.with_name(f".cltrace-{os.getpid()}-old")
     try:
-        write(temporary)
-        if target.is_dir():
-            target.rename(replaced)
-        temporary.replace(target)
-    except OSError as error:
-        if replaced.exists() and not target.exists():
-            replaced.rename(target)
-        raise OutputError(f"{target} cannot be written: {error.strerror or error}") from error
-    finally:
-        for path in (temporary, replaced):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
+        beside = None if place.is_stream else place.path.parent
+        with tempfile.TemporaryDirectory(prefix=".cltrace-", dir=beside) as directory:
+            written = Path(directory, f"output{suffix}")
+            write(written)
+            if place.is_stream:
+                _copy_file(written, place)
             else:
-                path.unlink(missing_ok=True)
+                _replace(place.path, written, Path(directory, "replaced"))
+    except OSError as error:
+        raise OutputError(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+def _copy_file(written: Path, place: OutputPlace) -> None:
+    """Copy a written file to a pipe or device. Raises: `OutputError` for a directory."""
+    if written.is_dir():
+        raise OutputError(f"{place.path} is a device or a pipe: name a directory")
+    copy_to_stream(written, place)
+
+
+def _replace(target: Path, written: Path, replaced: Path) -> None:
+    """Move a written file or directory to `target`, and an earlier directory to `replaced`."""
+    if target.is_dir():
+        target.rename(replaced)
+    try:
+        written.replace(target)
+    except OSError:
+        if replaced.exists():
+            replaced.rename(target)
+        raise
 
 
 def check_replaceable_file(trace: Trace, target: Path) -> None:

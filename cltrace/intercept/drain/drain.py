@@ -29,10 +29,17 @@ from cltrace.events.tables import (
     arguments_table,
 )
 from cltrace.intercept.drain.host_clocks import anchor
+from cltrace.intercept.drain.losses import Losses
 from cltrace.intercept.drain.raw_rows import CommandBlock, RowMaker
 from cltrace.intercept.drain.stamps import StampReader
 from cltrace.intercept.hooks.recorder import Recorder
-from cltrace.intercept.sink import PLAIN_TABLES, RAW_CALL_WIDTH, SINGLE_LAUNCH_WIDTH, take
+from cltrace.intercept.sink import (
+    PLAIN_TABLES,
+    RAW_CALL_WIDTH,
+    SINGLE_LAUNCH_WIDTH,
+    LaunchLog,
+    take,
+)
 from cltrace.spool.writer import SpoolWriter
 
 _MAX_UNREAD: Final = 200_000
@@ -67,6 +74,7 @@ class Drain:
         self._next_anchor_ns = 0
         self._stamps = StampReader()
         self._is_flushing = False
+        self.losses: Final = Losses()
 
     @property
     def commands_written(self) -> int:
@@ -93,6 +101,19 @@ class Drain:
         # What refers to something is taken before it: it was appended after it.
         sink = self._recorder.sink
         logs, single, calls = sink.take_logs(), take(sink.single_launches), take(sink.calls)
+        taken = [*((flat, log.width) for log, flat in logs), (single, SINGLE_LAUNCH_WIDTH)]
+        if self.losses.has_begun:
+            self.losses.add(taken, calls)
+            return False
+        with self.losses.counted(taken, calls):
+            self._write_taken(logs, single, calls)
+        return self._read_complete(pause, max_ns and time.perf_counter_ns() + max_ns)
+
+    def _write_taken(
+        self, logs: list[tuple[LaunchLog, list[Any]]], single: list[Any], calls: list[Any]
+    ) -> None:
+        """Write the rows of commands that were taken from the sink, after what they refer to."""
+        sink = self._recorder.sink
         plain = [(table, take(sink.rows[table.name])) for table in PLAIN_TABLES]
         circumstances, buffers = take(sink.circumstances), take(sink.buffers)
         self._write_anchor()
@@ -112,8 +133,6 @@ class Drain:
             self._write_commands(self._rows.single_launches(part))
         for part in _parts(calls, RAW_CALL_WIDTH):
             self._write_commands(self._rows.calls(part))
-        deadline_ns = None if max_ns is None else time.perf_counter_ns() + max_ns
-        return self._read_complete(pause, deadline_ns)
 
     def settle(self, patience_s: float) -> None:
         """Flush until no event is unread, or no command has completed for `patience_s`."""
@@ -176,6 +195,7 @@ class Drain:
         self, block: CommandBlock, arguments: Sequence[tuple[RowTable, Int64s]] = ()
     ) -> None:
         """Write the rows of commands, after what they refer to, and keep the events."""
+        self.losses.block = block
         self._write_records()
         for words, flat in self._recorder.sink.take_arguments():
             table = arguments_table(words)
@@ -183,6 +203,7 @@ class Drain:
         for table, rows in arguments:
             self._writer.rows(table, rows)
         self._writer.rows(block.table, block.rows)
+        self.losses.block = None
         kept = [event for event in block.events if event is not None]
         name = block.table.name
         if kept:

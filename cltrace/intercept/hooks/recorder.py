@@ -25,6 +25,7 @@ from cltrace.intercept.sink import Sink
 from cltrace.intercept.tallies import Tallies
 from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
 from cltrace.spool.settings import Settings
+from cltrace.spool.stop_page import StopReport
 
 
 class CallRow(NamedTuple):
@@ -68,6 +69,9 @@ class Recorder:
         self.sink: Final = sink
         self.gate: Final[list[int]] = []
         self.is_closed = False
+        self.stop = StopReport()
+        """Why and when recording stopped, if it did."""
+        self._skipped_before_stop = 0
         self.tallies: Final = Tallies()
         self.texts: Final = Texts(sink)
         self.programs: Final = Programs(sink, self.texts, record_source=settings.record_source)
@@ -179,8 +183,18 @@ class Recorder:
             return
         self.close()
         what = traceback.format_exception_only(fault)[-1].strip()
+        reason = what
+        if isinstance(fault, OSError) and fault.strerror:
+            reason = f"the spool cannot be written: {fault.strerror}"
+        self._skipped_before_stop = self.tallies.commands_skipped
+        self.stop = StopReport(self.clock(), reason=reason)
         where = "".join(traceback.format_exception(fault)).strip()
         self.note(Severity.ERROR, "tracing-stopped", f"tracing stopped: {what}\n{where}")
+
+    @property
+    def skipped_on_purpose(self) -> int:
+        """The number of commands that were left out as the user wanted."""
+        return self._skipped_before_stop if self.stop.reason else self.tallies.commands_skipped
 
     def note(self, severity: Severity, code: str, message: str) -> None:
         """Record a message for the reader of the trace."""

@@ -32,7 +32,7 @@ from cltrace.kernels.ir.instructions import (
 from cltrace.kernels.ir.module import Function, Module, Parameter, SymbolAddress, Variable
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.limits import check_cpu_limit
-from cltrace.kernels.values import constant_value, to_bytes
+from cltrace.kernels.values import constant_value, plain_array_bytes, to_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,9 @@ class PreparedKernel:
         """Return the initial bytes of a variable; None for zeros."""
         if variable.value is None:
             return None
+        plain = plain_array_bytes(variable.type, variable.value)
+        if plain is not None:
+            return plain
         value = constant_value(variable.type, variable.value, self.address_of)
         initial: NDArray[np.uint8] = to_bytes(value, variable.type)[0]
         return initial

@@ -111,9 +111,10 @@ def _read_table(request: LogRequest) -> _LogTable:
     """Return the rows of a log. Raises: `PowerError`."""
     path = request.path
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        with path.open("rb") as file:
+            text = file.read(_MAX_BYTES + 1)
+        if len(text) > _MAX_BYTES:
             raise PowerError(f"{path} is too large for a log")
-        text = path.read_bytes()
     except OSError as error:
         raise PowerError(f"{path} cannot be read: {error.strerror}") from error
     encoding = "utf-16" if text[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
@@ -121,7 +122,10 @@ def _read_table(request: LogRequest) -> _LogTable:
     if not lines:
         raise PowerError(f"{path} is empty")
     delimiter = max("\t;,", key=lambda mark: (mark in lines[-1], "\t;,".index(mark) * -1))
-    cells = [tuple(map(str.strip, row)) for row in csv.reader(lines, delimiter=delimiter)]
+    try:
+        cells = [tuple(map(str.strip, row)) for row in csv.reader(lines, delimiter=delimiter)]
+    except csv.Error as error:
+        raise PowerError(f"{path} is no table: {error}") from error
     has_header = not re.search(r"\d", cells[0][0])
     names = cells[0] if has_header else ()
     return _fit_rows(names, cells[int(has_header) :], delimiter)

@@ -5,6 +5,7 @@ checks that it can read, and exits 0 if so.
 """
 
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -25,6 +26,9 @@ _END_TIMEOUT_S: Final = 1.0
 _MAX_INTERVAL_S: Final = 1.0
 """Maximum time between reads: a pipe holds 64 kB, which a meter with 1,000 lines per second fills."""
 _MAX_READ_BYTES: Final = 1 << 20
+"""Maximum output between two reads: 25 times what a meter with 1,000 lines per second prints."""
+_MAX_LINE_BYTES: Final = 64 << 10
+_MAX_ERROR_BYTES: Final = 64 << 10
 _MAX_AGE_NS: Final = 10_000_000_000
 """Maximum age of a reading when the meter is started."""
 _MAX_AHEAD_NS: Final = 1_000_000_000
@@ -47,13 +51,7 @@ class ExecReader:
         words: list[str] = []
         try:
             words = self._words()
-            check = subprocess.run(
-                [*words, "-c"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_CHECK_TIMEOUT_S,
-                check=False,
-            )
+            status, errors = _run_check([*words, "-c"])
         except PowerError as error:
             return Probe(ProbeState.ABSENT, str(error))
         except PermissionError as error:
@@ -69,8 +67,8 @@ class ExecReader:
             return Probe(
                 ProbeState.FROZEN, f"{words[0]} -c took more than {_CHECK_TIMEOUT_S:.0f} s"
             )
-        if check.returncode:
-            reason = _last_line(check.stderr) or f"it exited {check.returncode}"
+        if status:
+            reason = _last_line(errors) or f"it exited {status}"
             return Probe(ProbeState.UNSUPPORTED, f"{words[0]} -c: {reason}")
         return Probe(ProbeState.OK, f"{words[0]} reports that it can read")
 
@@ -122,6 +120,7 @@ class OpenExec:
     def read(self) -> Iterator[Sample]:
         """Yield the printed readings. Raises: `PowerError` if it ended, or printed an invalid line."""
         text, has_ended = self._read_output()
+        self._check_amount(len(text))
         *lines, self._unfinished_line = (self._unfinished_line + text).split(b"\n")
         now_ns = time.perf_counter_ns()
         offset_ns = now_ns - time.time_ns()
@@ -159,15 +158,59 @@ class OpenExec:
 
     def _read_output(self) -> tuple[bytes, bool]:
         """Return the available output, and true at its end."""
-        parts: list[bytes] = []
-        while True:
+        output = b""
+        while len(output) <= _MAX_READ_BYTES:
             try:
                 part = os.read(self._descriptor, _MAX_READ_BYTES)
             except BlockingIOError:
-                return b"".join(parts), False
+                return output, False
             if not part:
-                return b"".join(parts), True
-            parts.append(part)
+                return output, True
+            output += part
+        return output, False
+
+    def _check_amount(self, output_bytes: int) -> None:
+        """Raise `PowerError` for a program that prints more than readings."""
+        has_long_line = len(self._unfinished_line) > _MAX_LINE_BYTES
+        if output_bytes > _MAX_READ_BYTES or has_long_line:
+            raise PowerError(
+                f"{self._name} prints too much: more than {_MAX_READ_BYTES >> 10} kB between two "
+                f"reads, or a line of more than {_MAX_LINE_BYTES >> 10} kB; it was ended"
+            )
+        if os.fstat(self._errors.fileno()).st_size > _MAX_READ_BYTES:
+            raise PowerError(
+                f"{self._name} prints more than {_MAX_READ_BYTES >> 10} kB of errors; it was ended"
+            )
+
+
+def _run_check(words: Sequence[str]) -> tuple[int, bytes]:
+    """Return the exit status of a program and the beginning of its errors.
+
+    A program that prints more is ended. Raises: `OSError`, `subprocess.TimeoutExpired`.
+    """
+    deadline_s = time.monotonic() + _CHECK_TIMEOUT_S
+    with subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stderr is not None
+        descriptor, errors, part = process.stderr.fileno(), b"", b"-"
+        try:
+            while part and len(errors) < _MAX_ERROR_BYTES:
+                left_s = max(deadline_s - time.monotonic(), 0.0)
+                if not select.select([descriptor], [], [], left_s)[0]:
+                    raise subprocess.TimeoutExpired(words, _CHECK_TIMEOUT_S)
+                part = os.read(descriptor, _MAX_ERROR_BYTES)
+                errors += part
+            if part:
+                return -int(signal.SIGKILL), b"it prints too much"
+            return process.wait(max(deadline_s - time.monotonic(), 0.0)), errors
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _last_line(text: bytes) -> str:

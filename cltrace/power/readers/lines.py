@@ -35,6 +35,7 @@ _WORDS: Final = frozenset({"unit", "scope", "inside", "device", "label", "note"}
 _MAX_LINE: Final = 1000
 _MAX_VALUE: Final = Decimal(10) ** 12
 _US: Final = 1000
+_MAX_CHANNELS: Final = 1000
 _DEFAULT_NAME: Final = "power"
 
 
@@ -107,6 +108,8 @@ class LineReader:
             gain_error=numbers.get("gain_error"),
             note=given.get("note", ""),
         )
+        if name not in self._channels and len(self._channels) >= _MAX_CHANNELS:
+            raise PowerError(f"there are more than {_MAX_CHANNELS} channels")
         self._channels[name] = channel
         self._exponents[name] = exponent
         return channel

@@ -35,7 +35,7 @@ V_PROCESS: Final = View(
         (
             "ended_how",
             "how the process ended: exit, _exit, abort, exec, stop or killed; running if it"
-            " had not ended",
+            " had not ended; not recorded if recording stopped before",
         ),
         ("hook_calls", "number of recorded calls"),
         (
@@ -50,7 +50,10 @@ V_PROCESS: Final = View(
         ),
         ("event_wait_ns", "total time of these waits"),
         ("unread_events_peak", "highest number of unread events"),
-        ("commands_skipped", "number of commands enqueued while recording was paused"),
+        (
+            "commands_skipped",
+            "number of commands left out: recording was paused, or their kernels are excluded",
+        ),
         ("memory_peak_bytes", "highest amount of live device memory; NULL if not known"),
         ("memory_peak_host_ns", "time of that peak"),
     ),

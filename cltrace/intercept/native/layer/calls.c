@@ -1,6 +1,7 @@
 #include "calls.h"
 
 #include "handle_map.h"
+#include "stop_page.h"
 
 /* An event that is, or was, a user event. The driver is not asked: the handle may be invalid. */
 struct user_event {
@@ -42,7 +43,11 @@ static bool is_user_event(cl_event event)
 
 void count_skipped(void)
 {
-    struct thread *thread = is_recording() || recording_is_over() ? NULL : thread_current();
+    if (recording_is_over()) {
+        stop_page_add_missing(1);
+        return;
+    }
+    struct thread *thread = is_recording() ? NULL : thread_current();
     if (thread != NULL)
         counter_add(&thread->skipped, 1);
 }

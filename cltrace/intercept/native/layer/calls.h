@@ -149,7 +149,7 @@ static inline void command_account(struct thread *thread, int64_t return_ns, cl_
         stamps_keep_newest(thread, event);
 }
 
-/* Counts a command that is not recorded because recording is paused. */
+/* Counts a command that is not recorded because recording is paused, or has ended. */
 void count_skipped(void);
 
 /* Tell that the program has created a user event, or that an event is a command's. User events belong to no

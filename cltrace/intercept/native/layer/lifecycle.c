@@ -18,6 +18,7 @@
 #include "sites.h"
 #include "spool_file.h"
 #include "stamps.h"
+#include "stop_page.h"
 #include "threads.h"
 #include "writer.h"
 
@@ -53,6 +54,7 @@ void stop_recording(const char *reason)
     atomic_store(&recording_gate, 0);
     if (atomic_exchange(&state, STATE_OVER) == STATE_OVER)
         return;
+    stop_page_tell(reason);
     snprintf(line, sizeof line, "tracing stopped: %s", reason);
     record_diagnostic("error", "tracing-stopped", line);
     spool_report_untraced(parts_directory, line);
@@ -108,6 +110,8 @@ static void settle(void)
 void process_end(const char *how)
 {
     settle();
+    if (stop_page_is_told() && recorded_pid == getpid())
+        writer_flush(); /* counts the rows that are left, which nothing writes any more */
     if (!is_recorded_process())
         return;
     const sigset_t before = block_size_signal();
@@ -182,6 +186,7 @@ static void after_fork_in_child(void)
     } else {
         atomic_store(&recording_gate, 0);
         atomic_store(&state, STATE_OVER);
+        stop_page_leave();
     }
 }
 
@@ -234,13 +239,16 @@ static bool begin_recording(void)
         atomic_store(&recording_gate, 0);
         atomic_store(&state, STATE_OVER);
         spool_report_untraced(parts_directory, "tracing did not start: no directory can be made");
+        stop_page_add_fork();
         return false;
     }
+    if (!stop_page_create(spool_directory()))
+        spool_report_untraced(parts_directory, "a stop of the recording cannot be told: no file can be made");
     record_process();
     recorded_pid = getpid();
     atomic_store(&state, STATE_RECORDING);
     if (!writer_start() || !stamps_start()) {
-        stop_recording("no threads can be started");
+        stop_recording("no file or thread can be made");
         writer_stop();
         return false;
     }

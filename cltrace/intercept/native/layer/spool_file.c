@@ -94,19 +94,43 @@ static bool open_file(struct spool_file *file)
     return true;
 }
 
+const char *spool_directory(void)
+{
+    return process_directory;
+}
+
+bool spool_open(struct spool_file *file)
+{
+    return is_ours(file) || open_file(file);
+}
+
+/* Removes a part of an append: entries behind it would not begin at an entry's place. Keeps `errno`. */
+static void remove_part(const struct spool_file *file, size_t length)
+{
+    struct stat status;
+    const int reason = errno;
+    if (length > 0 && fstat(file->descriptor, &status) == 0 && status.st_size >= (off_t)length &&
+        ftruncate(file->descriptor, status.st_size - (off_t)length) != 0) {
+        /* Readers leave out an entry that is cut off. */
+    }
+    errno = reason;
+}
+
 bool spool_append(struct spool_file *file, const void *bytes, size_t length)
 {
     if (length == 0)
         return true;
-    if (!is_ours(file) && !open_file(file))
+    if (!spool_open(file))
         return false;
     const char *next = bytes;
     while (length > 0) {
         const ssize_t written = write(file->descriptor, next, length);
         if (written < 0 && errno == EINTR)
             continue;
-        if (written <= 0)
+        if (written <= 0) {
+            remove_part(file, (size_t)(next - (const char *)bytes));
             return false;
+        }
         next += written;
         length -= (size_t)written;
     }

@@ -23,7 +23,13 @@ bool spool_create_directory(const char *parts_directory);
 /* Uses a directory that exists as this process's. Returns false if there is none of that name. */
 bool spool_use_directory(const char *directory);
 
-/* Appends bytes. Returns false if they cannot be written: the file then ends with a part of them. */
+/* Returns this process's directory. */
+const char *spool_directory(void);
+
+/* Opens a file now, because the process may lose the right to do so. Returns false if that fails. */
+bool spool_open(struct spool_file *file);
+
+/* Appends bytes, all of them or none. Returns false and sets `errno` if they cannot be written. */
 bool spool_append(struct spool_file *file, const void *bytes, size_t length);
 
 void spool_close(struct spool_file *file);

@@ -11,6 +11,7 @@
 #include "python.h"
 #include "records.h"
 #include "stamps.h"
+#include "stop_page.h"
 #include "writer.h"
 
 _Atomic(struct thread *) first_thread;
@@ -121,8 +122,11 @@ void thread_push_slowly(struct thread *thread, enum table table, const int64_t *
     if (count + 1 > MAX_ENTRY_WORDS)
         return;
     while (!ring_has_room(&thread->ring, count + 1)) {
-        if (recording_is_over())
+        if (recording_is_over()) {
+            const bool is_command = table == TABLE_LAUNCHES || (table == TABLE_CALLS && words[count - 1]);
+            stop_page_add_missing(is_command);
             return;
+        }
         writer_wake();
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }

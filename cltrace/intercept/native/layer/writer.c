@@ -13,6 +13,7 @@
 #include "schedule.h"
 #include "spool_file.h"
 #include "stamps.h"
+#include "stop_page.h"
 #include "threads.h"
 
 #define PERIOD_NS (20 * NS_PER_MS)
@@ -199,13 +200,29 @@ static void file_failed(void)
     stop_recording(reason);
 }
 
+/* Returns the number of commands among the rows of a table: of calls, those with an event. */
+static long long count_commands(const struct table_file *table)
+{
+    const size_t rows = table->rows.used / table->width;
+    long long count = 0;
+    if (table == &tables[TABLE_LAUNCHES])
+        return (long long)rows;
+    for (size_t row = 0; table == &tables[TABLE_CALLS] && row < rows; row++)
+        count += table->rows.words[(row + 1) * table->width - 1] != 0;
+    return count;
+}
+
 static void write_table(struct table_file *table)
 {
     if (table->rows.used == 0)
         return;
-    if (!recording_is_over() &&
-        !spool_append(&table->file, table->rows.words, table->rows.used * sizeof(int64_t)))
-        file_failed(); /* further rows would not begin at a row's place */
+    const bool is_over = recording_is_over();
+    if (is_over ||
+        !spool_append(&table->file, table->rows.words, table->rows.used * sizeof(int64_t))) {
+        if (!is_over)
+            file_failed(); /* rows of later tables may refer to the ones that are missing */
+        stop_page_add_missing(count_commands(table));
+    }
     table->written += (int64_t)(table->rows.used / table->width);
     table->rows.used = 0;
 }
@@ -274,6 +291,9 @@ static bool run_round(void)
 
 bool writer_start(void)
 {
+    /* The first records say what process this is. */
+    if (!spool_open(&records_file))
+        return false;
     return background_start(&thread, run_round, PERIOD_NS);
 }
 

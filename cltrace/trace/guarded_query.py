@@ -1,0 +1,96 @@
+"""Queries in a process of their own, which ends whatever SQLite is doing.
+
+SQLite looks at its time limit between the steps of a statement. One step can take minutes: a function on
+a long text, a pattern with many wildcards. So the process that asks waits, and kills the one that
+computes.
+"""
+
+import marshal
+import os
+import resource
+import select
+import signal
+import sqlite3
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Final, NoReturn
+
+from cltrace import errors
+from cltrace.errors import CltraceError, QueryError
+from cltrace.trace.query import MAX_HEAP_BYTES, QueryResult, query, too_long
+
+_MAX_MEMORY_BYTES: Final = 1 << 30
+_GRACE_S: Final = 0.5
+"""Time in which SQLite itself ends a statement that is between two steps."""
+_PART_BYTES: Final = 1 << 20
+
+
+def run_guarded_query(path: Path, sql: str, *, max_rows: int, max_seconds: float) -> QueryResult:
+    """Run a statement as `query` does, with limits of time and memory that hold in every case.
+
+    The calling process has one thread. Raises: `TraceError`, `QueryError`.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _answer(writing, path, sql, max_rows, max_seconds)
+    os.close(writing)
+    try:
+        answer = _read_answer(reading, time.monotonic() + max_seconds + _GRACE_S)
+        if answer is None:
+            raise too_long(max_seconds)
+    finally:
+        os.close(reading)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if not answer:
+        raise _too_much()
+    kind, *values = marshal.loads(answer)
+    if kind != "rows":
+        raise _error_of(kind, *values)
+    names, rows, is_cut = values
+    return QueryResult(tuple(names), rows, is_cut)
+
+
+def _too_much() -> QueryError:
+    return QueryError(
+        f"the query needs more than {_MAX_MEMORY_BYTES >> 30} GiB of memory: select less at once"
+    )
+
+
+def _error_of(name: str, text: str) -> CltraceError:
+    error = getattr(errors, name)(text)
+    assert isinstance(error, CltraceError)
+    return error
+
+
+def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: float) -> NoReturn:
+    """Compute in the child, write the answer, and end. Without memory there is no answer."""
+    with suppress(BaseException):  # the parent says what happened
+        # Private memory alone: the code of libraries does not count.
+        resource.setrlimit(resource.RLIMIT_DATA, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute(f"PRAGMA hard_heap_limit = {MAX_HEAP_BYTES}")  # of the whole process
+        try:
+            result = query(path, sql, max_rows=max_rows, max_seconds=max_seconds)
+            answer = marshal.dumps(("rows", result.column_names, result.rows, result.is_cut))
+        except CltraceError as error:
+            answer = marshal.dumps((type(error).__name__, str(error)))
+        view = memoryview(answer)
+        while view:
+            view = view[os.write(writing, view[:_PART_BYTES]) :]
+    os._exit(0)
+
+
+def _read_answer(reading: int, deadline_s: float) -> bytes | None:
+    """Return what the child writes, empty if it cannot; None if it begins after the deadline."""
+    left_s = max(deadline_s - time.monotonic(), 0.0)
+    if not select.select([reading], [], [], left_s)[0]:
+        return None
+    parts = []
+    while part := os.read(reading, _PART_BYTES):
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,81 @@
+"""Data that a trace lacks, and why."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cltrace.events import NS_PER_S
+from cltrace.spool.reader import ProcessSpool
+from cltrace.spool.settings import CommandOutcome, SessionFacts
+from cltrace.spool.stop_page import StopReport
+
+
+@dataclass(frozen=True, slots=True)
+class MissingData:
+    """What a trace lacks.
+
+    Attributes:
+        reasons: why the trace is incomplete; empty if it is complete.
+        stops: those of them that say why a recording stopped before its process did.
+        commands: number of commands that are known to be missing.
+    """
+
+    reasons: tuple[str, ...]
+    stops: tuple[str, ...]
+    commands: int
+
+
+def find_missing_data(
+    spools: Sequence[ProcessSpool],
+    session: SessionFacts,
+    outcome: CommandOutcome | None,
+    damaged_rows: int,
+) -> MissingData:
+    """Return what the trace of some spools will lack, `damaged_rows` among it."""
+    reasons: list[str] = []
+    stops: list[str] = []
+    is_recording = any(spool.identity.is_alive and not spool.is_complete for spool in spools)
+    if outcome is None and not is_recording:
+        reasons.append("the recording process ended before it recorded the command's exit status")
+    for spool in spools:
+        name = f"process {spool.identity.pid}"
+        stops += (f"{name}: {text}" for text in _stops(spool.stop or StopReport(), session))
+        reasons += (f"{name}: {text}" for text in _gaps(spool))
+    if damaged_rows:
+        reasons.append(f"{damaged_rows} damaged host calls were left out")
+    commands = sum(spool.stop.missing for spool in spools if spool.stop is not None)
+    return MissingData((*stops, *reasons), tuple(stops), commands)
+
+
+def _stops(stop: StopReport, session: SessionFacts) -> Iterator[str]:
+    are_missing = _missing_text(stop.missing)
+    if stop.stopped_host_ns:
+        after_s = max(stop.stopped_host_ns - session.origin_host_ns, 0) / NS_PER_S
+        yield f"recording stopped after {after_s:.1f} s: {stop.reason}; {are_missing} after that"
+    elif stop.missing:
+        yield f"{are_missing}, enqueued after the end of its recording"
+    if stop.unrecorded_forks:
+        forks = "1 fork" if stop.unrecorded_forks == 1 else f"{stop.unrecorded_forks:,} forks"
+        yield f"{forks} of it could not be recorded"
+
+
+def _missing_text(commands: int) -> str:
+    if not commands:
+        return "no command is missing"
+    return "1 command is missing" if commands == 1 else f"{commands:,} commands are missing"
+
+
+def _gaps(spool: ProcessSpool) -> Iterator[str]:
+    has_stopped = spool.stop is not None and spool.stop.stopped_host_ns != 0
+    if spool.damaged_lines:
+        yield f"{spool.damaged_lines} damaged records were left out"
+    if spool.is_complete or has_stopped:
+        return
+    if spool.identity.is_alive:
+        yield "it was still running when this trace was made"
+    elif spool.all_records:
+        yield (
+            "it did not record its end: it was killed, and up to its last 100 ms are missing, or it "
+            "could not write any more"
+        )
+    elif spool.stop is not None:
+        yield "it was killed before it wrote its first record"

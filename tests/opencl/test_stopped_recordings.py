@@ -1,0 +1,209 @@
+"""A recording that stopped before its program is never complete, and says what it lacks."""
+
+import csv
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from cltrace.spool.stop_page import PAGE_BYTES, StopReport, decode_stop, encode_stop
+from tests.conftest import Runner
+
+pytestmark = pytest.mark.opencl
+
+LAUNCHES = 40_000
+FORK = """
+import os, sys
+import pyopencl as cl
+os.setgid(65534)
+os.setuid(65534)
+child = os.fork()
+if child == 0:
+    try:
+        cl.create_some_context(interactive=False)
+    except cl.Error:
+        pass
+    sys.exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+PROGRAM = """
+import os, resource, signal, sys
+import numpy as np, pyopencl as cl
+how, count = sys.argv[1], int(sys.argv[2])
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Kernel(cl.Program(context, "kernel void tick(global int *a) { a[0]++; }").build(), "tick")
+memory = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4)
+
+def launch(count):
+    for number in range(count):
+        kernel(queue, (1,), None, memory)
+        if number % 500 == 0:
+            queue.finish()
+    queue.finish()
+
+def drop_rights():
+    os.setgid(65534)
+    os.setuid(65534)
+
+launch(1)
+{
+    "limit": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)),
+    "setuid": drop_rights,
+    "chroot": lambda: os.chroot("/tmp"),
+}.get(how, lambda: None)()
+launch(count - 1)
+if how == "kill":
+    os.kill(os.getpid(), signal.SIGKILL)
+print(count)
+"""
+"""Launches a kernel so many times in all; behind the first, it does what ends a recording."""
+
+layers = pytest.mark.parametrize("layer", ["auto", "off"])
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with space for a part of the recording. Only root can mount it."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.fixture
+def record(run: Runner, tmp_path: Path) -> Callable[..., Path]:
+    """Record the program, and return the path of its trace."""
+
+    def recorder(how: str, layer: str, status: int = 0, count: int = LAUNCHES) -> Path:
+        path = tmp_path / "t.cltrace"
+        program = tmp_path / "program.py"
+        program.write_text(PROGRAM)
+        done = run("run", "-q", "--layer", layer, "-o", path, program, how, str(count))
+        assert done.status == status, done.stderr
+        assert "internal error" not in done.stderr
+        return path
+
+    return recorder
+
+
+def check_is_told(path: Path, run: Runner, reason: str, missing: int | None = None) -> int:
+    """Check that each verb says that the trace lacks commands. Return the number of missing ones."""
+    with cltrace.load(path) as trace:
+        assert trace.meta["state"] == "incomplete"
+        count = trace.meta_int("commands_missing")
+        recorded = trace.rows("SELECT count(*) FROM v_command")[0][0]
+    assert count is not None
+    assert missing in {None, count}
+    info = run("query", path, "SELECT message FROM v_diagnostic", "--format", "csv").stdout
+    told = [row for row in csv.reader(info.splitlines()) if "recording stopped" in row[0]]
+    assert any(reason in row[0] for row in told), info
+    for verb in ("info", "summary"):
+        shown = run(verb, path).stdout
+        assert "incomplete" in shown
+        assert "paused" not in shown
+        if count:
+            assert f"{count:,}".replace(",", " ") in shown.replace("\u202f", " "), shown
+    check = run("check", path, path)
+    assert (check.status, check.stdout) == (3, "")
+    assert reason in check.stderr
+    return int(count + recorded)
+
+
+@layers
+def test_a_full_disk(layer: str, disk: Path, run: Runner, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    words = ("-q", "--layer", layer, "-o", disk / "t.cltrace", program, "full", str(LAUNCHES))
+    done = run("run", *words)
+    assert (done.status, done.stdout) == (0, f"{LAUNCHES}\n"), done.stderr
+    shutil.copytree(disk / "t.cltrace.parts", tmp_path / "t.cltrace.parts")
+    recovered = run("recover", "t.cltrace", "--keep-parts")
+    assert recovered.status == 0
+    assert "No space left on device" in recovered.stderr
+    assert "missing" in recovered.stderr
+    path = tmp_path / "t.cltrace"
+    assert check_is_told(path, run, "No space left on device") == LAUNCHES
+    (tmp_path / "two").mkdir()
+    other = shutil.copy(path, tmp_path / "two" / "t.cltrace")
+    assert run("merge", path, other, "-o", "both.cltrace").status == 0
+    with cltrace.load(path) as one, cltrace.load(tmp_path / "both.cltrace") as both:
+        assert both.meta["state"] == "incomplete"
+        assert both.meta_int("commands_missing") == 2 * (one.meta_int("commands_missing") or 0)
+
+
+@layers
+def test_a_limit_of_file_size(layer: str, record: Callable[..., Path], run: Runner) -> None:
+    path = record("limit", layer)
+    assert check_is_told(path, run, "File too large") == LAUNCHES
+
+
+@layers
+@pytest.mark.parametrize("how", ["setuid", "chroot"])
+def test_lost_rights(how: str, layer: str, record: Callable[..., Path], run: Runner) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can drop rights")
+    path = record(how, layer, count=3_000)
+    with cltrace.load(path) as trace:
+        recorded = trace.rows("SELECT count(*) FROM v_command")[0][0]
+        missing = trace.meta_int("commands_missing")
+        assert recorded + missing == 3_000
+        is_complete = trace.meta["state"] == "complete"
+    if not is_complete:
+        reason = "Permission denied" if how == "setuid" else "No such file"
+        check_is_told(path, run, reason)
+
+
+@layers
+def test_a_fork_that_cannot_be_recorded(layer: str, run: Runner, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can drop rights")
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "--layer", layer, "-o", path, "-c", FORK, seconds=60)
+    assert done.status == 0, done.stderr
+    with cltrace.load(path) as trace:
+        assert trace.meta["state"] == "incomplete"
+        messages = [text for (text,) in trace.rows("SELECT message FROM v_diagnostic")]
+    assert any("1 fork of it could not be recorded" in text for text in messages), messages
+    assert run("check", path, path).status == 3
+
+
+@layers
+def test_what_was_paused_is_not_missing(layer: str, run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = ("-o", "t.cltrace", "--layer", layer, "--start-paused", "program.py", "none", "50")
+    done = run("run", *words)
+    assert done.status == 0
+    assert "50 commands were enqueued while recording was paused" in done.stderr
+    with cltrace.load(tmp_path / "t.cltrace") as trace:
+        assert (trace.meta["state"], trace.meta_int("commands_missing")) == ("complete", 0)
+    excluded = ("--layer", layer, "--exclude-kernel", "t*", "program.py", "none", "9")
+    assert run("run", "-f", "-o", "t.cltrace", *excluded).status == 0
+    shown = run("summary", "t.cltrace").stdout
+    assert "enqueued while recording was paused" not in shown
+
+
+def test_a_benchmark_takes_no_sample_of_a_part(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = run("bench", "--pairs", "3", "-o", "s.json", "--", "program.py", "limit", str(LAUNCHES))
+    assert done.status == 4, done.stderr
+    assert "recording stopped" in done.stderr
+
+
+def test_pages_tell_what_was_written() -> None:
+    report = StopReport(5, 7, 2, "Öl" * 400)
+    page = encode_stop(report)
+    assert len(page) == PAGE_BYTES
+    read = decode_stop(page)
+    assert (read.stopped_host_ns, read.missing, read.unrecorded_forks) == (5, 7, 2)
+    assert read.reason[:-1] == report.reason[: len(read.reason) - 1]
+    assert decode_stop(encode_stop(StopReport())) == StopReport()
+    assert decode_stop(b"").stopped_host_ns
+    assert decode_stop(b"\xff" * PAGE_BYTES).missing == 0
