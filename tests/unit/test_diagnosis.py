@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cltrace.events.workloads import Arrival
+from cltrace.predict.models.defaults import LATER_COSTS
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS
 from cltrace.predict.models.overlap.diagnosis import MAX_FACTOR, diagnose
@@ -27,7 +28,7 @@ def test_every_cost_is_of_one_part_or_of_none() -> None:
     in_parts = [name for names in PART_CONSTANTS.values() for name in names]
     assert len(in_parts) == len(set(in_parts))
     assert not SHAPE_CONSTANTS & set(in_parts)
-    assert SHAPE_CONSTANTS | set(in_parts) == REQUIRED | set(ARRIVAL_COSTS)
+    assert SHAPE_CONSTANTS | set(in_parts) == REQUIRED | set(ARRIVAL_COSTS) | set(LATER_COSTS)
 
 
 @pytest.mark.parametrize("part", PART_CONSTANTS)
