@@ -10,6 +10,7 @@ MAX_UNSETTLED_SHARE: Final = 0.25
 """Share of unsettled probes above which a profile is noisy."""
 DEFAULT_PREFIX: Final = "default "
 """Beginning of the family of a cost that was not measured: a default stands for it."""
+_MAX_COUNT: Final = 1 << 63
 _KEY_OF_FIELD: Final[Mapping[str, str]] = {
     "max_buffer_bytes": "most_buffer_bytes",
     "max_group_items": "most_group_items",
@@ -71,11 +72,22 @@ class DeviceFacts:
 
     @classmethod
     def from_json(cls, stored: object) -> "DeviceFacts":
-        """Return the facts that `to_json` stored. Raises: `TypeError` for missing or unknown keys."""
+        """Return the facts that `to_json` stored.
+
+        Raises: `TypeError` for missing or unknown keys, and for values that no driver reports.
+        """
         fields_by_key = stored_fields(cls)
         if not isinstance(stored, dict) or not stored.keys() <= fields_by_key.keys():
             raise TypeError(f"{stored!r:.60} does not describe a device")
-        return cls(**{fields_by_key[key].name: value for key, value in stored.items()})
+        for key, value in stored.items():
+            kind = fields_by_key[key].type
+            is_count = kind is int and type(value) is int and 0 <= value < _MAX_COUNT
+            if type(value) is not kind or (kind is int and not is_count):
+                raise TypeError(f"a device with {key} {value!r:.60} cannot be")
+        facts = cls(**{fields_by_key[key].name: value for key, value in stored.items()})
+        if not (facts.max_group_items and facts.max_buffer_bytes and facts.compute_units):
+            raise TypeError("a device without work-items, units or memory cannot be")
+        return facts
 
     def to_json(self) -> dict[str, str | int | bool]:
         """Return the facts by the keys that files use."""
