@@ -4,6 +4,7 @@ Every output of cltrace goes through `find_output`. A symbolic link is followed,
 character device is written to. Nothing else is written to or replaced.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -15,6 +16,7 @@ from typing import Final
 
 from cltrace.errors import OutputError
 
+MAX_INPUT_BYTES: Final = 256 << 20
 _MAX_LINKS: Final = 40
 """Limit of Linux for symbolic links in a path."""
 _COPIED_BYTES: Final = 1 << 20
@@ -128,6 +130,15 @@ def copy_to_stream(source: Path, place: OutputPlace) -> None:
                 stream.write(part)
     except OSError as error:
         raise OutputError(f"{place.path} cannot be written: {_reason(error)}") from error
+
+
+def read_input(path: Path, max_bytes: int = MAX_INPUT_BYTES) -> bytes:
+    """Return the content of an input, which may be a pipe. Raises: `OSError`, also if it is larger."""
+    with path.open("rb") as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes >> 20} MiB", str(path))
+    return content
 
 
 def slug(text: str) -> str:

@@ -17,6 +17,7 @@ from cltrace.commands.shared.documents import add_format_argument, print_documen
 from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
+from cltrace.files import read_input
 from cltrace.kernels import (
     Argument,
     BufferArgument,
@@ -200,6 +201,7 @@ def _costs(profile: DeviceProfile | None) -> Thesis | None:
     return THESIS.for_device(profile) if profile is not None else None
 
 
+_MAX_SOURCE_BYTES: Final = 64 << 20
 _MAX_ITEMS: Final = 1 << 63
 
 
@@ -218,7 +220,7 @@ def _count_source(
 ) -> Iterable[Document]:
     """Yield the counts of a source's kernels, or its kernels where nothing is launched."""
     try:
-        source = target.file.read_text(encoding="utf-8", errors="surrogateescape")
+        source = read_input(target.file, _MAX_SOURCE_BYTES).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise UsageError(f"{target.file} cannot be read: {error.strerror}") from error
     directories: Sequence[str | Path] = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import ProfileError
-from cltrace.files import write_atomically
+from cltrace.files import read_input, write_atomically
 from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
@@ -80,7 +80,7 @@ def write_points(points: PowerMeasurements, path: Path) -> None:
 def read_points(path: Path) -> PowerMeasurements:
     """Read a file of `write_points`. Raises: `ProfileError` for another file."""
     try:
-        stored: dict[str, Any] = json.loads(path.read_bytes())
+        stored: dict[str, Any] = json.loads(read_input(path))
         if stored["cltrace_power_points"] != SCHEMA:
             raise ProfileError(f"{path} was written by another version of cltrace")
         points = _points(stored["point"], stored["points"])

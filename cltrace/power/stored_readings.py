@@ -12,7 +12,7 @@ import numpy as np
 
 from cltrace.errors import ProfileError
 from cltrace.events.power import PowerChannel
-from cltrace.files import write_atomically
+from cltrace.files import read_input, write_atomically
 from cltrace.power.characterise import Phase
 from cltrace.power.metering import MeteredChannel
 from cltrace.profile import DeviceFacts
@@ -49,7 +49,7 @@ def write_readings(
 def read_readings(path: Path) -> tuple[DeviceFacts, tuple[MeteredChannel, ...], list[Phase]]:
     """Read a file of `write_readings`. Raises: `ProfileError` for another file."""
     try:
-        text = zlib.decompressobj(31).decompress(path.read_bytes(), _MAX_BYTES)
+        text = zlib.decompressobj(31).decompress(read_input(path), _MAX_BYTES)
         stored: dict[str, Any] = json.loads(text)
         if stored["cltrace_power_readings"] != SCHEMA:
             raise ProfileError(f"{path} was written by another version of cltrace")

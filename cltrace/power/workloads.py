@@ -44,9 +44,12 @@ def set_probes(power_set: PowerSet, device: DeviceFacts) -> tuple[EnergyProbe, .
 
 def find_set(names: Sequence[str], device: DeviceFacts) -> PowerSet:
     """Return the set that contains work of these names. Raises: `UsageError` if there is none."""
-    for power_set in PowerSet:
-        if set(names) & {probe.name for probe in set_probes(power_set, device)}:
-            return power_set
+    try:
+        for power_set in PowerSet:
+            if set(names) & {probe.name for probe in set_probes(power_set, device)}:
+                return power_set
+    except (ValueError, ArithmeticError) as error:  # sizes that no device has, in a file
+        raise UsageError(f"no work fits a device such as {device.name!r:.60}: {error}") from error
     raise UsageError(f"no set of this cltrace has {names[0] if names else 'nothing'!r}")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from cltrace.errors import DeviceError, ProfileError
 from cltrace.events.workloads import Transfer
-from cltrace.files import write_atomically
+from cltrace.files import read_input, write_atomically
 from cltrace.measure import Bench, StopRule
 from cltrace.measure.transfers import time_transfer
 from cltrace.predict.sets import SetLaunch, SetName
@@ -105,7 +105,7 @@ def write_measurements(measurements: Measurements, path: Path) -> None:
 def read_measurements(path: Path) -> Measurements:
     """Read measurements from a file. Raises: `ProfileError` for any other file."""
     try:
-        stored: dict[str, Any] = json.loads(path.read_bytes())
+        stored: dict[str, Any] = json.loads(read_input(path))
         if stored["cltrace_measurements"] != SCHEMA:
             raise ProfileError(f"{path} was written by another version of cltrace")
         names = stored["timing"]

@@ -14,6 +14,7 @@ from cltrace.files import slug
 from cltrace.profile.files import SCHEMA, read_profile, write_profile
 from cltrace.profile.records import (
     DEFAULT_PREFIX,
+    LATER_KEYS,
     MAX_UNSETTLED_SHARE,
     ClockReading,
     DeviceFacts,
@@ -28,6 +29,7 @@ from cltrace.profile.records import (
 
 __all__ = [
     "DEFAULT_PREFIX",
+    "LATER_KEYS",
     "MAX_UNSETTLED_SHARE",
     "SCHEMA",
     "ClockReading",

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from cltrace.errors import ProfileError
-from cltrace.files import write_atomically
+from cltrace.files import read_input, write_atomically
 from cltrace.profile.records import (
     ClockReading,
     DeviceFacts,
@@ -31,9 +31,7 @@ _Record = TypeVar("_Record")
 def read_profile(path: Path) -> DeviceProfile:
     """Read a profile from a file. Raises: `ProfileError` if it is not a profile, or a newer one."""
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise ProfileError(f"{path} is too large for a profile")
-        stored = json.loads(path.read_bytes())
+        stored = json.loads(read_input(path, _MAX_FILE_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise ProfileError(f"{path} cannot be read as a profile: {error}") from error
     if not isinstance(stored, dict) or not isinstance(stored.get("cltrace_profile"), int):

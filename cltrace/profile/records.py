@@ -10,12 +10,15 @@ MAX_UNSETTLED_SHARE: Final = 0.25
 """Share of unsettled probes above which a profile is noisy."""
 DEFAULT_PREFIX: Final = "default "
 """Beginning of the family of a cost that was not measured: a default stands for it."""
+_MAX_COUNT: Final = 1 << 63
 _KEY_OF_FIELD: Final[Mapping[str, str]] = {
     "max_buffer_bytes": "most_buffer_bytes",
     "max_group_items": "most_group_items",
     "min_ns": "least_ns",
 }
 """Keys in files, for the fields of `DeviceFacts` and `Point` that are stored under another name."""
+LATER_KEYS: Final = frozenset({"vector_floats"})
+"""Keys that files of earlier versions lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +78,29 @@ class DeviceFacts:
 
     @classmethod
     def from_json(cls, stored: object) -> "DeviceFacts":
-        """Return the facts that `to_json` stored. Raises: `TypeError` for missing or unknown keys."""
+        """Return the facts that `to_json` stored.
+
+        Raises: `TypeError` for missing or unknown keys, and for values that no driver reports.
+        """
         fields_by_key = stored_fields(cls)
         if not isinstance(stored, dict) or not stored.keys() <= fields_by_key.keys():
             raise TypeError(f"{stored!r:.60} does not describe a device")
-        return cls(**{fields_by_key[key].name: value for key, value in stored.items()})
+        for key, value in stored.items():
+            kind = fields_by_key[key].type
+            is_count = kind is int and type(value) is int and 0 <= value < _MAX_COUNT
+            if type(value) is not kind or (kind is int and not is_count):
+                raise TypeError(f"a device with {key} {value!r:.60} cannot be")
+        facts = cls(**{fields_by_key[key].name: value for key, value in stored.items()})
+        if not (facts.max_group_items and facts.max_buffer_bytes and facts.compute_units):
+            raise TypeError("a device without work-items, units or memory cannot be")
+        return facts
 
     def to_json(self) -> dict[str, str | int | bool]:
-        """Return the facts by the keys that files use."""
-        return {key: getattr(self, field.name) for key, field in stored_fields(type(self)).items()}
+        """Return the facts by the keys that files use, without those that are not known."""
+        values = {
+            key: getattr(self, field.name) for key, field in stored_fields(type(self)).items()
+        }
+        return {key: value for key, value in values.items() if key not in LATER_KEYS or value}
 
 
 def stored_fields(kind: type[Any]) -> dict[str, Field[Any]]:

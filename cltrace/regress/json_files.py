@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from cltrace.errors import SampleFileError
+from cltrace.files import read_input
 
 T = TypeVar("T")
 _MAX_COUNT: Final = 1 << 62
@@ -34,9 +35,7 @@ class JsonFormat:
     def read(self, path: Path, make: Callable[[Mapping[str, Any]], T]) -> T:
         """Return what `make` makes of a file. Raises: `SampleFileError` for any other kind of file."""
         try:
-            if path.stat().st_size > self.max_bytes:
-                raise SampleFileError(f"{path} is too large to hold {self.content}")
-            return self.parse(path.read_bytes(), str(path), make)
+            return self.parse(read_input(path, self.max_bytes), str(path), make)
         except OSError as error:
             raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from cltrace.errors import SampleFileError
 from cltrace.events.benchmarks import BenchmarkKind, RateLimit
 from cltrace.files import write_atomically
-from cltrace.profile import DeviceFacts, stored_fields
+from cltrace.profile import LATER_KEYS, DeviceFacts, stored_fields
 from cltrace.regress.host import HostFacts
 from cltrace.regress.json_files import JsonFormat, as_amount, as_count, as_text
 from cltrace.regress.score import BenchmarkResult, ScoreFile, Sequential
@@ -76,6 +76,8 @@ def _read_fields(
     types = {"str": str, "int": int, "bool": bool}
     values = {}
     for key, field in stored_fields(kind).items():
+        if key in LATER_KEYS and key not in stored:
+            continue
         expected = types[getattr(field.type, "__name__", str(field.type))]
         value = stored[key]
         if type(value) is not expected:

@@ -36,6 +36,8 @@ class Settings:
     """Number of the program's frames to record per call; 0 records none."""
     record_source: bool = True
     record_arguments: bool = True
+    keep_secrets: bool = False
+    """True to store words of command lines that look like secrets as they are."""
     record_environment: bool = True
     force_profiling: bool = True
     follow_children: bool = True

@@ -66,7 +66,7 @@ def open_trace(path: Path) -> sqlite3.Connection:
         _check_schema(connection, path, version)
         _make_views(connection, version)
         connection.set_authorizer(_authorise)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         connection.close()
         raise DamagedTraceError(f"{path} is damaged: {error}") from error
     except BaseException:

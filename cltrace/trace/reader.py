@@ -179,7 +179,8 @@ class Trace:
     def _damage_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            # SQLite quotes text of the file in its own messages, whatever bytes it has.
             raise DamagedTraceError(f"{self.path} is damaged: {error}") from error
 
 

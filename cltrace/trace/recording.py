@@ -16,6 +16,7 @@ from cltrace.spool.layout import (
     parts_directory,
     process_directories,
 )
+from cltrace.spool.secret_words import mask_words
 from cltrace.spool.settings import (
     CommandOutcome,
     SessionFacts,
@@ -55,7 +56,7 @@ def begin(
     try:
         parts.mkdir(mode=DIRECTORY_MODE)
         session = SessionFacts(
-            command=tuple(command if settings.record_arguments else command[:1]),
+            command=recorded_words(command, settings),
             working_directory=_working_directory(),
             host=socket.gethostname(),
             recorder_pid=recorder_pid,
@@ -72,6 +73,12 @@ def begin(
             f"{parts} cannot be made ({error.strerror}): name another place for the trace"
         ) from error
     return Recording(path, parts)
+
+
+def recorded_words(words: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """Return the words of a command line as a trace stores them."""
+    kept = tuple(words if settings.record_arguments else words[:1])
+    return kept if settings.keep_secrets else mask_words(kept)
 
 
 def end(recording: Recording, exit_status: int | None, signal_number: int | None) -> None:

@@ -5,7 +5,7 @@ import time
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,10 +15,11 @@ from cltrace.errors import DamagedTraceError, SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.clocks import ClockSegment
 from cltrace.events.kinds import Severity
-from cltrace.events.records import Content
+from cltrace.events.records import Content, ProcessStarted
 from cltrace.events.tables import CALLS, LAUNCHES
 from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
+from cltrace.spool.secret_words import mask_words
 from cltrace.spool.settings import (
     CommandOutcome,
     SessionFacts,
@@ -100,7 +101,7 @@ def finalise(
     begin_ns = time.perf_counter_ns()
     session, outcome = read_session(parts), read_outcome(parts)
     all_spools = read_parts(parts)
-    spools = [_locate_sites(spool, session) for spool in all_spools if spool.all_records]
+    spools = [_prepare(spool, session) for spool in all_spools if spool.all_records]
     database = TraceDatabase(path, is_large=sum(map(_call_count, spools)) > _LARGE_TRACE_COMMANDS)
     try:
         scratch = Scratch(path.absolute().parent, part_rows=part_rows)
@@ -123,11 +124,20 @@ def finalise(
     return FinalisedTrace(path, len(spools), builder.commands, missing, running)
 
 
-def _locate_sites(spool: ProcessSpool, session: SessionFacts) -> ProcessSpool:
-    """Return a spool with the source places of native call sites, if this machine recorded it.
+def _prepare(spool: ProcessSpool, session: SessionFacts) -> ProcessSpool:
+    """Return a spool with masked secrets, and source places of native call sites.
 
-    They are in modules outside of the parts, which a stranger may have named.
+    Places are in modules outside of the parts, which a stranger may have named: they are looked up only
+    if this machine recorded the spool.
     """
+    if not session.settings.keep_secrets:
+        records = tuple(
+            replace(record, argv=mask_words(record.argv))
+            if isinstance(record, ProcessStarted)
+            else record
+            for record in spool.all_records
+        )
+        spool = replace(spool, all_records=records)
     is_own = bool(session.boot_id) and session.boot_id == current_boot_id()
     return with_source_places(spool) if is_own else spool
 

@@ -81,6 +81,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         record_source=not arguments.no_source,
         record_arguments=not arguments.no_args,
         record_environment=not arguments.no_env,
+        keep_secrets=arguments.keep_secrets,
         force_profiling=not arguments.no_force_profiling and arguments.timing == Timing.EVENT,
         follow_children=not arguments.no_children,
         delay_s=arguments.delay,
@@ -155,6 +156,11 @@ def _add_omissions(group: argparse._ArgumentGroup) -> None:
         "--no-source",
         action="store_true",
         help="record no kernel source, headers, build options or logs",
+    )
+    group.add_argument(
+        "--keep-secrets",
+        action="store_true",
+        help="store words of command lines that look like tokens, keys or passwords",
     )
     group.add_argument(
         "--no-args",

@@ -214,13 +214,8 @@ class AccessBatch:
         if self._sites[site].access is Access.ATOMIC:
             # Access by access, as sums of fractions depend on their order.
             for access, part in zip(accesses, rows, strict=True):
-                self._add(
-                    site,
-                    SiteColumn.CONTENTION,
-                    access.lanes.warp_groups,
-                    None,
-                    _contention(access, part),
-                )
+                shared = _contention(access, part)
+                self._add(site, SiteColumn.CONTENTION, access.lanes.warp_groups, None, shared)
 
     def _count_transactions(self, site: int, similar: "_SimilarAccesses") -> Transactions:
         """Count the transactions of accesses of a site."""

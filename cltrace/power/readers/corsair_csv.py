@@ -21,6 +21,7 @@ from typing import ClassVar, Final, Literal
 
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, SampleFlag, Scope
+from cltrace.files import read_input
 from cltrace.power.protocol import API, Channel, Log, LogClock, LogRequest, Probe, Sample
 from cltrace.power.readers.log_times import DateOrder, LogTimes, detect_date_order, parse_times
 
@@ -111,10 +112,7 @@ def _read_table(request: LogRequest) -> _LogTable:
     """Return the rows of a log. Raises: `PowerError`."""
     path = request.path
     try:
-        with path.open("rb") as file:
-            text = file.read(_MAX_BYTES + 1)
-        if len(text) > _MAX_BYTES:
-            raise PowerError(f"{path} is too large for a log")
+        text = read_input(path, _MAX_BYTES)
     except OSError as error:
         raise PowerError(f"{path} cannot be read: {error.strerror}") from error
     encoding = "utf-16" if text[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"

@@ -7,6 +7,7 @@ import numpy as np
 
 from cltrace.errors import PowerError, TraceError
 from cltrace.events.power import PowerChannel, ProbeState, Quantity, SampleFlag, Scope
+from cltrace.files import read_input
 from cltrace.power.channels import read_stored_channels
 from cltrace.power.protocol import API, Channel, Log, LogClock, LogRequest, Probe, Sample
 from cltrace.power.readers.lines import LineReader
@@ -35,9 +36,7 @@ class ReplayReader:
         if request.path.suffix == TRACE_SUFFIX:
             return _replay_trace(request)
         try:
-            if request.path.stat().st_size > _MAX_BYTES:
-                raise PowerError(f"{request.path} is too large for a log")
-            text = request.path.read_text("utf-8", "replace")
+            text = read_input(request.path, _MAX_BYTES).decode("utf-8", "replace")
         except OSError as error:
             raise PowerError(f"{request.path} cannot be read: {error.strerror}") from error
         reader = LineReader("replay")

@@ -1,0 +1,89 @@
+"""Mutations of files: bytes that were damaged or forged, and JSON of another shape."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+_WORDS: Final = (
+    b"\xff\xff\xff\xff",
+    b"\0\0\0\0\0\0\0\0",
+    b"\x7f\xff\xff\xff\xff\xff\xff\xff",
+    b"\xc3\x28\xf0\x9f",
+    b"\x1b[2J",
+    b"99999999999999999999",
+    b"nan",
+    b"-",
+    b"\n",
+    b'"',
+)
+_VALUES: Final[tuple[Any, ...]] = (
+    *(None, True, 0, -1, 1.5, 1 << 31, 1 << 63, 1 << 70, -(1 << 63), 1e308, float("nan"), float("inf")),
+    *("", "x", "\ud800", "\x1b[2J", "a\0b", "9" * 5000, "%s{0}", "../../x"),
+    *([], {}, [[]], [None], {"": None}, [1] * 50, [[[[[[[[1]]]]]]]]),
+)  # fmt: skip
+
+
+def mutate_bytes(content: bytes, chooser: Random) -> bytes:
+    """Return a content with some bytes changed, removed, repeated or cut off."""
+    changed = bytearray(content or b"\0")
+    for _ in range(chooser.choice([1, 1, 2, 4, 16, 64])):
+        near_begin = chooser.random() < 0.3
+        at = chooser.randrange(min(len(changed), 8192) if near_begin else len(changed))
+        match chooser.randrange(7):
+            case 0 | 1:
+                changed[at] ^= 1 << chooser.randrange(8)
+            case 2:
+                changed[at : at + 8] = chooser.randbytes(8)
+            case 3:
+                del changed[at : at + chooser.choice([1, 8, 16, 4096])]
+            case 4:
+                other = chooser.randrange(len(changed))
+                changed[at : at + 64] = changed[other : other + 64]
+            case 5:
+                word = chooser.choice(_WORDS)
+                changed[at : at + len(word)] = word
+            case _:
+                if chooser.random() < 0.1:
+                    del changed[at:]
+        changed += b"\0" * (not changed)
+    return bytes(changed)
+
+
+def mutate_json(text: str, chooser: Random) -> str:
+    """Return JSON in which some values, keys or list lengths are others."""
+    value = json.loads(text)
+    for _ in range(chooser.choice([1, 1, 2, 4])):
+        places = list(_places(value))
+        holder, key = chooser.choice(places)
+        match chooser.randrange(4):
+            case 0:
+                del holder[key]
+            case 1 if isinstance(holder, list):
+                holder.insert(key, holder[key])
+            case 2 if isinstance(holder, dict):
+                holder[f"{key}x"] = holder.pop(key)
+            case _:
+                holder[key] = chooser.choice(_VALUES)
+        if not value:
+            break
+    return json.dumps(value)
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each container below a value with a key or position in it; of a long list the first."""
+    keys: Any = list(value) if isinstance(value, dict) else range(min(len(value), 20))
+    for key in keys:
+        yield value, key
+        if isinstance(value[key], (dict, list)) and value[key]:
+            yield from _places(value[key])
+
+
+def mutate_file(path: Path, chooser: Random) -> None:
+    """Change a file, as bytes or as JSON if it is that."""
+    content = path.read_bytes()
+    if content[:1] in {b"{", b"["} and path.suffix == ".json" and chooser.random() < 0.7:
+        path.write_text(mutate_json(content.decode(), chooser), "utf-8", "surrogatepass")
+    else:
+        path.write_bytes(mutate_bytes(content, chooser))
