@@ -15,6 +15,7 @@ from cltrace.commands.shared.trace_argument import add_trace_argument, open_trac
 from cltrace.errors import OutputError, UsageError
 from cltrace.report.export import EXPORTS, ExportFormat
 from cltrace.trace.reader import Trace
+from cltrace.trace.redaction import LEFT_OUT, copy_redacted
 from cltrace.trace.views import VIEWS
 
 
@@ -30,21 +31,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         help=f"convert to {', '.join(EXPORTS)} (default: by the ending of the output's name)",
     )
+    parser.add_argument(
+        "--redact",
+        action="store_true",
+        help="with --to cltrace, leave out sources, arguments, contents, command lines and names",
+    )
     add_output_arguments(parser, ending="the format's ending")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write a trace in another format."""
     export = EXPORTS[arguments.to or _format_of_name(arguments.output)]
+    if arguments.redact and export is not EXPORTS["cltrace"]:
+        raise UsageError("--redact makes a trace: add --to cltrace")
     with open_trace(arguments.trace) as trace:
         target = output_path(trace, arguments.output, export.suffixes[0])
         write_output_atomically(
             target,
-            lambda path: export.write(trace, path),
+            lambda path: (
+                copy_redacted(trace.path, path) if arguments.redact else export.write(trace, path)
+            ),
             lambda path: _check_replaceable(trace, export, path),
             is_forced=arguments.force,
         )
-    say(f"wrote {target}")
+    say(f"wrote {target}" + (f", without {LEFT_OUT}" if arguments.redact else ""))
+    if not arguments.redact:
+        say("it reveals what the trace does: `cltrace info` lists it")
     return 0
 
 

@@ -39,6 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
             is_forced=arguments.force,
         )
     say(f"wrote {target}")
+    say("it reveals what the trace does: `cltrace info` lists it")
     if arguments.open and not webbrowser.open(target.resolve().as_uri()):
         say("there is no browser here: open the file on a machine with one")
     return 0

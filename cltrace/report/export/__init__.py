@@ -7,6 +7,7 @@ from typing import Final
 
 from cltrace.report.export import chrome, perfetto, tables
 from cltrace.trace.reader import Trace
+from cltrace.trace.redaction import copy_trace
 
 __all__ = ["EXPORTS", "ExportFormat"]
 
@@ -43,6 +44,11 @@ EXPORTS: Final[Mapping[str, ExportFormat]] = {
         (".parquet",),
         "one Parquet dataset per view, partitioned by rank, in a directory",
         is_directory=True,
+    ),
+    "cltrace": ExportFormat(
+        lambda trace, path: copy_trace(trace.path, path),
+        (".cltrace",),
+        "a trace of the current schema; with --redact to share it",
     ),
 }
 """Every format, by the name that `--to` takes."""

@@ -1,0 +1,70 @@
+"""Redacted copies of traces hold nothing of the program but its kernels' names, sizes and times."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from tests.conftest import MakeTrace, Runner
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+REVEALING = (
+    b"heat.py", b"/srv/heat", b"node1", b"global float", b"MainThread", b"--size", b"get_global_id",
+    b"/usr/bin", b"OMP_NUM",
+)  # fmt: skip
+
+
+def test_nothing_is_left_in_the_bytes(make_trace: MakeTrace, run: Runner, tmp_path: Path) -> None:
+    path = make_trace("made.cltrace", text=lambda text: f"{text}CANARY")
+    whole, redacted = tmp_path / "whole.cltrace", tmp_path / "redacted.cltrace"
+    assert run("export", path, "--to", "cltrace", "-o", whole).status == 0
+    done = run("export", path, "--to", "cltrace", "--redact", "-o", redacted)
+    assert done.status == 0, done.stderr
+    assert "without sources" in done.stderr
+    content = redacted.read_bytes()
+    assert b"heat.py" in whole.read_bytes()
+    assert not [word for word in REVEALING if word in content]
+    places = {content[m.start() - 40 : m.end()] for m in re.finditer(b"CANARY", content)}
+    allowed = (
+        b"scale",
+        b"device",
+        b"pthread",
+        b"Portable",
+        b"part of",
+        b"5.0",
+        b"project",
+        b"0000:01",
+    )
+    assert not [place for place in places if not any(word in place for word in allowed)]
+    with cltrace.load(path) as before, cltrace.load(redacted) as after:
+        sums = "SELECT dimension, activity, calls, total_ns, median_ns FROM v_rollup ORDER BY 1, 2, 3, 4"
+        assert after.rows(sums) == before.rows(sums)
+        assert after.rows("SELECT count(*) FROM v_launch_arg") == [(0,)]
+        assert after.rows("SELECT count(*) FROM v_command") == before.rows(
+            "SELECT count(*) FROM v_command"
+        )
+        assert after.rows("SELECT count(DISTINCT what) FROM v_redaction")[0][0] == 3
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_redacted_copies_are_read_by_every_verb(version: int, run: Runner, tmp_path: Path) -> None:
+    source, path = GOLDEN / f"schema-{version}.cltrace", tmp_path / "r.cltrace"
+    done = run("export", source, "--to", "cltrace", "--redact", "-o", path)
+    assert done.status == 0, done.stderr
+    for words in (
+        ["summary"], ["info"], ["timeline"], ["view", "-f", "-o", "x.html"], ["compare", path],
+        ["export", "-f", "--to", "csv", "-o", "x.csv"], ["merge", source, "-f", "-o", "m.cltrace"],
+        ["export", "-f", "--to", "cltrace", "--redact", "-o", "again.cltrace"],
+        ["summary", "--by", "callsite"],
+    ):  # fmt: skip
+        done = run(words[0], path, *words[1:])
+        assert done.status == 0, (words, done.stderr)
+
+
+def test_redact_makes_traces_only(run: Runner, tmp_path: Path) -> None:
+    source = GOLDEN / "schema-4.cltrace"
+    done = run("export", source, "--to", "chrome", "--redact", "-o", tmp_path / "x.json")
+    assert (done.status, len(done.stderr.splitlines())) == (2, 1)
+    assert "reveals" in run("view", source, "-o", tmp_path / "x.html").stderr
+    assert "reveals" in run("export", source, "-o", tmp_path / "x.json").stderr
