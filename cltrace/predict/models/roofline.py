@@ -19,6 +19,7 @@ from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.predict.models.defaults import Gaps
 from cltrace.predict.models.prediction import Cache, Fit, Part, Prediction, stored_parameters
 from cltrace.profile import DeviceProfile, Parameter
+from cltrace.suite.calibration.operations import throughput_items
 
 _SMALL_ITEMS: Final = 1 << 14
 """Empty launches of no more work-items take the launch overhead."""
@@ -124,7 +125,8 @@ def _launch_and_byte(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
 
 
 def _operations(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
-    items = profile.device.compute_units * _unit_items(profile)
+    unit_items = throughput_items(is_cpu=profile.device.kind == "cpu")
+    items = profile.device.compute_units * unit_items
     for series in dict.fromkeys(point.series for point in profile.points("throughput")):
         ordered = sorted(profile.points("throughput", series), key=lambda point: point.x)
         if len(ordered) < 2:
@@ -135,11 +137,6 @@ def _operations(profile: DeviceProfile) -> Iterator[tuple[str, Parameter]]:
         spread = math.hypot(short.standard_error_ns, long.standard_error_ns)
         error = spread / trips / items
         yield series, Parameter(max(time_ns, 0.0), "ns", error, "throughput")
-
-
-def _unit_items(profile: DeviceProfile) -> int:
-    """Return the work-items per compute unit of the family `throughput`."""
-    return 64 if profile.device.kind == "cpu" else 2048
 
 
 def _bytes(site: AccessSite, counts: KernelCounts) -> float:

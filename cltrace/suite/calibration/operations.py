@@ -99,9 +99,14 @@ def elementary(limits: ProbeLimits) -> Iterator[Probe]:
                 yield Probe(str(CostName(kind, operator)), items, work)
 
 
+def throughput_items(*, is_cpu: bool) -> int:
+    """Return the work-items per compute unit of the family `throughput`."""
+    return 512 if is_cpu else 2048
+
+
 def throughput(limits: ProbeLimits) -> Iterator[Probe]:
     """Yield operations in eight independent chains, on all compute units."""
-    items = limits.compute_units * (512 if limits.is_cpu else 2048)
+    items = limits.compute_units * throughput_items(is_cpu=limits.is_cpu)
     for operation in _operations(limits):
         for trips in _trips(limits):
             work = _chain(limits, operation, 8, items, trips)
