@@ -41,7 +41,7 @@ class Jumps:
     """The last request of each warp at each site, and what the jumps of a site have in common."""
 
     def __init__(self) -> None:
-        self._last: dict[int, dict[int, int]] = {}
+        self._last: dict[int, NDArray[np.int64]] = {}
         self._common: dict[int, int] = {}
 
     def common_bytes(self, site: int) -> int:
@@ -54,6 +54,7 @@ class Jumps:
         warps: NDArray[np.int64],
         begins: NDArray[np.int64],
         groups: NDArray[np.int64],
+        warp_count: int,
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the order of requests by warp, and 1.0 for each that jumps, in that order.
 
@@ -67,12 +68,12 @@ class Jumps:
         before = np.empty_like(ordered_begins)
         before[1:] = ordered_begins[:-1]
         firsts = ordered_begins[is_begin]
-        last = self._last.setdefault(site, {})
-        earlier = np.asarray([last.get(warp, _NO_ADDRESS) for warp in ordered[is_begin].tolist()])
+        last = self._last.setdefault(site, np.full(warp_count, _NO_ADDRESS, np.int64))
+        earlier = last[ordered[is_begin]]
         before[is_begin] = np.where(
             earlier == _NO_ADDRESS, _neighbours(firsts, groups[order][is_begin]), earlier
         )
-        last.update(zip(ordered[is_end].tolist(), ordered_begins[is_end].tolist(), strict=True))
+        last[ordered[is_end]] = ordered_begins[is_end]
         distances = np.abs(ordered_begins - before)
         jumps = distances > _NEAR_BYTES
         if jumps.any():
