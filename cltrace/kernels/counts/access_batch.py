@@ -208,9 +208,8 @@ class AccessBatch:
         if self._machine.has_item_loops:
             warps, begins = _in_order(accesses, rows)
             groups, times = _groups_and_times(accesses)
-            order, jumps = self._jumps.find(
-                site, warps, begins, groups, accesses[0].lanes.grid.warps
-            )
+            warp_count = accesses[0].lanes.grid.warps
+            order, jumps = self._jumps.find(site, warps, begins, groups, warp_count)
             ordered_times = None if times is None else times[order]
             self._add(site, SiteColumn.JUMPING_REQUESTS, groups[order], ordered_times, jumps)
         if self._sites[site].access is Access.ATOMIC:
