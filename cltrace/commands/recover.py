@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.errors import TraceError
@@ -10,6 +11,9 @@ from cltrace.spool.layout import PARTS_SUFFIX, parts_directory, trace_path_of
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.reader import Trace
 from cltrace.trace.recording import discard_parts
+
+_SQLITE: Final = b"SQLite format 3\0"
+"""First bytes of a trace."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +41,8 @@ def execute(arguments: argparse.Namespace) -> int:
     if not parts.is_dir():
         raise TraceError(f"{parts} does not exist: there is nothing to recover")
     target = arguments.output or trace_path_of(parts)
-    check_trace_output(target, is_forced=arguments.output is None or arguments.force)
+    is_forced = arguments.force or (arguments.output is None and _is_replaceable(target))
+    check_trace_output(target, is_forced=is_forced)
     with DelayedProgress(f"writing {target.name}") as progress:
         finalised = finalise(parts, target, progress=progress)
     missing = finalised.missing
@@ -51,3 +56,16 @@ def execute(arguments: argparse.Namespace) -> int:
     elif not arguments.keep_parts:
         discard_parts(parts)
     return 0
+
+
+def _is_replaceable(target: Path) -> bool:
+    """Return True for a trace beside its parts, which an earlier `recover` may have written.
+
+    Raises: `TraceError` for a symbolic link: it was not the user who named what it leads to.
+    """
+    if target.is_symlink():
+        raise TraceError(f"{target} is a symbolic link: name the trace to write with -o")
+    if not target.is_file():
+        return True
+    with target.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE

@@ -4,11 +4,16 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from cltrace.errors import ProfileError
 from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.predict.models import MODELS
 from cltrace.profile import DeviceProfile, LeftOut
+
+_MARKED_FAMILY: Final = "working-sets"
+_MARK: Final = "copied in order"
+"""A series that earlier versions did not measure."""
 
 
 def fit_models(profile: DeviceProfile, deadline: Deadline = NEVER) -> DeviceProfile:
@@ -18,6 +23,7 @@ def fit_models(profile: DeviceProfile, deadline: Deadline = NEVER) -> DeviceProf
     The fit is as good as it can be at the deadline: defaults stand for costs of probes that were left
     out. Raises: `ProfileError` if the calibration lacks a family, `MissingExtraError` without scipy.
     """
+    _check_probes(profile)
     try:
         fits = {name: model.fit(profile, deadline) for name, model in MODELS.items()}
         residuals = {
@@ -35,6 +41,16 @@ def fit_models(profile: DeviceProfile, deadline: Deadline = NEVER) -> DeviceProf
         parameters={**profile.parameters, **fitted},
         residuals=residuals,
     )
+
+
+def _check_probes(profile: DeviceProfile) -> None:
+    """Raise `ProfileError` for a CPU's measurements by a version whose probes had other sizes."""
+    series = {point.series for point in profile.points(_MARKED_FAMILY)}
+    if profile.device.kind == "cpu" and series and _MARK not in series:
+        raise ProfileError(
+            "an earlier version of cltrace measured this CPU, with other probes: measure it again with"
+            " `cltrace calibrate`"
+        )
 
 
 def _left_out(profile: DeviceProfile, uncounted: Mapping[str, int]) -> tuple[LeftOut, ...]:

@@ -16,6 +16,7 @@ from cltrace.errors import RefusedError, UsageError
 from cltrace.regress.sample_files import Side
 from cltrace.runs.child import resolve_command
 from cltrace.runs.run_sampler import Invocation
+from cltrace.spool.secret_words import mask_words
 
 _READ_ONLY: Final = (
     "--no-optional-locks",
@@ -86,8 +87,11 @@ def _clone_sharing_objects(top: Path, checkout: Path) -> None:
 
 
 def describe_side(invocation: Invocation, revision: str = "") -> Side:
-    """Return the description of an invocation that sample files store; without git it has no revision."""
-    words, directory = invocation.words, invocation.directory
+    """Return the description of an invocation that sample files store; without git it has no revision.
+
+    What looks like a secret in its words is masked.
+    """
+    words, directory = mask_words(invocation.words), invocation.directory
     if revision:
         return Side(words, str(directory), revision, is_dirty=False)
     revision = _find_commit(directory, "HEAD")

@@ -7,16 +7,32 @@ from typing import Final
 
 MASK: Final = "***"
 
-_NAME: Final = (
-    r"[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|pwd|api[-_]?key|access[-_]?key|private[-_]?key"
-    r"|credentials?|auth(?:orization)?|bearer)[\w-]*"
+_END: Final = r"(?![\w-])"
+_ANY: Final = (
+    r"[\w.-]*(?:secret|passw(?:or)?d|passphrase|pwd|token|credentials?"
+    r"|(?:api|access|private|secret)[-_]?key)"
 )
+"""Names that tell what they are by their end, whatever stands before it."""
+_WHOLE: Final = r"(?:[\w.-]*[-_.])?(?:pass|auth|authorization|bearer)"
+"""Names whose last part tells it: those of other things end in these letters, too."""
+_NAME: Final = rf"(?:{_ANY}|{_WHOLE}){_END}"
 _FLAG: Final = re.compile(rf"--?{_NAME}", re.IGNORECASE)
-_ASSIGNMENT: Final = re.compile(
-    rf"(?P<name>(?<![\w]){_NAME}[\"']?\s*[=:]\s*[\"']?)(?P<value>[^\s\"'&;,)]+)", re.IGNORECASE
+_FLAG_OR_LETTER: Final = re.compile(r"--|-.?$")
+"""Words that are no values: flags of words, and of single letters."""
+_WHOLE_ASSIGNMENT: Final = re.compile(
+    rf"(?P<name>(?:--?)?{_NAME}=)(?P<value>.+)", re.IGNORECASE | re.DOTALL
 )
+_ASSIGNMENT: Final = re.compile(
+    rf"(?P<name>(?<![\w-])(?:--?{_NAME}[\"']?[=:\s]\s*|{_NAME}[\"']?\s*[=:]\s*))"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"',)]+)",
+    re.IGNORECASE,
+)
+_QUOTED: Final = re.compile(
+    rf"(?P<name>(?P<quote>[\"'])--?{_NAME}=)(?P<value>(?:(?!(?P=quote)).)+)", re.IGNORECASE
+)
+_HEADER: Final = re.compile(r"(?P<name>\bauthorization\s*:\s*)(?P<value>[^\"'\n]+)", re.IGNORECASE)
 _USER: Final = re.compile(
-    r"(?P<name>[a-z][a-z0-9+.-]*://[^/\s:@]*:)(?P<value>[^/\s@]+)(?=@)", re.IGNORECASE
+    r"(?P<name>[a-z][a-z0-9+.-]*://(?!git@)(?:[^/\s:@]*:)?)(?P<value>[^/\s]+)(?=@)", re.IGNORECASE
 )
 _BEARER: Final = re.compile(
     r"(?P<name>\b(?:bearer|basic)\s+)(?P<value>[\w.~+/=-]{8,})", re.IGNORECASE
@@ -28,33 +44,42 @@ _KNOWN: Final = re.compile(
 _BLOCK: Final = re.compile(
     r"(?P<name>-----BEGIN [A-Z ]*PRIVATE KEY-----)(?P<value>.*?)(?=-----END|$)", re.DOTALL
 )
-_RANDOM: Final = re.compile(
-    r"(?P<name>)(?P<value>(?<![\w/.+-])[A-Za-z0-9+_-]{32,}={0,2}(?![\w/.]))"
-)
-_PATTERNS: Final = (_BLOCK, _USER, _BEARER, _ASSIGNMENT, _KNOWN)
+_RANDOM: Final = re.compile(r"(?P<name>)(?P<value>(?<![\w/.+-])[A-Za-z0-9+-]{32,}={0,2}(?![\w/.]))")
+_PATTERNS: Final = (_BLOCK, _HEADER, _USER, _BEARER, _QUOTED, _ASSIGNMENT, _KNOWN)
 
 
 def mask_words(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words of a command line, with what looks like a secret masked."""
     masked = []
-    is_value = False
+    flag = ""
     for word in words:
-        if is_value and not word.startswith("-"):
-            masked.append(MASK)
-            is_value = False
+        if flag and not _FLAG_OR_LETTER.match(word):
+            masked.append(word if _is_amount(flag, word) else MASK)
+            flag = ""
             continue
-        is_value = _FLAG.fullmatch(word) is not None
-        masked.append(mask_text(word))
+        flag = word if _FLAG.fullmatch(word) is not None else ""
+        assignment = _WHOLE_ASSIGNMENT.fullmatch(word)
+        masked.append(mask_text(word) if assignment is None else _masked(assignment))
     return tuple(masked)
 
 
 def mask_text(text: str) -> str:
     """Return a text with what looks like a secret masked."""
     for pattern in _PATTERNS:
-        text = pattern.sub(lambda match: match["name"] + MASK, text)
+        text = pattern.sub(_masked, text)
     return _RANDOM.sub(
         lambda match: MASK if _looks_random(match["value"]) else match["value"], text
     )
+
+
+def _masked(match: re.Match[str]) -> str:
+    name, value = match["name"], match["value"]
+    return name + (value if _is_amount(name, value) else MASK)
+
+
+def _is_amount(name: str, value: str) -> bool:
+    """Return True for a number of tokens, such as models of languages count."""
+    return "token" in name.lower() and value.isdecimal()
 
 
 def _looks_random(word: str) -> bool:

@@ -5,7 +5,9 @@ a long text, a pattern with many wildcards. So the process that asks waits, and 
 computes.
 """
 
+import ctypes
 import marshal
+import math
 import os
 import resource
 import select
@@ -24,6 +26,9 @@ _MAX_MEMORY_BYTES: Final = 1 << 30
 _GRACE_S: Final = 0.5
 """Time in which SQLite itself ends a statement that is between two steps."""
 _PART_BYTES: Final = 1 << 20
+_SPARE_CPU_S: Final = 2
+_PR_SET_PDEATHSIG: Final = 1
+"""The request of Linux's `prctl` for a signal when the parent ends."""
 
 
 def run_guarded_query(path: Path, sql: str, *, max_rows: int, max_seconds: float) -> QueryResult:
@@ -70,6 +75,7 @@ def _error_of(name: str, text: str) -> CltraceError:
 def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: float) -> NoReturn:
     """Compute in the child, write the answer, and end. Without memory there is no answer."""
     with suppress(BaseException):  # the parent says what happened
+        _tie_to_parent(math.ceil(max_seconds) + _SPARE_CPU_S)
         # Private memory alone: the code of libraries does not count.
         resource.setrlimit(resource.RLIMIT_DATA, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
         with closing(sqlite3.connect(":memory:")) as connection:
@@ -83,6 +89,15 @@ def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: floa
         while view:
             view = view[os.write(writing, view[:_PART_BYTES]) :]
     os._exit(0)
+
+
+def _tie_to_parent(cpu_s: int) -> None:
+    """End with the parent, or after some CPU time, and hold none of its streams."""
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):
+        os.dup2(nothing, stream)
 
 
 def _read_answer(reading: int, deadline_s: float) -> bytes | None:

@@ -1,11 +1,18 @@
 """CPUs run work-items as lanes of vectors where their compiler makes vectors, and else one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from cltrace.errors import ProfileError
 from cltrace.kernels import Argument, BufferArgument, KernelCounts, Machine, count, parse
+from cltrace.kernels.demand.launch import demand_of
 from cltrace.kernels.machine import ItemLoops
+from cltrace.predict.fitting import fit_models
 from cltrace.predict.models.overlap import OVERLAP
+from cltrace.predict.models.overlap.scaling import scale_demand
+from cltrace.predict.models.overlap.times import times_of
 from cltrace.profile import load_profile
 
 POCL = Machine.of_cpu(4, item_loops=ItemLoops.LOOPS)
@@ -117,3 +124,33 @@ def test_a_call_takes_longer_than_the_same_operation_in_vectors() -> None:
         for text in ("in[i] * 2.0f + 1.0f", "fma(in[i], 2.0f, 1.0f)")
     )
     assert called > plain
+
+
+@pytest.mark.parametrize("body", [STRAIGHT, LOOP], ids=["straight", "loop"])
+def test_more_work_groups_are_predicted_as_they_are_counted(body: str) -> None:
+    model = OVERLAP.for_device(CPU)
+    machine = Machine.of_cpu(16, item_loops=ItemLoops.LOOPS)
+    one = counted(body, machine)
+    times = [
+        times_of(demand, model.costs).total_ns
+        for demand in (
+            scale_demand(demand_of(one, model.costs.operations), 1.0, 16),
+            demand_of(one, model.costs.operations),
+        )
+    ]
+    assert times[0] == times[1]
+    scaled = scale_demand(demand_of(one, model.costs.operations), 4.0, 16)
+    assert scaled.steps == 4 * one.steps
+    assert [region.repeated_lines for region in scaled.traffic] == [
+        4 * region.repeated_lines for region in demand_of(one, model.costs.operations).traffic
+    ]
+
+
+def test_profiles_and_measurements_of_earlier_versions_say_what_to_do() -> None:
+    costs = dict(CPU.parameters["overlap"])
+    del costs["item access"]
+    with pytest.raises(ProfileError, match="cltrace calibrate"):
+        OVERLAP.for_device(replace(CPU, parameters={**CPU.parameters, "overlap": costs}))
+    sets = tuple(point for point in CPU.points("working-sets") if "order" not in point.series)
+    with pytest.raises(ProfileError, match="measure it again"):
+        fit_models(replace(CPU, families={**CPU.families, "working-sets": sets}))

@@ -1,8 +1,12 @@
 """Limits that hold whatever the input does: queries, meters, texts and copies in kernels."""
 
 import stat
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -16,6 +20,7 @@ from cltrace.power.readers.lines import LineReader
 from cltrace.trace.guarded_query import run_guarded_query
 from tests.conftest import Runner
 
+T = TypeVar("T")
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema-4.cltrace"
 LONG = "printf('%.*c', 20000000, 'x')"
 
@@ -31,6 +36,36 @@ LONG = "printf('%.*c', 20000000, 'x')"
 def test_a_query_ends_in_time_inside_of_functions_too(sql: str) -> None:
     with pytest.raises(QueryError, match=r"longer than 0\.5 s"):
         run_guarded_query(GOLDEN, sql, max_rows=10, max_seconds=0.5)
+
+
+def test_a_query_ends_with_its_parent() -> None:
+    endless = "WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT max(x) FROM a"
+    code = f"""if True:
+        from pathlib import Path
+        from cltrace.trace.guarded_query import run_guarded_query
+        run_guarded_query(Path({str(GOLDEN)!r}), {endless!r}, max_rows=1, max_seconds=600)
+    """
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    child = _wait_for(lambda: children.read_text().split())[0]
+    parent.kill()
+    parent.wait()
+    assert _wait_for(lambda: _is_gone(child))
+
+
+def _is_gone(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def _wait_for(found: Callable[[], T]) -> T:
+    deadline = time.monotonic() + 60
+    while not (value := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return value
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,17 @@ SECRETS = [
     (["-c", "password = 'hunter2'; run()"], "hunter2"),
     (["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc"], "eyJzdWIi"),
     (["a8Fk29dLq0ZxP3mVt7Rw51YbNc6Hs4Ju"], "a8Fk29"),
+    (["--password=eins zwei_phrase"], "zwei_phrase"),
+    (["--password=a&b;hunter2"], "hunter2"),
+    (["--password", "-hunter2"], "hunter2"),
+    (["--pass", "hunter2"], "hunter2"),
+    (["DB_PASS=hunter2"], "hunter2"),
+    (["-H", "Authorization: Token abc123def"], "abc123def"),
+    (["bash", "-c", "run --password hunterzwei now"], "hunterzwei"),
+    (["bash", "-c", "run '--secret=my long_phrase' now"], "long_phrase"),
+    (['{"password": "my secret words"}'], "words"),
+    (["https://user:p@ss@host"], "ss@host"),
+    (["https://tok3n@github.com"], "tok3n"),
     (["-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----"], "MIIE"),
 ]
 HARMLESS = [
@@ -35,6 +46,14 @@ HARMLESS = [
     "-DN=16",
     "--kernel=gaussian_blur_horizontal_float4_local",
     "monkey=3",
+    "--max-tokens=128",
+    "--num_tokens=32",
+    "--tokenizer=gpt2",
+    "--author=Jane",
+    "--auth-mode=basic",
+    "--passwd-file=/etc/x",
+    "data_v1_Large_2x3_4y5_Fold3_seed42_run7_cfg",
+    "ssh://git@github.com/x",
     "x" * 100,
 ]
 
@@ -50,6 +69,8 @@ def test_secrets_are_masked(words: list[str], secret: str) -> None:
 def test_other_words_stay() -> None:
     assert [mask_text(word) for word in HARMLESS] == HARMLESS
     assert mask_words(["a", "--token", "-v", "b"]) == ("a", "--token", "-v", "b")
+    for words in (["--max-tokens", "128"], ["--max-token", "128"], ["--compass", "north"]):
+        assert list(mask_words(words)) == words
 
 
 @pytest.mark.parametrize("layer", ["auto", "off"])

@@ -211,3 +211,19 @@ def test_names_and_sizes_that_no_recording_has(run: Runner, tmp_path: Path) -> N
         file.truncate(1 << 40)
     with pytest.raises(CltraceError, match="too large"):
         finalise(parts, tmp_path / "t.cltrace")
+
+
+def test_recover_replaces_no_file_that_is_no_trace(run: Runner, tmp_path: Path) -> None:
+    parts = write_parts(tmp_path)
+    other = tmp_path / "bashrc"
+    other.write_text("export PATH\n")
+    trace = trace_path_of(parts)
+    trace.symlink_to(other)
+    refused = run("recover", trace)
+    assert refused.status != 0
+    assert "symbolic link" in refused.stderr
+    trace.unlink()
+    trace.write_text("notes\n")
+    assert run("recover", trace).status != 0
+    assert (other.read_text(), trace.read_text()) == ("export PATH\n", "notes\n")
+    assert run("recover", "-f", trace).status == 0

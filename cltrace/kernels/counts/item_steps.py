@@ -14,7 +14,7 @@ from cltrace.kernels.machine import ItemLoops
 
 _UNVECTORISED: Final = frozenset(
     Operation(kind, CostClass.INT_DIVIDE, function)
-    for kind in ("int", "long")
+    for kind in ("char", "short", "int", "long")
     for function in ("", "remainder")
 )
 """Operations for which processors have no vector instruction."""

@@ -210,7 +210,7 @@ def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argumen
 
 
 def _image(sides: tuple[int, int, int], memory_bytes: int) -> ImageArgument:
-    """Return an image of floats whose texels are as large as the traced ones, whatever their format."""
+    """Return an image of floats with texels as large as the traced ones, but of at least 4 bytes."""
     texel_bytes = memory_bytes // max(math.prod(sides), 1)
     channels = min(max(texel_bytes // 4, 1), 4) if texel_bytes else 4
     return ImageArgument(*sides, channels=channels)

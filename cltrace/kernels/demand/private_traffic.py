@@ -35,7 +35,11 @@ def private_traffic(counts: KernelCounts) -> Iterator[tuple[Traffic, tuple[int, 
 def _traffic(sites: list[AccessSite], access: Access, groups: int) -> Traffic:
     sectors = sum(site.sectors.value for site in sites)
     requests = sum(site.requests.value for site in sites)
-    different = min(max(site.footprint.group_sectors for site in sites) * groups, sectors)
+    by_variable: dict[str, float] = {}
+    for site in sites:
+        known = by_variable.get(site.memory, 0.0)
+        by_variable[site.memory] = max(known, site.footprint.group_sectors)
+    different = min(sum(by_variable.values()) * groups, sectors)
     return Traffic(
         memory=PRIVATE_MEMORY,
         access=access,

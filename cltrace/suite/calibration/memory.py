@@ -240,7 +240,8 @@ def chases(limits: ProbeLimits) -> Iterator[Probe]:
     """
     step = 4 if limits.effort is Effort.QUICK else 1
     begin = BufferInput(4, lambda: np.zeros(1, np.int32))
-    for size in powers(12, min(_largest(limits), 28), step):
+    near = powers(12, 22) if limits.is_cpu else []  # shows the sizes of a core's caches
+    for size in sorted({*near, *powers(12, min(_largest(limits), 28), step)}):
         inputs = (BufferInput(size, ring(size // 4, 32)), begin, np.int32(4096))
         work = Workload(_CHASE, "chase", (1,), (1,), inputs)
         yield Probe("one work-item", size, work)

@@ -56,6 +56,8 @@ def _site(site: AccessSite, bound: _Bound) -> AccessSite:
             for name in ("accesses", "requests", "sectors", "lines", "bank_cycles")
         },
         partial_sectors=site.partial_sectors * _share(site.sectors, bound),
+        moving_requests=site.moving_requests * _share(site.requests, bound),
+        jumping_requests=site.jumping_requests * _share(site.requests, bound),
     )
 
 

@@ -110,7 +110,13 @@ class OverlapModel:
                 f"the profile's costs of {self.name} are damaged: {error}"
             ) from error
         required = required_constants(is_cpu=profile.device.kind == "cpu")
-        wrong = sorted(required - set(costs.constants)) or [
+        missing = sorted(required - set(costs.constants))
+        if missing:
+            raise ProfileError(
+                f"the profile has no cost '{missing[0]}' of {self.name}: it is damaged, or an earlier"
+                " version of cltrace fitted it; measure the device again with `cltrace calibrate`"
+            )
+        wrong = [
             name for name, parameter in parameters.items() if not _is_sound(name, parameter.value)
         ]
         if wrong:

@@ -1,5 +1,6 @@
 """The private caches of a CPU's core: their sizes and latencies, from walks through memory."""
 
+import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final
@@ -12,8 +13,6 @@ CACHE_COSTS: Final = ("wait l1", "wait l2", "wait l3", "wait local", "l1 size", 
 _FAMILY: Final = "chases"
 _SLOWER: Final = 1.8
 """Factor of the latency from which a walk misses a cache."""
-_EFFECTIVE: Final = 1.4
-"""Effective size of a cache by the largest memory that it holds: the next walk is twice as long."""
 _FIRST_WALKS: Final = 16.0
 """Walks through up to so many times a cache's size show the latency of the next one."""
 
@@ -30,7 +29,7 @@ def cache_costs(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Paramete
         if probe.series != "local"
     )
     if len(walks) < 4:
-        raise ProfileError(f"the calibration has no family {_FAMILY}")
+        raise ProfileError(f"the calibration has too few walks of the family {_FAMILY}")
     first = walks[0][1]
     first_size = _size(walks, first)
     second = _latency_beyond(walks, first_size)
@@ -47,9 +46,16 @@ def cache_costs(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Paramete
 
 
 def _size(walks: Sequence[tuple[float, float]], latency: float) -> float:
-    """Return the effective size of the cache whose reads have a latency."""
-    held = [memory for memory, measured in walks if measured < _SLOWER * latency]
-    return _EFFECTIVE * held[-1]
+    """Return the effective size of the cache whose reads have a latency.
+
+    It lies between the last walk that hits and the first one that misses, as the logarithm goes.
+    """
+    held = walks[0][0]
+    for memory, measured in walks:
+        if measured >= _SLOWER * latency and memory > held:
+            return math.sqrt(held * memory)
+        held = max(held, memory) if measured < _SLOWER * latency else held
+    return held
 
 
 def _latency_beyond(walks: Sequence[tuple[float, float]], size: float) -> float:

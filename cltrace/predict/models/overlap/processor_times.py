@@ -100,7 +100,7 @@ def _access_cost(demand: Demand, costs: Costs) -> float:
 def _waits(demand: Demand, costs: Costs) -> float:
     """Return the time for which a vector waits for results; an operation takes at least its own time."""
     return sum(
-        wait.per_warp * costs.waits.get(wait.name, costs.operations.get(wait.name, 0.0))
+        wait.per_warp * max(costs.waits.get(wait.name, 0.0), costs.operations.get(wait.name, 0.0))
         for wait in demand.waits
     )
 

@@ -17,6 +17,7 @@ _SCALED: Final = (
     "scattered_sectors",
     "partial_sectors",
     "step_sectors",
+    "repeated_lines",
     "accesses",
 )
 """Fields of traffic that are in proportion to the number of work-groups."""
@@ -34,6 +35,7 @@ def scale_demand(demand: Demand, factor: float, compute_units: int) -> Demand:
         demand,
         groups=groups,
         warps=demand.warps * share,
+        steps=demand.steps * share,
         units=min(compute_units, groups),
         barriers=demand.barriers * share,
         work=tuple(replace(work, warp_total=work.warp_total * share) for work in demand.work),
