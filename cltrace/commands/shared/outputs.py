@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.errors import OutputError, UsageError
-from cltrace.files import OutputPlace, copy_to_stream, find_output
+from cltrace.files import OutputPlace, copy_to_stream, find_output, make_parent_directory
 from cltrace.spool.layout import TRACE_SUFFIX
 from cltrace.trace.reader import Trace
 
@@ -55,6 +55,8 @@ def write_output_atomically(
         check_replaceable(place.path)
     # Writers may look at the suffix; the whole name could be too long to be made longer.
     suffix = "".join(target.suffixes[-2:])[-_MAX_SUFFIX_LENGTH:]
+    if not place.is_stream:
+        make_parent_directory(place.path)
     try:
         beside = None if place.is_stream else place.path.parent
         with tempfile.TemporaryDirectory(prefix=".cltrace-", dir=beside) as directory:
