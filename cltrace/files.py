@@ -76,16 +76,12 @@ def check_output(path: Path, *, is_forced: bool) -> OutputPlace:
 
 def find_trace_output(path: Path) -> Path:
     """Return the regular file for a trace at `path`. Raises: `OutputError` for a pipe or a device."""
-    place = find_output(path)
-    if place.is_stream:
-        raise OutputError(f"{path} is a device or a pipe, and a trace is a database: name a file")
-    return place.path
+    return _require_file(path, find_output(path))
 
 
 def check_trace_output(path: Path, *, is_forced: bool) -> None:
     """Check that a trace can be written to `path`. Raises: `OutputError`, as `check_output`."""
-    find_trace_output(path)
-    check_output(path, is_forced=is_forced)
+    _require_file(path, check_output(path, is_forced=is_forced))
 
 
 def make_parent_directory(path: Path) -> None:
@@ -170,6 +166,12 @@ def _named_descriptor(path: Path) -> int | None:
             continue
         return None
     return None
+
+
+def _require_file(path: Path, place: OutputPlace) -> Path:
+    if place.is_stream:
+        raise OutputError(f"{path} is a device or a pipe, and a trace is a database: name a file")
+    return place.path
 
 
 def _reason(error: Exception) -> str:

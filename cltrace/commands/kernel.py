@@ -44,6 +44,10 @@ from cltrace.report.traced_kernel import launch_report
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
 _SCALES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _DEFAULT_TOP: Final = 5
+_MAX_SOURCE_BYTES: Final = 64 << 20
+_MAX_ITEMS: Final = 1 << 63
+_MAX_BUFFER_BYTES: Final = 1 << 62
+_INTEGER_BITS: Final = {"char": 8, "short": 16, "int": 32, "long": 64, "size_t": 64}
 _ELEMENT_BYTES: Final = {
     "char": 1,
     "short": 2,
@@ -201,10 +205,6 @@ def _costs(profile: DeviceProfile | None) -> Thesis | None:
     return THESIS.for_device(profile) if profile is not None else None
 
 
-_MAX_SOURCE_BYTES: Final = 64 << 20
-_MAX_ITEMS: Final = 1 << 63
-
-
 def _parse_sizes(text: str) -> tuple[int, ...]:
     parts = re.split(r"[,x]", text)
     if not 1 <= len(parts) <= 3:
@@ -249,10 +249,6 @@ def _count_source(
             raise UsageError(f"{name} cannot be launched so: {error}") from error
         code = program.code(name, register_targets(machine))
         yield _with_caveats(kernel_report(code, counts, _costs(target.profile)), target.profile)
-
-
-_MAX_BUFFER_BYTES: Final = 1 << 62
-_INTEGER_BITS: Final = {"char": 8, "short": 16, "int": 32, "long": 64, "size_t": 64}
 
 
 def _split_argument(text: str) -> tuple[str, str]:

@@ -2,18 +2,15 @@
 
 import argparse
 from pathlib import Path
-from typing import Final
 
 from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.errors import TraceError
 from cltrace.files import check_trace_output
 from cltrace.spool.layout import PARTS_SUFFIX, parts_directory, trace_path_of
 from cltrace.timeline.timekeeping import finalise
+from cltrace.trace.guard import has_trace_header
 from cltrace.trace.reader import Trace
 from cltrace.trace.recording import discard_parts
-
-_SQLITE: Final = b"SQLite format 3\0"
-"""First bytes of a trace."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +62,4 @@ def _is_replaceable(target: Path) -> bool:
     """
     if target.is_symlink():
         raise TraceError(f"{target} is a symbolic link: name the trace to write with -o")
-    if not target.is_file():
-        return True
-    with target.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
+    return not target.is_file() or has_trace_header(target)

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class ItemLoops(StrEnum):
-    """How the compiler of a CPU runs the work-items of a group, as trips of a loop."""
+    """Ways in which the compiler of a CPU runs the work-items of a group, as trips of a loop."""
 
     LANES = "lanes"
     """Always as lanes of vectors, loops and calls of functions included (Intel's runtime)."""

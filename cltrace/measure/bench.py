@@ -167,10 +167,7 @@ class Bench:
         order = cl.channel_order.R if argument.channels == 1 else cl.channel_order.RGBA
         kind = cl.ImageFormat(order, cl.channel_type.FLOAT)
         origin, region = (0, 0, 0), (*argument.shape, 1)[:3]
-        contents = None
-        if argument.contents is not None:
-            contents = BufferInput(argument.size_bytes, argument.contents)
-        buffer = self._buffer(contents or BufferInput(argument.size_bytes))
+        buffer = self._buffer(BufferInput(argument.size_bytes, argument.contents))
         try:
             flags = cl.mem_flags.READ_WRITE
             image = cl.create_image(self._context, flags, kind, shape=argument.shape)

@@ -14,6 +14,7 @@ from cltrace.measure.arrivals import time_arriving
 from cltrace.measure.clocks import ClockSource
 from cltrace.measure.transfers import time_transfer
 from cltrace.predict.deadline import NEVER, Deadline
+from cltrace.predict.models.defaults import LATER_COSTS
 from cltrace.predict.probe_pace import ProbePace
 from cltrace.profile import (
     MAX_UNSETTLED_SHARE,
@@ -32,8 +33,8 @@ RULES: Final[Mapping[Effort, StopRule]] = {
     Effort.QUICK: StopRule(min_runs=4, max_runs=20, max_s=0.03, warm_runs=1),
     Effort.FULL: StopRule(min_runs=6, max_runs=100, max_s=0.35, warm_runs=2),
 }
-_DISPENSABLE: Final = frozenset({"images"})
-"""Families that not every device can run, and whose costs have defaults."""
+_DISPENSABLE: Final = frozenset(cost.own_family for cost in LATER_COSTS.values())
+"""Families that not every device can run, as their costs have defaults on every device."""
 _LONGER: Final = StopRule(min_runs=4, max_runs=200, max_s=0.3, warm_runs=1)
 """Rule of the second measurement of probes that did not settle in a quick calibration."""
 _THROTTLED: Final = 0.95
@@ -181,9 +182,9 @@ class Calibration:
                 self._measure(planned, _LONGER)
 
     def _check_family(self, family: str) -> None:
-        keys = [planned.key for planned in self._plan if planned.family == family]
         if family in _DISPENSABLE:
             return
+        keys = [planned.key for planned in self._plan if planned.family == family]
         if all(key in self._failed for key in keys):
             raise DeviceError(f"no probe of {family} could be measured: {self._notes[-1]}")
 

@@ -22,8 +22,8 @@ _FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUS
 _LEFT_TO_COMMAND: Final = (signal.SIGINT, signal.SIGQUIT)
 """Signals that a terminal sends to the whole process group, so that the command has them already."""
 
-
 _MAX_NAME_BYTES: Final = 255
+"""Limit of Linux's file systems for the name of a file."""
 
 
 def _check_names(first: str) -> None:

@@ -27,6 +27,7 @@ from cltrace.trace.reader import Trace
 _MAX_OUTPUT_LINES: Final = 5
 _MAX_OUTPUT_BYTES: Final = 64 << 10
 _END_TIMEOUT_S: Final = 5.0
+_NO_KERNEL: Final = "it launched no kernel that was timed"
 _POWER_TAIL_S: Final = 0.2
 """Time for which power is read after a run: sensors lag."""
 
@@ -132,9 +133,6 @@ class RunSampler:
             why = "; ".join(stops or next(iter(reasons.values()), [_NO_KERNEL]))
             raise BenchmarkFailedError(f"{_command_text(invocation)} gives no sample: {why}")
         return sample
-
-
-_NO_KERNEL: Final = "it launched no kernel that was timed"
 
 
 def _resolve(invocation: Invocation) -> list[str]:

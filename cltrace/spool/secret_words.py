@@ -44,7 +44,7 @@ _KNOWN: Final = re.compile(
 _BLOCK: Final = re.compile(
     r"(?P<name>-----BEGIN [A-Z ]*PRIVATE KEY-----)(?P<value>.*?)(?=-----END|$)", re.DOTALL
 )
-_RANDOM: Final = re.compile(r"(?P<name>)(?P<value>(?<![\w/.+-])[A-Za-z0-9+-]{32,}={0,2}(?![\w/.]))")
+_RANDOM: Final = re.compile(r"(?<![\w/.+-])[A-Za-z0-9+-]{32,}={0,2}(?![\w/.])")
 _PATTERNS: Final = (_BLOCK, _HEADER, _USER, _BEARER, _QUOTED, _ASSIGNMENT, _KNOWN)
 
 
@@ -67,9 +67,7 @@ def mask_text(text: str) -> str:
     """Return a text with what looks like a secret masked."""
     for pattern in _PATTERNS:
         text = pattern.sub(_masked, text)
-    return _RANDOM.sub(
-        lambda match: MASK if _looks_random(match["value"]) else match["value"], text
-    )
+    return _RANDOM.sub(lambda match: MASK if _looks_random(match[0]) else match[0], text)
 
 
 def _masked(match: re.Match[str]) -> str:

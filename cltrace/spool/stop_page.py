@@ -21,7 +21,7 @@ _MAX_REASON_BYTES: Final = PAGE_BYTES - _REASON_AT - 1
 
 @dataclass(frozen=True, slots=True)
 class StopReport:
-    """What a stop page tells.
+    """Content of a stop page.
 
     Attributes:
         stopped_host_ns: the time of the stop; 0 where the recording went on to its end.

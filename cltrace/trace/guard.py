@@ -75,6 +75,20 @@ def open_trace(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def has_trace_header(path: Path) -> bool:
+    """Return True for a file that begins as a trace of any version, damaged or not.
+
+    Raises: `TraceError` for one that cannot be read.
+    """
+    try:
+        _check_header(path)
+    except NotATraceError:
+        return False
+    except (DamagedTraceError, NewerTraceError):
+        return True
+    return True
+
+
 def limit_time(connection: sqlite3.Connection, seconds: float | None) -> Callable[[], bool]:
     """Stop statements of `connection` `seconds` from now. `None` removes the limit.
 

@@ -11,7 +11,7 @@ from cltrace.spool.stop_page import StopReport
 
 @dataclass(frozen=True, slots=True)
 class MissingData:
-    """What a trace lacks.
+    """Data that a trace lacks.
 
     Attributes:
         reasons: why the trace is incomplete; empty if it is complete.

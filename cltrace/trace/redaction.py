@@ -15,7 +15,7 @@ LEFT_OUT: Final = (
     "sources, headers, build options and logs, kernel arguments, buffer contents, command lines, "
     "environment variables, file names, directories, messages, and names of hosts, threads and regions"
 )
-"""What a redacted copy lacks, in words."""
+"""Data that a redacted copy lacks, in words."""
 _TABLES_LEFT_OUT: Final = frozenset({"include", "launch_block_arg", "content", "content_data"})
 _HOST: Final = (
     "(SELECT 'host ' || count(DISTINCT p.host) FROM source.process p WHERE p.host <= {table}.host)"

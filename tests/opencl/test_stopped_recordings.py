@@ -103,8 +103,8 @@ def check_is_told(path: Path, run: Runner, reason: str, missing: int | None = No
     assert count is not None
     assert missing in {None, count}
     info = run("query", path, "SELECT message FROM v_diagnostic", "--format", "csv").stdout
-    told = [row for row in csv.reader(info.splitlines()) if "recording stopped" in row[0]]
-    assert any(reason in row[0] for row in told), info
+    stop_rows = [row for row in csv.reader(info.splitlines()) if "recording stopped" in row[0]]
+    assert any(reason in row[0] for row in stop_rows), info
     for verb in ("info", "summary"):
         shown = run(verb, path).stdout
         assert "incomplete" in shown
@@ -134,9 +134,9 @@ def test_a_full_disk(layer: str, disk: Path, run: Runner, tmp_path: Path) -> Non
     (tmp_path / "two").mkdir()
     other = shutil.copy(path, tmp_path / "two" / "t.cltrace")
     assert run("merge", path, other, "-o", "both.cltrace").status == 0
-    with cltrace.load(path) as one, cltrace.load(tmp_path / "both.cltrace") as both:
+    with cltrace.load(path) as single, cltrace.load(tmp_path / "both.cltrace") as both:
         assert both.meta["state"] == "incomplete"
-        assert both.meta_int("commands_missing") == 2 * (one.meta_int("commands_missing") or 0)
+        assert both.meta_int("commands_missing") == 2 * (single.meta_int("commands_missing") or 0)
 
 
 @layers

@@ -52,10 +52,10 @@ def test_costs_that_were_put_in_are_found_again(counts: KernelCounts) -> None:
     waits = (0.0, 1e5, 1e6, 1e7, 3e7, 1e8, 3e8)
     probes = [made_up(counts, x, "idle", after_idle) for x in waits]
     probes += [made_up(counts, x, "first", lambda first: FIRST_NS * first) for x in (0.0, 1.0)]
-    found = {name: parameter.value for name, parameter in arrival_costs(probes)}
-    assert found["idle"] == pytest.approx(IDLE_NS, rel=0.05)
-    assert found["idle time"] == pytest.approx(IDLE_TIME_NS, rel=0.15)
-    assert found["first launch"] == FIRST_NS
+    costs = {name: parameter.value for name, parameter in arrival_costs(probes)}
+    assert costs["idle"] == pytest.approx(IDLE_NS, rel=0.05)
+    assert costs["idle time"] == pytest.approx(IDLE_TIME_NS, rel=0.15)
+    assert costs["first launch"] == FIRST_NS
 
 
 def test_a_calibration_without_these_families_has_no_such_costs(counts: KernelCounts) -> None:
@@ -120,8 +120,8 @@ def test_the_size_of_the_near_cache_is_found_again(counts: KernelCounts) -> None
 
     sizes = [1 << exponent for exponent in range(14, 21)]
     probes = [made_up(counts, size, "near-sets", missing) for size in sizes]
-    found = {name: parameter.value for name, parameter in near_cache_costs(probes)}
-    assert found["l1 size"] == pytest.approx(200_000, rel=0.05)
-    assert found["l1 sharpness"] == pytest.approx(6.0, rel=0.2)
+    costs = {name: parameter.value for name, parameter in near_cache_costs(probes)}
+    assert costs["l1 size"] == pytest.approx(200_000, rel=0.05)
+    assert costs["l1 sharpness"] == pytest.approx(6.0, rel=0.2)
     flat = [made_up(counts, size, "near-sets", lambda _: 0.0) for size in sizes]
     assert not dict(near_cache_costs(flat))

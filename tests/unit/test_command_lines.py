@@ -105,9 +105,9 @@ def place(tmp_path: Path) -> Path:
 
 def check_refused(words: list[str], place: Path, run: Runner) -> None:
     done = run(*words, cwd=place)
-    told = [line for line in done.stderr.splitlines() if not line.startswith(("usage:", "   "))]
+    messages = [line for line in done.stderr.splitlines() if not line.startswith(("usage:", "   "))]
     assert done.status == 2, (words, done.stderr[-500:])
-    assert len(told) == 1, (words, done.stderr[-500:])
+    assert len(messages) == 1, (words, done.stderr[-500:])
     assert "internal error" not in done.stderr
 
 

@@ -335,8 +335,8 @@ def test_the_format_is_told_by_the_name_or_asked_for(make_trace: MakeTrace, run:
     done = run("export", path, "-o", "x.unknown")
     assert done.status == 2
     assert "say --to perfetto|chrome|csv|parquet" in done.stderr
-    told = run("export", path, "--to", "chrome").stderr
-    assert told.startswith("cltrace: wrote made.json\n")
+    messages = run("export", path, "--to", "chrome").stderr
+    assert messages.startswith("cltrace: wrote made.json\n")
 
 
 def test_a_missing_package_is_named(make_trace: MakeTrace, run: Runner, tmp_path: Path) -> None:

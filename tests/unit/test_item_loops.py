@@ -130,19 +130,12 @@ def test_a_call_takes_longer_than_the_same_operation_in_vectors() -> None:
 def test_more_work_groups_are_predicted_as_they_are_counted(body: str) -> None:
     model = OVERLAP.for_device(CPU)
     machine = Machine.of_cpu(16, item_loops=ItemLoops.LOOPS)
-    one = counted(body, machine)
-    times = [
-        times_of(demand, model.costs).total_ns
-        for demand in (
-            scale_demand(demand_of(one, model.costs.operations), 1.0, 16),
-            demand_of(one, model.costs.operations),
-        )
-    ]
-    assert times[0] == times[1]
-    scaled = scale_demand(demand_of(one, model.costs.operations), 4.0, 16)
-    assert scaled.steps == 4 * one.steps
+    demand = demand_of(counted(body, machine), model.costs.operations)
+    unchanged, scaled = (scale_demand(demand, factor, 16) for factor in (1.0, 4.0))
+    assert times_of(unchanged, model.costs).total_ns == times_of(demand, model.costs).total_ns
+    assert scaled.steps == 4 * demand.steps
     assert [region.repeated_lines for region in scaled.traffic] == [
-        4 * region.repeated_lines for region in demand_of(one, model.costs.operations).traffic
+        4 * region.repeated_lines for region in demand.traffic
     ]
 
 

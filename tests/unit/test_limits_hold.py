@@ -60,9 +60,9 @@ def _is_gone(pid: str) -> bool:
         return True
 
 
-def _wait_for(found: Callable[[], T]) -> T:
+def _wait_for(find: Callable[[], T]) -> T:
     deadline = time.monotonic() + 60
-    while not (value := found()):
+    while not (value := find()):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return value
@@ -114,26 +114,26 @@ def meter(path: Path, body: str, check: str = "exit 0") -> ExecReader:
 )
 def test_a_meter_that_floods_is_ended_and_told(body: str, tmp_path: Path) -> None:
     opened = meter(tmp_path / "meter", body).open(0.1)
-    told = ""
+    failure = ""
     try:
         deadline_s = time.monotonic() + 60
-        while not told and time.monotonic() < deadline_s:
+        while not failure and time.monotonic() < deadline_s:
             time.sleep(0.05)
             try:
                 list(opened.read())
             except PowerError as error:
-                told = str(error)
+                failure = str(error)
     finally:
         opened.close()
-    assert "prints " in told
+    assert "prints " in failure
 
 
 def test_a_check_that_floods_is_ended(tmp_path: Path) -> None:
     probe = meter(tmp_path / "meter", "", "yes >&2").probe()
     assert (probe.state, "too much" in probe.evidence) == (ProbeState.UNSUPPORTED, True)
     assert meter(tmp_path / "quiet", "", "yes >/dev/null & exit 0").probe().state in set(ProbeState)
-    told = meter(tmp_path / "told", "", "echo no sensor >&2; exit 3").probe()
-    assert told.evidence.endswith("no sensor")
+    result = meter(tmp_path / "told", "", "echo no sensor >&2; exit 3").probe()
+    assert result.evidence.endswith("no sensor")
 
 
 def test_channels_of_a_meter_are_bounded() -> None:

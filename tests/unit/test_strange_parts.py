@@ -4,9 +4,11 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import stat
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -226,4 +228,10 @@ def test_recover_replaces_no_file_that_is_no_trace(run: Runner, tmp_path: Path) 
     trace.write_text("notes\n")
     assert run("recover", trace).status != 0
     assert (other.read_text(), trace.read_text()) == ("export PATH\n", "notes\n")
+    trace.unlink()
+    with closing(sqlite3.connect(trace)) as connection:
+        connection.execute("CREATE TABLE note (text)")
+    notes = trace.read_bytes()
+    assert run("recover", trace).status != 0
+    assert trace.read_bytes() == notes
     assert run("recover", "-f", trace).status == 0

@@ -70,7 +70,7 @@ class Recorder:
         self.gate: Final[list[int]] = []
         self.is_closed = False
         self.stop = StopReport()
-        """Why and when recording stopped, if it did."""
+        """Reason and time of the stop of recording, if it stopped."""
         self._skipped_before_stop = 0
         self.tallies: Final = Tallies()
         self.texts: Final = Texts(sink)

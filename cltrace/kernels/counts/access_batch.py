@@ -14,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.access_order import Jumps, Moves
+from cltrace.kernels.counts.access_order import Jumps, Moves, WarpOrder
 from cltrace.kernels.counts.sorted_numbers import is_first
 from cltrace.kernels.counts.touched_sectors import Part, SectorRecords
 from cltrace.kernels.counts.transactions import (
@@ -113,6 +113,10 @@ class AccessBatch:
         different, touched = self._step_sectors[site]
         return different / touched if touched else 1.0
 
+    def jump_bytes(self, site: int) -> int:
+        """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""
+        return self._jumps.common_bytes(site)
+
     def add(self, site: int, address: Value, lanes: Lanes, *, represents_sectors: bool) -> None:
         """Add an access. `address` is a scalar or has one entry per lane.
 
@@ -196,27 +200,40 @@ class AccessBatch:
                 by_access = similar.split(_hash_rows(transactions))
                 for position, part_hashes in zip(positions, by_access, strict=True):
                     hashes[position] = part_hashes
-        if self._sites[site].access is Access.READ:
-            self._count_moving(site, accesses, np.concatenate(hashes))
-        self._count_order(site, accesses, rows)
+        self._count_order(site, accesses, rows, hashes)
+        if self._sites[site].access is Access.ATOMIC:
+            # Access by access, as sums of fractions depend on their order.
+            for access, addresses in zip(accesses, rows, strict=True):
+                shared = _contention(access, addresses)
+                self._add(site, SiteColumn.CONTENTION, access.lanes.warp_groups, None, shared)
         return sectors
 
     def _count_order(
-        self, site: int, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
+        self,
+        site: int,
+        accesses: Sequence[_WaitingAccess],
+        rows: Sequence[NDArray[np.int64]],
+        hashes: Sequence[NDArray[np.uint64]],
     ) -> None:
-        """Count what depends on the order of addresses: jumps on a CPU, lanes per address of atomics."""
+        """Count reads that touch other sectors than the warp's request before, and jumps on a CPU.
+
+        `rows` have the addresses of each access by warp, `hashes` those of the sectors of each warp.
+        """
+        is_read = self._sites[site].access is Access.READ
+        if not is_read and not self._machine.has_item_loops:
+            return
+        order = WarpOrder.of(np.concatenate([access.lanes.warp_numbers for access in accesses]))
+        in_order, times = _groups_and_times(accesses)
+        groups = in_order[order.order]
+        ordered_times = None if times is None else times[order.order]
+        num_warps = accesses[0].lanes.grid.warps
+        if is_read:
+            moves = self._moves.find(site, order, np.concatenate(hashes), num_warps)
+            self._add(site, SiteColumn.MOVING_REQUESTS, groups, ordered_times, moves)
         if self._machine.has_item_loops:
-            warps, begins = _in_order(accesses, rows)
-            groups, times = _groups_and_times(accesses)
-            warp_count = accesses[0].lanes.grid.warps
-            order, jumps = self._jumps.find(site, warps, begins, groups, warp_count)
-            ordered_times = None if times is None else times[order]
-            self._add(site, SiteColumn.JUMPING_REQUESTS, groups[order], ordered_times, jumps)
-        if self._sites[site].access is Access.ATOMIC:
-            # Access by access, as sums of fractions depend on their order.
-            for access, part in zip(accesses, rows, strict=True):
-                shared = _contention(access, part)
-                self._add(site, SiteColumn.CONTENTION, access.lanes.warp_groups, None, shared)
+            begins = np.concatenate([part[:, 0] for part in rows])
+            jumps = self._jumps.find(site, order, begins, groups, num_warps)
+            self._add(site, SiteColumn.JUMPING_REQUESTS, groups, ordered_times, jumps)
 
     def _count_transactions(self, site: int, similar: "_SimilarAccesses") -> Transactions:
         """Count the transactions of accesses of a site."""
@@ -241,23 +258,6 @@ class AccessBatch:
         previous = self.strides[site]
         self.strides[site] = current if previous in (None, current) else VARYING_STRIDE
         return transactions
-
-    def _count_moving(
-        self, site: int, accesses: Sequence[_WaitingAccess], hashes: NDArray[np.uint64]
-    ) -> None:
-        """Count the requests that touch other sectors than the request before of the same warp.
-
-        `hashes` are those of the sectors of each warp, in the order of the accesses.
-        """
-        warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
-        groups, times = _groups_and_times(accesses)
-        order, moves = self._moves.find(site, warps, hashes, accesses[0].lanes.grid.warps)
-        ordered_times = None if times is None else times[order]
-        self._add(site, SiteColumn.MOVING_REQUESTS, groups[order], ordered_times, moves)
-
-    def jump_bytes(self, site: int) -> int:
-        """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""
-        return self._jumps.common_bytes(site)
 
     def _count_step(
         self, site: int, similar: "_SimilarAccesses", transactions: Transactions
@@ -322,14 +322,6 @@ def _contention(access: _WaitingAccess, rows: NDArray[np.int64]) -> NDArray[np.f
     active = np.diff(access.lanes.warp_begins, append=access.lanes.count)
     contention: NDArray[np.float64] = lanes_per_address(rows, active) * access.times
     return contention
-
-
-def _in_order(
-    accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the warp and the first address of each request, in the order of the accesses."""
-    warps = np.concatenate([access.lanes.warp_numbers for access in accesses])
-    return warps, np.concatenate([part[:, 0] for part in rows])
 
 
 def _groups_and_times(

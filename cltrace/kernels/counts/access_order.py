@@ -1,15 +1,52 @@
 """Order of a warp's requests at a place of the source: those to other sectors, and those far away."""
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.counts.sorted_numbers import is_first
 
+_Number = TypeVar("_Number", bound=np.generic)
 _NO_ADDRESS: Final = -1
 _NEAR_BYTES: Final = 256
 """Distance up to which a CPU fetches the next lines ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarpOrder:
+    """Order of a site's requests with those of each warp together, as they came.
+
+    Attributes:
+        order: the position of each request among the accesses.
+        begins: the place of each warp's first request in this order.
+        warps: the different warps.
+    """
+
+    order: NDArray[np.intp]
+    begins: NDArray[np.intp]
+    warps: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, warps: NDArray[np.int64]) -> "WarpOrder":
+        """Return the order of requests whose warps are given."""
+        order = np.argsort(warps, kind="stable")
+        ordered = warps[order]
+        begins = np.flatnonzero(is_first(ordered))
+        return cls(order, begins, ordered[begins])
+
+    def of_ends(self, ordered: NDArray[_Number]) -> NDArray[_Number]:
+        """Return the values of each warp's last request."""
+        ends: NDArray[_Number] = ordered[np.append(self.begins[1:], len(ordered)) - 1]
+        return ends
+
+    def before(self, ordered: NDArray[_Number], first: NDArray[_Number]) -> NDArray[_Number]:
+        """Return the value of the same warp's request before; `first` has those of first requests."""
+        before = np.empty_like(ordered)
+        before[1:] = ordered[:-1]
+        before[self.begins] = first
+        return before
 
 
 class Moves:
@@ -19,22 +56,18 @@ class Moves:
         self._last: dict[int, NDArray[np.uint64]] = {}
 
     def find(
-        self, site: int, warps: NDArray[np.int64], hashes: NDArray[np.uint64], warp_count: int
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the order of requests by warp, and 1.0 for each that touches other sectors than before.
+        self, site: int, order: WarpOrder, hashes: NDArray[np.uint64], warp_count: int
+    ) -> NDArray[np.float64]:
+        """Return 1.0 for each request, in `order`, that touches other sectors than the one before.
 
         `hashes` are those of the sectors of each request, in the order of the accesses.
         """
         last = self._last.setdefault(site, np.zeros(warp_count, np.uint64))
-        order = np.argsort(warps, kind="stable")
-        ordered, ordered_hashes = warps[order], hashes[order]
-        is_begin = is_first(ordered)
-        before = np.empty_like(ordered_hashes)
-        before[1:] = ordered_hashes[:-1]
-        before[is_begin] = last[ordered[is_begin]]
-        is_end = np.append(is_begin[1:], True)
-        last[ordered[is_end]] = ordered_hashes[is_end]
-        return order, (ordered_hashes != before).astype(np.float64)
+        ordered = hashes[order.order]
+        before = order.before(ordered, last[order.warps])
+        last[order.warps] = order.of_ends(ordered)
+        moves: NDArray[np.float64] = (ordered != before).astype(np.float64)
+        return moves
 
 
 class Jumps:
@@ -51,36 +84,28 @@ class Jumps:
     def find(
         self,
         site: int,
-        warps: NDArray[np.int64],
+        order: WarpOrder,
         begins: NDArray[np.int64],
         groups: NDArray[np.int64],
         warp_count: int,
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the order of requests by warp, and 1.0 for each that jumps, in that order.
+    ) -> NDArray[np.float64]:
+        """Return 1.0 for each request, in `order`, that jumps.
 
-        `begins` are the first addresses of requests in the order of accesses, `groups` their work-groups.
-        The first request of a warp follows that of the warp before it in its group.
+        `begins` are the first addresses of requests in the order of accesses, `groups` the work-groups in
+        `order`. The first request of a warp follows that of the warp before it in its group.
         """
-        order = np.argsort(warps, kind="stable")
-        ordered, ordered_begins = warps[order], begins[order]
-        is_begin = is_first(ordered)
-        is_end = np.append(is_begin[1:], True)
-        before = np.empty_like(ordered_begins)
-        before[1:] = ordered_begins[:-1]
-        firsts = ordered_begins[is_begin]
         last = self._last.setdefault(site, np.full(warp_count, _NO_ADDRESS, np.int64))
-        earlier = last[ordered[is_begin]]
-        before[is_begin] = np.where(
-            earlier == _NO_ADDRESS, _neighbours(firsts, groups[order][is_begin]), earlier
-        )
-        last[ordered[is_end]] = ordered_begins[is_end]
-        distances = np.abs(ordered_begins - before)
+        ordered, earlier = begins[order.order], last[order.warps]
+        neighbours = _neighbours(ordered[order.begins], groups[order.begins])
+        first = np.where(earlier == _NO_ADDRESS, neighbours, earlier)
+        distances = np.abs(ordered - order.before(ordered, first))
+        last[order.warps] = order.of_ends(ordered)
         jumps = distances > _NEAR_BYTES
         if jumps.any():
             self._common[site] = int(
                 np.gcd.reduce(distances[jumps], initial=self._common.get(site, 0))
             )
-        return order, jumps.astype(np.float64)
+        return jumps.astype(np.float64)
 
 
 def _neighbours(firsts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -83,7 +83,7 @@ def _build_site(
         is_assumed=site.number in sample.task.unknown_sites,
         loop=sample.task.sliced_kernel.graph.loop_of[site.block],
         texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
-        is_register=space == PRIVATE and site.number not in sample.private_memory,
+        is_register=space == PRIVATE and site.number not in sample.folded_kernel.private_memory,
     )
 
 

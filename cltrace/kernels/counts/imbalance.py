@@ -14,7 +14,7 @@ def find_imbalance(sample: ScaledSample) -> Imbalance:
     """Return the imbalance of a sample, from the operations and waits of the blocks that warps ran."""
     runs = sample.run.observer.warp_runs
     lengths = np.zeros(len(runs))
-    for number, block in sample.task.analysis.fold(sample.task.machine).items():
+    for number, block in sample.folded_kernel.blocks.items():
         lengths[number] = block.chain.length + sum(block.operations.values())
     by_warp = lengths @ runs
     if not by_warp.any():

@@ -1,4 +1,4 @@
-"""What a device runs at a time: warps; on a CPU, vectors of work-items or single ones."""
+"""Steps of a launch: executions of blocks by warps; on a CPU, by vectors or single work-items."""
 
 from functools import cached_property
 from typing import Final

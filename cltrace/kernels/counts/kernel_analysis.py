@@ -16,12 +16,7 @@ from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Ro
 from cltrace.kernels.flow.slicing import reduce_to_slice
 from cltrace.kernels.flow.taint import Taint, find_taint
 from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
-from cltrace.kernels.fold import (
-    FoldedBlock,
-    find_private_memory_sites,
-    find_unrolled_loops,
-    fold_blocks,
-)
+from cltrace.kernels.fold import FoldedKernel, fold_kernel
 from cltrace.kernels.fold.instruction_operations import operations_of
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
@@ -69,7 +64,7 @@ class KernelAnalysis:
         self.full_kernel = full_kernel
         self._module = module
         self._taints: dict[frozenset[Root], Taint] = {}
-        self._folded: dict[Machine, Mapping[int, FoldedBlock]] = {}
+        self._folded: dict[Machine, FoldedKernel] = {}
 
     @cached_property
     def _all_dependencies(self) -> DataDependencies:
@@ -116,19 +111,12 @@ class KernelAnalysis:
             by_block[number] = counts
         return by_block
 
-    def fold(self, machine: Machine) -> Mapping[int, FoldedBlock]:
-        """Return per block the code that the compiler of a machine leaves, computed once per machine."""
+    def fold(self, machine: Machine) -> FoldedKernel:
+        """Return the kernel as the compiler of a machine leaves it, computed once per machine."""
         cached = self._folded.get(machine)
         if cached is None:
-            cached = self._folded[machine] = fold_blocks(self.full_kernel, machine)
+            cached = self._folded[machine] = fold_kernel(self.full_kernel, machine)
         return cached
-
-    def private_memory_sites(self, machine: Machine) -> frozenset[int]:
-        """Return the sites of private variables that stay in a GPU's memory; none on a CPU."""
-        if machine.has_item_loops or not self.full_kernel.private:
-            return frozenset()
-        loops = find_unrolled_loops(self.full_kernel, machine)
-        return find_private_memory_sites(self.full_kernel, loops)
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:

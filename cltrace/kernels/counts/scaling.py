@@ -23,7 +23,7 @@ from cltrace.kernels.counts.records import (
     PrivateArray,
 )
 from cltrace.kernels.execute.sites import private_bytes
-from cltrace.kernels.fold import Operation
+from cltrace.kernels.fold import FoldedKernel, Operation
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction
 from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import VectorType
@@ -56,10 +56,10 @@ class ScaledSample:
         """The number of groups of the launch."""
         return self.task.ndrange.groups
 
-    @cached_property
-    def private_memory(self) -> frozenset[int]:
-        """The sites of private variables that a GPU keeps in memory."""
-        return self.task.analysis.private_memory_sites(self.task.machine)
+    @property
+    def folded_kernel(self) -> FoldedKernel:
+        """The kernel as the compiler of the device leaves it."""
+        return self.task.analysis.fold(self.task.machine)
 
     def estimate(self, values: NDArray[np.float64]) -> Estimate:
         """Estimate the total over the launch of a quantity counted per group."""
@@ -102,7 +102,7 @@ class ScaledSample:
 
     @cached_property
     def item_steps(self) -> ItemSteps:
-        """What the device runs at a time in each block: warps, vectors or single work-items."""
+        """Steps of the launch by block: of warps, vectors or single work-items."""
         return ItemSteps(self.task, *self._block_totals)
 
     def folded(self) -> tuple[FoldedCount, ...]:
@@ -110,7 +110,7 @@ class ScaledSample:
         lanes, _ = self._block_totals
         steps = self.item_steps.by_block
         by_operation = defaultdict[Operation, list[float]](lambda: [0.0, 0.0, 0.0])
-        for number, block in self.task.analysis.fold(self.task.machine).items():
+        for number, block in self.folded_kernel.blocks.items():
             if not steps[number]:
                 continue
             for operation, count in block.operations.items():
@@ -129,7 +129,7 @@ class ScaledSample:
         """Return the loads in flight together. `positions` has the position of each site, by number."""
         steps = self.item_steps.by_block
         waits_by_sites: dict[tuple[int, ...], float] = {}
-        for number, block in self.task.analysis.fold(self.task.machine).items():
+        for number, block in self.folded_kernel.blocks.items():
             for numbers, count in block.chain.rounds.items():
                 sites = tuple(sorted(positions[site] for site in numbers if site in positions))
                 if sites and steps[number]:
@@ -145,7 +145,7 @@ class ScaledSample:
 
     def operators(self) -> tuple[tuple[str, float], ...]:
         """Return the mean executions per work-item of each LLVM operator, per vector element."""
-        lanes = self.run.observer.block_lanes().mean(axis=1) * self.groups
+        lanes, _ = self._block_totals
         by_name: dict[str, float] = {}
         for number in self.task.sliced_kernel.graph.order:
             for item in self.task.analysis.full_kernel.function.blocks[number].instructions:
@@ -190,8 +190,7 @@ class ScaledSample:
         """Count the work of each source line."""
         table: dict[tuple[str, int], dict[str, float]] = {}
         observer, sliced_kernel = self.run.observer, self.task.sliced_kernel
-        lanes = observer.block_lanes().mean(axis=1) * self.groups
-        warps = observer.block_warps().mean(axis=1) * self.groups
+        lanes, warps = self._block_totals
 
         def add(place: Place, column: str, value: float) -> None:
             if place.line and (not place.is_merged or place.column):

@@ -7,6 +7,7 @@ writes go through it.
 from collections.abc import Iterator
 
 from cltrace.kernels.counts.records import AccessSite, KernelCounts
+from cltrace.kernels.demand.region_traffic import moving_share
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 
@@ -34,16 +35,15 @@ def private_traffic(counts: KernelCounts) -> Iterator[tuple[Traffic, tuple[int, 
 
 def _traffic(sites: list[AccessSite], access: Access, groups: int) -> Traffic:
     sectors = sum(site.sectors.value for site in sites)
-    requests = sum(site.requests.value for site in sites)
     by_variable: dict[str, float] = {}
     for site in sites:
-        known = by_variable.get(site.memory, 0.0)
-        by_variable[site.memory] = max(known, site.footprint.group_sectors)
+        largest = by_variable.get(site.memory, 0.0)
+        by_variable[site.memory] = max(largest, site.footprint.group_sectors)
     different = min(sum(by_variable.values()) * groups, sectors)
     return Traffic(
         memory=PRIVATE_MEMORY,
         access=access,
-        requests=requests,
+        requests=sum(site.requests.value for site in sites),
         sectors=sectors,
         lines=sum(site.lines.value for site in sites),
         group_sectors=different,
@@ -53,7 +53,7 @@ def _traffic(sites: list[AccessSite], access: Access, groups: int) -> Traffic:
         scattered_sectors=0.0,
         partial_sectors=sum(site.partial_sectors for site in sites),
         step_sectors=sectors,
-        moving_share=sum(site.moving_requests for site in sites) / requests if requests else 1.0,
+        moving_share=moving_share(sites),
         contention=1.0,
         accesses=sum(site.accesses.value for site in sites),
         new_share=0.0,

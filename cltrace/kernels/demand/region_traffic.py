@@ -41,7 +41,7 @@ def region_traffic(region: SharedSectors, counts: KernelCounts, waves: float) ->
         scattered_sectors=_scattered(region, sites),
         partial_sectors=partial,
         step_sectors=_step_sectors_of(sites),
-        moving_share=_moving_share(sites),
+        moving_share=moving_share(sites),
         repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
         jumping_share=_jumping_share(sites),
         lattice_bytes=_lattice_bytes(sites),
@@ -63,22 +63,28 @@ def _step_sectors_of(sites: Sequence[AccessSite]) -> float:
 
 
 def _step_sectors(site: AccessSite) -> float:
-    moving = site.moving_requests / site.requests.value if site.requests.value else 1.0
-    return site.sectors.value * site.step_share * min(moving, 1.0)
+    return site.sectors.value * site.step_share * min(moving_share([site]), 1.0)
 
 
-def _moving_share(sites: Sequence[AccessSite]) -> float:
+def moving_share(sites: Sequence[AccessSite]) -> float:
+    """Return the share of the requests of sites that touch other sectors than those before."""
     requests = sum(site.requests.value for site in sites)
     return sum(site.moving_requests for site in sites) / requests if requests else 1.0
 
 
 def _repeated_lines(site: AccessSite, counts: KernelCounts) -> float:
+    """Return the lines of a CPU's requests that touch other lines than those before."""
     requests = site.requests.value
     if not counts.machine.has_item_loops or not requests:
         return 0.0
-    moving = min(site.moving_requests / requests, 1.0) if site.access is Access.READ else 1.0
+    moving = min(_moving_requests(site) / requests, 1.0)
     lines = site.lane_share * site.sectors.value + (1.0 - site.lane_share) * site.accesses.value
     return moving * lines
+
+
+def _moving_requests(site: AccessSite) -> float:
+    """Return the requests that touch other sectors than those before: all of a store."""
+    return site.moving_requests if site.access is Access.READ else site.requests.value
 
 
 def _jumping_share(sites: Sequence[AccessSite]) -> float:
@@ -101,9 +107,7 @@ def _lattice_bytes(sites: Sequence[AccessSite]) -> int:
 
 
 def _jumps(site: AccessSite) -> float:
-    requests = site.requests.value
-    moving = site.moving_requests if site.access is Access.READ else requests
-    return min(site.jumping_requests / max(moving, 1e-9), 1.0)
+    return min(site.jumping_requests / max(_moving_requests(site), 1e-9), 1.0)
 
 
 def _fill_together(

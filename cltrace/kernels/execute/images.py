@@ -14,6 +14,8 @@ from cltrace.kernels.values import Array, Value
 NORMALISED: Final = 1
 _REPEAT, _MIRRORED, _CLAMP, _EDGE = 6, 8, 4, 2
 _LINEAR: Final = 0x20
+_PASS_BYTES: Final = 4
+"""Bytes of a texel that pass through a unit for images at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +46,6 @@ class Image:
     def size_bytes(self) -> int:
         """The size of the image, stored row by row."""
         return self.width * self.height * self.depth * self.texel_bytes
-
-
-_PASS_BYTES: Final = 4
-"""Bytes of a texel that pass through a unit for images at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,6 @@ time of loops more than any other.
 """
 
 from cltrace.kernels.costs.operation import Operation
-from cltrace.kernels.fold.blocks import FoldedBlock, fold_blocks
-from cltrace.kernels.fold.private_memory import find_private_memory_sites
-from cltrace.kernels.fold.unrolling import find_unrolled_loops
+from cltrace.kernels.fold.blocks import FoldedKernel, fold_kernel
 
-__all__ = [
-    "FoldedBlock",
-    "Operation",
-    "find_private_memory_sites",
-    "find_unrolled_loops",
-    "fold_blocks",
-]
+__all__ = ["FoldedKernel", "Operation", "fold_kernel"]

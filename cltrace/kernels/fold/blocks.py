@@ -49,8 +49,6 @@ _FUSED_INTO: Final = {"shl": frozenset({"add"})}
 """Operators that an operation is fused into if nothing else uses its result."""
 _FUSED_ON_CPU: Final = {**_FUSED_INTO, "fmul": frozenset({"fadd", "fsub"})}
 """The same on a CPU."""
-
-
 _CALLED_ANYWAY: Final = frozenset(
     {
         CostClass.SPECIAL, CostClass.BARRIER, CostClass.COLLECTIVE, CostClass.ATOMIC, CostClass.IMAGE,
@@ -72,13 +70,35 @@ class FoldedBlock:
     chain: Chain
 
 
-def fold_blocks(kernel: PreparedKernel, machine: Machine) -> Mapping[int, FoldedBlock]:
-    """Return all blocks of a kernel by number, as the compiler of a machine leaves them."""
-    return _Folding(kernel, machine).blocks()
+@dataclass(frozen=True, slots=True)
+class FoldedKernel:
+    """A kernel as the compiler of a machine leaves it: its blocks by number.
+
+    `private_memory` are the numbers of the sites of private variables that a GPU keeps in memory; there
+    are none on a CPU.
+    """
+
+    blocks: Mapping[int, FoldedBlock]
+    private_memory: frozenset[int]
+
+
+def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
+    """Return a kernel as the compiler of a machine leaves it."""
+    loops = find_unrolled_loops(kernel, machine)
+    private = frozenset[int]()
+    if not machine.has_item_loops:
+        private = find_private_memory_sites(kernel, loops)
+    return FoldedKernel(_Folding(kernel, machine, loops, private).blocks(), private)
 
 
 class _Folding:
-    def __init__(self, kernel: PreparedKernel, machine: Machine) -> None:
+    def __init__(
+        self,
+        kernel: PreparedKernel,
+        machine: Machine,
+        loops: Mapping[int, UnrolledLoop],
+        private_memory: frozenset[int],
+    ) -> None:
         self._kernel = kernel
         self._function = kernel.function
         self._uses: Counter[int] = Counter()
@@ -107,13 +127,8 @@ class _Folding:
         self._free: frozenset[int] = frozenset()
         if machine.has_item_loops:
             self._free = find_counter_values(kernel.function, kernel.graph)
-        self._loops = find_unrolled_loops(kernel, machine)
-        private = (
-            frozenset()
-            if machine.has_item_loops
-            else find_private_memory_sites(kernel, self._loops)
-        )
-        self._order = MemoryOrder(kernel, private)
+        self._loops = loops
+        self._order = MemoryOrder(kernel, private_memory)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""

@@ -54,8 +54,8 @@ class _PrivateMemory:
             if loop.is_whole
             for slot, _ in loop.evolution.loop.affine
         }
-        self._known = {item.slot: True for item in kernel.function.constants}
-        self._known |= dict.fromkeys(counters, True)
+        self._fixed = {item.slot: True for item in kernel.function.constants}
+        self._fixed |= dict.fromkeys(counters, True)
 
     def sites(self) -> frozenset[int]:
         in_memory = {slot for item in self._instructions() for slot in self._kept_by(item)}
@@ -73,7 +73,7 @@ class _PrivateMemory:
         """Yield the variables that an instruction keeps in memory."""
         match item:
             case Load() | Store() | Touch():
-                if item.space == PRIVATE and not self._is_known(item.pointer):
+                if item.space == PRIVATE and not self._is_fixed(item.pointer):
                     yield from self._variables(item.pointer)
             case Call() if not item.callee.startswith("llvm.lifetime"):
                 for argument in item.arguments:
@@ -94,19 +94,19 @@ class _PrivateMemory:
         inner = seen | {pointer}
         return frozenset().union(*(self._variables(slot, inner) for slot in sources))
 
-    def _is_known(self, slot: int) -> bool:
+    def _is_fixed(self, slot: int) -> bool:
         """Return True if the compiler knows a value when all whole loops are unrolled.
 
         A loop of two trips has no counter: its phis select one of two constants.
         """
-        known = self._known.get(slot)
-        if known is None:
-            self._known[slot] = False
+        is_fixed = self._fixed.get(slot)
+        if is_fixed is None:
+            self._fixed[slot] = False
             item = self._defined.get(slot)
-            known = isinstance(item, Allocate)
+            is_fixed = isinstance(item, Allocate)
             if isinstance(item, Phi):
-                known = all(self._is_known(value) for _, value in item.incoming)
+                is_fixed = all(self._is_fixed(value) for _, value in item.incoming)
             elif isinstance(item, _COMPUTED):
-                known = all(map(self._is_known, operands_of(item)))
-            self._known[slot] = known
-        return known
+                is_fixed = all(map(self._is_fixed, operands_of(item)))
+            self._fixed[slot] = is_fixed
+        return is_fixed

@@ -36,14 +36,29 @@ _MIN_SLOWER: Final = 1.5
 _LATENCIES: Final = ("wait l1", "wait l2", "wait local")
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Costs that families isolate: their names, and their fit."""
+
+    families: Sequence[str]
+    names: Sequence[str]
+    fit: Callable[[], Iterable[tuple[str, Parameter]]]
+
+
 def isolated_costs(
     probes: Sequence[MeasuredProbe], gaps: Gaps, *, is_cpu: bool
 ) -> Iterator[tuple[str, Parameter]]:
     """Yield the costs that families isolate; defaults for those that were left out."""
-    launches = _cpu_launches if is_cpu else _gpu_launches
-    latencies = cache_costs if is_cpu else _read_latencies
-    pieces: tuple[_Piece, ...] = (
-        _Piece(("base", "groups"), _LAUNCHES, lambda: launches(probes)),
+    for piece in (*_pieces(probes, gaps), *(_cpu_pieces if is_cpu else _gpu_pieces)(probes)):
+        fitted = gaps.fit_or_default(piece.families, piece.names, piece.fit)
+        unfitted = (name for name in piece.names if name not in fitted)
+        yield from gaps.defaults_of(_without_probes(unfitted, probes, gaps)).items()
+        yield from fitted.items()
+
+
+def _pieces(probes: Sequence[MeasuredProbe], gaps: Gaps) -> tuple[_Piece, ...]:
+    """Return the pieces of all devices."""
+    return (
         _Piece(
             ("throughput",),
             gaps.names_of("throughput"),
@@ -54,22 +69,24 @@ def isolated_costs(
             gaps.names_of("latency"),
             lambda: _operations(probes, "latency", wait_key, _waits).items(),
         ),
-        _Piece(("chases",), CACHE_COSTS if is_cpu else _LATENCIES, lambda: latencies(probes)),
         _Piece(("idle", "first"), ARRIVAL_COSTS, lambda: arrival_costs(probes)),
-        _Piece(
-            ("images",), () if is_cpu else ("texel",), lambda: () if is_cpu else _texel_cost(probes)
-        ),
-        _Piece(
-            ("near-sets",),
-            () if is_cpu else _NEAR_CACHE,
-            lambda: () if is_cpu else near_cache_costs(probes),
-        ),
     )
-    for piece in pieces:
-        fitted = gaps.fit_or_default(piece.families, piece.names, piece.fit)
-        unfitted = (name for name in piece.names if name not in fitted)
-        yield from gaps.defaults_of(_without_probes(unfitted, probes, gaps)).items()
-        yield from fitted.items()
+
+
+def _cpu_pieces(probes: Sequence[MeasuredProbe]) -> tuple[_Piece, ...]:
+    return (
+        _Piece(("base", "groups"), _LAUNCHES, lambda: _cpu_launches(probes)),
+        _Piece(("chases",), CACHE_COSTS, lambda: cache_costs(probes)),
+    )
+
+
+def _gpu_pieces(probes: Sequence[MeasuredProbe]) -> tuple[_Piece, ...]:
+    return (
+        _Piece(("base", "groups"), _LAUNCHES, lambda: _gpu_launches(probes)),
+        _Piece(("chases",), _LATENCIES, lambda: _read_latencies(probes)),
+        _Piece(("images",), ("texel",), lambda: _texel_cost(probes)),
+        _Piece(("near-sets",), _NEAR_CACHE, lambda: near_cache_costs(probes)),
+    )
 
 
 def _without_probes(
@@ -83,15 +100,6 @@ def _without_probes(
         family = gaps.defaults[name].own_family if name in gaps.defaults else ""
         if len(points.get((family, name.removeprefix("wait ")), ())) < 2:
             yield name
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Costs that families isolate: their names, and their fit."""
-
-    families: Sequence[str]
-    names: Sequence[str]
-    fit: Callable[[], Iterable[tuple[str, Parameter]]]
 
 
 def _gpu_launches(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Parameter]]:
@@ -172,16 +180,14 @@ def _texel_cost(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Paramete
 
     Nothing is yielded for a calibration without images.
     """
-    by_series: dict[str, list[MeasuredProbe]] = {}
-    for probe in probes:
-        if probe.family == "images":
-            by_series.setdefault(probe.series, []).append(probe)
     costs: list[float] = []
-    for points in by_series.values():
-        few, many = (choose(points, key=lambda probe: probe.demand.texels) for choose in (min, max))
-        passes = (many.demand.texels - few.demand.texels) / many.demand.units
+    for points in _by_series(probes, "images"):
+        least, most = (
+            choose(points, key=lambda probe: probe.demand.texels) for choose in (min, max)
+        )
+        passes = (most.demand.texels - least.demand.texels) / most.demand.units
         if passes > 0.0:
-            costs.append((many.time_ns - few.time_ns) / passes)
+            costs.append((most.time_ns - least.time_ns) / passes)
     if costs:
         error = float(np.std(costs)) / math.sqrt(len(costs))
         yield "texel", Parameter(max(median(costs), 0.0), "ns", error, "images")
@@ -254,11 +260,7 @@ def _loop_differences(
     """Return the operations and the ns by which the longest loop of each series exceeds the shortest."""
     rows: list[dict[CostName, float]] = []
     times: list[float] = []
-    by_series: dict[str, list[MeasuredProbe]] = {}
-    for probe in probes:
-        if probe.family == family:
-            by_series.setdefault(probe.series, []).append(probe)
-    for points in by_series.values():
+    for points in _by_series(probes, family):
         shortest = min(points, key=lambda probe: probe.x)
         longest = max(points, key=lambda probe: probe.x)
         more_ns = longest.time_ns - shortest.time_ns
@@ -269,3 +271,12 @@ def _loop_differences(
         rows.append({name: number - base.get(name, 0.0) for name, number in longest_counts})
         times.append(more_ns)
     return rows, times
+
+
+def _by_series(probes: Sequence[MeasuredProbe], family: str) -> Iterable[Sequence[MeasuredProbe]]:
+    """Return the probes of each series of a family."""
+    by_series: dict[str, list[MeasuredProbe]] = {}
+    for probe in probes:
+        if probe.family == family:
+            by_series.setdefault(probe.series, []).append(probe)
+    return by_series.values()

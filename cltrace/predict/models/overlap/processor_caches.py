@@ -52,9 +52,10 @@ def _size(walks: Sequence[tuple[float, float]], latency: float) -> float:
     """
     held = walks[0][0]
     for memory, measured in walks:
-        if measured >= _SLOWER * latency and memory > held:
+        if measured < _SLOWER * latency:
+            held = memory
+        elif memory > held:
             return math.sqrt(held * memory)
-        held = max(held, memory) if measured < _SLOWER * latency else held
     return held
 
 

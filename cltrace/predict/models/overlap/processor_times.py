@@ -20,7 +20,7 @@ from cltrace.predict.models.overlap.parts import Times, overlap
 from cltrace.predict.models.prediction import Cache
 
 _SHARPNESS: Final = 4.0
-"""How fast the share of a footprint that a private cache keeps falls with its size."""
+"""Steepness with which the share of a footprint that a private cache keeps falls with its size."""
 _SHARED_PASSES: Final = 1.5
 """Passes of all work-groups over a region from which they share its lines."""
 _LINE_BYTES: Final = 64
@@ -41,10 +41,35 @@ class _Lines:
     memory: float
 
 
+@dataclass(frozen=True, slots=True)
+class _WorkingSets:
+    """Bytes that a core touches before it comes back to a line, by what runs in between.
+
+    Attributes:
+        step: those of a work-item or vector, between two accesses of a place.
+        group: those of a work-group.
+        launch: those of all its work-groups.
+    """
+
+    step: float
+    group: float
+    launch: float
+
+    @classmethod
+    def of(cls, demand: Demand) -> "_WorkingSets":
+        """Return the working sets of a launch."""
+        lines = sum(region.repeated_lines for region in demand.traffic) / demand.steps
+        return cls(
+            step=lines * demand.sector_bytes,
+            group=demand.reused_bytes,
+            launch=demand.footprint_bytes / demand.units,
+        )
+
+
 def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
     """Return the times of a launch's parts on a CPU for a state of the caches."""
-    lines = [_lines(region, demand, costs, cache) for region in demand.traffic]
-    moved = list(zip(demand.traffic, lines, strict=True))
+    sets = _WorkingSets.of(demand)
+    lines = [_lines(region, demand, sets, costs, cache) for region in demand.traffic]
     in_flight = _items_in_flight(demand, costs)
     computing = _computing(demand, costs)
     accessing = (demand.requests + demand.local_requests) * _access_cost(demand, costs)
@@ -52,13 +77,10 @@ def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
     per_unit = demand.busiest_share / demand.units
     chains = demand.serial_warps * _waits(demand, costs) / in_flight
     latency = demand.serial_warps * _latency(demand, lines, costs) / in_flight
-    private = sum(_private_ns(region, each, costs) for region, each in moved) * per_unit
-    memory = sum(_memory_ns(region, each, costs) for region, each in moved)
-    atomics = sum(
-        region.accesses * costs["atomic"] / demand.units
-        for region in demand.traffic
-        if region.access is Access.ATOMIC
-    )
+    moved = _moved(demand, lines)
+    private = sum((_private_ns(region, each, costs) for region, each in moved), 0.0) * per_unit
+    memory = sum((_memory_ns(region, each, costs) for region, each in moved), 0.0)
+    atomics = _atomics(demand, costs)
     issued = (computing + accessing + barriers) * per_unit
     working = overlap((issued, chains + latency), costs["p waiting"])
     moving = overlap((private, memory), costs["p levels"])
@@ -81,6 +103,22 @@ def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
         atomics=atomics,
         total_ns=launch + overlap((dispatch, body), costs["p dispatch"]),
     )
+
+
+def _moved(demand: Demand, lines: Sequence[_Lines]) -> list[tuple[Traffic, _Lines]]:
+    """Return the regions that are read or written, each with its lines."""
+    return [
+        (region, each)
+        for region, each in zip(demand.traffic, lines, strict=True)
+        if region.access is not Access.ATOMIC
+    ]
+
+
+def _atomics(demand: Demand, costs: Costs) -> float:
+    accesses = sum(
+        (region.accesses for region in demand.traffic if region.access is Access.ATOMIC), 0.0
+    )
+    return accesses * costs["atomic"] / demand.units
 
 
 def _computing(demand: Demand, costs: Costs) -> float:
@@ -111,11 +149,13 @@ def _items_in_flight(demand: Demand, costs: Costs) -> float:
     return max(costs["window"] / max(per_step, 1.0), 1.0)
 
 
-def _lines(region: Traffic, demand: Demand, costs: Costs, cache: Cache) -> _Lines:
+def _lines(
+    region: Traffic, demand: Demand, sets: _WorkingSets, costs: Costs, cache: Cache
+) -> _Lines:
     first_size = costs["l1 size"] * _set_share(region, _FIRST_PERIOD_BYTES)
     second_size = costs["l2 size"] * _set_share(region, _SECOND_PERIOD_BYTES)
-    second = _requested(region, demand, first_size)
-    shared = min(_requested(region, demand, second_size), second)
+    second = _requested(region, demand, sets, first_size)
+    shared = min(_requested(region, demand, sets, second_size), second)
     missing = 1.0
     if cache is Cache.WARM:
         size = CacheSize(costs["l3 size"], costs["l3 sharpness"])
@@ -129,39 +169,37 @@ def _set_share(region: Traffic, period_bytes: int) -> float:
     return min(_LINE_BYTES / distance, 1.0) if region.lattice_bytes else 1.0
 
 
-def _requested(region: Traffic, demand: Demand, size_bytes: float) -> float:
+def _requested(region: Traffic, demand: Demand, sets: _WorkingSets, size_bytes: float) -> float:
     """Return the lines that a region requests from beyond a private cache of a size.
 
     The cache may hold what a work-group touches, or at least what one work-item or vector does between
     two accesses of a place: then the next one finds the line that they share.
     """
     private = CacheSize(size_bytes, _SHARPNESS)
-    touched = sum(each.repeated_lines for each in demand.traffic) * demand.sector_bytes
-    of_group = private.kept_share(demand.reused_bytes)
-    of_step = private.kept_share(touched / demand.steps)
+    of_group, of_step = private.kept_share(sets.group), private.kept_share(sets.step)
     again = region.group_sectors
     if region.access is Access.READ:
         again = max(region.step_sectors, again)
     every = max(region.repeated_lines, again)
     requested = of_group * region.group_sectors
     requested += (1.0 - of_group) * (of_step * again + (1.0 - of_step) * every)
-    return (1.0 - _hit_share(region, demand, private)) * requested
-
-
-def _hit_share(region: Traffic, demand: Demand, private: CacheSize) -> float:
-    """Return the share of a region that a core still has from the work-groups or launches before."""
     region_bytes = region.launch_sectors * demand.sector_bytes
+    return (1.0 - _hit_share(region, region_bytes, sets, private)) * requested
+
+
+def _hit_share(
+    region: Traffic, region_bytes: float, sets: _WorkingSets, private: CacheSize
+) -> float:
+    """Return the share of a region that a core still has from the work-groups or launches before."""
     if region.access is Access.READ and region.jumping_share > _RANDOM:
         return min(private.size_bytes / max(region_bytes, 1.0), 1.0)
     if region.group_sectors > _SHARED_PASSES * region.launch_sectors:
         return private.kept_share(region_bytes)
-    return private.kept_share(demand.footprint_bytes / demand.units)
+    return private.kept_share(sets.launch)
 
 
 def _private_ns(region: Traffic, lines: _Lines, costs: Costs) -> float:
     """Return the time for which cores wait for lines of the second and the shared cache."""
-    if region.access is Access.ATOMIC:
-        return 0.0
     jumping = region.jumping_share
     second = (1.0 - jumping) * costs["line l2"] + jumping * costs["jump l2"]
     shared = (1.0 - jumping) * costs["line l3"] + jumping * costs["jump l3"]
@@ -169,8 +207,6 @@ def _private_ns(region: Traffic, lines: _Lines, costs: Costs) -> float:
 
 
 def _memory_ns(region: Traffic, lines: _Lines, costs: Costs) -> float:
-    if region.access is Access.ATOMIC:
-        return 0.0
     jumping = region.jumping_share
     line = (1.0 - jumping) * costs["line memory"] + jumping * costs["jump memory"]
     return _direction(region, costs) * lines.memory * line
