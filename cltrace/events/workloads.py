@@ -89,12 +89,15 @@ class Workload:
 class Arrival:
     """State of a device when a launch begins.
 
-    `idle_ns` is the time since its last command ended. `first_share` is 1 for the first launch of a
+    `idle_ns` is the time since its compute units had work. `first_share` is 1 for the first launch of a
     kernel of a program, 0 for later ones, and between them for launches that are taken together.
+    `changed_images` is the number of image arguments that are other images than at the kernel's last
+    launch.
     """
 
     idle_ns: float = 0.0
     first_share: float = 0.0
+    changed_images: float = 0.0
 
 
 STEADY: Final = Arrival()

@@ -1,7 +1,7 @@
-"""States in which the launches of a trace find their device: its caches, idle time, first launches."""
+"""States in which the launches of a trace find their device: its caches, and what precedes them."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -11,21 +11,16 @@ import numpy as np
 from cltrace.events.workloads import Arrival
 from cltrace.kernels.counts.traced_launches import TracedLaunch
 from cltrace.predict.models import Cache
+from cltrace.predict.traced_arrivals import traced_arrivals
 from cltrace.trace.reader import Trace
 
 _ORDER: Final = """
     SELECT launch_id, device_id FROM v_command
     WHERE launch_id IS NOT NULL {on_devices} ORDER BY command_id
 """
-_STAMPS: Final = """
-    SELECT device_id, start_device_ns, end_device_ns, launch_id, first_launch FROM v_command
-    WHERE start_device_ns IS NOT NULL AND end_device_ns IS NOT NULL {on_devices} ORDER BY command_id
-"""
 _SIZES: Final = "SELECT buffer_id, size_bytes FROM v_buffer"
 _MAX_LAUNCHES: Final = 1_000_000
 """Launches of a trace whose states are derived; others begin as these do."""
-_BEFORE_ALL_NS: Final = 1_000_000_000
-"""Idle time of a device before the first command of a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +28,11 @@ class LaunchStates:
     """States at the calls of launch configurations, by launch id.
 
     `warm_votes` is the number of calls that find their buffers in the shared cache, less the number of
-    others. `arrivals` are the idle times in ns of the calls, and whether each is a first launch.
+    others. `arrivals` are the states of the device at each of them.
     """
 
     warm_votes: Mapping[int, int]
-    arrivals: Mapping[int, Sequence[tuple[int, bool]]]
+    arrivals: Mapping[int, Sequence[Arrival]]
 
     @classmethod
     def of(
@@ -45,7 +40,8 @@ class LaunchStates:
     ) -> "LaunchStates":
         """Return the states of launches. `on_devices` is an SQL condition of commands, or ""."""
         return cls(
-            _warm_votes(trace, launches, cache_bytes, on_devices), _arrivals(trace, on_devices)
+            _warm_votes(trace, launches, cache_bytes, on_devices),
+            traced_arrivals(trace, _MAX_LAUNCHES, on_devices),
         )
 
     def cache(self, launch_ids: Sequence[int]) -> Cache:
@@ -58,31 +54,13 @@ class LaunchStates:
         calls = [call for launch_id in launch_ids for call in self.arrivals.get(launch_id, ())]
         if not calls:
             return Arrival()
-        first = float(np.median([is_first for _, is_first in calls]))
-        usual = [idle for idle, is_first in calls if is_first == (first > 0.5)]
-        return Arrival(float(np.median(usual or [idle for idle, _ in calls])), first)
-
-
-def _arrivals(trace: Trace, on_devices: str) -> Mapping[int, Sequence[tuple[int, bool]]]:
-    """Return the idle time before each call of a launch, and whether it is a first launch."""
-    rows = _stamps(trace, on_devices)
-    arrivals: dict[int, list[tuple[int, bool]]] = {}
-    ends: dict[int, int] = {}
-    for device, begin, end, launch_id, is_first in sorted(rows, key=lambda row: row[:2]):
-        before = ends.get(device)
-        idle = _BEFORE_ALL_NS if before is None else max(begin - before, 0)
-        ends[device] = end if before is None else max(end, before)
-        if launch_id is not None:
-            arrivals.setdefault(launch_id, []).append((idle, is_first))
-    return arrivals
-
-
-def _stamps(trace: Trace, on_devices: str) -> Iterator[tuple[int, int, int, int | None, bool]]:
-    commands = trace.iterate(_STAMPS.format(on_devices=on_devices))
-    for device, begin, end, launch_id, is_first in islice(commands, _MAX_LAUNCHES):
-        if isinstance(device, int) and isinstance(begin, int) and isinstance(end, int):
-            known = launch_id if isinstance(launch_id, int) else None
-            yield device, begin, end, known, bool(is_first)
+        first = float(np.median([call.first_share for call in calls]))
+        usual = [call for call in calls if (call.first_share > 0.5) == (first > 0.5)] or calls
+        return Arrival(
+            float(np.median([call.idle_ns for call in usual])),
+            first,
+            float(np.median([call.changed_images for call in usual])),
+        )
 
 
 def _warm_votes(

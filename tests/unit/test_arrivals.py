@@ -15,7 +15,12 @@ from cltrace.kernels.demand.launch import demand_of
 from cltrace.predict.launch_states import LaunchStates
 from cltrace.predict.models import Cache
 from cltrace.predict.models.overlap import OVERLAP
-from cltrace.predict.models.overlap.arrivals import arrival_costs, arrival_times
+from cltrace.predict.models.overlap.arrivals import (
+    ARRIVAL_FAMILIES,
+    ArrivalTimes,
+    arrival_costs,
+    arrival_times,
+)
 from cltrace.predict.models.overlap.isolated_costs import near_cache_costs
 from cltrace.predict.models.overlap.probes import MeasuredProbe
 from cltrace.profile import load_profile
@@ -27,7 +32,7 @@ SOURCE = """__kernel void copy(__global const float *a, __global float *b) {
     size_t i = get_global_id(0);
     b[i] = a[i];
 }"""
-IDLE_NS, IDLE_TIME_NS, FIRST_NS = 18_000.0, 60e6, 1_500.0
+DOUBLING_NS, FROM_NS, FIRST_NS, CHANGE_NS = 2_500.0, 4e5, 1_500.0, 2_700.0
 
 
 @pytest.fixture(scope="module")
@@ -47,21 +52,32 @@ def made_up(
 
 def test_costs_that_were_put_in_are_found_again(counts: KernelCounts) -> None:
     def after_idle(x: float) -> float:
-        return IDLE_NS * (1.0 - math.exp(-x / IDLE_TIME_NS))
+        return DOUBLING_NS * math.log2(1.0 + x / FROM_NS)
 
-    waits = (0.0, 1e5, 1e6, 1e7, 3e7, 1e8, 3e8)
+    waits = (0.0, 1e5, 3e5, 1e6, 1e7, 3e7, 1e8, 3e8)
     probes = [made_up(counts, x, "idle", after_idle) for x in waits]
     probes += [made_up(counts, x, "first", lambda first: FIRST_NS * first) for x in (0.0, 1.0)]
+    for changed in (0.0, 1.0, 2.0):
+        probes.append(made_up(counts, changed, "image-changes", lambda x: CHANGE_NS * x))
     costs = {name: parameter.value for name, parameter in arrival_costs(probes)}
-    assert costs["idle"] == pytest.approx(IDLE_NS, rel=0.05)
-    assert costs["idle time"] == pytest.approx(IDLE_TIME_NS, rel=0.15)
+    assert costs["idle doubling"] == pytest.approx(DOUBLING_NS, rel=0.05)
+    assert costs["idle from"] == pytest.approx(FROM_NS, rel=0.15)
     assert costs["first launch"] == FIRST_NS
+    assert costs["image change"] == CHANGE_NS
 
 
 def test_a_calibration_without_these_families_has_no_such_costs(counts: KernelCounts) -> None:
     assert dict(arrival_costs([made_up(counts, 1.0, "base", lambda _: 0.0)])) == {}
-    times = arrival_times(Arrival(1e9, 1.0), {})
-    assert (times.idle_ns, times.first_ns) == (0.0, 0.0)
+    assert arrival_times(Arrival(1e9, 1.0, 2.0), {}) == ArrivalTimes()
+
+
+def test_each_changed_image_costs_the_same(counts: KernelCounts) -> None:
+    model = OVERLAP.for_device(H200)
+    steady, one, two = (
+        model.predict(counts, Cache.WARM, Arrival(changed_images=changed)).duration_ns
+        for changed in (0.0, 1.0, 2.0)
+    )
+    assert 1_000.0 < one - steady == pytest.approx(two - one)
 
 
 def test_a_longer_idle_time_never_shortens_a_launch(counts: KernelCounts) -> None:
@@ -76,33 +92,34 @@ def test_a_longer_idle_time_never_shortens_a_launch(counts: KernelCounts) -> Non
             steady.duration_ns + parts.get("idle device", 0.0)
         )
         before = prediction.duration_ns
-    assert before > steady.duration_ns + 10_000  # an H200 takes 18 µs longer
+    assert before > steady.duration_ns + 10_000
 
 
 def test_states_are_the_medians_of_calls() -> None:
-    states = LaunchStates(
-        {1: 3, 2: -1}, {1: [(100, False), (300, False), (90_000, True)], 2: [(7, True)]}
-    )
-    assert states.arrival([1]) == Arrival(200.0, 0.0)
+    calls = [Arrival(100, 0.0, 0.0), Arrival(300, 0.0, 2.0), Arrival(90_000, 1.0, 2.0)]
+    states = LaunchStates({1: 3, 2: -1}, {1: calls, 2: [Arrival(7, 1.0)]})
+    assert states.arrival([1]) == Arrival(200.0, 0.0, 1.0)
     assert states.arrival([2]) == Arrival(7.0, 1.0)
     assert states.arrival([3]) == STEADY
     assert states.cache([1, 2]) is Cache.WARM
     assert states.cache([2]) is Cache.COLD
 
 
-def test_idle_times_of_a_trace_are_those_between_its_commands() -> None:
+def test_idle_times_of_a_trace_are_those_of_its_compute_units() -> None:
     with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
         states = LaunchStates.of(trace, [], 50 << 20, on_devices="")
         commands = trace["v_command"].dropna(subset=["start_device_ns", "end_device_ns"])
-    launched = commands[commands.launch_id.notna()]
+    working = commands[commands.kind.isin(["kernel", "fill", "copy"])]
+    assert len(working) < len(commands)
     calls = [call for own in states.arrivals.values() for call in own]
+    launched = commands[commands.launch_id.notna()]
     assert len(calls) == len(launched)
-    assert sum(is_first for _, is_first in calls) == int(launched.first_launch.sum())
-    ordered = commands.sort_values("start_device_ns")
+    assert sum(call.first_share for call in calls) == launched.first_launch.sum()
+    ordered = working.sort_values("start_device_ns")
     ends = np.maximum.accumulate(ordered.end_device_ns.to_numpy(np.int64))
     gaps = np.maximum(ordered.start_device_ns.to_numpy(np.int64)[1:] - ends[:-1], 0)
     expected = gaps[ordered.launch_id.notna().to_numpy()[1:]].sum()
-    assert sum(idle for idle, _ in calls if idle != 1_000_000_000) == expected
+    assert sum(call.idle_ns for call in calls if call.idle_ns != 1_000_000_000) == expected
 
 
 def test_probes_of_gpus_alone_begin_in_every_state() -> None:
@@ -110,8 +127,10 @@ def test_probes_of_gpus_alone_begin_in_every_state() -> None:
     waits = {probe.arrival.idle_ns for probe in FAMILIES["idle"].probes(gpu)}
     assert {probe.x for probe in FAMILIES["idle"].probes(gpu)} == waits
     assert {probe.arrival.first_share for probe in FAMILIES["first"].probes(gpu)} == {0.0, 1.0}
+    changes = {probe.arrival.changed_images for probe in FAMILIES["image-changes"].probes(gpu)}
+    assert changes == {0.0, 1.0, 2.0}
     cpu = ProbeLimits.of(load_profile("pocl-cpu").device, Effort.FULL)
-    assert not [*FAMILIES["idle"].probes(cpu), *FAMILIES["first"].probes(cpu)]
+    assert not [probe for family in ARRIVAL_FAMILIES for probe in FAMILIES[family].probes(cpu)]
 
 
 def test_the_size_of_the_near_cache_is_found_again(counts: KernelCounts) -> None:

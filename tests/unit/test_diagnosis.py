@@ -37,7 +37,7 @@ def test_scaling_a_part_scales_it_alone(part: str) -> None:
     model = OVERLAP.for_device(H200)
     model = replace(model, costs=model.costs.with_constants({"first launch": 1_500.0}))
     scaled = replace(model, costs=scale_part(model.costs, part, 2.0))
-    late = Arrival(idle_ns=1e8, first_share=1.0)
+    late = Arrival(idle_ns=1e8, first_share=1.0, changed_images=2.0)
     seen = False
     for name in KERNELS:
         counts = counts_of(name, 1 << 20)

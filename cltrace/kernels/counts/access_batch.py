@@ -20,14 +20,12 @@ from cltrace.kernels.counts.touched_sectors import Part, SectorRecords
 from cltrace.kernels.counts.transactions import (
     Transactions,
     addresses_by_warp,
-    count_addresses,
     count_transactions,
     lanes_per_address,
 )
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
-from cltrace.kernels.ir.types import CONSTANT
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Value
@@ -242,12 +240,10 @@ class AccessBatch:
         transactions = count_transactions(
             similar.rows, access_site.access_bytes, self._machine, writes=writes
         )
-        is_constant = access_site.space == CONSTANT and self._machine.banks > 1
-        cycles = count_addresses(similar.rows) if is_constant else transactions.bank_cycles
         columns = {
             SiteColumn.SECTORS: transactions.sectors,
             SiteColumn.LINES: transactions.lines,
-            SiteColumn.BANK_CYCLES: cycles,
+            SiteColumn.BANK_CYCLES: transactions.bank_cycles,
         }
         if writes:
             columns[SiteColumn.PARTIAL_SECTORS] = transactions.partial_sectors

@@ -231,16 +231,6 @@ def count_bank_cycles(rows: NDArray[np.int64], access_bytes: int, machine: Machi
     return cycles
 
 
-def count_addresses(rows: NDArray[np.int64]) -> Counts:
-    """Return the different addresses of each row.
-
-    A GPU's cache of constant memory serves one of them at a time (CUDA C++ Programming Guide, 5.3.2).
-    """
-    _, first = _distinct_units(rows, 1, 1)
-    counts: Counts = first.sum(axis=1)
-    return counts
-
-
 def lanes_per_address(rows: NDArray[np.int64], active: Counts) -> NDArray[np.float64]:
     """Return the mean number of active lanes per distinct address, for each warp."""
     _, first = _distinct_units(rows, 1, 1)

@@ -8,11 +8,15 @@ from cltrace.errors import ProfileError
 from cltrace.profile import DEFAULT_PREFIX, DeviceProfile, Parameter, shipped_profile
 
 LATER_COSTS: Final[Mapping[str, Parameter]] = {
-    "texel": Parameter(4.04, "ns", 0.0, f"{DEFAULT_PREFIX}images")
+    "texel": Parameter(4.04, "ns", 0.0, f"{DEFAULT_PREFIX}images"),
+    "image change": Parameter(3_000.0, "ns", 0.0, f"{DEFAULT_PREFIX}image-changes"),
+    "idle doubling": Parameter(2_642.4, "ns", 0.0, f"{DEFAULT_PREFIX}idle"),
+    "idle from": Parameter(446_683.6, "ns", 0.0, f"{DEFAULT_PREFIX}idle"),
 }
-"""Costs of the overlap model that profiles of earlier versions lack.
+"""Costs of the overlap model that profiles of earlier versions lack, as an H200 has them.
 
-A texel: an H200 has four units for images in a compute unit, each of which reads a texel per cycle.
+A texel: four units for images in a compute unit read a texel per cycle each. An image change: the driver
+binds images to a kernel, and binds others when the kernel is launched with others.
 """
 
 

@@ -59,6 +59,7 @@ _ALL: Final = (
     Family("private", "Private arrays", "B a work-item", _OURS, private.private),
     Family("images", "Images", "reads", _OURS, images.images),
     Family("idle", "After idle time", "ns", _OURS, arrivals.after_idle_time),
+    Family("image-changes", "Changed images", "images", _OURS, arrivals.changed_images),
     Family("first", "First launches", "first launch", _OURS, arrivals.first_launches),
     Family("occupancy", "Occupancy", "B of local memory a work-group", _OURS, launches.occupancy),
     Family("transfers", "Transfers", "B", f"{_THESIS}, 5.1", transfers.transfers),

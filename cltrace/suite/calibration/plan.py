@@ -43,6 +43,7 @@ _FIRST_SERIES: Final[Mapping[str, Callable[[str], bool]]] = {
     "several-accesses": lambda _: True,
     "private": lambda _: True,
     "images": lambda _: True,
+    "image-changes": lambda _: True,
     "occupancy": lambda _: True,
 }
 """The families in the order of their value, each with the series that are measured first.

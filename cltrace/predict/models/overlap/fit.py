@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cltrace.errors import ProfileError
 from cltrace.events.cost_names import CostName
 from cltrace.predict.models.defaults import LATER_COSTS, Gaps
+from cltrace.predict.models.overlap.arrivals import ARRIVAL_FAMILIES
 from cltrace.predict.models.overlap.costs import Costs, operation_key
 from cltrace.predict.models.overlap.isolated_costs import isolated_costs
 from cltrace.predict.models.overlap.joint_costs import (
@@ -31,7 +32,7 @@ from cltrace.predict.models.overlap.times import times_of
 from cltrace.profile import DEFAULT_PREFIX, DeviceFacts, Parameter
 
 _ISOLATING_FAMILIES: Final = frozenset(
-    {"base", "groups", "throughput", "latency", "chases", "idle", "first", "images"}
+    {"base", "groups", "throughput", "latency", "chases", "images", *ARRIVAL_FAMILIES}
 )
 """Families that isolate costs, which are fixed in the joint fit."""
 _CHECKING_FAMILIES: Final = frozenset({"private"})

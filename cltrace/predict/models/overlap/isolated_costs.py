@@ -14,7 +14,7 @@ from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.operations import ACCESS
 from cltrace.predict.curves import require_scipy
 from cltrace.predict.models.defaults import Gaps
-from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS, arrival_costs
+from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS, ARRIVAL_FAMILIES, arrival_costs
 from cltrace.predict.models.overlap.costs import operation_key, wait_key
 from cltrace.predict.models.overlap.probes import MeasuredProbe
 from cltrace.predict.models.overlap.processor_caches import CACHE_COSTS, cache_costs
@@ -69,7 +69,7 @@ def _pieces(probes: Sequence[MeasuredProbe], gaps: Gaps) -> tuple[_Piece, ...]:
             gaps.names_of("latency"),
             lambda: _operations(probes, "latency", wait_key, _waits).items(),
         ),
-        _Piece(("idle", "first"), ARRIVAL_COSTS, lambda: arrival_costs(probes)),
+        _Piece(ARRIVAL_FAMILIES, ARRIVAL_COSTS, lambda: arrival_costs(probes)),
     )
 
 

@@ -43,6 +43,7 @@ class Times:
             "launch": self.launch,
             "first launch": self.delay.first_ns,
             "idle device": self.delay.idle_ns,
+            "changed images": self.delay.images_ns,
             "dispatch": self.dispatch,
             **{str(pipe): time for pipe, time in self.pipes.items()},
             "chains of operations": self.chains,

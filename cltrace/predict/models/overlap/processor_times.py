@@ -91,7 +91,7 @@ def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
     launch = costs["launch"] + costs["first"] * min(demand.accesses, 1.0) * woken
     return Times(
         launch=launch,
-        delay=ArrivalTimes(0.0, 0.0),
+        delay=ArrivalTimes(),
         dispatch=dispatch,
         pipes={Pipe.ISSUE: computing * per_unit},
         chains=chains,
