@@ -32,7 +32,7 @@ SOURCE = """__kernel void copy(__global const float *a, __global float *b) {
     size_t i = get_global_id(0);
     b[i] = a[i];
 }"""
-DOUBLING_NS, FROM_NS, FIRST_NS, CHANGE_NS = 2_500.0, 4e5, 1_500.0, 2_700.0
+IDLE_NS, IDLE_TIME_NS, FIRST_NS, CHANGE_NS = 22_000.0, 8e6, 1_500.0, 2_700.0
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def made_up(
 
 def test_costs_that_were_put_in_are_found_again(counts: KernelCounts) -> None:
     def after_idle(x: float) -> float:
-        return DOUBLING_NS * math.log2(1.0 + x / FROM_NS)
+        return IDLE_NS * (1.0 - math.exp(-math.sqrt(x / IDLE_TIME_NS)))
 
     waits = (0.0, 1e5, 3e5, 1e6, 1e7, 3e7, 1e8, 3e8)
     probes = [made_up(counts, x, "idle", after_idle) for x in waits]
@@ -60,8 +60,8 @@ def test_costs_that_were_put_in_are_found_again(counts: KernelCounts) -> None:
     for changed in (0.0, 1.0, 2.0):
         probes.append(made_up(counts, changed, "image-changes", lambda x: CHANGE_NS * x))
     costs = {name: parameter.value for name, parameter in arrival_costs(probes)}
-    assert costs["idle doubling"] == pytest.approx(DOUBLING_NS, rel=0.05)
-    assert costs["idle from"] == pytest.approx(FROM_NS, rel=0.15)
+    assert costs["idle"] == pytest.approx(IDLE_NS, rel=0.05)
+    assert costs["idle time"] == pytest.approx(IDLE_TIME_NS, rel=0.15)
     assert costs["first launch"] == FIRST_NS
     assert costs["image change"] == CHANGE_NS
 

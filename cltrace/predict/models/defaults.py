@@ -10,8 +10,6 @@ from cltrace.profile import DEFAULT_PREFIX, DeviceProfile, Parameter, shipped_pr
 LATER_COSTS: Final[Mapping[str, Parameter]] = {
     "texel": Parameter(4.04, "ns", 0.0, f"{DEFAULT_PREFIX}images"),
     "image change": Parameter(3_000.0, "ns", 0.0, f"{DEFAULT_PREFIX}image-changes"),
-    "idle doubling": Parameter(2_642.4, "ns", 0.0, f"{DEFAULT_PREFIX}idle"),
-    "idle from": Parameter(446_683.6, "ns", 0.0, f"{DEFAULT_PREFIX}idle"),
 }
 """Costs of the overlap model that profiles of earlier versions lack, as an H200 has them.
 

@@ -1,8 +1,9 @@
 """Time that a launch takes longer because of the state in which it finds the device.
 
-After idle time, a device takes longer by `idle doubling` for each doubling of that time, from `idle from`
-on. The first launch of a program's kernel takes `first launch` longer, and each image that the kernel did
-not have at its last launch takes `image change`.
+A device that has had no work for a time t takes longer by `idle (1 - exp(-sqrt(t / r)))`, with `r` the
+cost `idle time`: the square root, as its parts come to rest one after another, within 1 to 100 ms. The
+first launch of a program's kernel takes `first launch` longer, and each image that the kernel did not
+have at its last launch takes `image change`.
 """
 
 import math
@@ -19,9 +20,11 @@ from cltrace.profile import Parameter
 
 ARRIVAL_FAMILIES: Final = ("idle", "first", "image-changes")
 """Families of the calibration that show the costs of the state of the device."""
-ARRIVAL_COSTS: Final = ("idle doubling", "idle from", "first launch", "image change")
-_BEGINNINGS_NS: Final = np.geomspace(1e4, 1e8, 81)
-"""Candidates of the cost `idle from`."""
+ARRIVAL_COSTS: Final = ("idle", "idle time", "first launch", "image change")
+_IDLE_TIMES_NS: Final = np.geomspace(3e4, 3e8, 81)
+"""Candidates of the cost `idle time`."""
+_HEIGHTS_NS: Final = np.concatenate(([0.0], np.geomspace(100.0, 1e6, 200)))
+"""Candidates of the cost `idle`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,10 @@ class ArrivalTimes:
 
 def arrival_times(arrival: Arrival, constants: Mapping[str, float]) -> ArrivalTimes:
     """Return the times for the constants of a device; 0 for costs that it lacks."""
-    begin_ns = constants.get("idle from", 0.0)
-    doublings = math.log2(1.0 + arrival.idle_ns / begin_ns) if begin_ns else 0.0
+    idle_time = constants.get("idle time", 0.0)
+    share = 1.0 - math.exp(-math.sqrt(arrival.idle_ns / idle_time)) if idle_time else 0.0
     return ArrivalTimes(
-        idle_ns=doublings * constants.get("idle doubling", 0.0),
+        idle_ns=share * constants.get("idle", 0.0),
         first_ns=arrival.first_share * constants.get("first launch", 0.0),
         images_ns=arrival.changed_images * constants.get("image change", 0.0),
     )
@@ -51,24 +54,26 @@ def arrival_times(arrival: Arrival, constants: Mapping[str, float]) -> ArrivalTi
 
 def arrival_costs(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:
     """Yield the costs; nothing for a calibration without these families."""
-    waits, delays = _delays(probes, "idle")
-    if delays:
-        yield from _idle_costs(np.asarray(waits), np.asarray(delays))
-    _, firsts = _delays(probes, "first")
+    waits = _delays(probes, "idle")
+    if waits:
+        yield from _idle_costs(*(np.asarray(column) for column in zip(*waits, strict=True)))
+    firsts = [delay for _, _, delay in _delays(probes, "first")]
     if firsts:
         yield "first launch", _median_cost(firsts, "first")
-    changes, delays = _delays(probes, "image-changes")
-    if delays:
-        each = [delay / number for delay, number in zip(delays, changes, strict=True)]
-        yield "image change", _median_cost(each, "image-changes")
+    changes = [delay / images for images, _, delay in _delays(probes, "image-changes")]
+    if changes:
+        yield "image change", _median_cost(changes, "image-changes")
 
 
-def _delays(probes: Sequence[MeasuredProbe], family: str) -> tuple[list[float], list[float]]:
-    """Return the x of the points of a family's series, and by how much they exceed their lowest x."""
+def _delays(probes: Sequence[MeasuredProbe], family: str) -> Sequence[tuple[float, float, float]]:
+    """Return the x of a family's points, the time of their series at x = 0, and their time beyond it."""
     own = [probe for probe in probes if probe.family == family]
     base = {probe.series: probe.time_ns for probe in own if probe.x == 0.0}
-    points = [probe for probe in own if probe.x > 0.0 and probe.series in base]
-    return [probe.x for probe in points], [probe.time_ns - base[probe.series] for probe in points]
+    return [
+        (probe.x, base[probe.series], probe.time_ns - base[probe.series])
+        for probe in own
+        if probe.x > 0.0 and probe.series in base
+    ]
 
 
 def _median_cost(delays: Sequence[float], family: str) -> Parameter:
@@ -76,19 +81,18 @@ def _median_cost(delays: Sequence[float], family: str) -> Parameter:
     return Parameter(max(median(delays), 0.0), "ns", error, family)
 
 
-def _idle_costs(waits: np.ndarray, delays: np.ndarray) -> Iterator[tuple[str, Parameter]]:
-    """Yield the costs of the curve, by least squares of the logarithm of 1 µs and more."""
+def _idle_costs(
+    waits: np.ndarray, base: np.ndarray, delays: np.ndarray
+) -> Iterator[tuple[str, Parameter]]:
+    """Yield the height and the time of the curve, by least squares of the logarithm of whole times."""
     best = (math.inf, 0.0, 0.0)
-    for begin_ns in _BEGINNINGS_NS:
-        doublings = np.log2(1.0 + waits / begin_ns)
-        each = max(float(doublings @ delays / (doublings @ doublings)), 0.0)
-        residual = float(
-            np.square(
-                np.log1p(np.maximum(delays, 0.0) / 1e3) - np.log1p(each * doublings / 1e3)
-            ).sum()
-        )
-        best = min(best, (residual, each, float(begin_ns)))
-    residual, each, begin_ns = best
+    measured = np.log(np.maximum(base + delays, 1.0))
+    for idle_time in _IDLE_TIMES_NS:
+        share = 1.0 - np.exp(-np.sqrt(waits / idle_time))
+        for height in _HEIGHTS_NS:
+            residual = float(np.square(np.log(base + height * share) - measured).sum())
+            best = min(best, (residual, float(height), float(idle_time)))
+    residual, height, idle_time = best
     error = math.sqrt(residual / max(len(waits) - 2, 1) / len(waits))
-    yield "idle doubling", Parameter(each, "ns", each * error, "idle")
-    yield "idle from", Parameter(begin_ns, "ns", 0.0, "idle")
+    yield "idle", Parameter(height, "ns", height * error, "idle")
+    yield "idle time", Parameter(idle_time, "ns", 0.0, "idle")

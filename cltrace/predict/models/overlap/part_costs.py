@@ -13,7 +13,7 @@ _CHAINS: Final = "chains of operations"
 PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "launch": ("launch", "first"),
     "first launch": ("first launch",),
-    "idle device": ("idle doubling",),
+    "idle device": ("idle",),
     "changed images": ("image change",),
     "dispatch": ("group", "warp", "doubling"),
     OPERATIONS: ("slot",),
@@ -54,7 +54,7 @@ SHAPE_CONSTANTS: Final = frozenset(
         *("p dispatch", "p levels", "p pipes", "p waiting", "p body", "phases", "steps", "window"),
         *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "l3 size", "l3 sharpness"),
         *("atomic ways", "writing"),
-        *("idle from", "interval low", "interval high"),
+        *("idle time", "interval low", "interval high"),
     }
 )
 """Constants of no single part: exponents, sizes, and the bounds of the interval."""
