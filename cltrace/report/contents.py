@@ -11,6 +11,7 @@ from cltrace.report.quantities import time_text, value_text
 from cltrace.trace.device_labels import device_labels
 from cltrace.trace.limits import applicable_limits
 from cltrace.trace.reader import Trace
+from cltrace.trace.redaction import NAMES
 from cltrace.trace.schema import SCHEMA_VERSION
 
 _COUNTED_VIEWS: Final = (
@@ -148,6 +149,11 @@ def _revealed(trace: Trace) -> Table:
     def count(sql: str) -> int:
         return int(trace.rows(sql)[0][0] or 0)
 
+    def count_names(sql: str) -> int:
+        return 0 if has_own_names else count(sql)
+
+    redactions = f"SELECT count(*) FROM v_redaction WHERE what = '{NAMES}'"
+    has_own_names = count(redactions) > 0
     rows = [
         ("kernel sources", count("SELECT count(source) FROM v_program"), "--no-source"),
         ("included files", count("SELECT count(text) FROM v_include"), "--no-source"),
@@ -156,14 +162,26 @@ def _revealed(trace: Trace) -> Table:
         ("kernel arguments", count("SELECT count(*) FROM v_launch_arg"), "--no-args"),
         ("words of command lines", _count_words(trace), "--no-args"),
         ("environment variables", _count_variables(trace), "--no-env"),
-        ("file names and lines", count("SELECT count(*) FROM v_site"), "--callsite-depth 0"),
+        ("file names and lines", count_names("SELECT count(*) FROM v_site"), "--callsite-depth 0"),
         ("buffer contents", count("SELECT count(*) FROM v_content"), "off by default"),
         ("names of kernels", count("SELECT count(DISTINCT name) FROM v_kernel"), "nothing"),
-        ("names of hosts", count("SELECT count(DISTINCT host) FROM v_process"), "nothing"),
-        ("names of threads", count("SELECT count(DISTINCT name) FROM v_thread"), "nothing"),
-        ("working directories", count("SELECT count(working_directory) FROM v_process"), "nothing"),
-        ("paths of interpreters", count("SELECT count(executable) FROM v_process"), "nothing"),
-        ("names of regions", count("SELECT count(DISTINCT name) FROM v_region"), "not using them"),
+        ("names of hosts", count_names("SELECT count(DISTINCT host) FROM v_process"), "nothing"),
+        ("names of threads", count_names("SELECT count(DISTINCT name) FROM v_thread"), "nothing"),
+        (
+            "working directories",
+            count_names("SELECT count(working_directory) FROM v_process"),
+            "nothing",
+        ),
+        (
+            "paths of interpreters",
+            count_names("SELECT count(executable) FROM v_process"),
+            "nothing",
+        ),
+        (
+            "names of regions",
+            count_names("SELECT count(DISTINCT name) FROM v_region"),
+            "not using them",
+        ),
     ]
     return Table(
         key="reveals",
