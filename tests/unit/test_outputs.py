@@ -185,6 +185,26 @@ def test_a_trace_needs_a_regular_file(name: str, place: Path, device: Path, run:
     assert sorted(place.iterdir()) == before
 
 
+REPORTS = ["--json", "--junit", "--markdown", "--gab-json"]
+
+
+@pytest.mark.parametrize("flag", REPORTS)
+def test_reports_of_check_are_written_anew_but_over_no_input(
+    flag: str, place: Path, run: Runner
+) -> None:
+    report, head = place / "report", place / "s.json"
+    report.write_text("earlier")
+    assert run("check", "s.json", flag, report, cwd=place).status == 0
+    assert report.read_text() != "earlier"
+    content = head.read_bytes()
+    (place / "link").symlink_to("s.json")
+    for name in ("s.json", "./s.json", "link"):
+        done = run("check", "s.json", flag, name, cwd=place)
+        assert (done.status, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert run("check", "t.cltrace", "s.json", flag, name, cwd=place).status == 2
+    assert head.read_bytes() == content
+
+
 EXPORTED = ["view", "chrome", "perfetto", "csv", "parquet", "cltrace"]
 
 
