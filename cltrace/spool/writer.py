@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,15 @@ class SpoolWriter:
         self.directory = directory
         self._files: dict[Path, PersistentFile] = {}
         self._contents_bytes = 0
+
+    def open_tables(self, tables: Iterable[RowTable]) -> None:
+        """Open the files of row tables now, because the program may lose the right to open files.
+
+        One that cannot be opened is tried again when rows are appended.
+        """
+        for table in tables:
+            with suppress(OSError):
+                self._file(rows_file(self.directory, table)).descriptor()
 
     def records(self, records: Iterable[Record]) -> None:
         """Append records, in order."""
@@ -52,11 +62,14 @@ class SpoolWriter:
             file.close()
         self._files.clear()
 
-    def _append(self, path: Path, data: bytes) -> None:
+    def _file(self, path: Path) -> PersistentFile:
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = PersistentFile(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        descriptor = file.descriptor()
+        return file
+
+    def _append(self, path: Path, data: bytes) -> None:
+        descriptor = self._file(path).descriptor()
         view = memoryview(data)
         try:
             while view:
