@@ -188,6 +188,23 @@ def test_what_was_paused_is_not_missing(layer: str, run: Runner, tmp_path: Path)
     assert "enqueued while recording was paused" not in shown
 
 
+@layers
+def test_what_a_killed_process_lacks_is_unknown(
+    layer: str, record: Callable[..., Path], run: Runner, tmp_path: Path
+) -> None:
+    path = record("kill", layer, status=-9, count=50)
+    with cltrace.load(path) as trace:
+        assert (trace.meta["state"], trace.meta["commands_missing"]) == ("incomplete", None)
+    for verb in ("info", "summary"):
+        shown = " ".join(run(verb, path).stdout.split())
+        assert "an unknown number of commands is missing" in shown
+    (tmp_path / "two").mkdir()
+    other = shutil.copy(path, tmp_path / "two" / "t.cltrace")
+    assert run("merge", path, other, "-o", "both.cltrace").status == 0
+    with cltrace.load(tmp_path / "both.cltrace") as both:
+        assert both.meta["commands_missing"] is None
+
+
 def test_a_benchmark_takes_no_sample_of_a_part(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     done = run("bench", "--pairs", "3", "-o", "s.json", "--", "program.py", "limit", str(LAUNCHES))
