@@ -53,7 +53,8 @@ _CALLBACK_PATIENCE_S: Final = 0.5
 _PATIENCE_S: Final = 0.25
 """Time without progress for which the end of a process waits for commands to complete."""
 _MAX_OPENED_WORDS: Final = 6
-"""Argument lists of up to so many words have files that are opened at the start."""
+_OPENED_TABLES: Final = (*ROW_TABLES, *map(arguments_table, range(1, _MAX_OPENED_WORDS + 1)))
+"""Tables whose files are opened at the start, those of longer argument lists are not."""
 
 
 class Tracer:
@@ -72,9 +73,7 @@ class Tracer:
         sink = Sink()
         slots, slots_problem = _release_slots(directory)
         self.recorder: Final = Recorder(settings, sink, slots, self._limit_unread_events)
-        self._writer = SpoolWriter(directory)
-        self._writer.open_tables(ROW_TABLES)
-        self._writer.open_tables(map(arguments_table, range(1, _MAX_OPENED_WORDS + 1)))
+        self._writer = SpoolWriter(directory, _OPENED_TABLES)
         self._drain = Drain(self.recorder, self._writer)
         self._stops = StopTeller(directory, self.recorder, self._drain.losses)
         self.fork_failed: Final = self._stops.add_fork

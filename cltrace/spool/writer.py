@@ -22,19 +22,17 @@ class SpoolWriter:
     then none of them are.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._files: dict[Path, PersistentFile] = {}
-        self._contents_bytes = 0
-
-    def open_tables(self, tables: Iterable[RowTable]) -> None:
-        """Open the files of row tables now, because the program may lose the right to open files.
+    def __init__(self, directory: Path, opened: Iterable[RowTable] = ()) -> None:
+        """Open the files of some tables now, because the program may lose the right to open files.
 
         One that cannot be opened is tried again when rows are appended.
         """
-        for table in tables:
+        self.directory = directory
+        self._files: dict[Path, PersistentFile] = {}
+        self._contents_bytes = 0
+        for table in opened:
             with suppress(OSError):
-                self._file(rows_file(self.directory, table)).descriptor()
+                self._file(rows_file(directory, table)).descriptor()
 
     def records(self, records: Iterable[Record]) -> None:
         """Append records, in order."""
