@@ -5,10 +5,13 @@ character device is written to. Nothing else is written to or replaced.
 """
 
 import errno
+import io
 import os
 import re
 import secrets
+import select
 import stat
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,9 @@ from typing import Final
 from cltrace.errors import OutputError
 
 MAX_INPUT_BYTES: Final = 256 << 20
+MAX_WRITER_WAIT_S: Final = 3.0
+"""Time for which a pipe that is an input may have no writer: a shell starts both sides at once."""
+_WRITER_CHECK_S: Final = 0.02
 _MAX_LINKS: Final = 40
 """Limit of Linux for symbolic links in a path."""
 _COPIED_BYTES: Final = 1 << 20
@@ -128,18 +134,71 @@ def copy_to_stream(source: Path, place: OutputPlace) -> None:
         raise OutputError(f"{place.path} cannot be written: {_reason(error)}") from error
 
 
-def read_input(path: Path, max_bytes: int = MAX_INPUT_BYTES) -> bytes:
-    """Return the content of an input, which may be a pipe. Raises: `OSError`, also if it is larger."""
-    with path.open("rb") as file:
-        content = file.read(max_bytes + 1)
+def read_input(
+    path: Path, max_bytes: int = MAX_INPUT_BYTES, *, writer_wait_s: float = MAX_WRITER_WAIT_S
+) -> bytes:
+    """Return the content of an input, which may be a pipe.
+
+    A pipe is waited for as long as it has a writer. Raises: `OSError`, also for an input that is larger
+    than `max_bytes`, and for a pipe that has no writer for `writer_wait_s`.
+    """
+    status = path.stat()
+    if stat.S_ISFIFO(status.st_mode):
+        content = _read_pipe(path, (status.st_dev, status.st_ino), max_bytes, writer_wait_s)
+    else:
+        with path.open("rb") as file:
+            content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise OSError(errno.EFBIG, f"it is larger than {max_bytes >> 20} MiB", str(path))
     return content
 
 
+def read_first_bytes(path: Path, count: int) -> bytes:
+    """Return the first bytes of an input. `read_input` returns them again. Raises: `OSError`."""
+    if stat.S_ISFIFO(path.stat().st_mode):
+        return read_input(path)[:count]
+    with path.open("rb") as file:
+        return file.read(count)
+
+
 def slug(text: str) -> str:
     """Return a safe file name: the letters and digits of `text`, in lower case, joined by dashes."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
+
+
+_PIPE_CONTENTS: Final[dict[tuple[int, int], bytes]] = {}
+"""Contents of the pipes that were read, by device and number: a pipe gives its content only once."""
+
+
+def _read_pipe(path: Path, key: tuple[int, int], max_bytes: int, writer_wait_s: float) -> bytes:
+    """Return the content of a pipe, a byte more than `max_bytes` at most. Raises: `OSError`."""
+    if key not in _PIPE_CONTENTS:
+        own = _named_descriptor(path)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        descriptor = os.dup(own) if own is not None else os.open(path, flags)
+        with os.fdopen(descriptor, "rb", buffering=0) as pipe:
+            # The writers of an inherited pipe are there from the start, or have ended.
+            first = b"" if own is not None else _await_first_byte(path, pipe, writer_wait_s)
+            os.set_blocking(pipe.fileno(), True)
+            with io.BufferedReader(pipe) as file:
+                _PIPE_CONTENTS[key] = first + file.read(max_bytes + 1 - len(first))
+    return _PIPE_CONTENTS[key]
+
+
+def _await_first_byte(path: Path, pipe: io.FileIO, writer_wait_s: float) -> bytes:
+    """Return the first byte of a pipe once it has one. Raises: `OSError` if nobody writes to it."""
+    end_s = time.monotonic() + writer_wait_s
+    while True:
+        first = pipe.read(1)  # empty without a writer, None with a silent one
+        if first:
+            return first
+        if first is None:
+            end_s = time.monotonic() + writer_wait_s
+            select.select([pipe], [], [])
+        elif time.monotonic() > end_s:
+            raise OSError(errno.EPIPE, "nobody writes to this pipe", str(path))
+        else:
+            time.sleep(_WRITER_CHECK_S)
 
 
 def _write_to_stream(place: OutputPlace, data: bytes) -> None:

@@ -1,7 +1,6 @@
 """The OpenCL platform of the tests: PoCL of this environment, beside whatever the machine has."""
 
 import os
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,16 +22,6 @@ def select_pocl() -> None:
         for library in sorted((Path(folder) / ".libs").glob("libpocl-*.so")):
             os.environ[_VARIABLE] = str(library)
             return
-
-
-def find_intel_runtime() -> Path | None:
-    """Return the library of Intel's CPU runtime if the group `intel` is installed in this environment."""
-    try:
-        files = distribution("intel-opencl-rt").files or ()
-    except PackageNotFoundError:
-        return None
-    found = (Path(str(file.locate())) for file in files if file.name == "libintelocl.so")
-    return next((path.resolve() for path in found if path.exists()), None)
 
 
 def add_platform(library: Path, directory: Path) -> dict[str, str]:

@@ -192,6 +192,7 @@ def execute(arguments: argparse.Namespace) -> int:
         on_ambiguous=OnAmbiguous(arguments.on_ambiguous),
         through_model=arguments.through_model,
     )
+    _check_reports(outputs, options)
     head = _read_input(options.head)
     basis, measured = _make_rounds(head, _find_base(options, head))
     if not any(rounds.num_pairs for rounds in measured):
@@ -319,6 +320,14 @@ def _model_notes(measured: Sequence[Round], projected: Sequence[Round]) -> Itera
             f"warning: not compared, as the model does not know them on both devices: "
             f"{', '.join(sorted(before - after))}; `cltrace calibrate` makes profiles, then bench anew"
         )
+
+
+def _check_reports(outputs: _Outputs, options: _Options) -> None:
+    """Check that no report would replace what is compared. Raises: `OutputError`."""
+    inputs = [path for path in (options.head, options.base) if path is not None and path.is_file()]
+    for report in (outputs.json, outputs.junit, outputs.gab_json, outputs.markdown):
+        if report is not None and report.is_file() and any(map(report.samefile, inputs)):
+            raise OutputError(f"{report} is what check reads: name another file")
 
 
 def _write(

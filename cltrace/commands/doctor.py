@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.errors import ExitStatus, LayerError
@@ -16,11 +16,18 @@ from cltrace.intercept.native.build import build_layer
 from cltrace.report.environment import CheckResult, environment_report
 from cltrace.runs.child import traced_environment
 from cltrace.runs.child_json import ANSWER_TIMEOUT_S, run_for_json
+from cltrace.runs.trial_builds import (
+    POCL,
+    TrialBuild,
+    describe_pocl_fault,
+    find_fault_here,
+    find_intel_runtime,
+    name_working_device,
+    try_builds,
+)
 from cltrace.spool.layout import process_directories, untraced_reasons
 from cltrace.spool.settings import Settings
 from cltrace.trace import recording
-
-_POCL: Final = "Portable Computing Language"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +111,7 @@ def _check_platforms(survey: dict[str, Any] | None) -> list[CheckResult]:
 
 def _check_linker(platforms: str) -> list[CheckResult]:
     """Check for the system's linker, with which PoCL links kernels."""
-    if _POCL not in platforms:
+    if POCL not in platforms:
         return []
     linker = shutil.which("ld")
     if linker:
@@ -114,27 +121,28 @@ def _check_linker(platforms: str) -> list[CheckResult]:
 
 def _check_builds(survey: dict[str, Any] | None) -> Iterator[CheckResult]:
     """Check that each device's driver builds a kernel and runs it."""
-    for platform_index, platform in enumerate(survey["platforms"] if survey else ()):
-        for device_index, device in enumerate(platform["devices"]):
-            indices = (str(platform_index), str(device_index))
-            fault, problem = run_for_json(("-m", "cltrace.intercept.trial_build", *indices))
-            wrong = str(fault or "") or (f"builds nothing: {problem}" if problem else "")
-            yield CheckResult(
-                "trial build",
-                is_ok=not wrong,
-                detail=f"{device['name']} {wrong or 'builds a kernel, which runs'}",
-                remedy=_build_remedy(platform["name"]),
-            )
-
-
-def _build_remedy(platform: str) -> str:
-    """Return the remedy for a platform whose driver builds nothing."""
-    if platform == _POCL:
-        return (
-            "PoCL compiles with its own LLVM, which must support the processor, and links with "
-            "ld: install a newer PoCL, from the system's packages or conda-forge, and binutils"
+    builds = list(try_builds(survey)) if survey is not None else []
+    for build in builds:
+        yield CheckResult(
+            "trial build",
+            is_ok=not build.fault,
+            detail=f"{build.device} {build.fault or 'builds a kernel, which runs'}",
+            remedy=_build_remedy(build, builds),
         )
-    return f"update or reinstall the OpenCL driver of {platform}, or use another device"
+
+
+def _build_remedy(build: TrialBuild, builds: Sequence[TrialBuild]) -> str:
+    """Return the remedy for a device whose driver builds nothing."""
+    if build.platform != POCL:
+        return f"update or reinstall the OpenCL driver of {build.platform}, or use another device"
+    known = describe_pocl_fault(find_fault_here(), builds, find_intel_runtime())
+    if known:
+        return known
+    return (
+        "PoCL compiles with its own LLVM, which must support the processor, and links with "
+        "ld: install a newer PoCL, from the system's packages or conda-forge, and binutils; "
+        f"or {name_working_device(builds, find_intel_runtime())}"
+    )
 
 
 def _check_injection() -> CheckResult:

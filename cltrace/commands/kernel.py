@@ -321,6 +321,8 @@ def _parse_number(parameter: KernelParameter, text: str) -> int | float:
 
 
 def _read_contents(path: str) -> BufferArgument:
+    if not Path(path).is_file():
+        raise UsageError(f"{path} cannot be read as a .npy file: it is no regular file")
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:

@@ -21,6 +21,7 @@ from cltrace.intercept.ranks import rank_of
 from cltrace.runs.child import die_of_signal, resolve_command, run_to_end, traced_environment
 from cltrace.runs.command_power import PowerRecording, choose_power_readers
 from cltrace.runs.layer import prepare_layer
+from cltrace.runs.trial_builds import find_fault_here, warn_of_pocl
 from cltrace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace import recording
 from cltrace.trace.file_names import default_name, expand_pattern
@@ -61,6 +62,9 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
     readers = choose_power_readers(options.power_readers, options.power_period_s)
     path = _output_path(words, options.output)
     say = Speaker(is_quiet=options.is_quiet).say
+    warning = warn_of_pocl(find_fault_here(), os.environ)
+    if warning:
+        say(f"warning: {warning}")
     layer = prepare_layer(options.settings, say)
     begun = recording.begin(
         path, words, options.settings, recorder_pid=os.getpid(), overwrite=options.is_forced

@@ -10,6 +10,7 @@ import pyopencl as cl
 
 from cltrace.events.kinds import RELEASES_UNSEEN, Severity
 from cltrace.events.records import ProcessEnded, Redaction, Surcharge
+from cltrace.events.tables import ROW_TABLES, arguments_table
 from cltrace.intercept.drain.drain import Drain
 from cltrace.intercept.drain.reader_thread import ReaderThread
 from cltrace.intercept.hooks import hook_table
@@ -51,6 +52,9 @@ _CALLBACK_PATIENCE_S: Final = 0.5
 
 _PATIENCE_S: Final = 0.25
 """Time without progress for which the end of a process waits for commands to complete."""
+_MAX_OPENED_WORDS: Final = 6
+_OPENED_TABLES: Final = (*ROW_TABLES, *map(arguments_table, range(1, _MAX_OPENED_WORDS + 1)))
+"""Tables whose files are opened at the start, those of longer argument lists are not."""
 
 
 class Tracer:
@@ -69,7 +73,7 @@ class Tracer:
         sink = Sink()
         slots, slots_problem = _release_slots(directory)
         self.recorder: Final = Recorder(settings, sink, slots, self._limit_unread_events)
-        self._writer = SpoolWriter(directory)
+        self._writer = SpoolWriter(directory, _OPENED_TABLES)
         self._drain = Drain(self.recorder, self._writer)
         self._stops = StopTeller(directory, self.recorder, self._drain.losses)
         self.fork_failed: Final = self._stops.add_fork

@@ -14,7 +14,11 @@ from pyopencl import _cl
 
 from cltrace.events.statuses import status_name
 
-_SOURCE: Final = "kernel void cltrace_trial(global int *one) {{ one[0] = {number}; }}"
+_WIDTH: Final = 16
+"""Elements of the widest vectors, at which some compilers fail."""
+_SOURCE: Final = (
+    "kernel void cltrace_trial(global int *a) {{ vstore16(vload16(0, a) + (int){number}, 0, a); }}"
+)
 
 
 def trial_build(device: cl.Device) -> str:
@@ -39,13 +43,14 @@ def trial_build(device: cl.Device) -> str:
 
 def _run(context: cl.Context, kernel: cl.Kernel) -> int:
     """Return the number that the kernel wrote."""
-    result = np.zeros(1, np.int32)
-    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, result.nbytes)
+    result = np.zeros(_WIDTH, np.int32)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    buffer = cl.Buffer(context, flags, hostbuf=result)
     queue = cl.CommandQueue(context)
     kernel.set_arg(0, buffer)
     cl.enqueue_nd_range_kernel(queue, kernel, (1,), None)
     cl.enqueue_copy(queue, result, buffer)
-    return int(result[0])
+    return int(result[-1])
 
 
 def _describe_error(log: str, error: cl.Error) -> str:

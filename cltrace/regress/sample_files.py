@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import SampleFileError
-from cltrace.files import write_atomically
+from cltrace.files import read_first_bytes, write_atomically
 from cltrace.regress.counters import parse_counter
 from cltrace.regress.json_files import JsonFormat, as_amount, as_count, as_text
 from cltrace.regress.run_records import (
@@ -96,8 +96,7 @@ def is_samples(path: Path) -> bool:
     Raises: `SampleFileError` if it cannot be read.
     """
     try:
-        with path.open("rb") as stream:
-            return stream.read(1) == b"{"
+        return read_first_bytes(path, 1) == b"{"
     except OSError as error:
         raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
 

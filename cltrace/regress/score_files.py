@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cltrace.errors import SampleFileError
 from cltrace.events.benchmarks import BenchmarkKind, RateLimit
-from cltrace.files import write_atomically
+from cltrace.files import read_first_bytes, write_atomically
 from cltrace.profile import LATER_KEYS, DeviceFacts, stored_fields
 from cltrace.regress.host import HostFacts
 from cltrace.regress.json_files import JsonFormat, as_amount, as_count, as_text
@@ -41,8 +41,7 @@ def read_score(path: Path) -> ScoreFile:
 def is_score(path: Path) -> bool:
     """Return True if a file has the mark of a score. Raises: `SampleFileError` if it cannot be read."""
     try:
-        with path.open("rb") as stream:
-            return f'"{MARK}"'.encode() in stream.read(64)
+        return f'"{MARK}"'.encode() in read_first_bytes(path, 64)
     except OSError as error:
         raise SampleFileError(f"{path} cannot be read: {error.strerror}") from error
 

@@ -11,6 +11,7 @@ from cltrace.report.quantities import time_text, value_text
 from cltrace.trace.device_labels import device_labels
 from cltrace.trace.limits import applicable_limits
 from cltrace.trace.reader import Trace
+from cltrace.trace.redaction import NAMES
 from cltrace.trace.schema import SCHEMA_VERSION
 
 _COUNTED_VIEWS: Final = (
@@ -28,6 +29,26 @@ _COUNTED_VIEWS: Final = (
     ("v_region", "regions"),
     ("v_content", "captured buffers"),
 )
+
+_REVEALED_CONTENTS: Final = (
+    ("kernel sources", "SELECT count(source) FROM v_program", "--no-source"),
+    ("included files", "SELECT count(text) FROM v_include", "--no-source"),
+    ("build options", "SELECT sum(options <> '') FROM v_build", "--no-source"),
+    ("build logs", "SELECT count(log) FROM v_build", "--no-source"),
+    ("kernel arguments", "SELECT count(*) FROM v_launch_arg", "--no-args"),
+    ("buffer contents", "SELECT count(*) FROM v_content", "off by default"),
+    ("names of kernels", "SELECT count(DISTINCT name) FROM v_kernel", "nothing"),
+)
+"""What reveals the program: in words, the query that counts it, the flag that leaves it out."""
+_REVEALED_NAMES: Final = (
+    ("file names and lines", "SELECT count(*) FROM v_site", "--callsite-depth 0"),
+    ("names of hosts", "SELECT count(DISTINCT host) FROM v_process", "nothing"),
+    ("names of threads", "SELECT count(DISTINCT name) FROM v_thread", "nothing"),
+    ("working directories", "SELECT count(working_directory) FROM v_process", "nothing"),
+    ("paths of interpreters", "SELECT count(executable) FROM v_process", "nothing"),
+    ("names of regions", "SELECT count(DISTINCT name) FROM v_region", "not using them"),
+)
+"""Names that a redacted copy replaces by its own, as `_REVEALED_CONTENTS`."""
 
 
 def contents_report(trace: Trace) -> Document:
@@ -148,22 +169,12 @@ def _revealed(trace: Trace) -> Table:
     def count(sql: str) -> int:
         return int(trace.rows(sql)[0][0] or 0)
 
+    has_own_names = count(f"SELECT count(*) FROM v_redaction WHERE what = '{NAMES}'") > 0
     rows = [
-        ("kernel sources", count("SELECT count(source) FROM v_program"), "--no-source"),
-        ("included files", count("SELECT count(text) FROM v_include"), "--no-source"),
-        ("build options", count("SELECT sum(options <> '') FROM v_build"), "--no-source"),
-        ("build logs", count("SELECT count(log) FROM v_build"), "--no-source"),
-        ("kernel arguments", count("SELECT count(*) FROM v_launch_arg"), "--no-args"),
+        *((what, count(sql), by) for what, sql, by in _REVEALED_CONTENTS),
         ("words of command lines", _count_words(trace), "--no-args"),
         ("environment variables", _count_variables(trace), "--no-env"),
-        ("file names and lines", count("SELECT count(*) FROM v_site"), "--callsite-depth 0"),
-        ("buffer contents", count("SELECT count(*) FROM v_content"), "off by default"),
-        ("names of kernels", count("SELECT count(DISTINCT name) FROM v_kernel"), "nothing"),
-        ("names of hosts", count("SELECT count(DISTINCT host) FROM v_process"), "nothing"),
-        ("names of threads", count("SELECT count(DISTINCT name) FROM v_thread"), "nothing"),
-        ("working directories", count("SELECT count(working_directory) FROM v_process"), "nothing"),
-        ("paths of interpreters", count("SELECT count(executable) FROM v_process"), "nothing"),
-        ("names of regions", count("SELECT count(DISTINCT name) FROM v_region"), "not using them"),
+        *((what, 0 if has_own_names else count(sql), by) for what, sql, by in _REVEALED_NAMES),
     ]
     return Table(
         key="reveals",

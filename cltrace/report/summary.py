@@ -1,5 +1,6 @@
 """Summary of a trace: what a user reads first."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -139,12 +140,21 @@ def _notes(trace: Trace, options: SummaryOptions) -> list[str]:
 
 def skipped_text(trace: Trace, count: int) -> str:
     """Return why `count` commands were left out as the user wanted, in words."""
-    settings = trace.meta.get("settings") or ""
-    has_filter = any(f'"{name}_kernels": ["' in settings for name in ("include", "exclude"))
     were = count_text(count, "command was", "commands were")
-    if has_filter:
+    if _has_kernel_filter(trace.meta.get("settings") or ""):
         return f"{were} left out: recording was paused, or the kernel is excluded"
     return f"{were} enqueued while recording was paused"
+
+
+def _has_kernel_filter(settings: str) -> bool:
+    """Return True if the settings of a recording, as JSON, have a filter of kernels."""
+    try:
+        values = json.loads(settings)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and any(
+        bool(values.get(f"{name}_kernels")) for name in ("include", "exclude")
+    )
 
 
 def _note(severity: object, message: object, times: int) -> str:

@@ -24,6 +24,7 @@ _READ_ONLY: Final = (
     *("-c", "core.fsmonitor=false"),
 )
 """Options with which git writes nothing into the repository and runs no hooks and no file monitor."""
+_SHARED_REFERENCES: Final = ("refs/heads", "refs/tags")
 _FILTER: Final = re.compile(r"(filter\..*)\.(clean|smudge|process|required)", re.IGNORECASE)
 """Names of settings that name programs which git runs on contents of files."""
 _REPOSITORY_VARIABLES: Final = frozenset(
@@ -62,8 +63,8 @@ def open_base(text: str, head: Invocation) -> Iterator[tuple[Invocation, str]]:
     with tempfile.TemporaryDirectory(prefix="cltrace-base-") as temporary:
         checkout = Path(temporary) / "checkout"
         top = Path(_git(head.directory, "rev-parse", "--show-toplevel"))
-        _clone_sharing_objects(top, checkout)
-        _git(checkout, "checkout", "--quiet", "--detach", revision)
+        _make_repository_sharing_objects(top, checkout)
+        _check_out(checkout, revision)
         if not head.directory.resolve().is_relative_to(top.resolve()):
             raise UsageError(f"{head.directory} is outside of its repository's files in {top}")
         directory = checkout / head.directory.resolve().relative_to(top.resolve())
@@ -72,18 +73,35 @@ def open_base(text: str, head: Invocation) -> Iterator[tuple[Invocation, str]]:
         yield replace(head, directory=directory), revision
 
 
-def _clone_sharing_objects(top: Path, checkout: Path) -> None:
-    """Make a repository with the objects of another one, without a checkout. Raises: `UsageError`."""
-    if _git(top, "rev-parse", "--is-shallow-repository") == "false":
-        _git(top, "clone", "--quiet", "--shared", "--no-checkout", str(top), str(checkout))
-        return
-    # Git clones a shallow repository, as CI has it, by its references, which may lack the revision.
+def _make_repository_sharing_objects(top: Path, checkout: Path) -> None:
+    """Make a repository with the objects and references of another one, without files.
+
+    A clone would run another git, in the repository and without our options. Raises: `UsageError`.
+    """
     checkout.mkdir()
-    _git(checkout, "init", "--quiet")
+    object_format = _git(top, "rev-parse", "--show-object-format")
+    _git(checkout, "init", "--quiet", "--template=", f"--object-format={object_format}")
+    repository = checkout / ".git"
     objects = top / _git(top, "rev-parse", "--git-path", "objects")
+    (repository / "objects" / "info" / "alternates").write_text(f"{objects.resolve()}\n")
     shallow = top / _git(top, "rev-parse", "--git-path", "shallow")
-    (checkout / ".git" / "objects" / "info" / "alternates").write_text(f"{objects.resolve()}\n")
-    shutil.copy(shallow, checkout / ".git" / "shallow")
+    if shallow.is_file():
+        shutil.copy(shallow, repository / "shallow")
+    references = _git(top, "for-each-ref", "--format=%(objectname) %(refname)", *_SHARED_REFERENCES)
+    remote = [
+        line.replace(" refs/heads/", " refs/remotes/origin/", 1) for line in references.split("\n")
+    ]
+    lines = sorted(filter(None, remote), key=lambda line: line.partition(" ")[2].encode())
+    (repository / "packed-refs").write_text("".join(f"{line}\n" for line in lines))
+
+
+def _check_out(checkout: Path, revision: str) -> None:
+    """Check a revision out. Raises: `UsageError`, also where the repository lacks contents of it."""
+    _git(checkout, "checkout", "--quiet", "--detach", revision)
+    missing = _git(checkout, "ls-files", "--deleted")
+    if missing:  # git reports success
+        name = missing.split("\n")[0]
+        raise UsageError(f"the repository lacks {name} of {revision}: fetch it with git first")
 
 
 def describe_side(invocation: Invocation, revision: str = "") -> Side:
@@ -148,6 +166,8 @@ def _git(directory: Path, *words: str) -> str:
     environment = {
         name: value for name, value in os.environ.items() if name not in _REPOSITORY_VARIABLES
     }
+    # Git fetches what a partial clone lacks, by programs of the repository's configuration.
+    environment["GIT_ALLOW_PROTOCOL"] = ""
     process = subprocess.run(
         ["git", *_READ_ONLY, "-C", str(directory), *words],
         capture_output=True,

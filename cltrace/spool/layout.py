@@ -98,6 +98,18 @@ def process_directories(parts: Path) -> list[tuple[Path, ProcessIdentity]]:
     return sorted(directories, key=lambda item: (item[1].start_ticks, item[1].pid, item[0].name))
 
 
+def check_process_directories(parts: Path) -> None:
+    """Check that what is named as the directory of a process is one. Raises: `SpoolError`.
+
+    A symbolic link leads elsewhere, and without the process the trace would seem complete.
+    """
+    for entry in sorted(parts.iterdir()):
+        is_directory = entry.is_dir() and not entry.is_symlink()
+        if _PROCESS_DIRECTORY.fullmatch(entry.name) and not is_directory:
+            kind = "a symbolic link" if entry.is_symlink() else "no directory"
+            raise SpoolError(f"{entry} is {kind}: these parts are damaged or forged")
+
+
 def power_directory(parts: Path) -> Path:
     """Return the directory of the power sensors' readings."""
     return parts / _POWER_DIRECTORY

@@ -21,6 +21,7 @@ from cltrace.spool.layout import (
     SLOTS_FILE,
     STOP_FILE,
     ProcessIdentity,
+    check_process_directories,
     process_directories,
     rows_file,
 )
@@ -131,6 +132,7 @@ def read_process(directory: Path, identity: ProcessIdentity) -> ProcessSpool:
 def read_parts(parts: Path) -> list[ProcessSpool]:
     """Read the spools of all processes in `parts`, oldest first. Raises: `SpoolError`."""
     try:
+        check_process_directories(parts)
         return [
             read_process(directory, identity) for directory, identity in process_directories(parts)
         ]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,17 @@ class SpoolWriter:
     then none of them are.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, opened: Iterable[RowTable] = ()) -> None:
+        """Open the files of some tables now, because the program may lose the right to open files.
+
+        One that cannot be opened is tried again when rows are appended.
+        """
         self.directory = directory
         self._files: dict[Path, PersistentFile] = {}
         self._contents_bytes = 0
+        for table in opened:
+            with suppress(OSError):
+                self._file(rows_file(directory, table)).descriptor()
 
     def records(self, records: Iterable[Record]) -> None:
         """Append records, in order."""
@@ -52,11 +60,14 @@ class SpoolWriter:
             file.close()
         self._files.clear()
 
-    def _append(self, path: Path, data: bytes) -> None:
+    def _file(self, path: Path) -> PersistentFile:
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = PersistentFile(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        descriptor = file.descriptor()
+        return file
+
+    def _append(self, path: Path, data: bytes) -> None:
+        descriptor = self._file(path).descriptor()
         view = memoryview(data)
         try:
             while view:

@@ -9,6 +9,7 @@ cltrace's own definitions. After that, only reads of cltrace's tables and views 
 import os
 import re
 import sqlite3
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,11 @@ def _check_header(path: Path) -> None:
     try:
         if path.is_dir():
             raise TraceError(f"{path} is a directory, not a trace")
+        # Opening a pipe may wait for ever, and opening a device may have effects.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise NotATraceError(
+                f"{path} is no regular file, and a trace is a database: name a file"
+            )
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
     except FileNotFoundError as error:

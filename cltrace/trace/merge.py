@@ -155,5 +155,18 @@ def _merged_meta(metas: list[dict[str, Any]]) -> dict[str, str | None]:
         "exit_status": worst.get("exit_status"),
         "signal": worst.get("signal"),
         "state": "complete" if is_complete else "incomplete",
-        "commands_missing": str(sum(_integers(metas, "commands_missing"))),
+        "commands_missing": _sum_missing(metas),
     }
+
+
+def _sum_missing(metas: list[dict[str, Any]]) -> str | None:
+    """Return the number of commands that the traces lack, None where one does not know it."""
+    counts = [
+        parse_integer(meta.get("commands_missing", None if _is_incomplete(meta) else "0"))
+        for meta in metas
+    ]
+    return None if None in counts else str(sum(count for count in counts if count is not None))
+
+
+def _is_incomplete(meta: dict[str, Any]) -> bool:
+    return meta.get("state") != "complete"

@@ -16,12 +16,12 @@ class MissingData:
     Attributes:
         reasons: why the trace is incomplete; empty if it is complete.
         stops: those of them that say why a recording stopped before its process did.
-        commands: number of commands that are known to be missing.
+        commands: number of missing commands; None if it is not known, as after a kill.
     """
 
     reasons: tuple[str, ...]
     stops: tuple[str, ...]
-    commands: int
+    commands: int | None
 
 
 def find_missing_data(
@@ -42,8 +42,20 @@ def find_missing_data(
         reasons += (f"{name}: {text}" for text in _gaps(spool))
     if damaged_rows:
         reasons.append(f"{damaged_rows} damaged host calls were left out")
-    commands = sum(spool.stop.missing for spool in spools if spool.stop is not None)
-    return MissingData((*stops, *reasons), tuple(stops), commands)
+    return MissingData((*stops, *reasons), tuple(stops), _count_missing(spools, damaged_rows))
+
+
+def _count_missing(spools: Sequence[ProcessSpool], damaged_rows: int) -> int | None:
+    """Return the number of missing commands, None where a process did not tell."""
+    if damaged_rows or any(spool.damaged_lines or not _has_told(spool) for spool in spools):
+        return None
+    return sum(spool.stop.missing for spool in spools if spool.stop is not None)
+
+
+def _has_told(spool: ProcessSpool) -> bool:
+    """Return True if a process recorded its end, or that its recording stopped."""
+    has_stopped = spool.stop is not None and spool.stop.stopped_host_ns != 0
+    return spool.is_complete or has_stopped or not spool.all_records
 
 
 def _stops(stop: StopReport, session: SessionFacts) -> Iterator[str]:

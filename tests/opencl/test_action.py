@@ -143,6 +143,55 @@ def test_a_base_is_data(checkout: tuple[Path, str], tmp_path: Path, base: str) -
     assert not list(tmp_path.rglob("ran"))
 
 
+PROGRAMS = {
+    "uploadpack": ("remote.origin.uploadpack", "EVIL"),
+    "another": ("remote.another.uploadpack", "EVIL"),
+    "vcs": ("remote.origin.vcs", "ext"),
+    "ssh": ("core.sshCommand", "EVIL"),
+    "askpass": ("core.askPass", "EVIL"),
+    "proxy": ("core.gitProxy", "EVIL"),
+    "helper": ("credential.helper", "!EVIL"),
+    "its helper": ("credential.https://nowhere.helper", "!EVIL"),
+    "references": ("core.alternateRefsCommand", "EVIL"),
+    "ext": ("remote.origin.url", "ext::EVIL"),
+    "rewritten": ("url.ext::EVIL .insteadOf", "file:"),
+    "partial": ("remote.origin.uploadpack", "EVIL"),
+}
+"""Settings of a repository that name a program which a fetch may run."""
+
+
+@pytest.mark.parametrize("how", PROGRAMS)
+def test_no_program_of_the_configuration_fetches(
+    how: str, checkout: tuple[Path, str], tmp_path: Path
+) -> None:
+    there, before = checkout
+    ran, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+    program.chmod(0o755)
+    name, value = (text.replace("EVIL", str(program)) for text in PROGRAMS[how])
+    settings = {"protocol.ext.allow": "always", name: value}
+    if how == "partial":
+        settings |= {"extensions.partialClone": "origin", "remote.origin.promisor": "true"}
+    for key, word in settings.items():
+        subprocess.run(["git", "config", key, word], cwd=there, check=True)
+    status, outputs = run_steps(there, tmp_path, {"command": "python app.py", "base": before})
+    assert status != 0
+    assert "revision" not in outputs
+    assert not ran.exists()
+
+
+def test_programs_of_the_user_stay(
+    checkout: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, before = checkout
+    (tmp_path / "gitconfig").write_text(
+        "[core]\n\tsshCommand = ssh -q\n[credential]\n\thelper = cache\n"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    given = {"command": "python app.py", "base": before, "pairs": "6", "max-pairs": "6"}
+    assert f"revision={before}" in run_steps(there, tmp_path, given)[1]
+
+
 @pytest.mark.parametrize("name", ["floor", "limits", "pairs", "max-pairs", "on-ambiguous"])
 def test_other_inputs_are_data(checkout: tuple[Path, str], tmp_path: Path, name: str) -> None:
     there, before = checkout

@@ -49,7 +49,10 @@ def without_temporary_names(text: str) -> str:
     return re.sub(r"tempfile_\w+|/tmp/tmp\w+|0x[0-9a-f]+", "*", text)
 
 
-@pytest.mark.parametrize(("how", "state"), [("abort", "complete"), ("kill", "incomplete")])
+KILLED = "incomplete, an unknown number of commands is missing"
+
+
+@pytest.mark.parametrize(("how", "state"), [("abort", "complete"), ("kill", KILLED)])
 def test_a_killed_program_leaves_a_trace_that_says_so(
     how: str, state: str, run: Runner, tmp_path: Path
 ) -> None:

@@ -16,9 +16,10 @@ import pytest
 import cltrace
 from cltrace.intercept.objects.programs import Programs, Texts
 from cltrace.intercept.objects.registry import Registry
+from cltrace.runs.trial_builds import find_intel_runtime
 from cltrace.trace.reader import Trace
 from tests.conftest import Runner
-from tests.platform import add_platform, find_intel_runtime
+from tests.platform import add_platform
 
 pytestmark = pytest.mark.opencl
 

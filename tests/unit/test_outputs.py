@@ -148,7 +148,7 @@ def test_links_to_files_stay(name: str, place: Path, run: Runner) -> None:
         assert path.is_symlink()
         assert path.read_bytes() not in {b"", b"old"}
     assert sorted(child.name for child in target.parent.iterdir()) == ["new.x", "target.x"]
-    if name not in DATABASES and name not in {"view", "export"}:
+    if name not in DATABASES:
         assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
@@ -183,6 +183,49 @@ def test_a_trace_needs_a_regular_file(name: str, place: Path, device: Path, run:
     assert stat.S_ISCHR(device.lstat().st_mode)
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
     assert sorted(place.iterdir()) == before
+
+
+REPORTS = ["--json", "--junit", "--markdown", "--gab-json"]
+
+
+@pytest.mark.parametrize("flag", REPORTS)
+def test_reports_of_check_are_written_anew_but_over_no_input(
+    flag: str, place: Path, run: Runner
+) -> None:
+    report, head = place / "report", place / "s.json"
+    report.write_text("earlier")
+    assert run("check", "s.json", flag, report, cwd=place).status == 0
+    assert report.read_text() != "earlier"
+    content = head.read_bytes()
+    (place / "link").symlink_to("s.json")
+    for name in ("s.json", "./s.json", "link"):
+        done = run("check", "s.json", flag, name, cwd=place)
+        assert (done.status, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert run("check", "t.cltrace", "s.json", flag, name, cwd=place).status == 2
+    assert head.read_bytes() == content
+
+
+EXPORTED = ["view", "chrome", "perfetto", "csv", "parquet", "cltrace"]
+
+
+def export_words(to: str) -> list[str]:
+    return ["view", "t.cltrace"] if to == "view" else ["export", "t.cltrace", "--to", to]
+
+
+def modes(path: Path) -> set[tuple[bool, int]]:
+    entries = [path, *path.rglob("*")] if path.is_dir() else [path]
+    return {(entry.is_dir(), stat.S_IMODE(entry.stat().st_mode)) for entry in entries}
+
+
+@pytest.mark.parametrize("to", EXPORTED)
+def test_what_reveals_a_trace_is_private(to: str, place: Path, run: Runner) -> None:
+    out = place / "out"
+    done = run(*export_words(to), "-o", out, cwd=place)
+    assert done.status == 0, done.stderr
+    assert modes(out) <= {(False, 0o600), (True, 0o700)}
+    out.chmod(0o755 if out.is_dir() else 0o644)
+    assert run(*export_words(to), "-f", "-o", out, cwd=place).status == 0
+    assert modes(out) <= {(False, 0o644), (True, 0o755)}
 
 
 def test_a_full_device_is_one_line(place: Path, run: Runner) -> None:

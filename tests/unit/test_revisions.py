@@ -160,6 +160,54 @@ def test_no_program_of_the_configuration_runs(repository: Path, tmp_path: Path) 
     assert not ran.exists()
 
 
+FETCHES = {
+    "uploadpack": {"remote.origin.url": "file:///nowhere", "remote.origin.uploadpack": "EVIL"},
+    "ssh": {"remote.origin.url": "ssh://nowhere/x", "core.sshCommand": "EVIL"},
+    "ext": {"remote.origin.url": "ext::EVIL", "protocol.ext.allow": "always"},
+    "vcs": {
+        "remote.origin.url": "EVIL",
+        "remote.origin.vcs": "ext",
+        "protocol.ext.allow": "always",
+    },
+    "proxy": {"remote.origin.url": "git://nowhere/x", "core.gitProxy": "EVIL"},
+}
+"""Settings of a partial clone with which git runs a program to fetch an object that it lacks."""
+
+
+@pytest.mark.parametrize("how", FETCHES)
+def test_no_program_fetches_what_a_partial_clone_lacks(
+    how: str, repository: Path, tmp_path: Path
+) -> None:
+    ran, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+    program.chmod(0o755)
+    lost = git(repository, "rev-parse", "HEAD~1:sub/app.py")
+    settings = {
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        **FETCHES[how],
+    }
+    for name, value in settings.items():
+        git(repository, "config", name, value.replace("EVIL", str(program)))
+    (repository / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+    head = Invocation(("app.py",), repository / "sub")
+    for text in ("1" * 40, lost, "HEAD~1"):
+        with pytest.raises(UsageError), open_base(text, head):
+            pass
+    describe_side(head)
+    assert not ran.exists()
+
+
+def test_a_revision_has_the_tags_and_branches_of_its_repository(repository: Path) -> None:
+    git(repository, "tag", "v1", "HEAD~1")
+    git(repository, "tag", "-a", "-m", "two", "v2", "HEAD")
+    git(repository, "pack-refs", "--all")
+    with open_base("v2", Invocation(("app.py",), repository / "sub")) as (place, _):
+        assert git(place.directory, "describe", "--tags") == "v2"
+        assert git(place.directory, "log", "--format=%s", "origin/main", "--") == "new\nold"
+        assert git(place.directory, "fsck", "--strict") == ""
+
+
 def test_any_text_is_data(repository: Path, tmp_path: Path) -> None:
     head = Invocation(("app.py",), repository / "sub")
     for text in (

@@ -131,14 +131,36 @@ def test_what_is_no_regular_file_is_refused(kind: Callable[[Path], None], tmp_pa
     finalise(parts, tmp_path / "out.cltrace")
 
 
-def test_linked_directories_are_not_entered(tmp_path: Path) -> None:
+def replace_by_file(path: Path) -> None:
+    path.write_text("no directory")
+
+
+def link_to_nothing(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def link_outside(path: Path) -> None:
+    path.symlink_to(path.parents[1] / "foreign")
+
+
+@pytest.mark.parametrize("name", ["4100000-7", "own"])
+@pytest.mark.parametrize("place", [link_outside, link_to_nothing, replace_by_file])
+def test_no_process_directory_is_a_link(
+    place: Callable[[Path], None], name: str, run: Runner, tmp_path: Path
+) -> None:
     parts = write_parts(tmp_path)
-    foreign = tmp_path / "foreign"
-    processes(parts)[0].rename(foreign)
-    processes(parts)[0].with_name("4100000-7").symlink_to(foreign)
-    finalise(parts, tmp_path / "t.cltrace")
-    with cltrace.load(tmp_path / "t.cltrace") as trace:
-        assert trace.rows("SELECT count(*) FROM v_process") == [(1,)]
+    own = processes(parts)[0]
+    own.rename(tmp_path / "foreign")
+    place(own if name == "own" else own.with_name(name))
+    done = run("recover", parts)
+    assert (done.status, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert "damaged or forged" in done.stderr
+    assert run("summary", parts).status == 2
+    assert (tmp_path / "foreign").is_dir()
+
+
+def test_a_linked_directory_of_power_is_not_entered(tmp_path: Path) -> None:
+    parts = write_parts(tmp_path)
     power = tmp_path / "power"
     (parts / "power").rename(power)
     (parts / "power").symlink_to(power)

@@ -1,6 +1,7 @@
 """Output files of verbs: written whole or not at all, and over nothing that must not be lost."""
 
 import argparse
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -8,10 +9,11 @@ from typing import Final
 
 from cltrace.errors import OutputError, UsageError
 from cltrace.files import OutputPlace, copy_to_stream, find_output, make_parent_directory
-from cltrace.spool.layout import TRACE_SUFFIX
+from cltrace.spool.layout import DIRECTORY_MODE, FILE_MODE, TRACE_SUFFIX
 from cltrace.trace.reader import Trace
 
 _MAX_SUFFIX_LENGTH: Final = 40
+_READ_AND_WRITE: Final = 0o666
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, *, ending: str) -> None:
@@ -42,6 +44,8 @@ def write_output_atomically(
 ) -> None:
     """Write to a temporary path, then move the whole to `target`, or copy it to a pipe or device.
 
+    A new output has the permissions of a trace, because it reveals as much; an overwritten one keeps its
+    own.
     An existing target is replaced if that `is_forced` and `check_replaceable` raises nothing.
     `target` is a file, unless it is an existing directory. Raises: `OutputError`.
     """
@@ -65,6 +69,7 @@ def write_output_atomically(
             if place.is_stream:
                 _copy_file(written, place)
             else:
+                _set_mode(written, place.path)
                 _replace(place.path, written, Path(directory, "replaced"))
     except OSError as error:
         raise OutputError(f"{target} cannot be written: {error.strerror or error}") from error
@@ -75,6 +80,17 @@ def _copy_file(written: Path, place: OutputPlace) -> None:
     if written.is_dir():
         raise OutputError(f"{place.path} is a device or a pipe: name a directory")
     copy_to_stream(written, place)
+
+
+def _set_mode(written: Path, target: Path) -> None:
+    """Give an output the permissions of what it replaces, or those of a trace: it reveals as much."""
+    is_directory = written.is_dir()
+    mode = DIRECTORY_MODE if is_directory else FILE_MODE
+    if target.is_dir() == is_directory and target.exists():
+        mode = stat.S_IMODE(target.stat().st_mode)
+    for path in written.rglob("*") if is_directory else ():
+        path.chmod(mode if path.is_dir() else mode & _READ_AND_WRITE)
+    written.chmod(mode)
 
 
 def _replace(target: Path, written: Path, replaced: Path) -> None:

@@ -20,6 +20,7 @@
 #define ANCHOR_PERIOD_NS NS_PER_S
 #define ANCHOR_READINGS 5
 #define MAX_OPEN_ARGUMENT_FILES 64
+#define OPENED_ARGUMENT_WORDS 6 /* files that are opened at the start, as in `intercept/tracer.py` */
 
 /* Rows that wait for the end of a pass. */
 struct rows {
@@ -294,6 +295,14 @@ bool writer_start(void)
     /* The first records say what process this is. */
     if (!spool_open(&records_file))
         return false;
+    /* The program may lose the right to open files. One that cannot be opened now is tried again. */
+    for (int number = 0; number < TABLE_COUNT; number++)
+        spool_open(&tables[number].file);
+    for (unsigned words = 1; words <= OPENED_ARGUMENT_WORDS; words++) {
+        struct table_file *table = argument_table(words + 2);
+        if (table != NULL)
+            spool_open(&table->file);
+    }
     return background_start(&thread, run_round, PERIOD_NS);
 }
 

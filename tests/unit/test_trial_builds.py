@@ -1,0 +1,84 @@
+"""PoCL's wheel on processors that it does not know: the fault is told, and a device that works named."""
+
+from pathlib import Path
+
+import pytest
+
+from cltrace.runs.trial_builds import (
+    POCL,
+    TrialBuild,
+    describe_pocl_fault,
+    find_pocl_fault,
+    name_working_device,
+    try_builds,
+    warn_of_pocl,
+)
+
+
+def cpu_facts(vendor: str, family: int, model: int) -> str:
+    first = f"vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: x\n"
+    return f"processor\t: 0\n{first}\nprocessor\t: 1\nvendor_id\t: Genu"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "model", "version", "fault"),
+    [
+        ("AuthenticAMD", 25, 0x11, "3.0", "Zen 4"),
+        ("AuthenticAMD", 25, 0x61, "3.0", "Zen 4"),
+        ("AuthenticAMD", 25, 0x74, "3.0.1", "Zen 4"),
+        ("AuthenticAMD", 25, 0xA0, "3.0", "Zen 4"),
+        ("AuthenticAMD", 26, 0x02, "3.0", "Zen 5"),
+        ("AuthenticAMD", 26, 0x44, "3.0", "Zen 5"),
+        ("AuthenticAMD", 25, 0x01, "3.0", ""),  # Zen 3
+        ("AuthenticAMD", 25, 0x50, "3.0", ""),
+        ("AuthenticAMD", 23, 0x71, "3.0", ""),  # Zen 2
+        ("AuthenticAMD", 26, 0x02, "6.0", ""),
+        ("GenuineIntel", 6, 207, "3.0", ""),
+    ],
+)
+def test_processors_that_the_wheel_does_not_know(
+    vendor: str, family: int, model: int, version: str, fault: str
+) -> None:
+    found = find_pocl_fault(cpu_facts(vendor, family, model), version)
+    assert fault in found
+    assert bool(found) == bool(fault)
+
+
+@pytest.mark.parametrize("text", ["", "model", ":::", "vendor_id: AuthenticAMD\ncpu family: x"])
+def test_facts_that_say_nothing(text: str) -> None:
+    assert find_pocl_fault(text, "3.0") == ""
+
+
+BROKEN = TrialBuild(0, 0, POCL, "pthread-AMD", "builds nothing: unknown target CPU 'generic'")
+WORKING = TrialBuild(1, 0, "Intel(R) OpenCL", "AMD EPYC", "")
+
+
+def test_a_device_that_works_is_named() -> None:
+    assert "PYOPENCL_CTX=1:0 chooses AMD EPYC" in name_working_device([BROKEN, WORKING], None)
+    runtime = Path("lib") / "libintelocl.so"
+    assert f"OCL_ICD_VENDORS={runtime}" in name_working_device([BROKEN], runtime)
+    assert "cltrace[intel]" in name_working_device([BROKEN], None)
+
+
+def test_only_a_confirmed_fault_is_told() -> None:
+    text = describe_pocl_fault("PoCL 3.0 builds nothing", [BROKEN, WORKING], None)
+    assert text.startswith("PoCL 3.0 builds nothing: PYOPENCL_CTX=1:0")
+    assert describe_pocl_fault("PoCL 3.0 builds nothing", [WORKING], None) == ""
+    assert describe_pocl_fault("", [BROKEN], None) == ""
+
+
+def test_nothing_is_told_where_the_user_chose_a_device() -> None:
+    for name in ("OCL_ICD_VENDORS", "PYOPENCL_CTX"):
+        assert warn_of_pocl("PoCL 3.0 builds nothing", {name: "x"}) == ""
+    assert warn_of_pocl("", {}) == ""
+
+
+@pytest.mark.opencl
+def test_trials_confirm_or_refute(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = {"name": "pthread"}
+    survey = {"platforms": [{"name": POCL, "devices": [device]}]}
+    assert [build.fault for build in try_builds(survey)] == [""]
+    monkeypatch.setenv("POCL_EXTRA_BUILD_FLAGS", "--no-such-flag")
+    (broken,) = try_builds(survey)
+    assert "builds nothing" in broken.fault
+    assert "a fault: " in warn_of_pocl("a fault", {})
