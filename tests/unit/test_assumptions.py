@@ -40,6 +40,23 @@ __kernel void searched(__global const int *c, __global const int *a, __global co
 }
 """
 PROGRAM = parse(SOURCE)
+BOX = """
+__kernel void dilated(__global const float *in, __global float *out, int side, int radius) {
+    int x = get_global_id(0), y = get_global_id(1);
+    float value = in[y * side + x];
+    if (value < 1)
+        for (int i = -radius; i <= radius; ++i) {
+            for (int j = -radius; j <= radius; ++j) {
+                int row = clamp(y + i, 0, side - 1), column = clamp(x + j, 0, side - 1);
+                value = in[row * side + column];
+                if (value != 0) break;
+            }
+            if (value != 0) break;
+        }
+    out[y * side + x] = value;
+}
+"""
+"""Loops that end by their counters, or as soon as contents that nobody knows end them."""
 
 
 def counts_of(kernel: str) -> KernelCounts:
@@ -80,3 +97,19 @@ def test_a_search_begins_at_one_place_for_all() -> None:
     searched = site_of(counts_of("searched"), "a")
     assert searched.sectors.value < 20 * searched.requests.value
     assert searched.footprint.launch_sectors <= ITEMS / 8 + 1
+
+
+@pytest.mark.parametrize("radius", [1, 2, 5])
+def test_a_loop_that_contents_may_end_has_no_more_trips_than_its_counter(radius: int) -> None:
+    buffers = [BufferArgument(4 * ITEMS)] * 2
+    counts = count(parse(BOX), "dilated", (256, 256), (16, 16), [*buffers, 256, radius])
+    trips = [loop.trips for loop in counts.loops]
+    assert [each.value for each in trips] == [min(2.0 * radius + 1.0, 16.0)] * 2
+    assert [each.high for each in trips] == [min(2.0 * radius + 1.0, 64.0)] * 2
+    inside = max(
+        (site.accesses for site in counts.sites if site.memory == "in"),
+        key=lambda accesses: accesses.value,
+    )
+    assert inside.high == min(2 * radius + 1, 64) ** 2 * ITEMS
+    meanings = {item.meaning for item in counts.assumptions}
+    assert any("or all that the loop has" in meaning for meaning in meanings)

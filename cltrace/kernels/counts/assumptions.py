@@ -5,7 +5,7 @@ another. Unknown branches are taken in both directions, and unknown loops have a
 trips. The scenarios together bound the counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -17,6 +17,8 @@ from cltrace.kernels.counts.records import Assumption
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.execute.state import Frame
+from cltrace.kernels.flow.known_conditions import KnownParts
 from cltrace.kernels.flow.taint import Taint
 from cltrace.kernels.ir.instructions import Access, Branch, Select, Switch
 from cltrace.kernels.ir.source_places import Place
@@ -85,8 +87,10 @@ class ScenarioRedirection:
         scenario: Scenario,
         group_items: int,
         unknown: frozenset[int],
+        known_parts: Mapping[int, KnownParts],
     ) -> None:
-        """`unknown` are the blocks with an unknown branch."""
+        """`unknown` are the blocks with an unknown branch, `known_parts` what is known of theirs."""
+        self._known_parts = known_parts
         self._prepared = sliced_kernel
         self._scenario = scenario
         self._group_items = group_items
@@ -124,8 +128,21 @@ class ScenarioRedirection:
         grid = lanes.grid
         return lanes.take(grid.group_numbers[grid.group] * self._group_items + grid.linear_in_group)
 
-    def redirect_branch(self, block: int, lanes: Lanes) -> Value:
+    def redirect_branch(self, block: int, frame: Frame, lanes: Lanes) -> Value:
         """Return the direction of lanes at a branch, or their exit from a loop."""
+        assumed = self._assume_branch(block, lanes)
+        parts = self._known_parts.get(block)
+        if parts is None:
+            return assumed
+        decided = np.zeros(lanes.count, np.bool_)
+        for slot in parts.slots:
+            decided |= np.equal(frame[slot], parts.decides)
+        exits = self._exits[block]
+        if exits is not None and exits[int(parts.decides)]:
+            self._trips_of(block, lanes)[lanes.index[decided]] = 0
+        return np.where(decided, parts.decides, assumed)
+
+    def _assume_branch(self, block: int, lanes: Lanes) -> Value:
         exits = self._exits[block]
         if exits is not None:
             return self._leave_loop(block, exits, lanes)
@@ -321,7 +338,10 @@ def _places_of_selects(sliced_kernel: PreparedKernel, selects: frozenset[int]) -
 
 
 def describe_assumptions(
-    sliced_kernel: PreparedKernel, taint: Taint, sites: frozenset[int]
+    sliced_kernel: PreparedKernel,
+    taint: Taint,
+    sites: frozenset[int],
+    known_parts: Mapping[int, KnownParts],
 ) -> tuple[Assumption, ...]:
     """Describe the assumptions, one per place, in source order."""
     entries: dict[tuple[str, str], Assumption] = {}
@@ -346,6 +366,8 @@ def describe_assumptions(
         if _find_exits(sliced_kernel, block) is not None:
             what = "the number of trips depends on unknown contents"
             meaning = f"{TYPICAL_TRIPS} trips, between {MIN_TRIPS} and {MAX_TRIPS}"
+            if block in known_parts:
+                meaning += ", or all that the loop has if these are fewer"
         else:
             what = "the branch depends on unknown contents"
             meaning = "half of the lanes in each direction, between none and all in the longer one"

@@ -40,6 +40,7 @@ from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.counts.shared_sectors import find_regions
 from cltrace.kernels.execute.lanes import NDRange
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
+from cltrace.kernels.flow.known_conditions import find_known_parts
 from cltrace.kernels.ir.types import LOCAL, size_bytes
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
@@ -157,9 +158,12 @@ def _build_task(
         unknown_sites=sites,
         unknown_blocks=taint.blocks,
         unknown_selects=taint.selects,
+        known_parts=find_known_parts(sliced_kernel.function, taint),
     )
     is_assumed = sites or taint.blocks or taint.selects
-    return task, describe_assumptions(sliced_kernel, taint, sites) if is_assumed else ()
+    if not is_assumed:
+        return task, ()
+    return task, describe_assumptions(sliced_kernel, taint, sites, task.known_parts)
 
 
 def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:

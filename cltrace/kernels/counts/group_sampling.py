@@ -21,6 +21,7 @@ from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
 from cltrace.kernels.execute.state import ExecutionState
+from cltrace.kernels.flow.known_conditions import KnownParts
 from cltrace.kernels.machine import Machine
 
 _MAX_FULL_ITEMS: Final = 4096
@@ -65,7 +66,8 @@ class Task:
     """A launch to execute on a machine.
 
     `unknown_sites` are the sites with an unknown address, `unknown_blocks` the blocks with an unknown
-    branch, `unknown_selects` the slots of values that an unknown condition selects.
+    branch, `unknown_selects` the slots of values that an unknown condition selects. `known_parts` is what
+    is known of the conditions of unknown branches, by block.
     """
 
     analysis: KernelAnalysis
@@ -75,6 +77,7 @@ class Task:
     unknown_sites: frozenset[int]
     unknown_blocks: frozenset[int]
     unknown_selects: frozenset[int]
+    known_parts: Mapping[int, KnownParts]
 
     @property
     def sliced_kernel(self) -> PreparedKernel:
@@ -113,7 +116,11 @@ def run_groups(
         task.sliced_kernel, grid, task.machine, sampling.depth, task.analysis.mixed_sites
     )
     redirection = ScenarioRedirection(
-        task.sliced_kernel, scenario, task.ndrange.group_items, task.unknown_blocks
+        task.sliced_kernel,
+        scenario,
+        task.ndrange.group_items,
+        task.unknown_blocks,
+        task.known_parts,
     )
     state = _begin(task, grid, launch, observer, redirection)
     extrapolation = LoopExtrapolation(
@@ -169,7 +176,7 @@ def _skippable_loops(task: Task, redirection: ScenarioRedirection) -> Mapping[in
         exits = {
             block for block in loop.blocks if not loop.blocks.issuperset(graph.successors[block])
         }
-        if len(exits) == 1 and exits <= task.unknown_blocks:
+        if len(exits) == 1 and exits <= task.unknown_blocks - task.known_parts.keys():
             (block,) = exits
             if graph.loop_of[block] == number and redirection.leaves_loops(block):
                 affine_loop = (

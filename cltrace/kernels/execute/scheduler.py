@@ -177,7 +177,7 @@ class Runner:
     ) -> None:
         state = self._state
         if number in state.redirected_blocks and state.redirection is not None:
-            condition = state.redirection.redirect_branch(number, lanes)
+            condition = state.redirection.redirect_branch(number, frame, lanes)
         if type(condition) is not np.ndarray:
             self._continue(number, targets[0] if condition else targets[1], frame, lanes)
             return
@@ -197,7 +197,8 @@ class Runner:
         for case_number, (case, _) in enumerate(terminator.cases, 1):
             case_numbers[value == case] = case_number
         if number in state.redirected_blocks and state.redirection is not None:
-            case_numbers = broadcast(state.redirection.redirect_branch(number, lanes), lanes.count)
+            redirected = state.redirection.redirect_branch(number, frame, lanes)
+            case_numbers = broadcast(redirected, lanes.count)
         by_target = np.asarray(targets)[case_numbers]
         distinct_targets = np.unique(by_target)
         if len(distinct_targets) == 1:

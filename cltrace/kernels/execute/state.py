@@ -31,6 +31,10 @@ class Site:
     """Further slots that the address depends on: the index of a vector load, image coordinates."""
 
 
+Frame: TypeAlias = list[Value]
+"""The values of a set of lanes, by slot."""
+
+
 class Observer(Protocol):
     """A watcher of the execution, which is called for each action of a set of lanes."""
 
@@ -53,7 +57,7 @@ class Redirection(Protocol):
     def redirect_address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
         """Return the addresses that lanes access at a site, in place of `address`."""
 
-    def redirect_branch(self, block: int, lanes: Lanes) -> Value:
+    def redirect_branch(self, block: int, frame: Frame, lanes: Lanes) -> Value:
         """Return each lane's branch at the end of a block.
 
         The result is the condition of a `Branch`, or the number of the case of a `Switch`, 0 for its
@@ -97,10 +101,6 @@ class NullObserver:
 
     def on_branch(self, block: int, taken: Array, lanes: Lanes) -> None:
         """Ignore the action."""
-
-
-Frame: TypeAlias = list[Value]
-"""The values of a set of lanes, by slot."""
 
 
 class Step(Protocol):
