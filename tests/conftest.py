@@ -3,6 +3,7 @@
 import multiprocessing.queues
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,9 @@ PROGRAMS = Path(__file__).parent / "opencl" / "programs"
 
 def pytest_configure() -> None:
     """Choose the platform, and let hypothesis take the time that a loaded machine needs."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Shells start jobs in the background so; programs under test would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     select_pocl()
     os.environ[CACHE_VARIABLE] = tempfile.mkdtemp(prefix="cltrace-counts-")
     settings.register_profile("cltrace", deadline=None, print_blob=True)
