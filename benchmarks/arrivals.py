@@ -1,4 +1,4 @@
-"""What a launch takes longer by what precedes it: idle time, other images; and tables in constant memory.
+"""Delays of launches by what precedes them: idle time, other images; and tables in constant memory.
 
     python benchmarks/arrivals.py --device NVIDIA --output arrivals.json
 
@@ -83,7 +83,7 @@ class Laboratory:
 
 def main() -> None:
     """Measure and write the rows."""
-    parser = argparse.ArgumentParser(description="What precedes a launch, and what it costs.")
+    parser = argparse.ArgumentParser(description="Delays of launches by what precedes them.")
     parser.add_argument("--device", default="")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=12)
@@ -178,14 +178,14 @@ def _tables(laboratory: Laboratory, runs: int) -> Iterator[dict[str, Any]]:
     for memory in ("constant", "global"):
         kernel = cl.Kernel(program, f"{memory}_table")
         for places in (1, 2, 4, 8, 16, 32):
-            few, many = (
+            short_us, long_us = (
                 statistics.median(
                     _looked_up(laboratory, kernel, (table, out, number, places - 1), items)
                     for _ in range(runs)
                 )
                 for number in trips
             )
-            lookup_ns = (many - few) * 1e3 / (trips[1] - trips[0]) / warps
+            lookup_ns = (long_us - short_us) * 1e3 / (trips[1] - trips[0]) / warps
             yield {"memory": memory, "places": places, "lookup_ns": round(lookup_ns, 3)}
 
 

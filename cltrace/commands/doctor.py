@@ -135,9 +135,9 @@ def _build_remedy(build: TrialBuild, builds: Sequence[TrialBuild]) -> str:
     """Return the remedy for a device whose driver builds nothing."""
     if build.platform != POCL:
         return f"update or reinstall the OpenCL driver of {build.platform}, or use another device"
-    known = describe_pocl_fault(find_fault_here(), builds, find_intel_runtime())
-    if known:
-        return known
+    fault = describe_pocl_fault(find_fault_here(), builds, find_intel_runtime())
+    if fault:
+        return fault
     return (
         "PoCL compiles with its own LLVM, which must support the processor, and links with "
         "ld: install a newer PoCL, from the system's packages or conda-forge, and binutils; "

@@ -106,14 +106,14 @@ def _commands(trace: Trace, max_commands: int, on_devices: str) -> Iterator[_Com
     for device, start, end, kind, launch_id, first, program, kernel in islice(rows, max_commands):
         if not all(isinstance(number, int) for number in (device, start, end)):
             continue
-        known = launch_id if isinstance(launch_id, int) else None
-        function = None if known is None else (program, kernel)
+        own_id = launch_id if isinstance(launch_id, int) else None
+        function = None if own_id is None else (program, kernel)
         yield _Command(
             device=device,
             start_ns=start,
             end_ns=end,
             is_work=kind in _WORKING,
-            launch_id=known,
+            launch_id=own_id,
             is_first=bool(first),
             function=function,
         )

@@ -39,7 +39,7 @@ _REVEALED_CONTENTS: Final = (
     ("buffer contents", "SELECT count(*) FROM v_content", "off by default"),
     ("names of kernels", "SELECT count(DISTINCT name) FROM v_kernel", "nothing"),
 )
-"""What reveals the program: in words, the query that counts it, the flag that leaves it out."""
+"""Content that reveals the program: its name, the query that counts it, the flag that leaves it out."""
 _REVEALED_NAMES: Final = (
     ("file names and lines", "SELECT count(*) FROM v_site", "--callsite-depth 0"),
     ("names of hosts", "SELECT count(DISTINCT host) FROM v_process", "nothing"),

@@ -96,8 +96,8 @@ def find_intel_runtime() -> Path | None:
         installed = files("intel-opencl-rt") or ()
     except PackageNotFoundError:
         return None
-    found = (Path(str(file.locate())) for file in installed if file.name == "libintelocl.so")
-    return next((path.resolve() for path in found if path.exists()), None)
+    libraries = (Path(str(file.locate())) for file in installed if file.name == "libintelocl.so")
+    return next((path.resolve() for path in libraries if path.exists()), None)
 
 
 def name_working_device(builds: Sequence[TrialBuild], intel_runtime: Path | None) -> str:

@@ -44,7 +44,7 @@ _SETTINGS: Final = "CASE WHEN json_valid(value) THEN json_set(value, {}) ELSE '[
         for name in ("include_kernels", "exclude_kernels")
     )
 )
-"""Settings with masked filters of kernels: that there were some is told, because commands are missing."""
+"""Settings with masked filters of kernels: their presence stays visible, because commands are missing."""
 _NAMED_DIMENSIONS: Final = "('callsite', 'thread', 'process', 'region')"
 _EXPRESSIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "meta": {

@@ -43,10 +43,10 @@ class Watched(Bench):
 
 @pytest.fixture
 def bench() -> Iterator[Watched]:
-    found = Watched(find_device("Portable"))
-    with found:
-        found.enqueued, found.prepared = [], []
-        yield found
+    watched = Watched(find_device("Portable"))
+    with watched:
+        watched.enqueued, watched.prepared = [], []
+        yield watched
 
 
 def test_changed_images_are_other_arguments_of_the_same_kernel(bench: Watched) -> None:

@@ -73,11 +73,11 @@ def test_a_calibration_without_these_families_has_no_such_costs(counts: KernelCo
 
 def test_each_changed_image_costs_the_same(counts: KernelCounts) -> None:
     model = OVERLAP.for_device(H200)
-    steady, one, two = (
+    steady, single, double = (
         model.predict(counts, Cache.WARM, Arrival(changed_images=changed)).duration_ns
         for changed in (0.0, 1.0, 2.0)
     )
-    assert 1_000.0 < one - steady == pytest.approx(two - one)
+    assert 1_000.0 < single - steady == pytest.approx(double - single)
 
 
 def test_a_longer_idle_time_never_shortens_a_launch(counts: KernelCounts) -> None:

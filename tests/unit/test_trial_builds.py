@@ -1,4 +1,4 @@
-"""PoCL's wheel on processors that it does not know: the fault is told, and a device that works named."""
+"""PoCL's wheel on processors that it does not know: the fault is named, and a device that works."""
 
 from pathlib import Path
 
@@ -39,9 +39,9 @@ def cpu_facts(vendor: str, family: int, model: int) -> str:
 def test_processors_that_the_wheel_does_not_know(
     vendor: str, family: int, model: int, version: str, fault: str
 ) -> None:
-    found = find_pocl_fault(cpu_facts(vendor, family, model), version)
-    assert fault in found
-    assert bool(found) == bool(fault)
+    described = find_pocl_fault(cpu_facts(vendor, family, model), version)
+    assert fault in described
+    assert bool(described) == bool(fault)
 
 
 @pytest.mark.parametrize("text", ["", "model", ":::", "vendor_id: AuthenticAMD\ncpu family: x"])

@@ -37,17 +37,17 @@ def find_known_parts(function: Function, taint: Taint) -> Mapping[int, KnownPart
         for item in function.constants
         if item.type == _CONDITION and isinstance(item.value, int)
     }
-    found: dict[int, KnownParts] = {}
+    known_parts: dict[int, KnownParts] = {}
     for number in taint.blocks:
         terminator = function.blocks[number].terminator
         if not isinstance(terminator, Branch):
             continue
         for decides in (True, False):
             parts = _parts(terminator.condition, definitions, truths, decides=decides)
-            known = tuple(slot for slot in parts if not taint.reaches((slot,), number))
-            if known and len(known) < len(parts):
-                found[number] = KnownParts(known, decides)
-    return found
+            slots = tuple(slot for slot in parts if not taint.reaches((slot,), number))
+            if slots and len(slots) < len(parts):
+                known_parts[number] = KnownParts(slots, decides)
+    return known_parts
 
 
 def _parts(
