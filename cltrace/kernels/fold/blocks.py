@@ -14,6 +14,7 @@ from cltrace.kernels.fold.chains import (
     find_carried_chain,
     find_held_back_sites,
     find_longest_chain,
+    find_shared_rounds,
 )
 from cltrace.kernels.fold.contraction import Contraction
 from cltrace.kernels.fold.instruction_operations import named_operations
@@ -25,6 +26,7 @@ from cltrace.kernels.fold.loop_evolution import (
     is_pure,
 )
 from cltrace.kernels.fold.memory_order import MemoryOrder
+from cltrace.kernels.fold.predicated_blocks import find_predicated_groups
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.ir.instructions import (
@@ -129,6 +131,9 @@ class _Folding:
             self._free = find_counter_values(kernel.function, kernel.graph)
         self._loops = loops
         self._order = MemoryOrder(kernel, private_memory)
+        self._shared_rounds: dict[int, Mapping[frozenset[int], float]] = {}
+        for group in () if machine.has_item_loops else find_predicated_groups(kernel):
+            self._shared_rounds |= find_shared_rounds(kernel, group, self._order)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
@@ -183,14 +188,13 @@ class _Folding:
                 return EMPTY_CHAIN
             longest = find_longest_chain(self._kernel, number, self._is_fused, self._order)
             return replace(longest, rounds={})
-        if loop is None:
-            return find_longest_chain(self._kernel, number, self._is_fused, self._order)
-        return find_longest_chain(
-            self._kernel,
-            number,
-            lambda item: self._is_fused(item) or loop.is_control(item) or loop.is_advanced(item),
-            self._order,
-        )
+
+        def is_fused(item: Instruction | Terminator) -> bool:
+            is_shared = loop is not None and (loop.is_control(item) or loop.is_advanced(item))
+            return is_shared or self._is_fused(item)
+
+        longest = find_longest_chain(self._kernel, number, is_fused, self._order)
+        return replace(longest, rounds=self._shared_rounds.get(number, longest.rounds))
 
     def _copies(self, number: int) -> int:
         """Return the copies of a block in the code, for all unrolled loops around it."""

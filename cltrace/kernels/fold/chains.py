@@ -3,7 +3,7 @@
 The latencies here only select the chain. Its time follows from the costs of the profile.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,6 +14,7 @@ from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import LoopEvolution
 from cltrace.kernels.fold.memory_order import MemoryOrder, may_read, may_write, places_of
+from cltrace.kernels.fold.predicated_blocks import PredicatedGroup
 from cltrace.kernels.ir.instructions import (
     Access,
     AtomicExchange,
@@ -23,6 +24,7 @@ from cltrace.kernels.ir.instructions import (
     Load,
     Terminator,
 )
+from cltrace.kernels.ir.module import Block
 from cltrace.kernels.ir.types import LOCAL, PRIVATE
 from cltrace.kernels.ir.uses import operands_of, result_of
 
@@ -100,8 +102,25 @@ def find_longest_chain(
     kernel: PreparedKernel, number: int, is_fused: IsFused, order: MemoryOrder
 ) -> Chain:
     """Return the longest chain through a block. Fused instructions take no time."""
-    search = _ChainSearch(kernel, number, is_fused, order)
+    search = _ChainSearch(kernel, _alone(number), is_fused, order)
     return search.chain_to(search.last())
+
+
+def find_shared_rounds(
+    kernel: PreparedKernel, group: PredicatedGroup, order: MemoryOrder
+) -> Mapping[int, Mapping[frozenset[int], float]]:
+    """Return the rounds of reads of blocks that are in line with each other, by block.
+
+    A round with reads of several blocks is one of the first block of the group.
+    """
+    search = _ChainSearch(kernel, group, lambda _: False, order)
+    first = group.blocks[0]
+    block_of = {site.number: site.block for site in kernel.sites}
+    rounds: dict[int, dict[frozenset[int], float]] = {number: {} for number in group.blocks}
+    for sites in search.rounds():
+        blocks = {block_of[site] for site in sites}
+        rounds[blocks.pop() if len(blocks) == 1 else first][sites] = 1.0
+    return rounds
 
 
 def find_held_back_sites(
@@ -130,25 +149,32 @@ def find_carried_chain(
     ]
     longest = EMPTY_CHAIN
     for phi, following in latch:
-        search = _ChainSearch(kernel, number, is_fused, order, from_slot=phi)
+        search = _ChainSearch(kernel, _alone(number), is_fused, order, from_slot=phi)
         longest = max(longest, search.chain_to(following), key=lambda chain: chain.length)
     return longest
 
 
 class _ChainSearch:
-    """The longest chains to each value of a block; only those from a value, if `from_slot` is given."""
+    """The longest chains to each value of a block; only those from a value, if `from_slot` is given.
+
+    Of several blocks in line with each other, a later one's reads wait for the conditions before it.
+    """
 
     def __init__(
         self,
         kernel: PreparedKernel,
-        number: int,
+        group: PredicatedGroup,
         is_fused: IsFused,
         order: MemoryOrder,
         from_slot: int | None = None,
     ) -> None:
         self._is_fused = is_fused
         self._order = order
-        self._sites = _waiting_sites(kernel, number, order)
+        self._sites = {
+            key: site
+            for number in group.blocks
+            for key, site in _waiting_sites(kernel, number, order).items()
+        }
         self._constants = frozenset(item.slot for item in kernel.function.constants)
         self._from = from_slot
         self._length: dict[int, float] = {} if from_slot is None else {from_slot: 0.0}
@@ -157,15 +183,40 @@ class _ChainSearch:
         self._rounds: dict[int, set[int]] = {}
         self._item: dict[int, Instruction | Terminator] = {}
         self._writes: dict[int, tuple[int, Instruction]] = {}
-        block = kernel.function.blocks[number]
         self._end = -2
+        self._guards = group.guards
+        self._condition_depths: dict[int, int] = {}
+        for number in group.blocks:
+            self._add_block(number, kernel.function.blocks[number])
+
+    def _add_block(self, number: int, block: Block) -> None:
+        for phi in block.phis if self._guards else ():
+            self._depth[phi.result] = max(
+                (
+                    max(self._depth.get(slot, 0), self._guard_depth(source))
+                    for source, slot in phi.incoming
+                ),
+                default=0,
+            )
+        guard_depth = self._guard_depth(number)
         for item in block.instructions:
-            self._add(item, result_of(item))
+            self._add(item, result_of(item), guard_depth)
             if may_write(item):
                 self._add_write(item)
-        self._add(block.terminator, self._end)
+        self._add(block.terminator, self._end, guard_depth)
+        self._condition_depths[number] = self._depth.get(self._end, 0)
 
-    def _add(self, item: Instruction | Terminator, slot: int) -> None:
+    def _guard_depth(self, number: int) -> int:
+        """Return the number of rounds of reads that the conditions of a block depend on."""
+        guards = self._guards.get(number, frozenset())
+        return max((self._condition_depths.get(guard, 0) for guard in guards), default=0)
+
+    def rounds(self) -> Iterator[frozenset[int]]:
+        """Yield the sites whose reads are in flight together, in the order of running."""
+        for _, sites in sorted(self._rounds.items()):
+            yield frozenset(sites)
+
+    def _add(self, item: Instruction | Terminator, slot: int, guard_depth: int) -> None:
         if slot == -1:
             return
         operands = [operand for operand in operands_of(item) if operand in self._length]
@@ -177,8 +228,9 @@ class _ChainSearch:
             self._before[slot] = longest
         self._item[slot] = item
         self._length[slot] = before + self._latency(item)
-        depth = max((self._depth.get(operand, 0) for operand in operands), default=0)
+        depth = max((self._depth.get(operand, 0) for operand in operands_of(item)), default=0)
         if isinstance(item, _READS) and may_read(item):
+            depth = max(depth, guard_depth)
             depth = max(depth, self._depth_behind_writes(item, depth))
         site = self._sites.get(id(item))
         if site is not None and site[1]:
@@ -234,6 +286,10 @@ class _ChainSearch:
             at = self._before[at]
         rounds = {frozenset(sites): 1.0 for sites in self._rounds.values()}
         return Chain(length, operations, rounds)
+
+
+def _alone(number: int) -> PredicatedGroup:
+    return PredicatedGroup((number,), {})
 
 
 def _waited_operation(
