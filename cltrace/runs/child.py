@@ -97,8 +97,9 @@ def run_to_end(
     forwarder = _SignalForwarder()
     with forwarder.installed():
         try:
-            # argv[0] is the word that the user gave: programs look at it.
-            process = subprocess.Popen(command, env=environment, close_fds=False)
+            # argv[0] is the word that the user gave: programs look at it. With a working directory
+            # Python does not use `posix_spawn`, which makes the command ignore glibc's own signals.
+            process = subprocess.Popen(command, env=environment, close_fds=False, cwd=".")
         except OSError as error:
             message = f"{command[0]} cannot be executed: {error.strerror}"
             raise CommandNotExecutableError(message) from error
