@@ -331,3 +331,14 @@ def test_import_into_an_older_trace_and_beside_it(run: Runner, tmp_path: Path) -
 def test_doubtful_samples_are_left_out_of_what_is_told() -> None:
     assert int(SampleFlag.DOUBTFUL) == 4
     assert Scope("psu") is Scope.PSU
+
+
+def test_a_log_without_readings_is_refused(run: Runner, make_trace: MakeTrace) -> None:
+    trace = make_trace()
+    log = trace.with_name("log.txt")
+    log.write_text("# channel a scope=gpu unit=W\n")
+    done = run(
+        "power", "import", trace, log, "--reader", "replay", "--offset", "0", "-o", "p.cltrace"
+    )
+    assert (done.status, done.stdout) == (2, "")
+    assert "the log has no readings" in done.stderr

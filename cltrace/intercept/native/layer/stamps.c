@@ -8,6 +8,7 @@
 #include "background.h"
 #include "layer.h"
 #include "lifecycle.h"
+#include "mapped.h"
 #include "records.h"
 #include "threads.h"
 #include "writer.h"
@@ -67,7 +68,8 @@ static bool list_append(struct event_list *list, const struct pending_event *ite
 {
     if (list->capacity - list->count < count) {
         const size_t capacity = list->capacity * 2 + count;
-        struct pending_event *grown = realloc(list->items, capacity * sizeof *grown);
+        struct pending_event *grown =
+            mapped_grow(list->items, list->capacity * sizeof *grown, capacity * sizeof *grown);
         if (grown == NULL)
             return false;
         list->items = grown;
