@@ -342,3 +342,17 @@ def test_a_log_without_readings_is_refused(run: Runner, make_trace: MakeTrace) -
     )
     assert (done.status, done.stdout) == (2, "")
     assert "the log has no readings" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9023-11-14 22:13:00",
+        "9999-12-31 23:59:59",
+        "1970-01-01 00:00:00+14:00",
+        "9223372036854775808",
+        "14.11.2262 10:00:00",
+    ],
+)
+def test_times_that_exceed_a_trace_are_left_out(text: str) -> None:
+    assert parse_times([text], DateOrder.DAY, "Pacific/Apia").times_ns == (None,)
