@@ -32,9 +32,11 @@ PROGRAMS = Path(__file__).parent / "opencl" / "programs"
 
 def pytest_configure() -> None:
     """Choose the platform, and let hypothesis take the time that a loaded machine needs."""
+    # Shells start jobs in the background so; programs under test would inherit it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # Shells start jobs in the background so; programs under test would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     select_pocl()
     os.environ[CACHE_VARIABLE] = tempfile.mkdtemp(prefix="cltrace-counts-")
     settings.register_profile("cltrace", deadline=None, print_blob=True)

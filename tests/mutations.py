@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -65,7 +66,7 @@ def mutate_json(text: str, chooser: Random) -> str:
             case 2 if isinstance(holder, dict):
                 holder[f"{key}x"] = holder.pop(key)
             case _:
-                holder[key] = chooser.choice(_VALUES)
+                holder[key] = deepcopy(chooser.choice(_VALUES))
         if not value:
             break
     return json.dumps(value)
@@ -83,7 +84,15 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 def mutate_file(path: Path, chooser: Random) -> None:
     """Change a file, as bytes or as JSON if it is that."""
     content = path.read_bytes()
-    if content[:1] in {b"{", b"["} and path.suffix == ".json" and chooser.random() < 0.7:
+    if path.suffix == ".json" and _is_json(content) and chooser.random() < 0.7:
         path.write_text(mutate_json(content.decode(), chooser), "utf-8", "surrogatepass")
     else:
         path.write_bytes(mutate_bytes(content, chooser))
+
+
+def _is_json(content: bytes) -> bool:
+    """Return whether a content is JSON with members: an earlier mutation may have damaged it."""
+    try:
+        return content[:1] in {b"{", b"["} and bool(json.loads(content.decode()))
+    except ValueError:
+        return False

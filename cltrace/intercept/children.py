@@ -2,11 +2,12 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.intercept.native.environment import LAYERS_VARIABLE, library_that_records_python
+from cltrace.intercept.shell_scripts import is_shell_command, script_fault
 from cltrace.intercept.tracebacks import hide_own_frames, is_from_signal_handler
 from cltrace.spool.layout import FILE_MODE, untraced_file
 
@@ -65,6 +66,9 @@ def watch_children(parts: str) -> None:
     popen.__init__ = hook
 
 
+_SHELL_POSITION: Final = 7
+"""Position of `shell` among the arguments of `Popen` after `args`."""
+
 _ENVIRONMENT_POSITION: Final = 9
 """Position of `env` among the arguments of `Popen` after `args`."""
 
@@ -76,20 +80,37 @@ def _untraced_reason(
 
     `library` is the layer that records Python processes, `None` if there is none.
     """
-    environment = options.get("env")
-    if environment is None and len(rest) > _ENVIRONMENT_POSITION:
-        environment = rest[_ENVIRONMENT_POSITION]
-    words = [os.fsdecode(word) for word in args] if isinstance(args, (list, tuple)) else []
+    environment = _argument("env", _ENVIRONMENT_POSITION, rest, options)
+    variables = os.environ if environment is None else environment
+    words = list(map(os.fsdecode, args if isinstance(args, (list, tuple)) else [args]))
+    fault = _environment_fault(variables, library)
+    if _argument("shell", _SHELL_POSITION, rest, options) or is_shell_command(words):
+        fault = fault or script_fault(" ".join(words), _uses_layer(variables, library))
+        return f"a shell {fault}: what it starts then is not traced" if fault else ""
     if not words or "python" not in Path(words[0]).name:
         return ""
-    variables = os.environ if environment is None else environment
-    if library is not None and library in str(variables.get(LAYERS_VARIABLE, "")).split(":"):
-        return ""
-    if SESSION_VARIABLE not in variables:
-        return f"a Python child has an environment of its own and is not traced: {words[0]}"
-    if str(BOOTSTRAP_DIRECTORY) not in str(variables.get("PYTHONPATH", "")).split(os.pathsep):
-        return f"a Python child has a PYTHONPATH of its own and is not traced: {words[0]}"
+    if fault:
+        return f"a Python child {fault} and is not traced: {words[0]}"
     flag = next((word for word in words[1:2] if word in _ISOLATING_FLAGS), None)
-    if flag is not None:
+    if flag is not None and not _uses_layer(variables, library):
         return f"a Python child is started with {flag} and is not traced: {words[0]}"
     return ""
+
+
+def _argument(name: str, position: int, rest: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Return an argument of `Popen`, `None` if it was not given."""
+    return options.get(name, rest[position] if len(rest) > position else None)
+
+
+def _uses_layer(variables: Mapping[Any, Any], library: str | None) -> bool:
+    return library is not None and library in str(variables.get(LAYERS_VARIABLE, "")).split(":")
+
+
+def _environment_fault(variables: Mapping[Any, Any], library: str | None) -> str:
+    """Return why Python programs with these variables are not traced; empty if they are."""
+    if SESSION_VARIABLE not in variables:
+        return "has an environment of its own"
+    own_path = str(variables.get("PYTHONPATH", "")).split(os.pathsep)
+    if _uses_layer(variables, library) or str(BOOTSTRAP_DIRECTORY) in own_path:
+        return ""
+    return "has a PYTHONPATH of its own"

@@ -4,6 +4,7 @@ This module and `autostart` may be imported before pyopencl, and import it only 
 """
 
 import atexit
+import operator
 import os
 import sys
 
@@ -11,8 +12,10 @@ import sys
 # starts a thread. Hooks run in the order in which the modules registered them.
 import threading  # noqa: F401
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -166,7 +169,12 @@ def _hook_endings() -> None:
         return
     originals = {name: getattr(os, name) for name in ("_exit", "abort", "execv", "execve")}
     _state.endings = tuple(
-        (name, original, _make_flushing(original, name)) for name, original in originals.items()
+        (
+            name,
+            original,
+            _make_abort(original) if name == "abort" else _make_flushing(original, name),
+        )
+        for name, original in originals.items()
     )
     for name, _, hook in _state.endings:
         setattr(os, name, hook)
@@ -198,6 +206,19 @@ def _make_flushing(original: Callable[..., Any], name: str) -> Callable[..., Any
 
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = original.__doc__
+    return function
+
+
+def _make_abort(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that ends the tracing and then aborts, without a frame of Python.
+
+    So the frames that `faulthandler` prints are the program's.
+    """
+    steps: tuple[Callable[[], Any], ...] = (partial(leave, "abort"), original)
+    calls: map[Any] = map(operator.call, steps)
+    function = partial(deque[Any](maxlen=0).extend, calls)
+    for attribute in ("__name__", "__qualname__", "__doc__"):
+        setattr(function, attribute, getattr(original, attribute))
     return function
 
 

@@ -30,6 +30,11 @@ class StopTeller:
         with suppress(OSError):
             self._page.add_unrecorded_fork()
 
+    def map_words(self, reason: str) -> memoryview:
+        """Return the words of the page for a stop later on (`StopPage`). Raises: `OSError`."""
+        self.tell()
+        return self._page.map_words(reason)
+
     def close(self) -> None:
         """Write the last state."""
         self.tell()

@@ -1,6 +1,7 @@
 """Cost of tracing in this process, counted while it is traced."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -20,6 +21,13 @@ class Tallies:
     event_wait_ns: int = 0
     unread_events_peak: int = 0
     commands_skipped: int = 0
+    count_late: Callable[[], None] | None = None
+
+    def skip_command(self) -> None:
+        """Count a command that is not recorded, also with `count_late` if that is set."""
+        self.commands_skipped += 1
+        if self.count_late is not None:
+            self.count_late()
 
     def hook_ns(self, calls: int, entry_ns: int) -> int:
         """Return the time spent in the hooks of `calls` calls, without the calls themselves.

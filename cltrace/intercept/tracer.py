@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -18,12 +19,14 @@ from cltrace.intercept.hooks.bare_launches import BareLaunches
 from cltrace.intercept.hooks.calls import CallHooks
 from cltrace.intercept.hooks.constructors import ConstructorHookError
 from cltrace.intercept.hooks.contents import ContentCapture, HostWriteCapture
+from cltrace.intercept.hooks.late_calls import count_late_calls
 from cltrace.intercept.hooks.launch_paths import LaunchPaths
 from cltrace.intercept.hooks.memory import MemoryHooks
 from cltrace.intercept.hooks.patching import Patch, PatchSet
 from cltrace.intercept.hooks.programs import ProgramHooks
 from cltrace.intercept.hooks.queues import QueueHooks
 from cltrace.intercept.hooks.recorder import Recorder
+from cltrace.intercept.hooks.reference_counts import ReferenceCounts
 from cltrace.intercept.hooks.single_launches import SingleLaunches
 from cltrace.intercept.hooks.svm import SvmHooks
 from cltrace.intercept.import_watch import ImportWatch
@@ -93,17 +96,8 @@ class Tracer:
         single_launches = SingleLaunches(recorder, capture)
         bare = BareLaunches(recorder, single_launches)
         paths = LaunchPaths(recorder, single_launches, bare)
-        calls, memory = CallHooks(recorder, capture), MemoryHooks(recorder, capture)
-        self._install(
-            [
-                *hook_table.launch_patches(bare),
-                *hook_table.call_patches(calls),
-                *hook_table.program_patches(ProgramHooks(recorder)),
-                *hook_table.memory_patches(memory),
-                *hook_table.svm_patches(SvmHooks(recorder), calls),
-                *hook_table.queue_patches(QueueHooks(recorder)),
-            ]
-        )
+        counts = ReferenceCounts(recorder, self._drain.release_complete)
+        self._install([*_patches(recorder, capture, bare), *hook_table.count_patches(counts)])
         self._watch = ImportWatch(hook_table.INVOKER, lambda: self._install_invoker(paths))
         self._schedule.follow(time.perf_counter_ns())
         self._thread.start()
@@ -160,6 +154,10 @@ class Tracer:
             self._writer.records([self._process_ended(ending)])
         except Exception as fault:
             self._stop_recording(fault)
+        if ending == "exit":
+            with contextlib.suppress(OSError):
+                words = self._stops.map_words("the interpreter was ending")
+                count_late_calls(words, self.recorder.tallies)
         self._stops.close()
         self._writer.close()
 
@@ -272,6 +270,18 @@ def _measure_surcharge(recorder: Recorder, writer: SpoolWriter) -> None:
             recorder.note(Severity.WARNING, "surcharge-unmeasured", message)
             continue
         writer.records([Surcharge(launches, plain_ns, profiling_ns, registry.device_id(device))])
+
+
+def _patches(
+    recorder: Recorder, capture: ContentCapture | None, bare: BareLaunches
+) -> Iterator[Patch]:
+    calls = CallHooks(recorder, capture)
+    yield from hook_table.launch_patches(bare)
+    yield from hook_table.call_patches(calls)
+    yield from hook_table.program_patches(ProgramHooks(recorder))
+    yield from hook_table.memory_patches(MemoryHooks(recorder, capture))
+    yield from hook_table.svm_patches(SvmHooks(recorder), calls)
+    yield from hook_table.queue_patches(QueueHooks(recorder))
 
 
 def _note_other_libraries(recorder: Recorder) -> None:

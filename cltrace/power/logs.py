@@ -84,12 +84,15 @@ def align_log(
 
 
 def _columns(log: Log, recorded: Sequence[PowerChannel]) -> dict[str, Int64s]:
+    """Return the readings as columns. Raises: `PowerError` if there are none."""
     ids = {channel.key: channel.id for channel in recorded}
     rows = [
         (ids[sample.key], sample.time_ns, sample.within_ns, sample.raw, int(sample.flags))
         for sample in log.samples
         if sample.key in ids
     ]
+    if not rows:
+        raise PowerError("the log has no readings")
     table = np.array(rows, np.int64).reshape(-1, POWER_SAMPLES.width)
     return dict(zip(POWER_SAMPLES.columns, table.T, strict=True))
 

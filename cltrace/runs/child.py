@@ -15,12 +15,17 @@ from typing import Any, Final
 from cltrace.errors import CommandNotExecutableError, CommandNotFoundError, RefusedError
 from cltrace.intercept.autostart import FIRST_ONLY_VARIABLE, RECORDER_VARIABLE
 from cltrace.intercept.children import BOOTSTRAP_DIRECTORY, SESSION_VARIABLE
+from cltrace.runs.group_witness import GroupWitness
 
-_FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals that are forwarded to the command when cltrace receives them."""
+_FORWARDED: Final = (
+    *(signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU),
+    *(signal.SIGINT, signal.SIGQUIT),
+)
+"""Signals that are forwarded to the command if cltrace alone receives them. If the whole process group
+does, as from a terminal, the command has them already."""
 
-_LEFT_TO_COMMAND: Final = (signal.SIGINT, signal.SIGQUIT)
-"""Signals that a terminal sends to the whole process group, so that the command has them already."""
+_SENT_TO_GROUPS: Final = (signal.SIGINT, signal.SIGQUIT)
+"""Signals that terminals send, always to the group."""
 
 _MAX_NAME_BYTES: Final = 255
 """Limit of Linux's file systems for the name of a file."""
@@ -90,15 +95,16 @@ def run_to_end(
     """Run a command in the foreground and return its status, negative for the signal that killed it.
 
     `meanwhile` is called once it runs. The command gets our streams, our open files, our process
-    group; signals as `_FORWARDED` and `_LEFT_TO_COMMAND` say.
+    group; signals as `_FORWARDED` says.
 
     Raises: `CommandNotExecutableError` when the system does not execute it.
     """
     forwarder = _SignalForwarder()
     with forwarder.installed():
         try:
-            # argv[0] is the word that the user gave: programs look at it.
-            process = subprocess.Popen(command, env=environment, close_fds=False)
+            # argv[0] is the word that the user gave: programs look at it. With a working directory
+            # Python does not use `posix_spawn`, which makes the command ignore glibc's own signals.
+            process = subprocess.Popen(command, env=environment, close_fds=False, cwd=".")
         except OSError as error:
             message = f"{command[0]} cannot be executed: {error.strerror}"
             raise CommandNotExecutableError(message) from error
@@ -123,21 +129,27 @@ class _SignalForwarder:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._witness: GroupWitness | None = None
         self._early: list[int] = []
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """Forward within the block. A signal that we were started to ignore stays ignored."""
         previous: dict[int, Any] = {}
-        for number in (*_FORWARDED, *_LEFT_TO_COMMAND):
+        for number in _FORWARDED:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                handler = self._forward if number in _FORWARDED else _ignore
-                previous[number] = signal.signal(number, handler)
+                previous[number] = signal.signal(number, self._forward)
+        with contextlib.suppress(
+            OSError
+        ):  # no process more is allowed: `_is_for_command` does without
+            self._witness = GroupWitness(_FORWARDED)
         try:
             yield
         finally:
             for changed, earlier in previous.items():
                 signal.signal(changed, earlier)
+            if self._witness is not None:
+                self._witness.close()
 
     def forward_to(self, process: "subprocess.Popen[bytes]") -> None:
         """Forward to `process` from now on."""
@@ -148,9 +160,10 @@ class _SignalForwarder:
     def _forward(self, number: int, _: FrameType | None) -> None:
         if self._process is None:
             self._early.append(number)
-        else:
+        elif self._is_for_command(number):
             self._process.send_signal(number)
 
-
-def _ignore(_: int, __: FrameType | None) -> None:
-    """Do nothing: the command has this signal already, and we end when it ends."""
+    def _is_for_command(self, number: int) -> bool:
+        """Return whether the command does not have a signal already that this process received."""
+        is_seen = None if self._witness is None else self._witness.has_seen(number)
+        return number not in _SENT_TO_GROUPS if is_seen is None else not is_seen

@@ -7,6 +7,7 @@ right to open files, and it outlives a kill. In C: `intercept/native/layer/stop_
 import os
 import struct
 from dataclasses import dataclass, replace
+from mmap import mmap
 from pathlib import Path
 from typing import Final
 
@@ -72,6 +73,17 @@ class StopPage:
         """Add a fork, in the fork itself, that cannot be recorded. Raises: `OSError`."""
         report = self._read()
         self._write(replace(report, unrecorded_forks=report.unrecorded_forks + 1))
+
+    def map_words(self, reason: str) -> memoryview:
+        """Return the page's words in memory: `stopped_host_ns`, `missing` and `unrecorded_forks`.
+
+        Who sets the first of them tells a stop for `reason`, unless another was told before. The mapping
+        lives as long as the result. Raises: `OSError`.
+        """
+        report = self._read()
+        if not report.stopped_host_ns:
+            self._write(replace(report, reason=reason))
+        return memoryview(mmap(self._file.descriptor(), PAGE_BYTES)).cast("q")
 
     def close(self) -> None:
         """Close the file."""

@@ -159,6 +159,21 @@ def test_a_child_with_a_search_path_of_its_own_is_noted(after: After) -> None:
         assert "PYTHONPATH of its own" in notes[0][0]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "subprocess.run(f'env -i {sys.executable} -c 1', shell=True, check=True)",
+        "subprocess.run(['/bin/sh', '-c', 'true'], env={}, check=True)",
+        "subprocess.run('true', shell=True, env={}, check=True)",
+    ],
+)
+def test_a_shell_with_an_environment_of_its_own_is_noted(code: str, after: After) -> None:
+    with after(code) as trace:
+        notes = trace.rows("SELECT message FROM v_diagnostic WHERE code = 'untraced'")
+        assert len(notes) == 1
+        assert "a shell" in notes[0][0]
+
+
 @pytest.mark.parametrize("to", ["2>&-", "2>/dev/full"])
 def test_the_status_is_the_programs_when_nobody_hears_us(to: str, tmp_path: Path) -> None:
     code = HEAD + "kernel(queue, (1,), None, buffer()).wait(); sys.exit(3)"

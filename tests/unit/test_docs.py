@@ -84,7 +84,14 @@ def test_a_page_names_no_flag_that_there_is_not() -> None:
     known |= {"--cltrace-save", "--cltrace-compare", "--cltrace-dir", "--lf"}  # of pytest
     known |= {"--depth"}  # of git
     known |= {"--corpus", "--programs", "--seed", "--port"}  # of benchmarks and of meters
-    known |= {"--launches", "--shapes", "--length", "--before"}  # of benchmarks
+    known |= {
+        "--launches",
+        "--shapes",
+        "--length",
+        "--before",
+        "--rate",
+        "--kills",
+    }  # of benchmarks
     for page in [*DOCS.glob("*.md"), ROOT / "README.md"]:
         named = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", page.read_text()))
         assert not named - known - {"--check"}, page.name

@@ -226,6 +226,15 @@ def test_the_unchanged_files_are_read(place: Path) -> None:
         assert status in {0, 3}, (kind, words, messages)
 
 
+def test_files_can_be_mutated_again_and_again(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    for seed in range(300):
+        chooser = Random(seed)
+        path.write_text('{"a": [1, {"b": 2}], "c": {"d": []}}')
+        for _ in range(6):
+            mutate_file(path, chooser)
+
+
 def test_special_files_are_read_by_no_verb_for_ever(place: Path) -> None:
     for words in (
         *(("summary", path) for path in ("/dev/zero", "/dev/null")),

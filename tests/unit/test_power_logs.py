@@ -331,3 +331,28 @@ def test_import_into_an_older_trace_and_beside_it(run: Runner, tmp_path: Path) -
 def test_doubtful_samples_are_left_out_of_what_is_told() -> None:
     assert int(SampleFlag.DOUBTFUL) == 4
     assert Scope("psu") is Scope.PSU
+
+
+def test_a_log_without_readings_is_refused(run: Runner, make_trace: MakeTrace) -> None:
+    trace = make_trace()
+    log = trace.with_name("log.txt")
+    log.write_text("# channel a scope=gpu unit=W\n")
+    done = run(
+        "power", "import", trace, log, "--reader", "replay", "--offset", "0", "-o", "p.cltrace"
+    )
+    assert (done.status, done.stdout) == (2, "")
+    assert "the log has no readings" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9023-11-14 22:13:00",
+        "9999-12-31 23:59:59",
+        "1970-01-01 00:00:00+14:00",
+        "9223372036854775808",
+        "14.11.2262 10:00:00",
+    ],
+)
+def test_times_that_exceed_a_trace_are_left_out(text: str) -> None:
+    assert parse_times([text], DateOrder.DAY, "Pacific/Apia").times_ns == (None,)

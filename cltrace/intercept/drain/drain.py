@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from cltrace.events import NS_PER_MS
 from cltrace.events.kinds import Severity
 from cltrace.events.tables import (
-    ANCHORS,
     BUFFERS,
     CALLS,
     CIRCUMSTANCES,
@@ -28,7 +27,7 @@ from cltrace.events.tables import (
     RowTable,
     arguments_table,
 )
-from cltrace.intercept.drain.host_clocks import anchor
+from cltrace.intercept.drain.host_clocks import Anchors
 from cltrace.intercept.drain.losses import Losses
 from cltrace.intercept.drain.raw_rows import CommandBlock, RowMaker
 from cltrace.intercept.drain.stamps import StampReader
@@ -49,7 +48,6 @@ _YIELD_UNREAD: Final = 16_384
 _BLOCK_EVENTS: Final = 2048
 _MAX_FRUITLESS_BLOCKS: Final = 8
 _PATIENCE_NS: Final = 1000 * NS_PER_MS
-_ANCHOR_PERIOD_NS: Final = 1000 * NS_PER_MS
 
 Pause = Callable[[], None]
 Int64s = NDArray[np.int64]
@@ -71,7 +69,7 @@ class Drain:
         self._unread_count = 0
         self._written = {LAUNCHES.name: 0, CALLS.name: 0}
         self._max_unread = _MAX_UNREAD
-        self._next_anchor_ns = 0
+        self._anchors = Anchors(writer)
         self._stamps = StampReader()
         self._is_flushing = False
         self.losses: Final = Losses()
@@ -116,13 +114,13 @@ class Drain:
         sink = self._recorder.sink
         plain = [(table, take(sink.rows[table.name])) for table in PLAIN_TABLES]
         circumstances, buffers = take(sink.circumstances), take(sink.buffers)
-        self._write_anchor()
+        self._anchors.write_if_due()
         tables = [(table, _as_rows(flat, table)) for table, flat in plain if flat]
         if circumstances:
             tables.append((CIRCUMSTANCES, self._rows.circumstances(circumstances)))
         if buffers:
             tables.append((BUFFERS, self._rows.buffers(buffers)))
-        self._write_records()
+        self._writer.records(self._recorder.sink.take_records())
         for table, rows in tables:
             self._writer.rows(table, rows)
         for log, flat in logs:
@@ -168,6 +166,12 @@ class Drain:
             tallies.event_waits += 1
             tallies.event_wait_ns += time.perf_counter_ns() - begin
 
+    def release_complete(self, handle: int) -> int:
+        """Read the stamps of complete commands, and return the number of unread events with a handle."""
+        with self.lock:
+            self.flush()
+            return sum(event.int_ptr == handle for _, events in self._unread for event in events)
+
     def abandon(self) -> None:
         """Drop everything without destroying it, in a forked child."""
         _immortal.append(self._unread)
@@ -183,20 +187,12 @@ class Drain:
             f"{self._max_unread:,} events are kept in memory",
         )
 
-    def _write_anchor(self) -> None:
-        if (now_ns := time.perf_counter_ns()) >= self._next_anchor_ns:
-            self._next_anchor_ns = now_ns + _ANCHOR_PERIOD_NS
-            self._writer.rows(ANCHORS, np.array([anchor()], np.int64))
-
-    def _write_records(self) -> None:
-        self._writer.records(self._recorder.sink.take_records())
-
     def _write_commands(
         self, block: CommandBlock, arguments: Sequence[tuple[RowTable, Int64s]] = ()
     ) -> None:
         """Write the rows of commands, after what they refer to, and keep the events."""
         self.losses.block = block
-        self._write_records()
+        self._writer.records(self._recorder.sink.take_records())
         for words, flat in self._recorder.sink.take_arguments():
             table = arguments_table(words)
             self._writer.rows(table, _as_rows(flat, table))

@@ -1,6 +1,30 @@
 """Simultaneous readings of the host's clocks."""
 
 import time
+from typing import Final
+
+import numpy as np
+
+from cltrace.events import NS_PER_S
+from cltrace.events.tables import ANCHORS
+from cltrace.spool.writer import SpoolWriter
+
+_PERIOD_NS: Final = NS_PER_S
+
+
+class Anchors:
+    """Writer of the anchors of a process, one per second."""
+
+    def __init__(self, writer: SpoolWriter) -> None:
+        self._writer = writer
+        self._next_ns = 0
+
+    def write_if_due(self) -> None:
+        """Write an anchor if the last is a second old. Raises: `OSError`."""
+        now_ns = time.perf_counter_ns()
+        if now_ns >= self._next_ns:
+            self._next_ns = now_ns + _PERIOD_NS
+            self._writer.rows(ANCHORS, np.array([anchor()], np.int64))
 
 
 def anchor() -> tuple[int, int, int, int]:

@@ -14,6 +14,10 @@ _FATAL: Final = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, si
 """Signals of the thread's own faults, which no other thread would get."""
 
 
+_STACK_BYTES: Final = 1 << 20
+"""Size of the thread's stack. The default takes 8 MiB of the addresses that a program may have."""
+
+
 class ReaderThread:
     """Thread that calls `work` every `period_s` seconds, and at once again while it returns true."""
 
@@ -29,9 +33,11 @@ class ReaderThread:
         self._running.acquire()
         # The thread inherits the mask: it must not get signals that the program blocks and waits for.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FATAL)
+        stack_bytes = _thread.stack_size(_STACK_BYTES)
         try:
             self._ident = _thread.start_new_thread(self._run, ())
         finally:
+            _thread.stack_size(stack_bytes)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def stop(self, timeout_s: float) -> None:

@@ -114,7 +114,7 @@ def make(original, recorder, arguments_of, kernels, facts_of, set_arguments, tak
                     if not leave & 63:
                         sample_hook_time(leave)
                 else:
-                    tallies.commands_skipped += 1
+                    tallies.skip_command()
             except Exception as fault:
                 stop_on_fault(fault)
             return event

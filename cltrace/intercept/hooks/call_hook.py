@@ -82,7 +82,7 @@ def make_fast_hook(
                 elif unrecorded is not None:
                     unrecorded(HookedCall((enter, leave), args, kwargs, result))
                 elif is_command:
-                    recorder.tallies.commands_skipped += 1
+                    recorder.tallies.skip_command()
             except Exception as fault:
                 recorder.stop_on_fault(fault)
             return result

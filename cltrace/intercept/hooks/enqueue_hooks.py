@@ -123,7 +123,7 @@ _WAIT: Final = "mark = make_mark(None, shape_of(args, kwargs))"
 _WAIT_ROW: Final = "0, mark, 0, 0, 0, -1, 0, 0, 0, None"
 
 _SKIPPED: Final = """else:
-                    tallies.commands_skipped += 1"""
+                    tallies.skip_command()"""
 
 
 @dataclass(frozen=True, slots=True)

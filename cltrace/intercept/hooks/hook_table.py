@@ -23,6 +23,7 @@ from cltrace.intercept.hooks.memory import MemoryHooks
 from cltrace.intercept.hooks.patching import Patch
 from cltrace.intercept.hooks.programs import ProgramHooks
 from cltrace.intercept.hooks.queues import QueueHooks
+from cltrace.intercept.hooks.reference_counts import COUNTED, ReferenceCounts
 from cltrace.intercept.hooks.svm import SvmHooks
 
 ENQUEUES: Final[tuple[tuple[str, Api, Callable[..., CallShape]], ...]] = (
@@ -70,9 +71,9 @@ arguments."""
 
 def launch_patches(bare: BareLaunches) -> Iterator[Patch]:
     """Yield the patches of kernel launches and argument setters, without that of `invoker_patch`."""
-    yield from _in_both("enqueue_nd_range_kernel", bare.wrap_enqueue)
+    yield from in_both("enqueue_nd_range_kernel", bare.wrap_enqueue)
     for name, arguments_of in SETTERS:
-        yield from _on_class("Kernel", name, bare.wrap_setter(arguments_of))
+        yield from on_class("Kernel", name, bare.wrap_setter(arguments_of))
     yield Patch(cl.Kernel, "__init__", bare.kernel_constructor, constructor_witness=cl.Event)
     yield Patch(_cl._Program, "all_kernels", bare.all_kernels)
 
@@ -90,14 +91,14 @@ def invoker_patch(paths: LaunchPaths) -> Patch:
 def call_patches(calls: CallHooks) -> Iterator[Patch]:
     """Yield the patches of all other enqueueing calls, and of all waiting calls."""
     for name, api, shape_of in ENQUEUES:
-        yield from _in_both(name, calls.enqueue(api, shape_of))
-    yield from _in_both("wait_for_events", calls.on_events(Api.clWaitForEvents))
+        yield from in_both(name, calls.enqueue(api, shape_of))
+    yield from in_both("wait_for_events", calls.on_events(Api.clWaitForEvents))
     yield Patch(cl.MemoryMap, "release", calls.unmap(call_shapes.unmap))
     yield Patch(cl.CommandQueue, "finish", calls.on_queue(Api.clFinish))
     yield Patch(cl.CommandQueue, "flush", calls.on_queue(Api.clFlush))
     yield Patch(cl.Event, "wait", calls.on_event(Api.clWaitForEvents))
     yield Patch(cl.Event, "set_callback", calls.on_event(Api.clSetEventCallback))
-    yield from _on_class("UserEvent", "set_status", calls.on_event(Api.clSetUserEventStatus))
+    yield from on_class("UserEvent", "set_status", calls.on_event(Api.clSetUserEventStatus))
 
 
 def queue_patches(queues: QueueHooks) -> Iterator[Patch]:
@@ -115,6 +116,13 @@ def queue_patches(queues: QueueHooks) -> Iterator[Patch]:
     yield Patch(queue, "properties_array", queues.property_of(info.PROPERTIES_ARRAY))
 
 
+def count_patches(counts: ReferenceCounts) -> Iterator[Patch]:
+    """Yield the patches of queries for counts of references."""
+    for counted, parameter in COUNTED:
+        yield Patch(counted, "get_info", counts.info(parameter))
+        yield Patch(counted, "reference_count", counts.attribute)
+
+
 def memory_patches(memory: MemoryHooks) -> Iterator[Patch]:
     """Yield the patches of calls that create and free memory."""
     image = memory.other_constructor(Api.clCreateImage)
@@ -124,8 +132,8 @@ def memory_patches(memory: MemoryHooks) -> Iterator[Patch]:
     yield Patch(cl.Image, "_custom_init", lambda original: staticmethod(image(original)))
     yield Patch(cl.MemoryObject, "release", memory.release)
     for name in ("AllocatorBase", "MemoryPool", "SVMAllocator", "SVMPool"):
-        yield from _on_class(name, "__call__", memory.allocation)
-    yield from _on_class("MemoryPool", "allocate", memory.allocation)
+        yield from on_class(name, "__call__", memory.allocation)
+    yield from on_class("MemoryPool", "allocate", memory.allocation)
     if hasattr(_cl, "Pipe"):
         pipe = memory.other_constructor(Api.clCreatePipe)
         yield Patch(_cl.Pipe, "__init__", pipe, constructor_witness=cl.Event)
@@ -149,17 +157,17 @@ def program_patches(programs: ProgramHooks) -> Iterator[Patch]:
     yield Patch(raw, "compile", programs.build(Api.clCompileProgram))
     yield Patch(raw, "link", programs.link)
     yield Patch(raw, "create_with_built_in_kernels", programs.built_in)
-    yield from _in_both("_create_program_with_il", programs.from_il)
+    yield from in_both("_create_program_with_il", programs.from_il)
 
 
-def _in_both(name: str, wrap: Callable[[Any], Any]) -> Iterator[Patch]:
+def in_both(name: str, wrap: Callable[[Any], Any]) -> Iterator[Patch]:
     """Yield the patches of a function in the extension module, and of its copy in `pyopencl`."""
     for module in (_cl, cl):
         if hasattr(module, name):
             yield Patch(module, name, wrap)
 
 
-def _on_class(class_name: str, name: str, wrap: Callable[[Any], Any]) -> Iterator[Patch]:
+def on_class(class_name: str, name: str, wrap: Callable[[Any], Any]) -> Iterator[Patch]:
     """Yield the patch of a method, unless this build of pyopencl lacks or inherits it."""
     cls = getattr(_cl, class_name, None)
     if cls is not None and name in vars(cls):

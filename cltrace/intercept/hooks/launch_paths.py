@@ -231,7 +231,7 @@ class _KernelPath:
                 )
                 # pyopencl's own function calls the hooks that are installed now, if any.
                 return self._invoker.enqueue(kernel, *args)
-            self._recorder.tallies.commands_skipped += 1
+            self._recorder.tallies.skip_command()
             return self._invoker.inner(kernel, *args)
         except BaseException as error:
             hide_own_frames(error)

@@ -15,10 +15,11 @@ arguments have other types is recorded by a slower way.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import FunctionType
 from typing import Any, Final, Protocol
+from weakref import ref
 
 import numpy as np
 import pyopencl as cl
@@ -42,6 +43,7 @@ from cltrace.intercept.objects.arguments import (
     QUEUE,
     SAMPLER,
     SVM,
+    is_of_program,
     scalar_slot,
 )
 from cltrace.intercept.tracebacks import GENERATED_FILENAME
@@ -222,9 +224,13 @@ class _UnknownArgumentError(Exception):
 def parameter_of(argument: Any, declared: Any = None) -> PathParameter | None:
     """Return how a path records arguments like this one; `None` if it does not."""
     try:
-        return _parameter(argument, declared)
+        parameter = _parameter(argument, declared)
     except _UnknownArgumentError:
         return None
+    if is_of_program(type(argument)):
+        # Kernel objects keep their paths where Python's collector does not look.
+        return replace(parameter, condition=parameter.condition.replace("{t}", "{t}()"))
+    return parameter
 
 
 def _parameter(argument: Any, declared: Any) -> PathParameter:
@@ -342,7 +348,7 @@ def make_launch_path(
         owner.log,
         owner.number_circumstance,
         owner.record_slowly,
-        tuple(argument_types),
+        tuple(ref(cls) if is_of_program(cls) else cls for cls in argument_types),
     )
     # Python reports a wrong number of arguments under the function's name.
     path.__code__ = path.__code__.replace(co_name=inner.__name__, co_qualname=inner.__qualname__)

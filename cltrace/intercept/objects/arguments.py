@@ -66,6 +66,18 @@ def scalar_slot(dtype: str, size_bytes: int) -> ArgumentSlot:
     return ArgumentSlot(ArgumentKind.SCALAR, -(-size_bytes // WORD_BYTES), dtype, size_bytes)
 
 
+_LIBRARIES: Final = {"builtins", "numpy", "pyopencl"}
+
+
+def is_of_program(cls: type) -> bool:
+    """Return whether a class may be the program's own.
+
+    Such a class must not be kept: that would keep all that its methods refer to, the program's global
+    objects included, when the interpreter ends.
+    """
+    return cls.__module__.partition(".")[0] not in _LIBRARIES
+
+
 def freeze(argument: Any) -> Frozen:
     """Return an argument that a program passed, in a form that the program cannot change any more."""
     kind = type(argument)
@@ -79,7 +91,7 @@ def freeze(argument: Any) -> Frozen:
 
 
 _MEMORY_SLOTS: Final[dict[type, ArgumentSlot]] = {}
-"""Slots of memory objects, by the types that were met."""
+"""Slots of memory objects, by the types of libraries that were met."""
 
 _CONSTANTS: Final[set[type]] = {type(None), bool, int, float, complex}
 """Types that were met whose values never change."""
@@ -90,7 +102,8 @@ def _freeze_first(argument: Any) -> Frozen:
     match argument:
         case cl.MemoryObjectHolder():
             slot = IMAGE if isinstance(argument, cl.Image) else BUFFER
-            _MEMORY_SLOTS[type(argument)] = slot
+            if not is_of_program(type(argument)):
+                _MEMORY_SLOTS[type(argument)] = slot
             return slot, argument.int_ptr
         case np.void():
             return _bytes_words(argument.dtype.str, argument.tobytes())
@@ -98,10 +111,17 @@ def _freeze_first(argument: Any) -> Frozen:
             if type(argument).__module__ == "numpy":
                 _CONSTANTS.add(type(argument))
             return argument
-        case bool() | int() | float() | complex():
-            return argument
+        case int() | float() | complex():
+            return _plain_number(argument)
         case _:
             return _freeze_object(argument)
+
+
+def _plain_number(number: complex) -> Frozen:
+    """Return a number of a class of the program as one of Python's own classes."""
+    if isinstance(number, int):
+        return int(number)
+    return float(number) if isinstance(number, float) else complex(number)
 
 
 def memory_handle(frozen: Frozen) -> int:

@@ -89,18 +89,24 @@ class Registry:
         self.finalised.pop(id(queue), None)
         handle = queue.int_ptr
         number = self.queues[handle] = self._next_number(Queue)
-        actual = int(self._native_queue_info(queue, cl.command_queue_info.PROPERTIES))
+        # pyopencl's attributes keep the context and the device in the queue: the program could see that.
+        info = cl.command_queue_info
+        actual, context, device = (
+            self._native_queue_info(queue, parameter)
+            for parameter in (info.PROPERTIES, info.CONTEXT, info.DEVICE)
+        )
+        profiling = bool(actual & PROFILING_ENABLE)
         requested = FORCED_QUEUES.get(handle)
         self._sink.records.append(
             Queue(
                 id=number,
                 handle=handle,
-                properties=actual if requested is None else requested,
-                profiling=bool(actual & PROFILING_ENABLE),
+                properties=int(actual) if requested is None else requested,
+                profiling=profiling,
                 profiling_forced=requested is not None,
                 known_host_ns=time.perf_counter_ns(),
-                context_id=self.context_id(queue.context),
-                device_id=self.device_id(queue.device),
+                context_id=self.context_id(context),
+                device_id=self.device_id(device),
             )
         )
         return number

@@ -61,6 +61,11 @@ def detect_date_order(texts: Sequence[str]) -> DateOrder:
     raise PowerError(f"{dates[0]} is ambiguous: choose --reader corsair-csv:dmy or corsair-csv:mdy")
 
 
+_YEARS: Final = range(1971, 2200)
+_MAX_NS: Final = (_YEARS.stop - 1970) * 365 * 86_400 * _S_NS
+"""Bounds of the times that are read: others are mistakes, and later ones exceed 64 bits in ns."""
+
+
 def parse_times(texts: Sequence[str], order: DateOrder, zone_name: str) -> LogTimes:
     """Return the times of lines. Times without a zone are in the named one.
 
@@ -116,6 +121,8 @@ def _parse(text: str, order: DateOrder) -> datetime | int | None:
         moment = datetime(  # noqa: DTZ001 - the caller adds the zone
             *_date(match["date"], order), hour, int(match["minute"]), int(match["second"]), micros
         )
+        if moment.year not in _YEARS:
+            return None
         return datetime.fromisoformat(moment.isoformat() + zone) if zone else moment
     except ValueError:
         return None
@@ -127,7 +134,8 @@ def _parse_epoch(text: str) -> int | None:
     for digits, exponent in _EPOCH_UNITS:
         if len(whole) <= digits:
             scale = int(10**exponent)
-            return int(whole) * scale + int(float(f"0.{part or 0}") * scale)
+            time_ns = int(whole) * scale + int(float(f"0.{part or 0}") * scale)
+            return time_ns if time_ns < _MAX_NS else None
     return None
 
 

@@ -8,6 +8,10 @@
 /* The end of a process waits no longer: a driver may block its queries while the process exits. */
 #define MAX_STOP_NS (5 * NS_PER_S)
 
+/* The threads call no function of the program, and a driver's queries need little. The default takes 8 MiB
+   of the addresses that a program may have. */
+#define STACK_BYTES (512 << 10)
+
 static void init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -67,7 +71,13 @@ bool background_start(struct background *background, bool (*round)(void), int64_
     for (size_t i = 0; i < sizeof own_faults / sizeof *own_faults; i++)
         sigdelset(&blocked, own_faults[i]);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    const bool is_started = pthread_create(&background->thread, NULL, run, background) == 0;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    bool is_started = pthread_create(&background->thread, &attributes, run, background) == 0;
+    if (!is_started) /* a program with much memory per thread needs larger stacks */
+        is_started = pthread_create(&background->thread, NULL, run, background) == 0;
+    pthread_attr_destroy(&attributes);
     atomic_store(&background->is_started, is_started);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (is_started)

@@ -10,6 +10,7 @@
 #include "platforms.h"
 #include "programs.h"
 #include "queues.h"
+#include "references.h"
 #include "sites.h"
 #include "synchronisation.h"
 #include "transfers.h"
@@ -45,6 +46,8 @@ static void replace_objects(struct cl_dispatch *dispatch)
 {
     REPLACE(clCreateContext);
     REPLACE(clCreateContextFromType);
+    REPLACE(clGetContextInfo);
+    REPLACE(clGetEventInfo);
     REPLACE(clCreateSubDevices);
     REPLACE(clCreateCommandQueue);
     REPLACE(clCreateCommandQueueWithProperties);

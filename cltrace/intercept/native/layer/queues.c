@@ -9,6 +9,7 @@
 #include "loaders.h"
 #include "platforms.h"
 #include "records.h"
+#include "references.h"
 #include "settings.h"
 
 #define MAX_PROPERTY_WORDS 128
@@ -214,6 +215,8 @@ static cl_int answer(const void *value, size_t size, size_t room, void *result, 
 cl_int layer_clGetCommandQueueInfo(
     cl_command_queue handle, cl_uint name, size_t room, void *result, size_t *size_return)
 {
+    if (name == CL_QUEUE_REFERENCE_COUNT)
+        references_settle(NULL);
     const cl_int status = target.clGetCommandQueueInfo(handle, name, room, result, size_return);
     const struct queue *queue =
         name == CL_QUEUE_PROPERTIES || name == CL_QUEUE_PROPERTIES_ARRAY ? find_queue(handle) : NULL;

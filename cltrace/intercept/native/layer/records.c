@@ -113,13 +113,14 @@ void record_diagnostic(const char *severity, const char *code, const char *messa
     record_end(&record);
 }
 
-struct text records_take(void)
+void records_exchange(struct text *lines)
 {
+    lines->length = 0;
     pthread_mutex_lock(&records_mutex);
     const struct text taken = pending;
-    pending = (struct text){0};
+    pending = *lines;
     pthread_mutex_unlock(&records_mutex);
-    return taken;
+    *lines = taken;
 }
 
 /* Texts that have a number, by two hashes of their bytes: the chance of a mistake is negligible. */

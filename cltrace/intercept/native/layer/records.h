@@ -45,8 +45,8 @@ int64_t text_number(const char *bytes, size_t length);
    slots in JSON. */
 int64_t form_number(const char *slots, size_t length);
 
-/* Returns the lines that wait to be written. The caller frees them. */
-struct text records_take(void);
+/* Takes the lines that wait to be written into `lines`, and its memory for those that follow. */
+void records_exchange(struct text *lines);
 
 /* Drops what a forked child inherited. */
 void records_forked(void);

@@ -7,6 +7,8 @@
 
 #include "background.h"
 #include "layer.h"
+#include "lifecycle.h"
+#include "mapped.h"
 #include "records.h"
 #include "threads.h"
 #include "writer.h"
@@ -28,6 +30,7 @@
 #define POLITE_PERIOD_NS (NS_PER_MS / 5)
 #define PATIENCE_NS NS_PER_S
 #define SETTLE_NS (250 * NS_PER_MS)
+#define MAX_REFERENCE_WAIT_NS (100 * NS_PER_MS) /* the reader may be in the driver, which blocks it */
 #define MAX_FORK_WAIT_S 2 /* a query may wait for the program, which is about to fork */
 
 #ifndef EXCLUSIVE_DRIVER
@@ -65,7 +68,8 @@ static bool list_append(struct event_list *list, const struct pending_event *ite
 {
     if (list->capacity - list->count < count) {
         const size_t capacity = list->capacity * 2 + count;
-        struct pending_event *grown = realloc(list->items, capacity * sizeof *grown);
+        struct pending_event *grown =
+            mapped_grow(list->items, list->capacity * sizeof *grown, capacity * sizeof *grown);
         if (grown == NULL)
             return false;
         list->items = grown;
@@ -339,6 +343,31 @@ void stamps_read_after_wait(struct thread *of)
         read_in_call();
 }
 
+static bool lock_reading(int64_t max_wait_ns)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    const int64_t nanoseconds = deadline.tv_nsec + max_wait_ns;
+    deadline.tv_sec += nanoseconds / NS_PER_S;
+    deadline.tv_nsec = nanoseconds % NS_PER_S;
+    return pthread_mutex_timedlock(&reading_mutex, &deadline) == 0;
+}
+
+unsigned stamps_release_complete(cl_event event)
+{
+    struct pass pass = {0};
+    unsigned references = 0;
+    if (driver_may_be_gone() || !lock_reading(MAX_REFERENCE_WAIT_NS))
+        return 0;
+    for (struct thread *each = atomic_load(&first_thread); each != NULL; each = each->next)
+        drop_newest(each);
+    read_pass(&pass);
+    for (size_t i = pending_begin; i < pending.count; i++)
+        references += event != NULL && pending.items[i].event == event;
+    pthread_mutex_unlock(&reading_mutex);
+    return references;
+}
+
 /* Reads everything, and finds out whether the driver lets several threads in. */
 static void read_freely(void)
 {
@@ -424,11 +453,8 @@ int64_t stamps_cpu_ns(void)
 
 void stamps_leave_driver(void)
 {
-    struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += MAX_FORK_WAIT_S;
     atomic_fetch_add(&leaving, 1);
-    holds_reading = pthread_mutex_timedlock(&reading_mutex, &deadline) == 0;
+    holds_reading = lock_reading(MAX_FORK_WAIT_S * NS_PER_S);
 }
 
 void stamps_enter_driver(void)

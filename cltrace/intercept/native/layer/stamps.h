@@ -37,6 +37,10 @@ void stamps_read_before_command(struct thread *thread);
 /* Reads stamps in a thread of the program that has waited for its commands. */
 void stamps_read_after_wait(struct thread *thread);
 
+/* Reads what is complete, so that its events are released. Returns the number of references to `event`,
+   which may be NULL, that the layer still owns. */
+unsigned stamps_release_complete(cl_event event);
+
 /* True while the program's threads must wait, because too many events are unread. */
 bool stamps_must_wait(void);
 

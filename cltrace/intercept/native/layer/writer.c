@@ -8,6 +8,7 @@
 #include "background.h"
 #include "layer.h"
 #include "loaders.h"
+#include "mapped.h"
 #include "memory.h"
 #include "records.h"
 #include "schedule.h"
@@ -66,18 +67,27 @@ static void out_of_memory(void)
     stop_recording("no memory to write rows");
 }
 
+/* Returns false, and stops the recording, if there is no memory for `count` more words. */
+static bool rows_reserve(struct rows *rows, size_t count)
+{
+    if (rows->capacity - rows->used >= count)
+        return true;
+    const size_t capacity = rows->capacity * 2 + count + 1024;
+    int64_t *grown =
+        mapped_grow(rows->words, rows->capacity * sizeof *grown, capacity * sizeof *grown);
+    if (grown == NULL) {
+        out_of_memory();
+        return false;
+    }
+    rows->words = grown;
+    rows->capacity = capacity;
+    return true;
+}
+
 static void rows_append(struct rows *rows, const uint64_t *ring, uint64_t at, unsigned count)
 {
-    if (rows->capacity - rows->used < count) {
-        const size_t capacity = rows->capacity * 2 + count + 1024;
-        int64_t *grown = realloc(rows->words, capacity * sizeof *grown);
-        if (grown == NULL) {
-            out_of_memory();
-            return;
-        }
-        rows->words = grown;
-        rows->capacity = capacity;
-    }
+    if (!rows_reserve(rows, count))
+        return;
     for (unsigned i = 0; i < count; i++)
         rows->words[rows->used++] = (int64_t)ring[(at + i) & RING_MASK];
 }
@@ -108,7 +118,8 @@ static void keep_event(int64_t command, uint64_t event)
         return;
     if (pass_event_count == pass_event_capacity) {
         const size_t capacity = pass_event_capacity * 2 + 1024;
-        struct pending_event *grown = realloc(pass_events, capacity * sizeof *grown);
+        struct pending_event *grown =
+            mapped_grow(pass_events, pass_event_capacity * sizeof *grown, capacity * sizeof *grown);
         if (grown == NULL) {
             out_of_memory();
             return;
@@ -183,13 +194,8 @@ static void append_anchor(void)
     uint64_t words[4];
     memcpy(words, best, sizeof words);
     struct rows *rows = &tables[TABLE_ANCHORS].rows;
-    if (rows->capacity - rows->used < 4) {
-        int64_t *grown = realloc(rows->words, (rows->used + 64) * sizeof *grown);
-        if (grown == NULL)
-            return;
-        rows->words = grown;
-        rows->capacity = rows->used + 64;
-    }
+    if (!rows_reserve(rows, 4))
+        return;
     memcpy(rows->words + rows->used, words, sizeof words);
     rows->used += 4;
 }
@@ -246,12 +252,12 @@ static void write_argument_tables(void)
 
 static void write_records(void)
 {
-    struct text lines = records_take();
+    static struct text lines; /* kept: freeing is an allocator's work, which `mapped.h` avoids here */
+    records_exchange(&lines);
     if (lines.is_broken)
         stop_recording("no memory for records");
     else if (!spool_append(&records_file, lines.bytes, lines.length))
         file_failed();
-    text_free(&lines);
 }
 
 /* Rows are taken before records: a record is made before the first row that refers to it. */

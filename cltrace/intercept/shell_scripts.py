@@ -1,0 +1,37 @@
+"""Commands of shells with which the programs that they start are not traced."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+_SHELLS: Final = {"sh", "bash", "dash", "zsh", "ksh", "env"}
+
+_FAULTS: Final = (
+    (re.compile(r"\benv\s+(-\S+\s+|\w+=\S*\s+|[A-Z_]+\s+)*(-i|-|--ignore-environment)(\s|$)"),
+     "clears the environment"),
+)  # fmt: skip
+"""Words with which a program is not traced at all."""
+
+_HOOK_FAULTS: Final = (
+    (re.compile(r"(^|[\s;&|(])PYTHONPATH="), "sets PYTHONPATH"),
+    (
+        re.compile(r"\bpython[\d.]*\s+(-[A-Za-z]+\s+)*-[A-Za-z]*[IES]"),
+        "starts Python with -I, -E or -S",
+    ),
+)
+"""Words with which a Python program is without hooks."""
+
+
+def is_shell_command(words: Sequence[str]) -> bool:
+    """Return whether a command is a shell, or `env`."""
+    return bool(words) and Path(words[0]).name in _SHELLS
+
+
+def script_fault(script: str, uses_layer: object) -> str:
+    """Return why a program that a command line of a shell starts is not traced; empty if it seems to be.
+
+    `uses_layer` is true if the layer records Python programs, which need no hooks then.
+    """
+    faults = _FAULTS if uses_layer else (*_FAULTS, *_HOOK_FAULTS)
+    return next((fault for words, fault in faults if words.search(script)), "")

@@ -1,0 +1,76 @@
+"""Signals to a process group are told from signals to one process of it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import clean_environment, finished
+from tests.patience import HANG_S
+
+PROGRAM = """
+import os, signal, sys
+from cltrace.runs.group_witness import GroupWitness
+os.setpgid(0, 0)
+for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, lambda *_: None)
+witness = GroupWitness([signal.SIGINT, signal.SIGTERM])
+os.kill(os.getpid(), signal.SIGINT); print(witness.has_seen(signal.SIGINT))
+os.killpg(0, signal.SIGINT); print(witness.has_seen(signal.SIGTERM), witness.has_seen(signal.SIGINT))
+print(witness.has_seen(signal.SIGINT))
+os.kill(os.getpid(), signal.SIGTERM); print(witness.has_seen(signal.SIGTERM))
+os.kill(int(open(f"/proc/self/task/{os.getpid()}/children").read()), signal.SIGKILL)
+import time; time.sleep(0.1)
+print(witness.has_seen(signal.SIGTERM))
+witness.close()
+"""
+
+
+def test_a_witness_sees_signals_to_the_group_only(tmp_path: Path) -> None:
+    done = finished([sys.executable, "-c", PROGRAM], tmp_path)
+    assert done.stderr == ""
+    assert done.stdout.split() == ["False", "False", "True", "False", "False", "None"]
+
+
+COUNTING = """
+import signal, sys, time
+count = 0
+def handler(*_):
+    global count
+    count += 1
+for name in sys.argv[1:]: signal.signal(getattr(signal, name), handler)
+print("ready", flush=True)
+while not count: time.sleep(0.01)
+time.sleep(0.3)
+sys.exit(count)
+"""
+"""Counts the signals whose names are its arguments, and exits with their number."""
+
+
+@pytest.mark.parametrize("is_group", [False, True])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU"])
+def test_a_command_gets_a_signal_once(name: str, is_group: bool, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cltrace", "run", "-q", "-o", str(tmp_path / "t.cltrace")]
+    with subprocess.Popen(
+        [*command, sys.executable, "-c", COUNTING, name],
+        stdout=subprocess.PIPE,
+        env=clean_environment(),
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        (os.killpg if is_group else os.kill)(process.pid, getattr(signal, name))
+        assert process.wait(HANG_S) == 1
+
+
+def test_a_witness_ends_with_its_process(tmp_path: Path) -> None:
+    code = (
+        "import os, signal\nfrom cltrace.runs.group_witness import GroupWitness\n"
+        "witness = GroupWitness([signal.SIGTERM])\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = finished([sys.executable, "-c", code], tmp_path)
+    # The output ended, which the witness had inherited.
+    assert done.status == -signal.SIGKILL
