@@ -39,7 +39,7 @@ def copies_by_source(copies: Copies, count: int) -> None:
     """From the first to the second, on the queue of the first."""
     for _ in range(count):
         copies.touch(0)
-        copies.works[0].copy("copy", copies.buffers[1], copies.buffers[0])
+        cl.enqueue_copy(copies.works[0].count("copy"), copies.buffers[1], copies.buffers[0])
         copies.works[0].queue.finish()
 
 
@@ -47,7 +47,7 @@ def copies_by_target(copies: Copies, count: int) -> None:
     """From the first to the second, on the queue of the second."""
     for _ in range(count):
         copies.touch(0)
-        copies.works[1].copy("copy", copies.buffers[1], copies.buffers[0])
+        cl.enqueue_copy(copies.works[1].count("copy"), copies.buffers[1], copies.buffers[0])
         copies.works[1].queue.finish()
 
 
@@ -56,9 +56,8 @@ def migrations(copies: Copies, count: int) -> None:
     flags = cl.mem_migration_flags
     for _ in range(count):
         for number, to_host in ((1, 0), (0, 0), (0, 1)):
-            copies.works[number].counts["migrate"] += 1
             choice = flags.HOST if to_host else 0
-            queue = copies.works[number].queue
+            queue = copies.works[number].count("migrate")
             cl.enqueue_migrate_mem_objects(queue, [copies.buffers[0]], flags=choice)
             queue.finish()
 
@@ -73,8 +72,8 @@ def moved_by_launches(copies: Copies, count: int) -> None:
 
 def copies_by_host(copies: Copies, count: int) -> None:
     for _ in range(count):
-        copies.works[0].copy("read", copies.host, copies.buffers[0])
-        copies.works[1].copy("write", copies.buffers[1], copies.host)
+        cl.enqueue_copy(copies.works[0].count("read"), copies.host, copies.buffers[0])
+        cl.enqueue_copy(copies.works[1].count("write"), copies.buffers[1], copies.host)
 
 
 def pipeline(copies: Copies, count: int) -> None:
@@ -82,7 +81,9 @@ def pipeline(copies: Copies, count: int) -> None:
     last = None
     for _ in range(count):
         made = copies.chain(0, last)
-        copied = copies.works[0].copy("copy", copies.buffers[1], copies.buffers[0], wait_for=[made])
+        copied = cl.enqueue_copy(
+            copies.works[0].count("copy"), copies.buffers[1], copies.buffers[0], wait_for=[made]
+        )
         copies.works[0].queue.flush()
         last = [copies.chain(1, [copied])]
         copies.works[1].queue.flush()

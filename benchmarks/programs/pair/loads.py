@@ -70,7 +70,7 @@ def transfer(record: Record, works: list[DeviceWork], loads: list[Load], given: 
     with record.phase("transfers", counters=True, active=[1]):
         until = time.monotonic() + given.seconds / 3
         while time.monotonic() < until:
-            works[1].copy("write", loads[1].buffer, host)
+            cl.enqueue_copy(works[1].count("write"), loads[1].buffer, host)
 
 
 if __name__ == "__main__":

@@ -69,9 +69,9 @@ def turns_by_read(turns: Turns, count: int) -> None:
     """The same, where the host waits by reading results that it does not use before the end."""
     for _ in range(count):
         turns.launch(0)
-        turns.works[0].copy("read", turns.host[0], turns.buffers[0])
+        cl.enqueue_copy(turns.works[0].count("read"), turns.host[0], turns.buffers[0])
         turns.launch(1)
-        turns.works[1].copy("read", turns.host[1], turns.buffers[1])
+        cl.enqueue_copy(turns.works[1].count("read"), turns.host[1], turns.buffers[1])
 
 
 def ordered_by_events(turns: Turns, count: int) -> None:
@@ -87,11 +87,11 @@ def ordered_by_host_data(turns: Turns, count: int) -> None:
     """Each device works with the results of the other one, which go through the host."""
     for _ in range(count):
         turns.launch(0)
-        turns.works[0].copy("read", turns.host[0], turns.buffers[0])
-        turns.works[1].copy("write", turns.buffers[1], turns.host[0])
+        cl.enqueue_copy(turns.works[0].count("read"), turns.host[0], turns.buffers[0])
+        cl.enqueue_copy(turns.works[1].count("write"), turns.buffers[1], turns.host[0])
         turns.launch(1)
-        turns.works[1].copy("read", turns.host[0], turns.buffers[1])
-        turns.works[0].copy("write", turns.buffers[0], turns.host[0])
+        cl.enqueue_copy(turns.works[1].count("read"), turns.host[0], turns.buffers[1])
+        cl.enqueue_copy(turns.works[0].count("write"), turns.buffers[0], turns.host[0])
 
 
 def main() -> None:

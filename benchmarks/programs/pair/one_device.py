@@ -61,8 +61,8 @@ def run_mixture(work: DeviceWork, kernels: dict, buffers: list, trips: dict, giv
         lambda: work.launch(kernels["whole"], items, buffers[1], trips["whole"]),
         lambda: work.launch(kernels["stream"], items // 4, buffers[2], buffers[3]),
         lambda: work.launch(kernels["empty"], 64, buffers[0]),
-        lambda: work.copy("write", buffers[2], host),
-        lambda: work.copy("read", host, buffers[3]),
+        lambda: cl.enqueue_copy(work.count("write"), buffers[2], host),
+        lambda: cl.enqueue_copy(work.count("read"), host, buffers[3]),
     ]
     # The devices do not do the same: the second one has twice as many of the first kernel.
     weights = [1 + given.device, 1, 1, 1, 0.2, 0.2]

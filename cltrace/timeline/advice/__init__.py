@@ -12,12 +12,14 @@ from cltrace.timeline.advice.transfers import (
     tiny_transfers,
     unoverlapped_transfers,
 )
+from cltrace.timeline.advice.turns import devices_in_turns
 from cltrace.timeline.advice.waits import blocking_writes, idle_waits, unneeded_waits
 
 __all__ = ["RULES", "Advice", "Evidence", "advise"]
 
 RULES: Final[Sequence[Callable[[Evidence], list[Advice]]]] = (
     unneeded_waits,
+    devices_in_turns,
     idle_waits,
     blocking_writes,
     launch_bound_loops,
