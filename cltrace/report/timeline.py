@@ -9,6 +9,7 @@ from cltrace.report.clocks import clock_table, fault_table, offset_table
 from cltrace.report.critical_path import path_table, slack_table
 from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
 from cltrace.report.gantt import gantt_chart
+from cltrace.report.memory_moves import moves_table
 from cltrace.report.quantities import count_text, time_text
 from cltrace.report.tracks.power_chart import power_rows
 from cltrace.timeline.activity import Activity, clip_activity
@@ -62,6 +63,7 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
         tables += [
             slack_table(whole, analysis.slack_ns, steps, options.top),
             advice_table(analysis.advice, options.top),
+            moves_table(whole, analysis.memory_moves, options.top),
             clock_table(trace, segments),
             offset_table(whole, trace),
             fault_table(whole),

@@ -135,7 +135,7 @@ def test_made_up_stamps_time_nothing(make_trace: MakeTrace) -> None:
 
 
 def leave_out_queued(commands: dict[str, Int64s], *positions: int) -> None:
-    """Spoil stamps as NVIDIA's driver does for migrations: no QUEUED, START and END of another command."""
+    """Spoil stamps as NVIDIA's driver does for migrations: START and END are another command's."""
     for stage in ("queued", "submit"):
         commands[f"{stage}_device_ns"][list(positions)] = 0
     for stage in ("start", "end"):

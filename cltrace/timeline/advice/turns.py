@@ -9,6 +9,7 @@ import numpy as np
 from cltrace.timeline.advice.model import (
     HOST_MEMORY,
     MIN_OCCURRENCES,
+    READ_ONLY,
     Advice,
     Evidence,
     metric_count,
@@ -20,8 +21,6 @@ from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.trace.commands import ABSENT
 
-_READ_ONLY: Final = 1 << 2
-"""`CL_MEM_READ_ONLY`: kernels do not change the memory object."""
 _MAX_COMMANDS: Final = 4096
 """Commands around a wait that are examined. With more, the rule reports nothing."""
 
@@ -172,7 +171,7 @@ class _Orders:
 
     def _changes(self, buffer: int) -> bool:
         memory = self._evidence.memory.get(buffer)
-        return memory is None or not memory.flags & _READ_ONLY
+        return memory is None or not memory.flags & READ_ONLY
 
     def _whole(self, buffer: int) -> int:
         return self._evidence.parents.get(buffer, buffer)
