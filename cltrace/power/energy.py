@@ -25,7 +25,6 @@ from cltrace.power.load_classes import Load, active_intervals, group_loads
 from cltrace.power.mean_power import Observations
 from cltrace.power.results import Attribution, EnergyLine, Tier
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.columns import Bools
 from cltrace.timeline.reading import read_activity
 from cltrace.trace.device_labels import device_labels
 from cltrace.trace.reader import Trace
@@ -50,8 +49,6 @@ _NEAREST_FIRST: Final = (
     Scope.WALL,
 )
 """Scopes by distance from a device. The nearest measured scope gives the energy of its commands."""
-_COVERED_SHARE: Final = 0.9
-"""Share of an observation's time for which another channel must have readings to be compared with it."""
 _COMPONENTS: Final[Mapping[str, str]] = {Scope.GPU: "GPU", Scope.CPU: "CPU", Scope.DRAM: "CPU"}
 
 
@@ -297,8 +294,8 @@ def _cross_check(
     left out.
     """
     first, second = main.observations, other.observations
-    second = second.select(_is_covered(second, first))
-    common = [first.select(_is_covered(first, second)), second]
+    second = second.select(second.is_covered_by(first))
+    common = [first.select(first.is_covered_by(second)), second]
     active_time = ActiveTime.of(*active_intervals(loads))
     loaded_w = []
     for each in common:
@@ -314,18 +311,6 @@ def _cross_check(
         common[1].energy_j * scale,
         loaded_w[1] / loaded_w[0] if loaded_w[0] and loaded_w[1] else None,
     )
-
-
-def _is_covered(observations: Observations, other: Observations) -> Bools:
-    """Return a mask of the observations in nearly all of whose time the other channel has some, too."""
-    if not len(other):
-        return np.zeros(len(observations), np.bool_)
-    edges = np.stack([other.end_s - other.span_s, other.end_s], axis=1).ravel()
-    covered_s = np.repeat(np.concatenate([[0.0], np.cumsum(other.span_s)]), 2)[1:-1]
-    begin_s, end_s = observations.end_s - observations.span_s, observations.end_s
-    common_s = np.interp(end_s, edges, covered_s) - np.interp(begin_s, edges, covered_s)
-    is_covered: Bools = common_s >= _COVERED_SHARE * observations.span_s
-    return is_covered
 
 
 def _queue_spans_s(trace: Trace, activity: Activity) -> Mapping[int, tuple[float, float]]:
