@@ -1,5 +1,6 @@
 """Quality of the alignment of device clocks, and faults of their stamps."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -71,7 +72,7 @@ def offset_table(activity: Activity, trace: Trace) -> Table:
             (ClockState.PROVEN if offset.is_proven else ClockState.CONDITIONAL).value,
             offset.offset_ns,
             offset.bound_ns,
-            f"{offset.drift * 1e6:.2f} ± {offset.drift_within * 1e6:.2g}"
+            _ppm_text(offset.drift, offset.drift_within)
             if offset.drift_within <= _KNOWN_WITHIN
             else ABSENT_MARK,
             offset.ordered,
@@ -135,7 +136,13 @@ def _drift_text(segment: ClockSegment) -> str:
     is_known = segment.is_straight and segment.drift_within <= _KNOWN_WITHIN
     if not is_known or segment.state is ClockState.UNALIGNED:
         return ABSENT_MARK
-    return f"{segment.drift * 1e6:.2f} ± {segment.drift_within * 1e6:.2g}"
+    return _ppm_text(segment.drift, segment.drift_within)
+
+
+def _ppm_text(drift: float, within: float) -> str:
+    """Return a drift in ppm, and its largest error in at most two digits and hundredths."""
+    hundredths = math.ceil(round(within * 1e8, 3))
+    return f"{drift * 1e6:.2f} ± {hundredths / 100:.2g}"
 
 
 def fault_table(activity: Activity) -> Table:

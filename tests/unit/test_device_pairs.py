@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+import cltrace
 from cltrace.events.clocks import UNBOUNDED_NS, ClockSegment
 from cltrace.events.kinds import ClockState
+from cltrace.report.clocks import clock_table
 from cltrace.report.critical_path import path_table
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.clock_map import clock_maps
@@ -14,6 +16,7 @@ from cltrace.timeline.critical_path import find_critical_path
 from cltrace.timeline.dependencies import find_dependencies
 from cltrace.timeline.device_concurrency import concurrency_ns
 from tests.activities import Call, Run, activity
+from tests.conftest import MakeTrace
 
 
 def second(run: Run) -> Run:
@@ -109,3 +112,14 @@ def test_the_critical_path_names_the_device_of_each_step() -> None:
     alone = activity(runs[:1], [Call(5, 51, queue=1)])
     table = path_table(alone, find_critical_path(alone, find_dependencies(alone)), None)
     assert "device" not in [column.key for column in table.columns]
+
+
+@pytest.mark.parametrize(
+    ("within", "text"),
+    [(3.8e-8, "± 0.04"), (2.2e-7, "± 0.22"), (1.44e-6, "± 1.4"), (3e-9, "± 0.01")],
+)
+def test_the_error_of_a_drift_is_short(within: float, text: str, make_trace: MakeTrace) -> None:
+    one = replace(segment(1, 0, -1.96e-6, ClockState.PROVEN), drift_within=within)
+    with cltrace.load(make_trace()) as trace:
+        (row,) = clock_table(trace, (one,)).rows
+    assert f"-1.96 {text}" in row

@@ -21,6 +21,7 @@ from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.trace.commands import ABSENT
 
+_MIN_ALONE_SHARE: Final = 0.5
 _MAX_COMMANDS: Final = 4096
 """Commands around a wait that are examined. With more, the rule reports nothing."""
 
@@ -49,7 +50,9 @@ def devices_in_turns(evidence: Evidence) -> list[Advice]:
     chosen = np.array(turns, np.int64)
     awaited = waits.command[chosen]
     cost = alone_ns(evidence.activity, awaited, waits.enter_ns[chosen], commands.end_ns[awaited])
-    chosen, cost = chosen[cost > 0], cost[cost > 0]
+    # Where the others work meanwhile, the host may as well wait for each in turn.
+    is_alone = cost > _MIN_ALONE_SHARE * (commands.end_ns[awaited] - waits.enter_ns[chosen])
+    chosen, cost = chosen[is_alone], cost[is_alone]
     return [
         Advice(
             rule="devices-in-turns",
