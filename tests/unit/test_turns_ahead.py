@@ -59,3 +59,16 @@ def test_devices_that_work_alone_take_turns() -> None:
     assert advice.times == 39
     assert advice.cost_ns is not None
     assert advice.cost_ns > 39 * 36 * US
+
+
+def test_waits_for_commands_that_had_ended_are_no_turns() -> None:
+    runs: list[Run] = []
+    calls: list[Call] = []
+    for begin in range(200, 2200, 100):
+        for device, since in ((1, begin), (2, begin + 50)):
+            number = len(runs)
+            # The call waits for the first launch, which has ended; the second one is still pending.
+            runs.append(launch(device, since, since + 2, since + 10))
+            runs.append(launch(device, since + 1, since + 11, since + 40))
+            calls.append(Call((since + 20) * US, (since + 21) * US, waits_for=(number,)))
+    assert not advice_on(runs, calls)

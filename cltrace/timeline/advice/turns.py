@@ -51,7 +51,8 @@ def devices_in_turns(evidence: Evidence) -> list[Advice]:
     awaited = waits.command[chosen]
     cost = alone_ns(evidence.activity, awaited, waits.enter_ns[chosen], commands.end_ns[awaited])
     # Where the others work meanwhile, the host may as well wait for each in turn.
-    is_alone = cost > _MIN_ALONE_SHARE * (commands.end_ns[awaited] - waits.enter_ns[chosen])
+    waited_ns = np.maximum(commands.end_ns[awaited] - waits.enter_ns[chosen], 0)
+    is_alone = cost > _MIN_ALONE_SHARE * waited_ns
     chosen, cost = chosen[is_alone], cost[is_alone]
     return [
         Advice(
