@@ -15,6 +15,8 @@ class CallFlag(IntFlag):
     """The driver returned no event for this command: only host times exist."""
     EMPTY_RANGE = 8
     """A launch without work-items: pyopencl enqueued a marker instead."""
+    TO_HOST = 16
+    """A migration to the host, instead of the device of its queue."""
 
 
 class StampFault(IntFlag):

@@ -288,13 +288,14 @@ def _sampling_key(channel: ChannelReadings) -> tuple[bool, float, str]:
 def _cross_check(
     main: ChannelReadings, other: ChannelReadings, loads: tuple[Load, ...]
 ) -> CrossCheck:
-    """Compare two channels in the time for which both have readings."""
-    pair = (main.observations, other.observations)
-    begin = max(float(each.end_s[0] - each.span_s[0]) for each in pair)
-    end = min(float(each.end_s[-1]) for each in pair)
-    common = [
-        each.select((each.end_s - each.span_s >= begin) & (each.end_s <= end)) for each in pair
-    ]
+    """Compare two channels in the time for which both have readings.
+
+    A counter's step over a time in which the main channel was not read, as between two recordings, is
+    left out.
+    """
+    first, second = main.observations, other.observations
+    second = second.select(second.is_covered_by(first))
+    common = [first.select(first.is_covered_by(second)), second]
     active_time = ActiveTime.of(*active_intervals(loads))
     loaded_w = []
     for each in common:

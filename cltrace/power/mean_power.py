@@ -19,6 +19,8 @@ _S: Final = 1e-9
 _US_S: Final = 1e-6
 _MAX_SPACINGS: Final = 5.0
 """Samples that are further apart than this multiple of the median spacing have a gap between them."""
+_COVERED_SHARE: Final = 0.9
+"""Share of an observation's time for which another channel must have readings to be compared with it."""
 _MAX_W: Final = 1e5
 """A counter that shows more power was reset, or belongs to another sensor; such a meter is defective."""
 _MAX_WRAPPED_W: Final = 5e3
@@ -60,6 +62,17 @@ class Observations:
         """Return the observations in which `mask` is true."""
         columns = (self.begin_s, self.end_s, self.power_w, self.sigma_w, self.span_s)
         return Observations(*(column[mask] for column in columns))
+
+    def is_covered_by(self, other: "Observations") -> Bools:
+        """Return a mask of the observations in nearly all of whose time another channel has some."""
+        if not len(other):
+            return np.zeros(len(self), np.bool_)
+        edges = np.stack([other.end_s - other.span_s, other.end_s], axis=1).ravel()
+        covered_s = np.repeat(np.concatenate([[0.0], np.cumsum(other.span_s)]), 2)[1:-1]
+        since_s = np.interp(self.end_s - self.span_s, edges, covered_s)
+        common_s = np.interp(self.end_s, edges, covered_s) - since_s
+        is_covered: Bools = common_s >= _COVERED_SHARE * self.span_s
+        return is_covered
 
 
 NO_OBSERVATIONS: Final = Observations(*(np.zeros(0) for _ in range(5)))

@@ -1,5 +1,6 @@
 """Quality of the alignment of device clocks, and faults of their stamps."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -10,8 +11,9 @@ from cltrace.events.kinds import FAULT_SHIFT, ClockState, StampFault
 from cltrace.report.document import Column, Fact, Table, Unit, Value
 from cltrace.report.quantities import ABSENT_MARK, count_text, time_text
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.clock_offsets import find_clock_offsets
 from cltrace.timeline.reading import stored_segments
-from cltrace.trace.device_labels import device_labels
+from cltrace.trace.device_labels import device_hosts, device_labels
 from cltrace.trace.reader import Trace
 
 _KNOWN_WITHIN: Final = 2e-5
@@ -59,6 +61,44 @@ def clock_table(trace: Trace, segments: Sequence[ClockSegment]) -> Table:
     )
 
 
+def offset_table(activity: Activity, trace: Trace) -> Table:
+    """Return the offsets of devices' clocks to the first one of their host; empty for one device."""
+    names = activity.names.devices
+    offsets = find_clock_offsets(activity, device_hosts(trace))
+    rows = [
+        (
+            names.get(offset.device, ""),
+            names.get(offset.reference, ""),
+            (ClockState.PROVEN if offset.is_proven else ClockState.CONDITIONAL).value,
+            offset.offset_ns,
+            offset.bound_ns,
+            _ppm_text(offset.drift, offset.drift_within)
+            if offset.drift_within <= _KNOWN_WITHIN
+            else ABSENT_MARK,
+            offset.ordered,
+            offset.early,
+        )
+        for offset in offsets
+    ]
+    return Table(
+        key="clock_offsets",
+        title="Device clocks to each other",
+        columns=(
+            Column("device", "device", keep=96),
+            Column("reference", "to", keep=70),
+            Column("state", "state", keep=80),
+            Column("offset_ns", "offset", Unit.NS, 100),
+            Column("bound_ns", "±", Unit.NS, 98),
+            Column("drift_ppm", "drift (ppm)", Unit.TEXT, 60),
+            Column("ordered", "ordered", Unit.COUNT, 85),
+            Column("early", "early", Unit.COUNT, 84),
+        ),
+        rows=rows,
+        note="ordered: commands that waited for one on the other device; early: those of them that "
+        "started before its end by more than both bounds",
+    )
+
+
 def _clock_row(segments: Sequence[ClockSegment], claimed_ns: int | None) -> tuple[Value, ...]:
     """Return the cells of a clock: those of its longest piece, and why it is not proven."""
     state = worst_state(segments)
@@ -96,7 +136,13 @@ def _drift_text(segment: ClockSegment) -> str:
     is_known = segment.is_straight and segment.drift_within <= _KNOWN_WITHIN
     if not is_known or segment.state is ClockState.UNALIGNED:
         return ABSENT_MARK
-    return f"{segment.drift * 1e6:.2f} ± {segment.drift_within * 1e6:.2g}"
+    return _ppm_text(segment.drift, segment.drift_within)
+
+
+def _ppm_text(drift: float, within: float) -> str:
+    """Return a drift in ppm, and its largest error in at most two digits and hundredths."""
+    hundredths = math.ceil(round(within * 1e8, 3))
+    return f"{drift * 1e6:.2f} ± {hundredths / 100:.2g}"
 
 
 def fault_table(activity: Activity) -> Table:

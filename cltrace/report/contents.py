@@ -60,6 +60,7 @@ def contents_report(trace: Trace) -> Document:
             _counts(trace),
             _processes(trace),
             _devices(trace),
+            _uuids(trace),
             _revealed(trace),
             _limits(trace),
             _diagnostics(trace),
@@ -160,6 +161,20 @@ def _devices(trace: Trace) -> Table:
             Column("queues", "queues", Unit.COUNT, 80),
         ),
         rows=[(number, labels[int(number)], *facts) for number, *facts in rows],
+    )
+
+
+def _uuids(trace: Trace) -> Table:
+    """Return the UUIDs, which have no room beside the other facts about devices."""
+    rows = trace.rows("SELECT device_id, uuid FROM v_device WHERE uuid <> '' ORDER BY device_id")
+    return Table(
+        key="device_uuids",
+        title="UUIDs of devices",
+        columns=(
+            Column("device_id", "number", Unit.COUNT, 100),
+            Column("uuid", "UUID"),
+        ),
+        rows=rows,
     )
 
 

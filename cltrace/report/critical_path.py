@@ -6,36 +6,56 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.report.document import Column, Table, Unit
+from cltrace.report.document import Column, Table, Unit, Value
 from cltrace.report.quantities import more_note
 from cltrace.timeline.activity import KINDS, Activity
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.critical_path import PathStep, StepKind
+from cltrace.timeline.dependencies import NONE
 from cltrace.timeline.slack import UNLIMITED_NS
 
 
 def path_table(activity: Activity, steps: Sequence[PathStep], top: int | None) -> Table:
-    """Return the steps of the critical path, summed by kind and kernel."""
-    total: dict[str, int] = defaultdict(int)
-    count: dict[str, int] = defaultdict(int)
+    """Return the steps of the critical path, summed by kind, kernel and device."""
+    total: dict[tuple[str, int], int] = defaultdict(int)
+    count: dict[tuple[str, int], int] = defaultdict(int)
     for step in steps:
-        name = _step_name(activity, step)
-        total[name] += step.duration_ns
-        count[name] += 1
+        key = _step_name(activity, step), _step_device(activity, step)
+        total[key] += step.duration_ns
+        count[key] += 1
     whole = sum(total.values())
-    ordered = sorted(total, key=lambda name: -total[name])
+    ordered = sorted(total, key=lambda key: -total[key])
+    placed = activity.commands.device[activity.commands.is_placed]
+    names = activity.names.devices if len(np.unique(placed)) > 1 else {}
+    rows: list[tuple[Value, ...]] = [
+        (
+            name,
+            *([names.get(device)] if names else []),
+            count[name, device],
+            total[name, device],
+            total[name, device] / whole,
+        )
+        for name, device in ordered[:top]
+    ]
     return Table(
         key="critical_path",
         title="Critical path: what the time was spent on, end to end",
         columns=(
             Column("what", "what"),
+            *([Column("device", "device", keep=90)] if names else []),
             Column("steps", "steps", Unit.COUNT, 80),
             Column("total_ns", "time", Unit.NS, 100),
             Column("share", "share", Unit.SHARE, 95),
         ),
-        rows=[(name, count[name], total[name], total[name] / whole) for name in ordered[:top]],
+        rows=rows,
         note=more_note(len(ordered), top),
     )
+
+
+def _step_device(activity: Activity, step: PathStep) -> int:
+    """Return the device on which a step ran, `NONE` for other steps."""
+    is_on_device = step.kind is StepKind.DEVICE
+    return int(activity.commands.device[step.command]) if is_on_device else NONE
 
 
 def _step_name(activity: Activity, step: PathStep) -> str:

@@ -53,8 +53,16 @@ def _board_facts(trace_energy: TraceEnergy) -> Iterator[Fact]:
         if source.covered_s:
             mean_w = value_text(source.energy_j / source.covered_s, Unit.WATTS)
             energy = value_text(source.energy_j, Unit.JOULES)
-            text = f"{source.channel.label}: {energy}, {mean_w} on average"
+            text = f"{source.channel.label}: {energy}, {mean_w} on average{_counter_text(source)}"
             yield Fact("board_energy_j", "board energy", text, source.energy_j)
+
+
+def _counter_text(source: EnergySource) -> str:
+    """Return the energy of a board's own counter relative to that of its channel, if it has both."""
+    for check in source.checks:
+        if check.other.quantity == "energy" and check.main_j:
+            return f"; its own counter shows {check.ratio:.3f} times that"
+    return ""
 
 
 def _component(trace_energy: TraceEnergy, name: str) -> str:
@@ -90,7 +98,7 @@ def energy_table(trace_energy: TraceEnergy, top: int | None) -> Table:
         key="energy",
         title="Energy of kernels and transfers",
         columns=(
-            *([Column("device", "device", keep=94)] if labels else []),
+            *([Column("device", "device", keep=99)] if labels else []),
             Column("name", "what"),
             Column("global_size", "global size", keep=42),
             Column("calls", "calls", Unit.COUNT, 60),

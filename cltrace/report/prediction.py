@@ -108,7 +108,7 @@ def _join_devices(labels: Sequence[str], tables: Sequence[Table]) -> Table:
         return tables[0]
     return replace(
         tables[0],
-        columns=(Column("device", "device", keep=88), *tables[0].columns),
+        columns=(Column("device", "device", keep=99), *tables[0].columns),
         rows=[
             (label, *row) for label, table in zip(labels, tables, strict=True) for row in table.rows
         ],

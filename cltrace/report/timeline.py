@@ -5,18 +5,22 @@ from dataclasses import dataclass, replace
 from cltrace.errors import UsageError
 from cltrace.report import header
 from cltrace.report.advice import advice_table
-from cltrace.report.clocks import clock_table, fault_table
+from cltrace.report.clocks import clock_table, fault_table, offset_table
 from cltrace.report.critical_path import path_table, slack_table
 from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
 from cltrace.report.gantt import gantt_chart
+from cltrace.report.memory_moves import moves_table
 from cltrace.report.quantities import count_text, time_text
 from cltrace.report.tracks.power_chart import power_rows
 from cltrace.timeline.activity import Activity, clip_activity
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.busy import BusyTime, device_busy_times, queue_busy_times
 from cltrace.timeline.critical_path import PathStep
+from cltrace.timeline.device_concurrency import concurrency_ns
 from cltrace.timeline.latency import measure_latencies
 from cltrace.timeline.starvation import measure_starvation
+from cltrace.trace.device_labels import physical_devices
+from cltrace.trace.reader import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
         chart = replace(chart, rows=[*chart.rows, *power_rows(trace, whole)])
     tables = [
         _busy_table(activity),
+        _concurrency_table(activity, trace),
         _idle_table(activity),
         _latency_table(activity),
         path_table(whole, steps, options.top),
@@ -58,7 +63,9 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
         tables += [
             slack_table(whole, analysis.slack_ns, steps, options.top),
             advice_table(analysis.advice, options.top),
+            moves_table(whole, analysis.memory_moves, options.top),
             clock_table(trace, segments),
+            offset_table(whole, trace),
             fault_table(whole),
         ]
     return Document(
@@ -146,6 +153,27 @@ def _busy_table(activity: Activity) -> Table:
         ),
         rows=rows,
         why_empty="no command ran then, or none could be placed on the timeline",
+    )
+
+
+def _concurrency_table(activity: Activity, trace: Trace) -> Table:
+    """Return for how long how many devices worked at once; empty where only one worked."""
+    times_ns = concurrency_ns(activity, physical_devices(trace))
+    whole_ns = sum(times_ns)
+    return Table(
+        key="devices_at_once",
+        title="Devices that worked at once",
+        columns=(
+            Column("devices", "devices", Unit.COUNT),
+            Column("time_ns", "time", Unit.NS, 100),
+            Column("share", "share", Unit.SHARE, 95),
+        ),
+        rows=[
+            (count, time_ns, time_ns / whole_ns if whole_ns else None)
+            for count, time_ns in enumerate(times_ns)
+        ]
+        if len(times_ns) > 2
+        else [],
     )
 
 

@@ -73,7 +73,7 @@ class _Labels:
     def columns(self) -> Sequence[Column]:
         """The columns, to stand before others."""
         traces = [Column("trace", "trace", keep=58)] if self.has_traces else []
-        return [*traces, *([Column("device", "device", keep=56)] if self.has_devices else [])]
+        return [*traces, *([Column("device", "device", keep=99)] if self.has_devices else [])]
 
     def values(self, launches: Sequence[ScoredLaunch]) -> Sequence[Value]:
         """Return the values of a row on launches of one device."""

@@ -3,11 +3,12 @@
 from functools import cached_property
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.advice import Advice, advise
+from cltrace.timeline.advice import Advice, Evidence, advise
 from cltrace.timeline.advice.evidence import read_evidence
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.critical_path import PathStep, StepKind, find_critical_path
 from cltrace.timeline.dependencies import Dependencies, find_dependencies
+from cltrace.timeline.memory_moves import MemoryMoves
 from cltrace.timeline.reading import read_activity
 from cltrace.timeline.slack import compute_slack_ns
 from cltrace.trace.reader import Trace
@@ -48,4 +49,13 @@ class Analysis:
     @cached_property
     def advice(self) -> list[Advice]:
         """The advice of all rules, the most expensive problem first."""
-        return list(advise(read_evidence(self.trace, self.activity, self.dependencies)))
+        return list(advise(self._evidence))
+
+    @cached_property
+    def memory_moves(self) -> MemoryMoves:
+        """Uses of memory objects that another device had last."""
+        return self._evidence.moves
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return read_evidence(self.trace, self.activity, self.dependencies)

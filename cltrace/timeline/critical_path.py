@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.columns import Int64s
+from cltrace.timeline.blocked_enqueues import BlockedEnqueues, find_blocked_enqueues
 from cltrace.timeline.dependencies import NONE, Dependencies
 from cltrace.timeline.grouping import groups
 
@@ -70,7 +70,9 @@ class _BackwardWalk:
         self._commands = activity.commands
         self._dependencies = dependencies
         self._threads = _threads(activity)
-        self._waits = _waits_by_thread(dependencies, self._commands.end_ns)
+        blocked = find_blocked_enqueues(activity, dependencies)
+        self._blocked = frozenset(blocked.command.tolist())
+        self._waits = _waits_by_thread(activity, dependencies, blocked)
         self._steps: list[PathStep] = []
         self._begin_ns = 0
 
@@ -145,8 +147,9 @@ class _BackwardWalk:
         if before >= 0 and commands.start_ns[before] < start_ns:
             release_ns = int(self._dependencies.release_ns[command])
             return self._add(StepKind.LAUNCH, release_ns, time_ns, command, NONE), before, thread
-        enter_ns = int(commands.enter_ns[command])
-        return self._add(StepKind.LAUNCH, enter_ns, time_ns, command, NONE), NONE, thread
+        is_blocked = command in self._blocked
+        from_ns = int((commands.queued_ns if is_blocked else commands.enter_ns)[command])
+        return self._add(StepKind.LAUNCH, from_ns, time_ns, command, NONE), NONE, thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,17 +194,24 @@ def _threads(activity: Activity) -> dict[int, _ThreadCalls]:
 
 
 def _waits_by_thread(
-    dependencies: Dependencies, end_ns: Int64s
+    activity: Activity, dependencies: Dependencies, blocked: BlockedEnqueues
 ) -> dict[int, tuple[list[int], list[int], list[int]]]:
-    """Return the calls of each thread that had to wait: their returns, the commands, and those' ends."""
-    waits = dependencies.waits
-    ends = end_ns[waits.command]
-    waited = np.flatnonzero(ends > waits.enter_ns)
+    """Return the calls of each thread that had to wait: their returns, the commands, and those' ends.
+
+    A call that waited before it queued its command went on when the awaited command had ended.
+    """
+    waits, commands = dependencies.waits, activity.commands
+    waited = np.flatnonzero(commands.end_ns[waits.command] > waits.enter_ns)
+    thread = np.concatenate([waits.thread[waited], commands.thread[blocked.command]])
+    command = np.concatenate([waits.command[waited], blocked.awaited])
+    ends = commands.end_ns[command]
+    returns = np.concatenate([waits.return_ns[waited], commands.end_ns[blocked.awaited]])
+    order = np.argsort(returns, kind="stable")
     return {
-        thread: (
-            waits.return_ns[members].tolist(),
-            waits.command[members].tolist(),
-            np.minimum(ends, waits.return_ns)[members].tolist(),
+        number: (
+            returns[members].tolist(),
+            command[members].tolist(),
+            np.minimum(ends, returns)[members].tolist(),
         )
-        for thread, members in groups(waits.thread[waited], waited)
+        for number, members in groups(thread[order], order)
     }

@@ -37,6 +37,17 @@ def has_stamps(commands: Mapping[str, Int64s]) -> Bools:
     return has_all
 
 
+def lacks_queueing(commands: Mapping[str, Int64s]) -> Bools:
+    """Return a mask of the commands of which the driver stamped neither QUEUED nor SUBMIT.
+
+    NVIDIA's driver does so with migrations, whose START and END are those of an earlier command. Such
+    stamps tell nothing, so they contradict no clock.
+    """
+    queued, submit, _, _ = stamp_columns(commands)
+    lacks: Bools = (queued == 0) & (submit == 0)
+    return lacks
+
+
 @dataclass(frozen=True, slots=True)
 class StampMoment:
     """QUEUED and END of a command, and the entry of its call."""
@@ -74,6 +85,7 @@ def find_intrinsic_faults(
     faults[_is_made_up(commands, has_stamps, before, after)] |= StampFault.MADE_UP
     is_too_long = end.astype(np.float64) - queued.astype(np.float64) > record_ns + _MAX_EXCESS_NS
     faults[is_too_long] |= StampFault.FOREIGN
+    faults[lacks_queueing(commands)] = int(StampFault.ZERO)
     faults[~has_stamps] = 0
     return faults
 
@@ -87,7 +99,7 @@ def _is_made_up(
     """Return a mask of stamps near zero, and of stamps that repeat although time has passed."""
     queued, _, _, end = stamp_columns(commands)
     is_made_up = has_stamps & (queued >= 0) & (end < _MIN_STAMP_NS)
-    stamped = np.flatnonzero(has_stamps)
+    stamped = np.flatnonzero(has_stamps & ~lacks_queueing(commands))
     if not len(stamped):
         return is_made_up
     own = {name: commands[name][stamped] for name in StampMoment.__slots__}

@@ -31,6 +31,7 @@ from cltrace.timeline.stamps import (
     StampQuantum,
     find_intrinsic_faults,
     has_stamps,
+    lacks_queueing,
 )
 from cltrace.trace.call_streams import SparseRows
 from cltrace.trace.commands import ABSENT, QueueFacts, StoredHostCalls
@@ -251,7 +252,7 @@ def _select_part(
     )
     status = commands["execution_status"]
     is_failed = (status < 0) & (status != ABSENT)
-    device.faulty += int((faults[~is_failed] != 0).sum())
+    device.faulty += int((faults[~is_failed & ~lacks_queueing(commands)] != 0).sum())
     faults[is_stamped & is_failed] = int(StampFault.FAILED)
     stamped = np.flatnonzero(is_stamped)
     if len(stamped):

@@ -16,6 +16,12 @@ _DEVICES: Final = """
 """
 
 
+_BOARDS: Final = """
+    SELECT d.device_id, p.host, d.bus, d.uuid
+    FROM v_device d LEFT JOIN v_process p ON p.process_id = d.process_id ORDER BY d.device_id
+"""
+
+
 class _Device(NamedTuple):
     """Device of a process; `is_used` if it has a queue."""
 
@@ -44,6 +50,24 @@ def device_labels(trace: Trace) -> dict[int, str]:
 def used_device_ids(trace: Trace) -> list[int]:
     """Return the numbers of the devices that have a queue, ascending."""
     return [device.number for device in _read_devices(trace) if device.is_used]
+
+
+def device_hosts(trace: Trace) -> dict[int, str]:
+    """Return the host of each device, by its number."""
+    return {int(number): str(host or "") for number, host, *_ in trace.rows(_BOARDS)}
+
+
+def physical_devices(trace: Trace) -> dict[int, int]:
+    """Return for each device the first one of the trace that is the same board, else its own number.
+
+    Processes see a board under numbers of their own. Its PCI address or UUID identifies it on a host.
+    """
+    first: dict[tuple[str, str], int] = {}
+    boards = {}
+    for number, host, bus, uuid in trace.rows(_BOARDS):
+        key = str(host or ""), str(bus or uuid or f"#{number}")
+        boards[int(number)] = first.setdefault(key, int(number))
+    return boards
 
 
 def _read_devices(trace: Trace) -> list[_Device]:

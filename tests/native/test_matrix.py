@@ -73,6 +73,7 @@ _TRANSFERS: Final[list[tuple[Api, str, str, int, int, int, int, int]]] = [
     (Api.clEnqueueWriteBufferRect, "none", "buffer", 24, 0, 132, _BLOCKING, 0),
     (Api.clEnqueueCopyBufferRect, "buffer", "other", 24, 132, 0, 0, 0),
     (Api.clEnqueueMigrateMemObjects, "none", "buffer", 4096, 0, 0, 0, 0),
+    (Api.clEnqueueMigrateMemObjects, "none", "buffer", 4096, 0, 0, int(CallFlag.TO_HOST), 0),
     (Api.clEnqueueMapBuffer, "buffer", "buffer", 48, 24, 24, _BLOCKING_WRITE, 0),
     (Api.clEnqueueUnmapMemObject, "none", "buffer", 48, 0, 0, 0, 0),
     (Api.clEnqueueMapBuffer, "buffer", "buffer", 96, 0, 0, _BLOCKING, 0),

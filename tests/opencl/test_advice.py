@@ -226,4 +226,5 @@ def test_a_rule_is_silent_where_it_should_be(rule: str, after: After) -> None:
 
 
 def test_every_rule_is_tried() -> None:
-    assert len(RULES) == len(PROGRAMS)
+    # Two rules on several devices have tests of their own: `test_turns.py`, `test_memory_moves.py`.
+    assert len(RULES) == len(PROGRAMS) + 2

@@ -110,6 +110,20 @@ def test_advice_says_that_devices_took_turns(recorded: Recorded, run: Runner) ->
     assert "no other device worked for" in json.dumps(row)
 
 
+def test_the_timeline_relates_the_devices(recorded: Recorded, run: Runner) -> None:
+    path = recorded()
+    numbers = used(path)
+    timeline = report(run, "timeline", path)
+    (offset,) = timeline["clock_offsets"]
+    # Both parts have the clock of their processor.
+    assert abs(offset["offset_ns"]) <= offset["bound_ns"]
+    assert (offset["state"], offset["ordered"], offset["early"]) == ("proven", 2, 0)
+    assert offset["device"].endswith(f"#{numbers[1]}")
+    assert [row["devices"] for row in timeline["devices_at_once"]] == [0, 1, 2]
+    ran = {row["device"] for row in timeline["critical_path"] if row["what"] == "scale"}
+    assert {name.rpartition("#")[2] for name in ran} == {str(number) for number in numbers}
+
+
 def test_info_lists_the_devices(recorded: Recorded, run: Runner) -> None:
     path = recorded()
     rows = report(run, "info", path)["devices"]

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 import cltrace
 from cltrace.report.activity import read_rollup_rows
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.formats.short_names import shorten_column
 from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.formats.text import FORMATS, to_csv, to_json, to_markdown
 from cltrace.report.quantities import three_digit_text, time_text, value_text
@@ -217,6 +218,24 @@ def test_a_time_is_near_what_it_says(ns: float) -> None:
 )
 def test_places_are_short(place: str, home: str, expected: str) -> None:
     assert shorten_place(place, home) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "longest", "expected"),
+    [
+        (["short", "a name that is long"], 10, ["short", "a n…s long"]),
+        (["6.0, rank 0", "7.0, rank 0"], 22, ["NVIDIA …0:06.0, rank 0", "NVIDIA …0:07.0, rank 0"]),
+        (["6.0, process 1", "7.0, process 1"], 20, ["…00:06.0, process 1", "…00:07.0, process 1"]),
+        (["6.0, process 1", "7.0, process 1"], 16, ["…6.0, process 1", "…7.0, process 1"]),
+        (["6.0, process 1", "7.0, process 1"], 12, ["…6.…rocess 1", "…7.…rocess 1"]),
+    ],
+)
+def test_names_that_differ_look_different(
+    names: list[str], longest: int, expected: list[str]
+) -> None:
+    names = [name if name[0].isalpha() else f"NVIDIA H200 00:0{name}" for name in names]
+    shown = shorten_column(names, longest, Unit.TEXT, is_ascii=False)
+    assert [shown[name] for name in names] == expected
 
 
 def test_every_format_takes_an_empty_document() -> None:

@@ -134,6 +134,28 @@ def test_made_up_stamps_time_nothing(make_trace: MakeTrace) -> None:
     assert not kept.faults[~stamped].any()
 
 
+def leave_out_queued(commands: dict[str, Int64s], *positions: int) -> None:
+    """Spoil stamps as NVIDIA's driver does for migrations: START and END are another command's."""
+    for stage in ("queued", "submit"):
+        commands[f"{stage}_device_ns"][list(positions)] = 0
+    for stage in ("start", "end"):
+        column = commands[f"{stage}_device_ns"]
+        column[list(positions)] = column[positions[0]]
+
+
+def test_commands_that_the_driver_does_not_stamp_do_not_contradict_the_clock(
+    make_trace: MakeTrace,
+) -> None:
+    found, queues = read(make_trace)
+    before = fit_device_clocks(found, queues)
+    leave_out_queued(found.commands, 5, 6, 7)
+    after = fit_device_clocks(found, queues)
+    assert [(one.state, one.rejected) for one in after.segments] == [
+        (one.state, one.rejected) for one in before.segments
+    ]
+    assert after.faults[[5, 6, 7]].tolist() == [int(StampFault.ZERO)] * 3
+
+
 def test_a_clock_in_steps_is_told_by_what_divides_its_stamps() -> None:
     stamps = np.array([640, 960, 1600, 32_000], np.int64) + 7
     commands = {f"{stage}_device_ns": stamps for stage in STAGES}

@@ -13,6 +13,8 @@ _BLOCKING = int(CallFlag.BLOCKING)
 _QUEUED_ONLY = int(CallFlag.QUEUED_ONLY)
 _MAP_WRITES = 0b110
 """`CL_MAP_WRITE` and `CL_MAP_WRITE_INVALIDATE_REGION`."""
+_MIGRATE_TO_HOST = 1
+"""`CL_MIGRATE_MEM_OBJECT_HOST`."""
 
 
 CallShape = tuple[Any, Any, Any, Any, int, int, int, int]
@@ -243,7 +245,8 @@ def migrate(queue: Any, mem_objects: Any, flags: int = 0, wait_for: Any = None) 
     """`clEnqueueMigrateMemObjects`."""
     objects = list(mem_objects)
     target = objects[0] if len(objects) == 1 else None
-    return (queue, wait_for, None, target, sum(memory.size for memory in objects), 0, 0, 0)
+    size = sum(memory.size for memory in objects)
+    return (queue, wait_for, None, target, size, 0, 0, _to_host(flags))
 
 
 def gl_objects(queue: Any, mem_objects: Any, wait_for: Any = None) -> CallShape:
@@ -297,7 +300,7 @@ def svm_unmap(queue: Any, svm: Any, wait_for: Any = None) -> CallShape:
 
 def svm_migrate(queue: Any, svms: Any, flags: Any = None, wait_for: Any = None) -> CallShape:
     """`clEnqueueSVMMigrateMem`."""
-    return (queue, wait_for, None, None, -1, 0, 0, 0)
+    return (queue, wait_for, None, None, -1, 0, 0, _to_host(flags or 0))
 
 
 def svm_free(allocation: Any, queue: Any = None, wait_for: Any = None) -> CallShape:
@@ -317,6 +320,10 @@ def _blocking(is_blocking: Any) -> int:
 
 def _map_writes(flags: int) -> int:
     return int(CallFlag.MAP_WRITE) if int(flags) & _MAP_WRITES else 0
+
+
+def _to_host(flags: int) -> int:
+    return int(CallFlag.TO_HOST) if int(flags) & _MIGRATE_TO_HOST else 0
 
 
 def _product(extents: Any) -> int:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from cltrace.report.charts import draw_chart
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.formats.short_names import shorten_column
 from cltrace.report.quantities import value_text
 from cltrace.report.untrusted_text import escape_controls, shorten_place
 
@@ -132,17 +133,16 @@ def _draw(
             overflow="fold",
             max_width=longest,
         )
-    for row in cells:
-        drawn.add_row(
-            *(
-                Text(
-                    row[index]
-                    if table.columns[index].unit is Unit.PROSE
-                    else _shorten(row[index], longest, table.columns[index].unit, is_ascii=is_ascii)
-                )
-                for index, longest in widths.items()
-            )
+    short = {
+        index: shorten_column(
+            [row[index] for row in cells], longest, table.columns[index].unit, is_ascii=is_ascii
         )
+        for index, longest in widths.items()
+        if table.columns[index].unit is not Unit.PROSE
+    }
+    for row in cells:
+        texts = [short[index][row[index]] if index in short else row[index] for index in widths]
+        drawn.add_row(*map(Text, texts))
     return drawn
 
 
@@ -203,21 +203,6 @@ def _name_width(widths: list[int], room: int) -> int:
         if sum(min(width, longest) for width in widths) <= room:
             return longest
     return _MIN_NAME_WIDTH
-
-
-def _shorten(name: str, longest: int, unit: Unit, *, is_ascii: bool) -> str:
-    """Return a name that is too long without its middle: both ends of a path identify it.
-
-    Code is cut at its end.
-    """
-    if len(name) <= longest:
-        return name
-    mark = "..." if is_ascii else "…"
-    room = longest - len(mark)
-    if unit is Unit.CODE:
-        return f"{name[:room]}{mark}"
-    head = room // 3
-    return f"{name[:head]}{mark}{name[head - room :]}"
 
 
 def _screen_text(text: str, *, is_ascii: bool) -> str:

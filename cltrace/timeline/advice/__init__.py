@@ -5,6 +5,7 @@ from typing import Final
 
 from cltrace.timeline.advice.launches import launch_bound_loops, wasted_lanes
 from cltrace.timeline.advice.model import Advice, Evidence
+from cltrace.timeline.advice.moves import moved_memory
 from cltrace.timeline.advice.programs import deprecated_calls, leaks, rebuilt_programs
 from cltrace.timeline.advice.transfers import (
     copied_host_memory,
@@ -12,12 +13,15 @@ from cltrace.timeline.advice.transfers import (
     tiny_transfers,
     unoverlapped_transfers,
 )
+from cltrace.timeline.advice.turns import devices_in_turns
 from cltrace.timeline.advice.waits import blocking_writes, idle_waits, unneeded_waits
 
 __all__ = ["RULES", "Advice", "Evidence", "advise"]
 
 RULES: Final[Sequence[Callable[[Evidence], list[Advice]]]] = (
     unneeded_waits,
+    devices_in_turns,
+    moved_memory,
     idle_waits,
     blocking_writes,
     launch_bound_loops,

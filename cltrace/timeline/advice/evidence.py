@@ -2,18 +2,22 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Final
 
 from cltrace.events.kinds import RECORDED_BY_LAYER
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
+    READ_ONLY,
     BuildStep,
     DeviceSummary,
     Evidence,
     LaunchConfiguration,
     MemoryObject,
 )
+from cltrace.timeline.blocked_enqueues import find_blocked_enqueues
 from cltrace.timeline.dependencies import Dependencies
+from cltrace.timeline.memory_moves import MemoryMoves, find_memory_moves
 from cltrace.trace.reader import Trace
 
 _MEMORY_KINDS: Final = frozenset({"buffer", "image", "svm", "unknown"})
@@ -39,6 +43,7 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
             "SELECT buffer_id, parent_buffer_id FROM v_buffer WHERE parent_buffer_id IS NOT NULL"
         )
     }
+    used_buffers = _read_used_buffers(trace)
     return Evidence(
         activity=activity,
         dependencies=dependencies,
@@ -46,7 +51,8 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
         configurations=_read_configurations(trace),
         memory=memory,
         devices=devices,
-        used_buffers=_read_used_buffers(trace),
+        used_buffers=used_buffers,
+        moves=_find_moves(activity, dependencies, memory, used_buffers),
         parents=parents,
         pyopencl_below=frozenset(
             int(number)
@@ -57,6 +63,20 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
             )
         ),
     )
+
+
+def _find_moves(
+    activity: Activity,
+    dependencies: Dependencies,
+    memory: Mapping[int, MemoryObject],
+    used_buffers: Mapping[int, frozenset[int]],
+) -> MemoryMoves:
+    """Return the moves of objects that kernels may change: of others each device may have a copy."""
+    sizes = {
+        number: each.size_bytes for number, each in memory.items() if not each.flags & READ_ONLY
+    }
+    blocked = find_blocked_enqueues(activity, dependencies)
+    return find_memory_moves(activity, used_buffers, sizes, blocked)
 
 
 def _read_builds(trace: Trace) -> tuple[BuildStep, ...]:

@@ -14,8 +14,10 @@ from cltrace.timeline.advice.model import (
     metric_count,
     metric_ns,
 )
+from cltrace.timeline.blocked_enqueues import MIN_BLOCKED_NS
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
+from cltrace.timeline.memory_moves import slow_moves
 from cltrace.trace.commands import FIRST_LAUNCH
 
 _MIN_LAUNCHES: Final = 64
@@ -31,9 +33,12 @@ def launch_bound_loops(evidence: Evidence) -> list[Advice]:
     """Find loops of short kernels in which the device mostly waits for the next launch."""
     activity = evidence.activity
     commands = activity.commands
+    moves = evidence.moves
     launches = np.flatnonzero(
         commands.is_kind("kernel") & commands.is_placed & (commands.flags & FIRST_LAUNCH == 0)
     )
+    # Where the call moved memory of another device, that kept the device waiting, not the launch.
+    launches = np.setdiff1d(launches, moves.command[slow_moves(moves, MIN_BLOCKED_NS)])
     waited_ns = _launch_waits(activity)
     findings = []
     for site, members in groups(commands.site[launches], launches):

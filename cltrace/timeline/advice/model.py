@@ -10,12 +10,16 @@ from cltrace.timeline.activity import Activity
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.grouping import groups
+from cltrace.timeline.memory_moves import MemoryMoves
 
 MIN_OCCURRENCES: Final = 8
 """Occurrences from which a pattern counts as a habit of the program."""
 
 HOST_MEMORY: Final = (1 << 3) | (1 << 4)
 """`CL_MEM_USE_HOST_PTR` and `CL_MEM_ALLOC_HOST_PTR`."""
+
+READ_ONLY: Final = 1 << 2
+"""`CL_MEM_READ_ONLY`: kernels do not change the memory object."""
 
 
 class MetricUnit(StrEnum):
@@ -116,7 +120,8 @@ class Evidence:
     """All facts that rules examine.
 
     `used_buffers` are the memory objects among a launch's arguments, for launches of which all arguments
-    are recorded. `parents` maps sub-buffers to the buffers that they are parts of.
+    are recorded. `moves` are uses of memory objects that another device had last. `parents` maps
+    sub-buffers to the buffers that they are parts of.
     """
 
     activity: Activity
@@ -126,6 +131,7 @@ class Evidence:
     memory: Mapping[int, MemoryObject]
     devices: Mapping[int, DeviceSummary]
     used_buffers: Mapping[int, frozenset[int]]
+    moves: MemoryMoves
     parents: Mapping[int, int]
     pyopencl_below: frozenset[int]
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""

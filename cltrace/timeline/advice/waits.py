@@ -76,9 +76,9 @@ def unneeded_waits(evidence: Evidence) -> list[Advice]:
     waited = np.maximum(commands.end_ns[waits.command[chosen]] - waits.enter_ns[chosen], 0)
     chosen, waited = chosen[waited > 0], waited[waited > 0]
     awaited = waits.command[chosen]
-    alone = _alone_ns(evidence.activity, awaited, waits.enter_ns[chosen], commands.end_ns[awaited])
+    alone = alone_ns(evidence.activity, awaited, waits.enter_ns[chosen], commands.end_ns[awaited])
     sites = waits.site[chosen]
-    alone_ns = {site: total for site, _, total in sum_by_site(evidence.activity, sites, alone)}
+    alone_of_site = {site: total for site, _, total in sum_by_site(evidence.activity, sites, alone)}
     return [
         Advice(
             rule="unneeded-wait",
@@ -90,8 +90,8 @@ def unneeded_waits(evidence: Evidence) -> list[Advice]:
                 metric_count("waits that synchronise on kernels or fills only", times),
                 metric_ns("the host was idle for", cost_ns),
                 *(
-                    [metric_ns("no other device worked for", alone_ns[site])]
-                    if alone_ns.get(site)
+                    [metric_ns("no other device worked for", alone_of_site[site])]
+                    if alone_of_site.get(site)
                     else []
                 ),
             ),
@@ -103,7 +103,7 @@ def unneeded_waits(evidence: Evidence) -> list[Advice]:
     ]
 
 
-def _alone_ns(activity: Activity, awaited: Int64s, begin_ns: Int64s, end_ns: Int64s) -> Int64s:
+def alone_ns(activity: Activity, awaited: Int64s, begin_ns: Int64s, end_ns: Int64s) -> Int64s:
     """Return for how much of each time no other device than that of a command worked; ns.
 
     `awaited` are the commands. Only devices of the same process count: 0 where it uses a single one.
@@ -170,20 +170,22 @@ def _awaits_kernels_only(activity: Activity, waits: HostWaits) -> Bools:
     Such commands change device memory only. A read or map brings results to the host. A write makes the
     host's array usable again.
     """
-    commands = activity.commands
+    is_of_host = ~activity.commands.is_kind("kernel", "fill", "marker", "barrier")
+    concerns_host = first_proofs(activity, waits, is_of_host)
+    kernels_only: Bools = first_proofs(activity, waits, ~is_of_host) & ~concerns_host
+    return kernels_only
+
+
+def first_proofs(activity: Activity, waits: HostWaits, chosen: Bools) -> Bools:
+    """Return a mask of waits that are the first proof of completion of any of the chosen commands."""
     order = np.argsort(waits.return_ns, kind="stable")
     returned = waits.return_ns[order]
-    complete_ns = commands.observed_complete_ns
+    complete_ns = activity.commands.observed_complete_ns[chosen]
     at = np.minimum(np.searchsorted(returned, complete_ns), max(len(returned) - 1, 0))
     is_first_proof = np.zeros(len(waits), np.bool_)
-    concerns_host = np.zeros(len(waits), np.bool_)
     if len(returned):
-        is_proven = returned[at] == complete_ns
-        is_of_host = ~commands.is_kind("kernel", "fill", "marker", "barrier")
-        is_first_proof[order[at[is_proven]]] = True
-        concerns_host[order[at[is_proven & is_of_host]]] = True
-    kernels_only: Bools = is_first_proof & ~concerns_host
-    return kernels_only
+        is_first_proof[order[at[returned[at] == complete_ns]]] = True
+    return is_first_proof
 
 
 def _is_last_of_thread(evidence: Evidence) -> Bools:

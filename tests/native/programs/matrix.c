@@ -49,6 +49,7 @@ static void transfer(const struct world *world, cl_mem other)
     CHECK(CL(clEnqueueCopyBufferRect)(queue, buffer, other, rect_origin, host_origin, rect_region, 64, 0,
                                       64, 0, 0, NULL, NULL));
     CHECK(CL(clEnqueueMigrateMemObjects)(queue, 1, &buffer, 0, 0, NULL, NULL));
+    CHECK(CL(clEnqueueMigrateMemObjects)(queue, 1, &buffer, 1, 0, NULL, NULL));
     CHECK(CL(clWaitForEvents)(2, waits));
     RELEASE("Event", first);
     RELEASE("Event", second);

@@ -78,6 +78,7 @@ enum call_flag {
     CALL_MAP_WRITE = 2,
     CALL_QUEUED_ONLY = 4,
     CALL_EMPTY_RANGE = 8,
+    CALL_TO_HOST = 16,
 };
 
 /* `cltrace.events.kinds.MemoryKind` */

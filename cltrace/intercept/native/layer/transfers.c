@@ -62,6 +62,12 @@ static void set_map(struct call *call, cl_uint blocking, cl_bitfield flags)
         call->row[CALL_FLAGS] |= CALL_MAP_WRITE;
 }
 
+static void set_migration(struct call *call, cl_bitfield flags)
+{
+    if (flags & CL_MIGRATE_MEM_OBJECT_HOST)
+        call->row[CALL_FLAGS] |= CALL_TO_HOST;
+}
+
 /* Buffers */
 
 cl_int layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_uint blocking, size_t offset,
@@ -287,6 +293,7 @@ cl_int layer_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count, c
         for (cl_uint i = 0; i < count; i++)
             size_bytes += memory_size_bytes(objects[i]);
         set_memory(&call, NULL, count == 1 ? objects[0] : NULL, size_bytes);
+        set_migration(&call, flags);
     }
     ENTER_COMMAND();
     const cl_int status = target.clEnqueueMigrateMemObjects(
@@ -453,6 +460,8 @@ cl_int layer_clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, const
     BEGIN_COMMAND(clEnqueueSVMMigrateMem);
     if (is_recorded && addresses != NULL)
         set_addresses(&call, NULL, count == 1 ? addresses[0] : NULL, -1);
+    if (is_recorded)
+        set_migration(&call, flags);
     ENTER_COMMAND();
     const cl_int status = target.clEnqueueSVMMigrateMem(
         queue, count, addresses, sizes, flags, wait_count, waits, event_place);
