@@ -23,6 +23,11 @@ _MAX_JSON_BYTES: Final = 64 << 20
 _RESERVED_BYTES: Final = 512
 """Size of the outcome file: more than a `CommandOutcome` needs."""
 
+_TEXTS: Final = ("working_directory", "host", "cltrace_version", "boot_id")
+_NUMBERS: Final = ("recorder_pid", "origin_host_ns", "started_realtime_ns")
+"""Fields of a session that are texts, and numbers."""
+_NUMBERS_END: Final = 1 << 63
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -136,9 +141,20 @@ def read_session(parts: Path) -> SessionFacts:
     try:
         values["settings"] = Settings.from_json(values["settings"])
         values["command"] = tuple(str(word) for word in values["command"])
+        _require_types(values)
         return SessionFacts(**values)
     except (KeyError, TypeError, ValueError) as error:
         raise SpoolError(f"{parts / SESSION_FILE} is damaged: {error}") from error
+
+
+def _require_types(values: dict[str, Any]) -> None:
+    """Raise a `TypeError` for a field of the session of another type than its own."""
+    for name in _TEXTS:
+        if not isinstance(values.get(name, ""), str):
+            raise TypeError(f"{name} is no text")
+    for name in _NUMBERS:
+        if type(values.get(name)) is not int or not -_NUMBERS_END <= values[name] < _NUMBERS_END:
+            raise TypeError(f"{name} is no number of 64 bits")
 
 
 def _reserve_outcome(parts: Path) -> None:

@@ -316,12 +316,14 @@ def _meta(
     def text(value: object) -> str | None:
         return None if value is None else str(value)
 
-    command = [word.encode("utf-8", "replace").decode() for word in session.command]
+    def storable(value: str) -> str:
+        return value.encode("utf-8", "replace").decode()
+
     return {
-        "command": json.dumps(command),
-        "working_directory": session.working_directory.encode("utf-8", "replace").decode(),
-        "host": session.host,
-        "cltrace_version": session.cltrace_version,
+        "command": json.dumps([storable(word) for word in session.command]),
+        "working_directory": storable(session.working_directory),
+        "host": storable(session.host),
+        "cltrace_version": storable(session.cltrace_version),
         "origin_host_ns": text(session.origin_host_ns),
         "started_realtime_ns": text(session.started_realtime_ns),
         "ended_host_ns": text(outcome and outcome.ended_host_ns),

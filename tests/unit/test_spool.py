@@ -230,6 +230,37 @@ def test_damaged_settings_are_refused(text: str, tmp_path: Path) -> None:
         read_session(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("working_directory", {}),
+        ("host", 5),
+        ("cltrace_version", ["0"]),
+        ("boot_id", None),
+        ("recorder_pid", "1"),
+        ("origin_host_ns", 1 << 63),
+        ("started_realtime_ns", True),
+    ],
+)
+def test_fields_of_another_type_are_refused(name: str, value: object, tmp_path: Path) -> None:
+    write_session(
+        tmp_path,
+        SessionFacts(
+            command=("app",),
+            working_directory="/",
+            host="here",
+            recorder_pid=1,
+            origin_host_ns=1,
+            started_realtime_ns=1,
+            cltrace_version="0",
+        ),
+    )
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), name: value}))
+    with pytest.raises(SpoolError, match=name):
+        read_session(tmp_path)
+
+
 def test_a_spool_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
     facts = SessionFacts(
         command=("app",),
