@@ -38,6 +38,17 @@ def test_a_query_ends_in_time_inside_of_functions_too(sql: str) -> None:
         run_guarded_query(GOLDEN, sql, max_rows=10, max_seconds=0.5)
 
 
+def test_a_query_whose_parent_gets_no_time_has_run_for_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = sys.modules[run_guarded_query.__module__]
+    monkeypatch.setattr(module, "_GRACE_S", 600.0)
+    monkeypatch.setattr(module, "_SPARE_CPU_S", 0)
+    sql = f"SELECT instr({LONG}, substr({LONG}, 10000000) || 'y')"
+    with pytest.raises(QueryError, match=r"longer than 0\.5 s"):
+        run_guarded_query(GOLDEN, sql, max_rows=10, max_seconds=0.5)
+
+
 def test_a_query_ends_with_its_parent() -> None:
     endless = "WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT max(x) FROM a"
     code = f"""if True:
