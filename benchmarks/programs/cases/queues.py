@@ -65,6 +65,21 @@ def _device(environment: Environment) -> Loop:
     return repeat(lambda: queue.device)
 
 
+def _references(environment: Environment) -> Loop:
+    queue = environment.queue
+    return repeat(lambda: queue.reference_count)
+
+
+def _context_references(environment: Environment) -> Loop:
+    context = environment.context
+    return repeat(lambda: context.reference_count)
+
+
+def _context_references_by_get_info(environment: Environment) -> Loop:
+    context: Any = environment.context
+    return repeat(lambda: context.get_info(cl.context_info.REFERENCE_COUNT))
+
+
 _GET_INFO: Final = "CommandQueue.get_info"
 
 CASES: Final = (
@@ -83,4 +98,11 @@ CASES: Final = (
     Case("queue.properties", _properties, ("CommandQueue.properties",)),
     Case("queue.properties_array", _properties_array, ("CommandQueue.properties_array",)),
     Case("queue.device", _device, ()),
+    Case("queue.reference_count", _references, ("CommandQueue.reference_count",)),
+    Case("context.reference_count", _context_references, ("Context.reference_count",)),
+    Case(
+        "Context.get_info(REFERENCE_COUNT)",
+        _context_references_by_get_info,
+        ("Context.get_info",),
+    ),
 )

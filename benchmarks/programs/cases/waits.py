@@ -172,4 +172,14 @@ CASES: Final = (
     ),
     Case("command_execution_status", _execution_status, ()),
     Case("event.command_queue", _command_queue, ("Event.command_queue",)),
+    Case(
+        "event.reference_count",
+        _profile(lambda event: event.reference_count),
+        ("Event.reference_count",),
+    ),
+    Case(
+        "Event.get_info(REFERENCE_COUNT)",
+        _profile(lambda event: event.get_info(cl.event_info.REFERENCE_COUNT)),
+        ("Event.get_info",),
+    ),
 )
