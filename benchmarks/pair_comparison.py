@@ -76,8 +76,8 @@ def _devices(pair: PairTrace) -> Iterator[Row]:
     for device in pair.devices:
         bus, uuid = stored[device.id]
         expected = device.facts["bus"], _plain(device.facts["uuid"])
-        found = bus, _plain(uuid)
-        yield Row(f"{device.name}: address and UUID", expected, found, found == expected)
+        traced = bus, _plain(uuid)
+        yield Row(f"{device.name}: address and UUID", expected, traced, traced == expected)
 
 
 def _plain(uuid: str) -> str:
@@ -88,10 +88,10 @@ def _commands(pair: PairTrace) -> Iterator[Row]:
     """Compare the number of commands of each kind and kernel on each device, phase by phase."""
     commands = pair.activity.commands
     for phase in pair.phases:
-        found: dict[str, dict[str, int]] = {}
+        traced: dict[str, dict[str, int]] = {}
         for device in phase.devices:
             is_in = (commands.device == device.id) & phase.contains(commands.enter_ns)
-            counts = found.setdefault(str(device.number), {})
+            counts = traced.setdefault(str(device.number), {})
             for kind, kernel in zip(
                 commands.kind[is_in].tolist(), commands.kernel[is_in].tolist(), strict=True
             ):
@@ -99,7 +99,7 @@ def _commands(pair: PairTrace) -> Iterator[Row]:
                 name = f"kernel {pair.activity.names.kernels[kernel]}" if name == "kernel" else name
                 counts[name] = counts.get(name, 0) + 1
         expected = phase.facts["commands"]
-        yield Row(f"{phase.name}: commands by device", expected, found, found == expected)
+        yield Row(f"{phase.name}: commands by device", expected, traced, traced == expected)
 
 
 def _overlap(pair: PairTrace) -> Iterator[Row]:
@@ -122,14 +122,14 @@ def _advice(pair: PairTrace) -> Iterator[Row]:
         if expected is None:
             continue
         file, first, last = phase.facts["lines"]
-        found = [
+        traced = [
             f"{advice.rule} ×{advice.times}"
             for advice in pair.analysis.advice
             if advice.site.rpartition(":")[0].endswith(file)
             and first <= int(advice.site.rpartition(":")[2]) <= last
         ]
-        has_rule = any(rule.startswith("devices-in-turns") for rule in found)
-        yield Row(f"{phase.name}: advice on turns", expected, found, has_rule is expected)
+        has_rule = any(rule.startswith("devices-in-turns") for rule in traced)
+        yield Row(f"{phase.name}: advice on turns", expected, traced, has_rule is expected)
 
 
 def _clocks(pair: PairTrace) -> Iterator[Row]:
@@ -180,7 +180,7 @@ def _path(pair: PairTrace) -> Iterator[Row]:
         ]
         commands = pair.activity.commands
         is_kernel = commands.is_kind("kernel")
-        found = {
+        traced = {
             str(device.number): sum(
                 bool(commands.device[step.command] == device.id and is_kernel[step.command])
                 for step in steps
@@ -191,9 +191,9 @@ def _path(pair: PairTrace) -> Iterator[Row]:
             number: sum(count for name, count in counts.items() if name.startswith("kernel"))
             for number, counts in phase.facts["commands"].items()
         }
-        enough = all(found[number] >= 0.9 * expected[number] for number in expected)
+        enough = all(traced[number] >= 0.9 * expected[number] for number in expected)
         share = sum(step.duration_ns for step in steps) / (phase.end_ns - phase.begin_ns)
-        text = f"{found}, {share:.1%} of the phase"
+        text = f"{traced}, {share:.1%} of the phase"
         yield Row(f"{phase.name}: kernels on the critical path by device", expected, text, enough)
 
 

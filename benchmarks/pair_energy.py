@@ -57,8 +57,8 @@ def _phases(pair: PairTrace, device: PairDevice, source: EnergySource) -> Iterat
         text = (
             f"{ring:.2f} J of {source.channel.label} ({off:+.2%}), {counter:.2f} J of its counter"
         )
-        known = f"{expected:.2f} J in {seconds:.2f} s, {expected / seconds:.1f} W"
-        yield f"{device.name}, {name}: energy", known, text, abs(off) <= _MAX_OFF
+        expected_text = f"{expected:.2f} J in {seconds:.2f} s, {expected / seconds:.1f} W"
+        yield f"{device.name}, {name}: energy", expected_text, text, abs(off) <= _MAX_OFF
 
 
 def _counter_between_j(pair: PairTrace, device: PairDevice, times_s: tuple[float, float]) -> float:

@@ -26,5 +26,5 @@ def compare_neighbour(record: Mapping[str, Any]) -> Iterator[_Row]:
             middle = statistics.median(quotients)
             texts.append(f"×{middle:.3f} ({low:.3f} … {high:.3f}) beside {state}")
         low, middle, high = min(alone), statistics.median(alone), max(alone)
-        known = f"{middle:.4g} ({low:.4g} … {high:.4g}) alone, {len(complete)} rounds"
-        yield name, known, "; ".join(texts), None
+        expected_text = f"{middle:.4g} ({low:.4g} … {high:.4g}) alone, {len(complete)} rounds"
+        yield name, expected_text, "; ".join(texts), None

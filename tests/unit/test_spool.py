@@ -230,6 +230,17 @@ def test_damaged_settings_are_refused(text: str, tmp_path: Path) -> None:
         read_session(tmp_path)
 
 
+FACTS = SessionFacts(
+    command=("app",),
+    working_directory="/",
+    host="here",
+    recorder_pid=1,
+    origin_host_ns=1,
+    started_realtime_ns=1,
+    cltrace_version="0.5.0",
+)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -243,18 +254,7 @@ def test_damaged_settings_are_refused(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_fields_of_another_type_are_refused(name: str, value: object, tmp_path: Path) -> None:
-    write_session(
-        tmp_path,
-        SessionFacts(
-            command=("app",),
-            working_directory="/",
-            host="here",
-            recorder_pid=1,
-            origin_host_ns=1,
-            started_realtime_ns=1,
-            cltrace_version="0",
-        ),
-    )
+    write_session(tmp_path, FACTS)
     path = tmp_path / "session.json"
     path.write_text(json.dumps({**json.loads(path.read_bytes()), name: value}))
     with pytest.raises(SpoolError, match=name):
@@ -262,17 +262,8 @@ def test_fields_of_another_type_are_refused(name: str, value: object, tmp_path: 
 
 
 def test_a_spool_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
-    facts = SessionFacts(
-        command=("app",),
-        working_directory="/",
-        host="here",
-        recorder_pid=1,
-        origin_host_ns=1,
-        started_realtime_ns=1,
-        cltrace_version="0.5.0",
-    )
-    write_session(tmp_path, facts)
-    assert read_session(tmp_path) == facts
+    write_session(tmp_path, FACTS)
+    assert read_session(tmp_path) == FACTS
     path = tmp_path / "session.json"
     for number in (None, 1, 3):
         values = json.loads(path.read_bytes())

@@ -284,8 +284,7 @@ class _ChainSearch:
             if at not in self._before:
                 break
             at = self._before[at]
-        rounds = {frozenset(sites): 1.0 for sites in self._rounds.values()}
-        return Chain(length, operations, rounds)
+        return Chain(length, operations, dict.fromkeys(self.rounds(), 1.0))
 
 
 def _alone(number: int) -> PredicatedGroup:

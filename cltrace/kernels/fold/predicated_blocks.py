@@ -90,14 +90,14 @@ class _Groups:
         if len(following) == 1 and self._is_rejoined(first, following[0]):
             self._absorb(first, following)
             return True
-        inner = tuple(one for one in following if self._is_conditional(one, first))
-        ends = {end for one in inner for end in self._following[one]}
-        ends.update(one for one in following if one not in inner)
+        inner = tuple(group for group in following if self._is_conditional(group, first))
+        ends = {end for group in inner for end in self._following[group]}
+        ends.update(group for group in following if group not in inner)
         if len(following) != 2 or not inner or len(ends) != 1 or not ends.isdisjoint(inner):
             return False
-        for one in inner:
-            for member in self._members[one]:
-                self._guards.setdefault(member, set()).update(self._graph.predecessors[one])
+        for group in inner:
+            for member in self._members[group]:
+                self._guards.setdefault(member, set()).update(self._graph.predecessors[group])
         self._absorb(first, inner)
         return True
 

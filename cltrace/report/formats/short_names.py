@@ -22,9 +22,9 @@ def shorten_column(
         without = {
             name: f"{mark}{name[cut:]}" if len(name) > longest else name for name in distinct
         }
-        told = {name: _shorten(text, longest, unit, mark) for name, text in without.items()}
-        if len(set(told.values())) == len(distinct):
-            return told
+        shortened = {name: _shorten(text, longest, unit, mark) for name, text in without.items()}
+        if len(set(shortened.values())) == len(distinct):
+            return shortened
     return short
 
 
