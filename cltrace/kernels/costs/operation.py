@@ -1,6 +1,7 @@
 """Operations as far as their cost depends on them: type, cost class, function."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
@@ -11,7 +12,22 @@ JOINED: Final = "and sum"
 """Function of a division whose last step, a product, is one instruction with a sum."""
 RECIPROCAL: Final = "reciprocal"
 """Function of a division of 1."""
+OF_INTS: Final = "of ints"
+"""Function of a product whose factors have 32 bits and whose result has 64."""
+TO_FLOAT: Final = "to float"
+"""Function of a conversion of an integer of 32 bits to a number with a fraction of 32 bits."""
 _PRIVATE: Final = "private "
+
+
+class AddressForm(StrEnum):
+    """Form in which a GPU computes an address: the function of an operation of class `ADDRESS`."""
+
+    NEAR = "at a constant distance"
+    """Part of the access."""
+    HALVES = "in halves"
+    """An index of 64 bits is shifted and added."""
+    PRODUCT = "wide product"
+    """An index of 32 bits is multiplied and added, with a result of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +35,8 @@ class Operation:
     """An operation: the type that it works on, its class, and its function within the class.
 
     `function` is a function's name, or `shift`, `remainder`, `divide by a literal`, `SUM`, `JOINED`,
-    `RECIPROCAL`; "" for others.
+    `RECIPROCAL`, `OF_INTS`, `TO_FLOAT`, an
+    `AddressForm`; "" for others.
     """
 
     type: str

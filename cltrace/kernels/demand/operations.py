@@ -7,7 +7,7 @@ from typing import Final
 
 from cltrace.events.cost_names import CostName
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import SUM
+from cltrace.kernels.costs.operation import OF_INTS, SUM, TO_FLOAT, AddressForm
 from cltrace.kernels.counts.records import FoldedCount
 
 
@@ -15,7 +15,9 @@ class Pipe(StrEnum):
     """Execution pipe of a compute unit. Pipes work at the same time."""
 
     ISSUE = "issue"
-    """Every instruction takes an issue slot; sequences of simple instructions take nothing else."""
+    """Every instruction takes an issue slot; sums and products of floats take nothing else."""
+    LOGIC = "logic and comparison"
+    """Bits, shifts, comparisons and selections, and sums of 64 bits."""
     MULTIPLY = "integer multiply"
     DOUBLE = "double"
     SPECIAL = "special functions"
@@ -25,12 +27,14 @@ ACCESS: Final = CostName("memory", "access")
 """Name of a memory access, which takes an issue slot. No series measures it, no profile stores it."""
 _INT_ADD: Final = CostName("int", "add")
 _INT_MULTIPLY: Final = CostName("int", "multiply")
+_INT_LOGIC: Final = CostName("int", "logic")
+_WIDE_PRODUCT: Final = CostName("long", "multiply-add of ints")
 _CONVERSION: Final = CostName("int", "to float and back")
 _ARITHMETIC: Final[Mapping[CostClass, CostName]] = {
     CostClass.INT_ADD: _INT_ADD,
-    CostClass.INT_LOGIC: _INT_ADD,
-    CostClass.INT_COMPARE: _INT_ADD,
-    CostClass.SELECT: _INT_ADD,
+    CostClass.INT_LOGIC: _INT_LOGIC,
+    CostClass.INT_COMPARE: _INT_LOGIC,
+    CostClass.SELECT: _INT_LOGIC,
     CostClass.ADDRESS: _INT_ADD,
     CostClass.WORK_ITEM: _INT_ADD,
     CostClass.BRANCH: _INT_ADD,
@@ -72,7 +76,19 @@ _SPECIAL_PIPE: Final = frozenset(
     {"sqrt", "rsqrt", "exp", "exp2", "divide", "native_sin", "native_exp", "native_rsqrt"}
 )
 """Functions of float that are little more than one instruction of the special functions' pipe."""
+_LOGIC_PIPE: Final = frozenset(
+    {
+        _INT_LOGIC, CostName("int", "shift"), CostName("float", "compare and select"),
+        CostName("long", "add"), CostName("long", "shift"),
+    }
+)  # fmt: skip
 _NARROWER: Final[Mapping[str, str]] = {"long": "int", "double": "float"}
+_ADDRESSES: Final[Mapping[str, tuple[CostName, ...]]] = {
+    AddressForm.NEAR: (),
+    AddressForm.HALVES: (_INT_LOGIC, _INT_LOGIC),
+    AddressForm.PRODUCT: (_WIDE_PRODUCT,),
+}
+"""Names of the costs of an address by its form, where these have been measured."""
 
 
 def cost_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostName, ...]:
@@ -81,6 +97,12 @@ def cost_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostNam
     `measured` are the names that have a cost. Where a name of `long` or `double` has none, the name of
     `int` or `float` stands for it.
     """
+    if row.cost is CostClass.ADDRESS and row.function and _WIDE_PRODUCT in measured:
+        return _ADDRESSES[row.function]
+    if row.function == OF_INTS and _WIDE_PRODUCT in measured:
+        return (_WIDE_PRODUCT,)
+    if row.function == TO_FLOAT and row.cost is CostClass.CONVERT and _INT_LOGIC in measured:
+        return (_INT_LOGIC,)
     return tuple(
         candidate for name in _own_names(row) for candidate in _first_measured(name, measured)
     )
@@ -88,6 +110,10 @@ def cost_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostNam
 
 def _first_measured(name: CostName, measured: Container[CostName]) -> tuple[CostName, ...]:
     narrower = replace(name, type=_NARROWER.get(name.type, name.type))
+    if name.operation == "logic" and name not in measured:
+        if narrower in measured:
+            return (narrower, narrower) if narrower != name else (narrower,)
+        return _first_measured(replace(name, operation="add"), measured)
     return tuple(candidate for candidate in (name, narrower) if candidate in measured)[:1]
 
 
@@ -124,4 +150,6 @@ def pipe_of(name: CostName) -> Pipe:
         return Pipe.DOUBLE
     if name == _CONVERSION or (name.type == "float" and name.operation in _SPECIAL_PIPE):
         return Pipe.SPECIAL
-    return Pipe.MULTIPLY if name == _INT_MULTIPLY else Pipe.ISSUE
+    if name in {_INT_MULTIPLY, _WIDE_PRODUCT}:
+        return Pipe.MULTIPLY
+    return Pipe.LOGIC if name in _LOGIC_PIPE else Pipe.ISSUE

@@ -6,8 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import JOINED, RECIPROCAL, SUM, Operation
+from cltrace.kernels.costs.operation import (
+    JOINED,
+    OF_INTS,
+    RECIPROCAL,
+    SUM,
+    TO_FLOAT,
+    AddressForm,
+    Operation,
+)
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.fold.addresses import Addresses
 from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
     Chain,
@@ -29,6 +38,7 @@ from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import find_predicated_groups
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
+from cltrace.kernels.fold.wide_integers import WideIntegers
 from cltrace.kernels.ir.instructions import (
     Allocate,
     Binary,
@@ -40,7 +50,7 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Terminator,
 )
-from cltrace.kernels.ir.types import PRIVATE
+from cltrace.kernels.ir.types import PRIVATE, FloatType, IntegerType, element_of
 from cltrace.kernels.ir.uses import operands_of, result_of
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import ItemLoops, Machine
@@ -51,6 +61,7 @@ _FUSED_INTO: Final = {"shl": frozenset({"add"})}
 """Operators that an operation is fused into if nothing else uses its result."""
 _FUSED_ON_CPU: Final = {**_FUSED_INTO, "fmul": frozenset({"fadd", "fsub"})}
 """The same on a CPU."""
+_REGISTER_BITS: Final = 32
 _CALLED_ANYWAY: Final = frozenset(
     {
         CostClass.SPECIAL, CostClass.BARRIER, CostClass.COLLECTIVE, CostClass.ATOMIC, CostClass.IMAGE,
@@ -126,9 +137,14 @@ class _Folding:
             for value in (1.0, 2.0)
         )
         self._contraction = Contraction(self._defined, self._users, self._uses, ones, twos)
-        self._free: frozenset[int] = frozenset()
+        self._wide: WideIntegers | None = None
+        self._address_forms: Mapping[int, AddressForm] = {}
         if machine.has_item_loops:
             self._free = find_counter_values(kernel.function, kernel.graph)
+        else:
+            self._wide = WideIntegers(kernel.function, self._defined)
+            addresses = Addresses(kernel)
+            self._address_forms, self._free = addresses.forms, addresses.free
         self._loops = loops
         self._order = MemoryOrder(kernel, private_memory)
         self._shared_rounds: dict[int, Mapping[frozenset[int], float]] = {}
@@ -245,11 +261,15 @@ class _Folding:
                 return True
             case Offset(_, _, _, ()):
                 return True
+            case Offset() if self._address_forms.get(item.result) is AddressForm.NEAR:
+                return True
             case Load(_, _, pointer, space, _) | Store(_, _, pointer, space, _):
                 return space == PRIVATE and self._is_register(pointer)
             case Binary() | Negate() if not self._has_item_loops and self._contraction.is_part(
                 item
             ):
+                return True
+            case Binary() if self._wide is not None and self._wide.is_half(item):
                 return True
             case Binary():
                 return result_of(item) in self._free or self._is_fused_binary(item)
@@ -258,6 +278,12 @@ class _Folding:
 
     def _contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
         """Return an operation as a GPU's compiler leaves it."""
+        if operation.cost is CostClass.ADDRESS:
+            return replace(operation, function=self._address_forms.get(result_of(item), ""))
+        if self._wide is not None and self._wide.is_product(item):
+            return replace(operation, function=OF_INTS)
+        if isinstance(item, Convert) and _is_to_float(item):
+            return replace(operation, function=TO_FLOAT)
         if not isinstance(item, Binary):
             return operation
         if self._contraction.joins_sum(item):
@@ -283,6 +309,17 @@ class _Folding:
         if isinstance(item, Offset):
             return not item.terms and self._is_register(item.pointer)
         return isinstance(item, Allocate)
+
+
+def _is_to_float(item: Convert) -> bool:
+    """Return True for a conversion that the pipe of logic executes."""
+    source, result = element_of(item.source), element_of(item.type)
+    return (
+        isinstance(source, IntegerType)
+        and source.bits <= _REGISTER_BITS
+        and isinstance(result, FloatType)
+        and result.bits <= _REGISTER_BITS
+    )
 
 
 def _fused(chain: Chain) -> Chain:

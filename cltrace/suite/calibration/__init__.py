@@ -38,6 +38,7 @@ _ALL: Final = (
     Family("several-operations", "Several operations", "operations", f"{_THESIS}, 5.9",
            operations.several),
     Family("throughput", "Operations side by side", "operations", _OURS, operations.throughput),
+    Family("mixtures", "Operations of two pipes", "operations", _OURS, operations.mixtures),
     Family("latency", "Operations one by one", "operations", _OURS, operations.latency),
     Family("classes", "Classes of accesses", "work-items", f"{_THESIS}, 5.10-5.12", memory.classes),
     Family("several-accesses", "Several accesses", "accesses", f"{_THESIS}, 5.13", memory.several),

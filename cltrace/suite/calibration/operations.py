@@ -1,13 +1,13 @@
 """Probes of arithmetic: throughput, dependent chains, and the measurements of the literature."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from cltrace.events.cost_names import CostName
-from cltrace.events.workloads import BufferInput, Workload
+from cltrace.events.workloads import BufferInput, Workload, WorkloadInput
 from cltrace.suite.calibration.probes import Effort, Probe, ProbeLimits, powers
 
 _ELEMENT: Final = """
@@ -33,6 +33,34 @@ __kernel void several(__global {type} *out, {type} f, {type} g) {{
     out[get_global_id(0)] = v;
 }}
 """
+_PRODUCT_OF_INTS: Final = "v = v + (long)((ulong)(uint)v * (ulong)(uint)f)"
+"""The summand is no constant: a compiler adds the halves of one apart from the product."""
+_MIXTURE: Final = """
+__kernel void mixture(__global float *out, {one} f0, {one} g0, {other} f1, {other} g1, int trips) {{
+    {one} {ones};
+    {other} {others};
+    {starts}
+    for (int t = 0; t < trips; ++t) {{
+{body}
+    }}
+    out[get_global_id(0)] = {total};
+}}
+"""
+_MIXED: Final = (
+    ("float add", "int logic"),
+    ("float multiply-add", "int logic"),
+    ("float multiply", "int multiply"),
+    ("float multiply-add", "long multiply-add of ints"),
+    ("float add", "float native_rsqrt"),
+    ("float multiply-add", "double multiply-add"),
+    ("int multiply", "int logic"),
+    ("long multiply-add of ints", "int logic"),
+    ("double multiply-add", "int logic"),
+    ("double multiply-add", "int multiply"),
+    ("float native_rsqrt", "int logic"),
+    ("float native_rsqrt", "int multiply"),
+)
+"""Names of pairs of operations of different pipes."""
 _NUMBERS: Final[dict[str, Callable[[int], np.generic]]] = {
     "float": np.float32,
     "double": np.float64,
@@ -73,6 +101,8 @@ def _operations(limits: ProbeLimits) -> Iterator[_Operation]:
         yield _Operation(CostName(kind, "divide"), "v = f / (v | 1)")
         yield _Operation(CostName(kind, "remainder"), "v = f % (v | 1) + g")
         yield _Operation(CostName(kind, "divide by a literal"), "v = v / 7 + f")
+    yield _Operation(CostName("int", "logic"), "v = max(v ^ f, g)")
+    yield _Operation(CostName("long", "multiply-add of ints"), _PRODUCT_OF_INTS)
     yield _Operation(CostName("int", "to float and back"), "v = (int)((float)v * 0.5f) + f")
 
 
@@ -122,6 +152,52 @@ def latency(limits: ProbeLimits) -> Iterator[Probe]:
             yield Probe(str(operation.name), trips * _REPEATS, work)
 
 
+def mixtures(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield pairs of operations that different pipes of a GPU execute, on all compute units."""
+    if limits.is_cpu:
+        return
+    by_name = {str(operation.name): operation for operation in _operations(limits)}
+    for names in _MIXED:
+        pair = [by_name[name] for name in names if name in by_name]
+        if len(pair) == len(names):
+            for trips in _trips(limits):
+                yield Probe(" and ".join(names), trips * _REPEATS, _mixture(limits, pair, trips))
+
+
+def _mixture(limits: ProbeLimits, pair: Sequence[_Operation], trips: int) -> Workload:
+    chains = _REPEATS // 2
+    kinds = [operation.name.type for operation in pair]
+    values = [[f"v{which}{number}" for number in range(chains)] for which in range(2)]
+    starts = " ".join(
+        f"{name} = ({kind})(get_local_id(0) + {number + 2});"
+        for kind, names in zip(kinds, values, strict=True)
+        for number, name in enumerate(names)
+    )
+    lines = [
+        f"        {_rename(operation.text, {'v': values[which][number], **_arguments_of(which)})};"
+        for _ in range(_REPEATS // chains)
+        for number in range(chains)
+        for which, operation in enumerate(pair)
+    ]
+    source = _MIXTURE.format(
+        one=kinds[0],
+        other=kinds[1],
+        ones=", ".join(values[0]),
+        others=", ".join(values[1]),
+        starts=starts,
+        body="\n".join(lines),
+        total=" + ".join(f"(float){name}" for names in values for name in names),
+    )
+    items = limits.compute_units * throughput_items(is_cpu=False)
+    numbers = [_NUMBERS[kind](value) for kind in kinds for value in (3, 2)]
+    inputs: tuple[WorkloadInput, ...] = (BufferInput(4 * items), *numbers, np.int32(trips))
+    return Workload(source, "mixture", (items,), (limits.usual_group(256),), inputs)
+
+
+def _arguments_of(which: int) -> Mapping[str, str]:
+    return {"f": f"f{which}", "g": f"g{which}"}
+
+
 def _trips(limits: ProbeLimits) -> tuple[int, int]:
     """Return the trips of a short and a long loop. The long one takes many times the launch overhead."""
     return (16, 128) if limits.is_cpu else (64, 1024)
@@ -137,7 +213,9 @@ def _chain(
     )
     repeats = _REPEATS // chains if chains > 1 else _REPEATS
     lines = [
-        "        " + _rename(operation.text, name) + ";" for _ in range(repeats) for name in names
+        "        " + _rename(operation.text, {"v": name}) + ";"
+        for _ in range(repeats)
+        for name in names
     ]
     source = _CHAIN.format(
         type=kind,
@@ -153,9 +231,9 @@ def _chain(
     return Workload(source, "chain", (items,), (min(group, items),), inputs)
 
 
-def _rename(text: str, name: str) -> str:
-    """Return a statement with another name for `v`."""
-    return "".join(name if part == "v" else part for part in _words(text))
+def _rename(text: str, names: Mapping[str, str]) -> str:
+    """Return a statement with other names for its variables."""
+    return "".join(names.get(part, part) for part in _words(text))
 
 
 def _words(text: str) -> Iterator[str]:

@@ -9,7 +9,8 @@ from cltrace.suite.calibration.probes import Probe, ProbeLimits, ProbesOf
 _OPERATIONS: Final = frozenset(
     {
         "float add", "float multiply", "float multiply-add", "float divide", "float sqrt",
-        "float compare and select", "int add", "int multiply", "int divide",
+        "float compare and select", "int add", "int logic", "int multiply", "int divide",
+        "long multiply-add of ints",
     }
 )  # fmt: skip
 _CHAINS: Final = frozenset({"float add", "float multiply", "float multiply-add", "int add"})
@@ -37,6 +38,7 @@ _FIRST_SERIES: Final[Mapping[str, Callable[[str], bool]]] = {
     "few-items": lambda _: True,
     "widths": lambda _: True,
     "several-operations": lambda series: series == "float *",
+    "mixtures": lambda series: series.endswith("int logic"),
     "group-size": lambda _: True,
     "global-banks": lambda _: True,
     "reads": lambda _: True,

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import ProfileError
-from cltrace.events.cost_names import CostName
 from cltrace.predict.models.defaults import LATER_COSTS, Gaps
 from cltrace.predict.models.overlap.arrivals import ARRIVAL_FAMILIES
 from cltrace.predict.models.overlap.costs import Costs, operation_key
-from cltrace.predict.models.overlap.isolated_costs import isolated_costs
+from cltrace.predict.models.overlap.isolated_costs import SLOT, isolated_costs
 from cltrace.predict.models.overlap.joint_costs import (
     NORMS,
     JointCost,
@@ -27,12 +26,13 @@ from cltrace.predict.models.overlap.joint_costs import (
     required_constants,
 )
 from cltrace.predict.models.overlap.joint_search import SearchLimits, search_minimum
+from cltrace.predict.models.overlap.pipe_overlap import MIXTURES, pipe_overlap
 from cltrace.predict.models.overlap.probes import MeasuredProbe
 from cltrace.predict.models.overlap.times import times_of
 from cltrace.profile import DEFAULT_PREFIX, DeviceFacts, Parameter
 
 _ISOLATING_FAMILIES: Final = frozenset(
-    {"base", "groups", "throughput", "latency", "chases", "images", *ARRIVAL_FAMILIES}
+    {"base", "groups", "throughput", "latency", "chases", "images", MIXTURES, *ARRIVAL_FAMILIES}
 )
 """Families that isolate costs, which are fixed in the joint fit."""
 _CHECKING_FAMILIES: Final = frozenset({"private"})
@@ -40,8 +40,6 @@ _CHECKING_FAMILIES: Final = frozenset({"private"})
 _SMALLEST_X: Final[Mapping[str, float]] = {"scatters": float(1 << 20)}
 """Families whose points below an x are left out of the joint fit: their writes meet at one place."""
 _INTERVAL_QUANTILES: Final = (0.05, 0.95)
-_SLOT: Final = CostName("float", "add")
-"""The operation whose throughput is that of issue slots."""
 
 
 def fit_costs(
@@ -54,11 +52,13 @@ def fit_costs(
     is_cpu = device.kind == "cpu"
     fitted = {} if is_cpu else dict(LATER_COSTS)
     fitted |= dict(isolated_costs(probes, gaps, is_cpu=is_cpu))
-    slot = fitted.get(operation_key(_SLOT))
+    slot = fitted.get(operation_key(SLOT))
     if slot is None:
-        raise ProfileError(f"the calibration has no throughput of {_SLOT}")
+        raise ProfileError(f"the calibration has no throughput of {SLOT}")
     prefix = DEFAULT_PREFIX if slot.is_default else ""
-    fitted["slot"] = Parameter(slot.value, "ns", slot.error, f"{prefix}throughput of {_SLOT}")
+    fitted["slot"] = Parameter(slot.value, "ns", slot.error, f"{prefix}throughput of {SLOT}")
+    if not is_cpu:
+        fitted |= dict(pipe_overlap(probes, Costs.of(fitted)))
     used = _joint_probes(probes)
     joint = [cost for cost in joint_costs(is_cpu=is_cpu) if cost.name not in fitted]
     defaults = _joint_defaults(used, joint, gaps)

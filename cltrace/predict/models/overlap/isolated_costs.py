@@ -10,8 +10,7 @@ import numpy as np
 
 from cltrace.errors import ProfileError
 from cltrace.events.cost_names import CostName
-from cltrace.kernels.demand.launch import Demand
-from cltrace.kernels.demand.operations import ACCESS
+from cltrace.kernels.demand.operations import ACCESS, Pipe, pipe_of
 from cltrace.predict.curves import require_scipy
 from cltrace.predict.models.defaults import Gaps
 from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS, ARRIVAL_FAMILIES, arrival_costs
@@ -20,6 +19,8 @@ from cltrace.predict.models.overlap.probes import MeasuredProbe
 from cltrace.predict.models.overlap.processor_caches import CACHE_COSTS, cache_costs
 from cltrace.profile import Parameter
 
+SLOT: Final = CostName("float", "add")
+"""Name of an operation that takes an issue slot and nothing else."""
 _SMALL_ITEMS: Final = 1 << 14
 """Empty launches of no more work-items take the launch overhead."""
 _SLOWER: Final = 1.02
@@ -49,20 +50,25 @@ def isolated_costs(
     probes: Sequence[MeasuredProbe], gaps: Gaps, *, is_cpu: bool
 ) -> Iterator[tuple[str, Parameter]]:
     """Yield the costs that families isolate; defaults for those that were left out."""
-    for piece in (*_pieces(probes, gaps), *(_cpu_pieces if is_cpu else _gpu_pieces)(probes)):
+    for piece in (
+        *_pieces(probes, gaps, is_cpu=is_cpu),
+        *(_cpu_pieces if is_cpu else _gpu_pieces)(probes),
+    ):
         fitted = gaps.fit_or_default(piece.families, piece.names, piece.fit)
         unfitted = (name for name in piece.names if name not in fitted)
         yield from gaps.defaults_of(_without_probes(unfitted, probes, gaps)).items()
         yield from fitted.items()
 
 
-def _pieces(probes: Sequence[MeasuredProbe], gaps: Gaps) -> tuple[_Piece, ...]:
+def _pieces(probes: Sequence[MeasuredProbe], gaps: Gaps, *, is_cpu: bool) -> tuple[_Piece, ...]:
     """Return the pieces of all devices."""
     return (
         _Piece(
             ("throughput",),
             gaps.names_of("throughput"),
-            lambda: _operations(probes, "throughput", operation_key, _throughput).items(),
+            lambda: _operations(
+                probes, "throughput", operation_key, _throughput if is_cpu else _own_pipe
+            ).items(),
         ),
         _Piece(
             ("latency",),
@@ -215,14 +221,34 @@ def near_cache_costs(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Par
     yield "l1 sharpness", Parameter(float(_SHARPNESSES[best_sharpness]), "", 0.0, "near-sets")
 
 
-_CountOperations = Callable[[Demand], Mapping[CostName, float]]
+_CountOperations = Callable[[MeasuredProbe], Mapping[CostName, float]]
 
 
-def _throughput(demand: Demand) -> Mapping[CostName, float]:
+def _throughput(probe: MeasuredProbe) -> Mapping[CostName, float]:
+    demand = probe.demand
     return {work.name: work.warp_total / demand.units for work in demand.work}
 
 
-def _waits(demand: Demand) -> Mapping[CostName, float]:
+def _own_pipe(probe: MeasuredProbe) -> Mapping[CostName, float]:
+    """Return the operations in the pipe of the series, as the others work at the same time.
+
+    Every operation takes an issue slot, so those of other pipes count as one that takes nothing else.
+    """
+    pipe = pipe_of(CostName.parse(probe.series))
+    counts: dict[CostName, float] = {}
+    for work in probe.demand.work:
+        if work.pipe is pipe:
+            name = work.name
+        elif pipe is Pipe.ISSUE:
+            name = SLOT
+        else:
+            continue
+        counts[name] = counts.get(name, 0.0) + work.warp_total / probe.demand.units
+    return counts
+
+
+def _waits(probe: MeasuredProbe) -> Mapping[CostName, float]:
+    demand = probe.demand
     return {wait.name: wait.per_warp * demand.serial_warps for wait in demand.waits}
 
 
@@ -266,8 +292,8 @@ def _loop_differences(
         more_ns = longest.time_ns - shortest.time_ns
         if shortest.x == longest.x or more_ns <= 0:
             continue
-        base = count(shortest.demand)
-        longest_counts = count(longest.demand).items()
+        base = count(shortest)
+        longest_counts = count(longest).items()
         rows.append({name: number - base.get(name, 0.0) for name, number in longest_counts})
         times.append(more_ns)
     return rows, times

@@ -27,7 +27,7 @@ def times_of(
     """Return the times of a launch's parts for a state of the caches and of the device."""
     if demand.has_item_loops:
         return processor_times(demand, costs, cache)
-    pipes = _pipes(demand, costs)
+    pipes = pipe_times(demand, costs)
     missing = 1.0
     if cache is Cache.WARM:
         missing = _missing_share(demand.footprint_bytes, costs)
@@ -103,7 +103,8 @@ def _norm(overlapping: float, separation: float) -> float:
     return overlapping + (1.0 - overlapping) * separation
 
 
-def _pipes(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
+def pipe_times(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
+    """Return the time of each pipe of a GPU's compute units by itself, in ns."""
     times = dict.fromkeys(Pipe, 0.0)
     slot = costs["slot"]
     for work in demand.work:
