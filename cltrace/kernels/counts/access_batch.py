@@ -8,20 +8,27 @@ Accesses that represent those of skipped trips carry a factor, so skipping trips
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final, TypeVar
+from typing import Final
 from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.counts.access_order import Jumps, Moves, WarpOrder
-from cltrace.kernels.counts.sorted_numbers import is_first
+from cltrace.kernels.counts.similar_accesses import (
+    LaneRun,
+    SimilarAccesses,
+    WaitingAccess,
+    contention_by_access,
+    groups_and_times,
+    hash_rows,
+    runs_of_lanes,
+)
+from cltrace.kernels.counts.step_sectors import StepSectors
 from cltrace.kernels.counts.touched_sectors import Part, SectorRecords
 from cltrace.kernels.counts.transactions import (
     Transactions,
-    addresses_by_warp,
     count_transactions,
-    lanes_per_address,
 )
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.state import Site
@@ -30,14 +37,8 @@ from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Value
 
-_Number = TypeVar("_Number", bound=np.generic)
 _MAX_WAITING_LANES: Final = 1 << 18
 """Number of waiting lanes from which the accesses are counted."""
-_MAX_STEP_SECTORS: Final = 1 << 18
-"""Number of sectors of a site from which further ones are not compared within a group."""
-_MAX_KEY: Final = 1 << 62
-_HASH: Final = np.uint64(0x9E3779B97F4A7C15)
-_HASH_OFFSET: Final = np.uint64(1)
 _NO_HASHES: Final = np.zeros(0, np.uint64)
 _NO_SECTORS: Final[Part] = (np.zeros(0, np.int64), np.zeros(0, np.int64), 1.0)
 VARYING_STRIDE: Final = object()
@@ -56,21 +57,6 @@ class SiteColumn(IntEnum):
     CONTENTION = 6
     MOVING_REQUESTS = 7
     JUMPING_REQUESTS = 8
-
-
-@dataclass(slots=True)
-class _WaitingAccess:
-    """An access that is not counted yet.
-
-    `times` is the number of accesses that it represents, `trips` the number of loop trips whose sectors
-    it represents.
-    """
-
-    site: int
-    address: Value
-    lanes: Lanes
-    times: float = 1.0
-    trips: float = 1.0
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -92,24 +78,32 @@ class AccessBatch:
     `counters` has a row per `SiteColumn` of each site and a column per group.
     """
 
-    def __init__(self, sites: Sequence[Site], machine: Machine, groups: int) -> None:
+    def __init__(
+        self,
+        sites: Sequence[Site],
+        machine: Machine,
+        groups: int,
+        *,
+        counts_transactions: bool = True,
+    ) -> None:
+        """If `counts_transactions` is False, only the sectors that the sites touch are recorded."""
+        self._counts_transactions = counts_transactions
         self._sites = sites
         self._machine = machine
         self._groups = groups
         self.counters: NDArray[np.float64] = np.zeros((len(SiteColumn) * len(sites), groups))
         self.records = SectorRecords(len(sites))
-        self._waiting: list[_WaitingAccess] = []
+        self._waiting: list[WaitingAccess] = []
         self._waiting_lanes = 0
         self._marks: WeakSet[BatchMark] = WeakSet()
         self.strides: list[object] = [None] * len(sites)
         self._moves = Moves()
         self._jumps = Jumps()
-        self._step_sectors = [[0, 0] for _ in sites]
+        self._step_sectors = [StepSectors(groups) for _ in sites]
 
     def step_share(self, site: int) -> float:
         """Return the share of a site's sectors that differ between the warps of a group at one access."""
-        different, touched = self._step_sectors[site]
-        return different / touched if touched else 1.0
+        return self._step_sectors[site].share
 
     def jump_bytes(self, site: int) -> int:
         """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""
@@ -121,7 +115,7 @@ class AccessBatch:
         `represents_sectors` is False if other accesses represent its sectors.
         """
         trips = 1.0 if represents_sectors else 0.0
-        self._waiting.append(_WaitingAccess(site, address, lanes, trips=trips))
+        self._waiting.append(WaitingAccess(site, address, lanes, trips=trips))
         self._waiting_lanes += lanes.count
         if self._waiting_lanes >= _MAX_WAITING_LANES:
             self.count()
@@ -160,7 +154,7 @@ class AccessBatch:
         mark.counters = self.counters.copy()
         mark.records = self.records.lengths()
 
-    def _count_accesses(self, accesses: Sequence[_WaitingAccess]) -> None:
+    def _count_accesses(self, accesses: Sequence[WaitingAccess]) -> None:
         """Count accesses, those of a site together."""
         by_site: dict[int, list[int]] = {}
         for position, access in enumerate(accesses):
@@ -174,54 +168,61 @@ class AccessBatch:
             [(access.site, sectors[position]) for position, access in enumerate(accesses)]
         )
 
-    def _count_site(self, site: int, accesses: Sequence[_WaitingAccess]) -> list[Part]:
+    def _count_site(self, site: int, accesses: Sequence[WaitingAccess]) -> list[Part]:
         """Count accesses of a site, in their order. Return the sectors that each touches."""
-        rows = [
-            addresses_by_warp(access.address, access.lanes, self._machine.warp_width)
-            for access in accesses
-        ]
-        by_width: dict[int, list[int]] = {}
-        for position, addresses in enumerate(rows):
-            by_width.setdefault(addresses.shape[1], []).append(position)
+        runs = runs_of_lanes(accesses, self._machine.warp_width)
+        by_width: dict[int, list[LaneRun]] = {}
+        for run in runs:
+            by_width.setdefault(run.rows.shape[1], []).append(run)
         hashes: list[NDArray[np.uint64]] = [_NO_HASHES] * len(accesses)
         sectors: list[Part] = [_NO_SECTORS] * len(accesses)
-        for positions in by_width.values():
-            similar = _SimilarAccesses(
+        for same_width in by_width.values():
+            positions = [position for run in same_width for position in run.positions]
+            similar = SimilarAccesses(
                 [accesses[position] for position in positions],
-                [rows[position] for position in positions],
+                [run.rows for run in same_width],
             )
             transactions = self._count_transactions(site, similar)
             for position, part in zip(positions, similar.sectors_of(transactions), strict=True):
                 sectors[position] = part
-            if self._sites[site].access is Access.READ:
-                self._count_step(site, similar, transactions)
-                by_access = similar.split(_hash_rows(transactions))
-                for position, part_hashes in zip(positions, by_access, strict=True):
-                    hashes[position] = part_hashes
-        self._count_order(site, accesses, rows, hashes)
-        if self._sites[site].access is Access.ATOMIC:
-            # Access by access, as sums of fractions depend on their order.
-            for access, addresses in zip(accesses, rows, strict=True):
-                shared = _contention(access, addresses)
-                self._add(site, SiteColumn.CONTENTION, access.lanes.warp_groups, None, shared)
+            by_access = self._count_similar(site, similar, transactions)
+            for position, part_hashes in zip(positions, by_access, strict=False):
+                hashes[position] = part_hashes
+        if self._counts_transactions:
+            self._count_order(site, accesses, runs, hashes)
+            if self._sites[site].access is Access.ATOMIC:
+                for groups, shared in contention_by_access(accesses, runs):
+                    self._add(site, SiteColumn.CONTENTION, groups, None, shared)
         return sectors
+
+    def _count_similar(
+        self, site: int, similar: SimilarAccesses, transactions: Transactions
+    ) -> Iterator[NDArray[np.uint64]]:
+        """Count transactions of a site. Return the hashes of the sectors of each read, by warp."""
+        if not self._counts_transactions:
+            return iter(())
+        self._add_transactions(site, similar, transactions)
+        if self._sites[site].access is not Access.READ:
+            return iter(())
+        self._step_sectors[site].count(similar, transactions)
+        return similar.split(hash_rows(transactions))
 
     def _count_order(
         self,
         site: int,
-        accesses: Sequence[_WaitingAccess],
-        rows: Sequence[NDArray[np.int64]],
+        accesses: Sequence[WaitingAccess],
+        runs: Sequence[LaneRun],
         hashes: Sequence[NDArray[np.uint64]],
     ) -> None:
         """Count reads that touch other sectors than the warp's request before, and jumps on a CPU.
 
-        `rows` have the addresses of each access by warp, `hashes` those of the sectors of each warp.
+        `hashes` are those of the sectors of each warp by access.
         """
         is_read = self._sites[site].access is Access.READ
         if not is_read and not self._machine.has_item_loops:
             return
         order = WarpOrder.of(np.concatenate([access.lanes.warp_numbers for access in accesses]))
-        in_order, times = _groups_and_times(accesses)
+        in_order, times = groups_and_times(accesses)
         groups = in_order[order.order]
         ordered_times = None if times is None else times[order.order]
         num_warps = accesses[0].lanes.grid.warps
@@ -229,23 +230,28 @@ class AccessBatch:
             moves = self._moves.find(site, order, np.concatenate(hashes), num_warps)
             self._add(site, SiteColumn.MOVING_REQUESTS, groups, ordered_times, moves)
         if self._machine.has_item_loops:
-            begins = np.concatenate([part[:, 0] for part in rows])
+            begins = np.concatenate([run.rows[:, 0] for run in runs])
             jumps = self._jumps.find(site, order, begins, groups, num_warps)
             self._add(site, SiteColumn.JUMPING_REQUESTS, groups, ordered_times, jumps)
 
-    def _count_transactions(self, site: int, similar: "_SimilarAccesses") -> Transactions:
+    def _count_transactions(self, site: int, similar: SimilarAccesses) -> Transactions:
         """Count the transactions of accesses of a site."""
         access_site = self._sites[site]
-        writes = access_site.access is not Access.READ
-        transactions = count_transactions(
+        writes = self._counts_transactions and access_site.access is not Access.READ
+        return count_transactions(
             similar.rows, access_site.access_bytes, self._machine, writes=writes
         )
+
+    def _add_transactions(
+        self, site: int, similar: SimilarAccesses, transactions: Transactions
+    ) -> None:
+        """Add the transactions of accesses to the counters of a site."""
         columns = {
             SiteColumn.SECTORS: transactions.sectors,
             SiteColumn.LINES: transactions.lines,
             SiteColumn.BANK_CYCLES: transactions.bank_cycles,
         }
-        if writes:
+        if self._sites[site].access is not Access.READ:
             columns[SiteColumn.PARTIAL_SECTORS] = transactions.partial_sectors
         for column, values in columns.items():
             self._add(site, column, similar.groups, similar.times, values)
@@ -253,24 +259,6 @@ class AccessBatch:
         current = VARYING_STRIDE if stride is None else stride
         previous = self.strides[site]
         self.strides[site] = current if previous in (None, current) else VARYING_STRIDE
-        return transactions
-
-    def _count_step(
-        self, site: int, similar: "_SimilarAccesses", transactions: Transactions
-    ) -> None:
-        """Count the different sectors that each group touches at an access, for the first of them."""
-        counted = self._step_sectors[site]
-        if counted[1] >= _MAX_STEP_SECTORS:
-            return
-        lengths = similar.lengths
-        steps = np.repeat(np.arange(len(lengths)), lengths) * self._groups + similar.groups
-        sectors = transactions.touched - transactions.touched.min()
-        span = int(sectors.max()) + 1
-        if span * (int(steps.max()) + 1) >= _MAX_KEY:
-            return
-        keys = np.sort(steps[transactions.touched_warp] * span + sectors)
-        counted[0] += int(is_first(keys).sum())
-        counted[1] += len(keys)
 
     def _add(
         self,
@@ -284,57 +272,3 @@ class AccessBatch:
         weights = values if times is None else values * times
         row = len(SiteColumn) * site + column
         self.counters[row] += np.bincount(groups, weights=weights, minlength=self._groups)
-
-
-class _SimilarAccesses:
-    """Accesses of a site whose rows of addresses have the same width, one row per warp."""
-
-    def __init__(
-        self, accesses: Sequence[_WaitingAccess], rows: Sequence[NDArray[np.int64]]
-    ) -> None:
-        self._accesses = accesses
-        self.rows = np.concatenate(rows) if len(rows) > 1 else rows[0]
-        self.lengths = [len(part) for part in rows]
-        self._ends = np.cumsum(self.lengths)
-        self.groups, self.times = _groups_and_times(accesses)
-
-    def split(self, by_warp: NDArray[_Number]) -> Iterator[NDArray[_Number]]:
-        """Yield the entries of each access in an array with one entry per warp."""
-        for end, length in zip(self._ends, self.lengths, strict=True):
-            yield by_warp[end - length : end]
-
-    def sectors_of(self, transactions: Transactions) -> Iterator[Part]:
-        """Yield the sectors that each access touches."""
-        owners = self.groups[transactions.touched_warp]
-        begin = 0
-        bounds = np.searchsorted(transactions.touched_warp, self._ends).tolist()
-        for access, end in zip(self._accesses, bounds, strict=True):
-            yield transactions.touched[begin:end], owners[begin:end], access.trips
-            begin = end
-
-
-def _contention(access: _WaitingAccess, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the lanes per address of each warp of an access."""
-    active = np.diff(access.lanes.warp_begins, append=access.lanes.count)
-    contention: NDArray[np.float64] = lanes_per_address(rows, active) * access.times
-    return contention
-
-
-def _groups_and_times(
-    accesses: Sequence[_WaitingAccess],
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return the group of each warp, and how often it counts; None if each counts once."""
-    groups = np.concatenate([access.lanes.warp_groups for access in accesses])
-    times = [access.times for access in accesses]
-    if all(number == 1.0 for number in times):
-        return groups, None
-    lengths = [len(access.lanes.warp_groups) for access in accesses]
-    return groups, np.repeat(np.asarray(times), lengths)
-
-
-def _hash_rows(transactions: Transactions) -> NDArray[np.uint64]:
-    """Return a hash of the sectors that each warp touches."""
-    begins = np.cumsum(transactions.sectors) - transactions.sectors
-    mixed = (transactions.touched.astype(np.uint64) + _HASH_OFFSET) * _HASH
-    hashes: NDArray[np.uint64] = np.add.reduceat(mixed ^ (mixed >> np.uint64(29)), begins)
-    return hashes

@@ -52,7 +52,7 @@ def _build_site(
     wave_groups: int,
     bounds: ScenarioBounds | None,
 ) -> AccessSite:
-    estimates = {column: _estimate(sample, site, column, bounds) for column in SiteColumn}
+    estimates = _estimate_columns(sample, site, bounds)
     memory, space, size = _accessed_memory(sample.run, site)
     own = space in {LOCAL, PRIVATE}
     footprint = _site_footprint(sample, site, wave_run, wave_groups, size, is_local=own)
@@ -96,14 +96,17 @@ def _reuse(sectors: Estimate, footprint: Footprint) -> float:
     return sectors.value / footprint.launch_sectors if footprint.launch_sectors else 0.0
 
 
-def _estimate(
-    sample: ScaledSample, site: Site, column: SiteColumn, bounds: ScenarioBounds | None
-) -> Estimate:
-    def total(other: ScaledSample) -> float:
-        return other.total(other.run.observer.site(site.number)[column])
+def _estimate_columns(
+    sample: ScaledSample, site: Site, bounds: ScenarioBounds | None
+) -> Mapping[SiteColumn, Estimate]:
+    estimates = sample.site_estimates(site.number)
+    if bounds is None:
+        return estimates
 
-    estimate = sample.estimate(sample.run.observer.site(site.number)[column])
-    return estimate if bounds is None else bounds.bound(estimate, total)
+    def bound(column: SiteColumn, estimate: Estimate) -> Estimate:
+        return bounds.bound(estimate, lambda other: other.site_totals(site.number)[column])
+
+    return {column: bound(column, estimate) for column, estimate in estimates.items()}
 
 
 def _classify_pattern(

@@ -109,9 +109,19 @@ class GroupExecution:
 def run_groups(
     task: Task, groups: NDArray[np.int64], sampling: Sampling, scenario: Scenario = TYPICAL_SCENARIO
 ) -> GroupExecution:
-    """Execute some groups. Raises: `KernelExecutionError`."""
+    """Execute some groups and count their work. Raises: `KernelExecutionError`."""
+    execution = _execute_groups(task, groups, sampling, scenario)
+    execution.observer.finish()
+    return execution
+
+
+def _execute_groups(
+    task: Task, groups: NDArray[np.int64], sampling: Sampling, scenario: Scenario
+) -> GroupExecution:
+    """Execute some groups, whose observer is not finished. Raises: `KernelExecutionError`."""
     grid = Grid(task.ndrange, groups, task.machine.warp_width)
     launch = LaunchMemory(task.sliced_kernel, task.arguments, grid)
+    launch.memory.checks_touches = sampling.depth is AccessDetail.TRANSACTIONS
     observer = CountObserver(
         task.sliced_kernel, grid, task.machine, sampling.depth, task.analysis.mixed_sites
     )
@@ -133,7 +143,6 @@ def run_groups(
     )
     runner = Runner(task.sliced_kernel, state, sampling.max_steps, extrapolation)
     runner.run(launch.frame)
-    observer.finish()
     return GroupExecution(
         grid=grid,
         observer=observer,
@@ -198,14 +207,17 @@ def sample_launch(
         whole = _try_sample(task, groups, early, scenario)
         if whole is not None:
             return whole
-    pilot = run_groups(task, _spread_groups(groups, min(2, groups)), sampling, scenario)
+    # Most pilots only show how many steps a group takes: their transactions need not be counted.
+    pilot = _execute_groups(task, _spread_groups(groups, min(2, groups)), sampling, scenario)
     max_groups = groups
     if is_small and groups > 2:
         whole = _try_expected(pilot, task, groups, sampling, scenario)
         if whole is not None:
             return whole
         max_groups = groups - 1
-    return _grow_sample(pilot, task, sampling, scenario, max_groups)
+    sample = _grow_sample(pilot, task, sampling, scenario, max_groups)
+    sample.observer.finish()
+    return sample
 
 
 def _grow_sample(
@@ -216,9 +228,7 @@ def _grow_sample(
     More than `max_groups` groups take too long.
     """
     groups = task.ndrange.groups
-    if groups <= 2 or (
-        sampling.depth is AccessDetail.ACCESSES and max_relative_error(pilot, groups) == 0.0
-    ):
+    if groups <= 2 or _has_even_groups(pilot, sampling, groups):
         return pilot
     size = _choose_size(task, sampling, pilot)
     if size <= 2:
@@ -234,6 +244,14 @@ def _grow_sample(
             return run
         pilot, size = run, min(size * 2, groups)
     return pilot
+
+
+def _has_even_groups(pilot: GroupExecution, sampling: Sampling, groups: int) -> bool:
+    """Return True if only accesses are counted, and the groups of a pilot do the same work."""
+    if sampling.depth is not AccessDetail.ACCESSES:
+        return False
+    pilot.observer.finish()
+    return max_relative_error(pilot, groups) == 0.0
 
 
 def _try_sample(
@@ -288,12 +306,16 @@ def sample_window(
 def _sample_span(
     task: Task, sampling: Sampling, sample: GroupExecution, span: int, max_groups: int, steps: int
 ) -> GroupExecution:
-    """Execute at most `max_groups` groups, spread over `span` groups inside the launch."""
+    """Execute at most `max_groups` groups, spread over `span` groups inside the launch.
+
+    Of their work, only the touched sectors are counted.
+    """
     per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
     affordable = max(int(steps / per_group), sampling.min_groups)
     size = min(max_groups, span, affordable)
     begin = _span_begin(task.ndrange.groups - span)
-    return run_groups(task, begin + _draw_groups(span, size), sampling)
+    sectors = replace(sampling, depth=AccessDetail.SECTORS)
+    return run_groups(task, begin + _draw_groups(span, size), sectors)
 
 
 def _spread_groups(groups: int, size: int) -> NDArray[np.int64]:
@@ -308,7 +330,7 @@ def _spread_groups(groups: int, size: int) -> NDArray[np.int64]:
 
 
 def sample_consecutive(task: Task, sampling: Sampling, sample: GroupExecution) -> GroupExecution:
-    """Execute consecutive groups."""
+    """Execute consecutive groups, of whose work only the touched sectors are counted."""
     groups = task.ndrange.groups
     per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
     size = min(
@@ -316,7 +338,8 @@ def sample_consecutive(task: Task, sampling: Sampling, sample: GroupExecution) -
         groups,
     )
     begin = _span_begin(groups - size)
-    return run_groups(task, np.arange(begin, begin + size, dtype=np.int64), sampling)
+    sectors = replace(sampling, depth=AccessDetail.SECTORS)
+    return run_groups(task, np.arange(begin, begin + size, dtype=np.int64), sectors)
 
 
 def _span_begin(free_groups: int) -> int:
@@ -342,8 +365,22 @@ def max_relative_error(run: GroupExecution, groups: int) -> float:
 
 def mean_and_error(values: NDArray[np.float64], groups: int) -> tuple[float, float]:
     """Return the mean over sampled groups and its relative standard error for `groups` in total."""
-    mean = float(values.mean()) if len(values) else 0.0
-    if len(values) < 2 or mean == 0.0 or len(values) >= groups:
-        return mean, 0.0
-    standard_error = float(values.std(ddof=1)) / np.sqrt(len(values))
-    return mean, float(standard_error * np.sqrt(1.0 - len(values) / groups) / abs(mean))
+    means, errors = means_and_errors(values[None], groups)
+    return float(means[0]), float(errors[0])
+
+
+def means_and_errors(
+    values: NDArray[np.float64], groups: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the means over sampled groups, and their relative standard errors for `groups` in total.
+
+    `values` has the sampled groups as its last axis, which the results lack.
+    """
+    sampled = values.shape[-1]
+    means = values.mean(axis=-1) if sampled else np.zeros(values.shape[:-1])
+    errors = np.zeros_like(means)
+    if 2 <= sampled < groups:
+        standard_errors = values.std(axis=-1, ddof=1) / np.sqrt(sampled)
+        reduced = standard_errors * np.sqrt(1.0 - sampled / groups)
+        np.divide(reduced, np.abs(means), out=errors, where=means != 0.0)
+    return means, errors

@@ -3,7 +3,7 @@
 Its counts can be read when the execution has finished.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.counts.access_batch import AccessBatch, BatchMark, SiteColumn
+from cltrace.kernels.counts.lane_tally import LaneTally
 from cltrace.kernels.counts.touched_sectors import TouchedSectors
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
@@ -21,7 +22,6 @@ from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Array, Value
 
-_ACCESSES: Final = int(SiteColumn.ACCESSES)
 _REQUESTS: Final = int(SiteColumn.REQUESTS)
 _SECTORS: Final = int(SiteColumn.SECTORS)
 _WORD_BYTES: Final = 4
@@ -35,6 +35,8 @@ class AccessDetail(Enum):
     """Accesses are counted."""
     TRANSACTIONS = auto()
     """Memory transactions are derived from the addresses."""
+    SECTORS = auto()
+    """Only the sectors that the sites touch are recorded, and nothing is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +79,25 @@ class CountObserver:
         self._warp_runs: NDArray[np.float64] = np.zeros((self._block_count, grid.warps))
         self._has_item_loops = machine.has_item_loops
         self._batch = AccessBatch(
-            [_by_word(site, machine) for site in self._sites], machine, grid.groups
+            [_by_word(site, machine) for site in self._sites],
+            machine,
+            grid.groups,
+            counts_transactions=detail is AccessDetail.TRANSACTIONS,
         )
         self._mixed_sites = mixed_sites
+        self._tally = LaneTally(self._add_events)
+        self._is_finished = False
         self.objects: list[set[int]] = [set() for _ in self._sites]
         self.ignores_sectors = False
         """True while trips run whose sectors are already represented by other records."""
         self.paths: NDArray[np.uint64] = np.zeros(grid.count, np.uint64)
 
     def finish(self) -> None:
-        """Count what waits. The counts are complete after that, and nothing may be observed any more."""
+        """Count what waits, once. The counts are complete after that, and nothing may be observed."""
+        if self._is_finished:
+            return
+        self._is_finished = True
+        self._tally.flush()
         self._batch.count()
         self._site_counters += self._batch.counters
 
@@ -107,13 +118,23 @@ class CountObserver:
 
     def on_block(self, block: int, lanes: Lanes) -> None:
         """Count the lanes and warps that run a block."""
-        self._counters[block] += lanes.per_group
-        self._counters[self._block_count + block] += lanes.warps_per_group
-        self._warp_runs[block][lanes.warp_numbers] += 1.0
+        if self._detail is AccessDetail.SECTORS:
+            return
+        self._tally.count(block, lanes)
+
+    def _add_events(self, lanes: Lanes, numbers: Mapping[int, int]) -> None:
+        """Add events of a set of lanes. An event's key is the row of its lanes per group."""
+        for row, number in numbers.items():
+            self._counters[row] += number * lanes.per_group
+            if row < self._block_count:
+                self._counters[self._block_count + row] += number * lanes.warps_per_group
+                self._warp_runs[row][lanes.warp_numbers] += number
+            elif row < self._branch_base:
+                self._counters[row + _REQUESTS] += number * lanes.warps_per_group
 
     def on_loop_entry(self, header: int, lanes: Lanes) -> None:
         """Count lanes that enter a loop."""
-        self._counters[self._entry_base + header] += lanes.per_group
+        self._tally.count(self._entry_base + header, lanes)
 
     def entries(self, header: int) -> NDArray[np.float64]:
         """Return the number of lanes that entered a loop, by group."""
@@ -122,10 +143,11 @@ class CountObserver:
 
     def on_branch(self, block: int, taken: Array, lanes: Lanes) -> None:
         """Count warps that split, and update the path hash of each lane."""
+        if self._detail is AccessDetail.SECTORS:
+            return
         targets = taken.astype(np.int64)
         begins = lanes.warp_begins
-        low = np.minimum.reduceat(targets, begins)
-        high = np.maximum.reduceat(targets, begins)
+        splits = np.minimum.reduceat(targets, begins) != np.maximum.reduceat(targets, begins)
         groups = self._grid.groups
         first = (
             lanes.group[targets != 0]
@@ -134,12 +156,8 @@ class CountObserver:
         )
         row = self._branch_base + 2 * block
         self._counters[row] += np.bincount(first, minlength=groups)
-        self._counters[row + 1] += np.bincount(lanes.warp_groups[low != high], minlength=groups)
-        mark = (targets + 2 + 7919 * block).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        previous = self.paths[lanes.index]
-        self.paths[lanes.index] = (previous ^ mark) * np.uint64(0xFF51AFD7ED558CCD) ^ (
-            previous >> np.uint64(29)
-        )
+        self._counters[row + 1] += np.bincount(lanes.warp_groups[splits], minlength=groups)
+        self.paths[lanes.index] = _extend_paths(self.paths[lanes.index], block, targets)
 
     def on_access(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
         """Count an access and, depending on the detail, its memory transactions."""
@@ -147,10 +165,7 @@ class CountObserver:
         self.objects[site].add(first)
         if site in self._mixed_sites and type(address) is np.ndarray:
             self.objects[site].update(np.unique(address >> SHIFT).tolist())
-        base = len(SiteColumn) * site
-        counters = self._site_counters
-        counters[base + _ACCESSES] += lanes.per_group
-        counters[base + _REQUESTS] += lanes.warps_per_group
+        self._tally.count(self._site_base + len(SiteColumn) * site, lanes)
         if self._detail is AccessDetail.ACCESSES:
             return
         if memory.objects[first if first < len(memory.objects) else 0].space == PRIVATE:
@@ -195,6 +210,7 @@ class CountObserver:
 
     def snapshot(self) -> CountSnapshot:
         """Return a copy of the counts so far."""
+        self._tally.flush()
         return CountSnapshot(self._counters.copy(), self._warp_runs.copy(), self._batch.mark())
 
     def scale_since(self, before: CountSnapshot, times: float, touched_times: float) -> None:
@@ -202,6 +218,7 @@ class CountObserver:
 
         The records of sectors since then represent `touched_times` times as many more sectors.
         """
+        self._tally.flush()
         self._counters += (self._counters - before.counters) * times
         self._warp_runs += (self._warp_runs - before.warp_runs) * times
         self._batch.scale_since(before.accesses, times, touched_times)
@@ -219,6 +236,10 @@ class CountObserver:
         base = self._site_base + len(SiteColumn) * number
         return self._counters[base : base + len(SiteColumn)]
 
+    def site_columns(self) -> NDArray[np.float64]:
+        """Return the counts of all sites: shape (sites, `SiteColumn`, groups)."""
+        return self._site_counters.reshape(len(self._sites), len(SiteColumn), self._grid.groups)
+
     def branch(self, block: int) -> NDArray[np.float64]:
         """Return the lanes on the first target of divergent branches, and the split warps, by group."""
         row = self._branch_base + 2 * block
@@ -226,11 +247,24 @@ class CountObserver:
 
     def warp_paths(self) -> NDArray[np.float64]:
         """Return the number of distinct paths that the lanes of each warp took."""
-        order = np.lexsort((self.paths, self._grid.warp))
-        warp, path = self._grid.warp[order], self.paths[order]
-        is_new = np.ones(len(order), np.bool_)
-        is_new[1:] = (warp[1:] != warp[:-1]) | (path[1:] != path[:-1])
-        return np.bincount(warp[is_new], minlength=self._grid.warps).astype(np.float64)
+        return _count_paths(self.paths, self._grid)
+
+
+def _count_paths(paths: NDArray[np.uint64], grid: Grid) -> NDArray[np.float64]:
+    """Return the number of distinct paths of the lanes of each warp."""
+    order = np.lexsort((paths, grid.warp))
+    warp, path = grid.warp[order], paths[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (warp[1:] != warp[:-1]) | (path[1:] != path[:-1])
+    return np.bincount(warp[is_new], minlength=grid.warps).astype(np.float64)
+
+
+def _extend_paths(
+    paths: NDArray[np.uint64], block: int, targets: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Return the hashes of lanes' paths after a branch."""
+    mark = (targets + 2 + 7919 * block).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (paths ^ mark) * np.uint64(0xFF51AFD7ED558CCD) ^ (paths >> np.uint64(29))
 
 
 def _by_word(site: Site, machine: Machine) -> Site:

@@ -1,7 +1,7 @@
 """Scaling of the counters of a sample to counts of the launch."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.counts.access_batch import SiteColumn
-from cltrace.kernels.counts.group_sampling import GroupExecution, Task, mean_and_error
+from cltrace.kernels.counts.group_sampling import (
+    GroupExecution,
+    Task,
+    mean_and_error,
+    means_and_errors,
+)
 from cltrace.kernels.counts.item_steps import ItemSteps
 from cltrace.kernels.counts.records import (
     BranchSite,
@@ -51,7 +56,7 @@ class ScaledSample:
     task: Task
     run: GroupExecution
 
-    @property
+    @cached_property
     def groups(self) -> int:
         """The number of groups of the launch."""
         return self.task.ndrange.groups
@@ -64,8 +69,26 @@ class ScaledSample:
     def estimate(self, values: NDArray[np.float64]) -> Estimate:
         """Estimate the total over the launch of a quantity counted per group."""
         mean, error = mean_and_error(values, self.groups)
+        return self._scale(mean, error)
+
+    def _scale(self, mean: float, error: float) -> Estimate:
+        """Return the total over the launch of a quantity from its mean and its relative error."""
         total = mean * self.groups
         return Estimate(total, abs(total) * error, total, total)
+
+    @cached_property
+    def _site_means(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The means over groups of each site's columns, and their errors: shape (sites, columns)."""
+        return means_and_errors(self.run.observer.site_columns(), self.groups)
+
+    def site_estimates(self, site: int) -> Mapping[SiteColumn, Estimate]:
+        """Estimate the totals over the launch of a site's columns."""
+        means, errors = (values[site].tolist() for values in self._site_means)
+        return {column: self._scale(means[column], errors[column]) for column in SiteColumn}
+
+    def site_totals(self, site: int) -> Sequence[float]:
+        """Return the same totals without their errors, by column."""
+        return [mean * self.groups for mean in self._site_means[0][site].tolist()]
 
     def total(self, values: NDArray[np.float64]) -> float:
         """Return the same total without its error."""
@@ -207,9 +230,9 @@ class ScaledSample:
                 add(block.terminator.place, "divergent_warps", split)
                 add(block.terminator.place, "branch_warps", float(warps[number]))
         for site in sliced_kernel.sites:
-            counted = observer.site(site.number)
+            totals = self.site_totals(site.number)
             for column, site_column in _SITE_COLUMNS.items():
-                add(site.place, column, self.total(counted[site_column]))
+                add(site.place, column, totals[site_column])
         return tuple(
             LineCount(file=file, line=line, **row) for (file, line), row in sorted(table.items())
         )

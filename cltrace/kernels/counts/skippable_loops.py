@@ -1,8 +1,9 @@
 """Loops of which some trips can be skipped."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,19 +106,57 @@ def _remaining_trips(loop: CanonicalLoop, this_trip: Frame, following_trip: Fram
     left, right = (
         _as_compared(this_trip[slot], is_unsigned) for slot in (comparison.left, comparison.right)
     )
-    left_step = _signed_step(_as_compared(following_trip[comparison.left], is_unsigned), left)
-    right_step = _signed_step(_as_compared(following_trip[comparison.right], is_unsigned), right)
+    next_left, next_right = (
+        _as_compared(following_trip[slot], is_unsigned)
+        for slot in (comparison.left, comparison.right)
+    )
     predicate = comparison.predicate[-2:]
     if not loop.continues_when:
         predicate = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}[
             predicate
         ]
+    operands = (left, right, next_left, next_right)
+    if left.dtype.kind in "iu" and not any(operand.ndim for operand in operands):
+        return _remaining_trips_of_all(predicate, left.dtype, *map(int, operands))
+    left_step, right_step = _signed_step(next_left, left), _signed_step(next_right, right)
     trips = _trips_while(predicate, _gap(left, right), left_step - right_step)
     trips_in_range = np.minimum(
         _trips_in_range(left, left_step), _trips_in_range(right, right_step)
     )
     min_trips = float(np.min(np.minimum(trips, trips_in_range)))
     return int(min_trips) if np.isfinite(min_trips) and min_trips > 0 else 0
+
+
+def _remaining_trips_of_all(
+    predicate: str, dtype: np.dtype[Any], left: int, right: int, next_left: int, next_right: int
+) -> int:
+    """Return the remaining trips of lanes that all compare the same integers, in the same arithmetic.
+
+    Python's numbers are several times as fast as numpy's scalars.
+    """
+    bounds = np.iinfo(dtype)
+    half = 1 << (bounds.bits - 1)
+
+    def signed_step(following: int, current: int) -> float:
+        return float((following - current + half) % (2 * half) - half)
+
+    def trips_in_range(value: int, step: float) -> float:
+        if step == 0.0:
+            return math.inf
+        room = int(bounds.max) - value if step > 0.0 else value - int(bounds.min)
+        return float(math.floor(float(room) / abs(step)))
+
+    left_step, right_step = signed_step(next_left, left), signed_step(next_right, right)
+    gap, step = float(left - right), left_step - right_step
+    closing = -gap / step if step else 0.0
+    trips = 0.0
+    if predicate == "ne":
+        trips = closing if closing > 0.0 and closing.is_integer() else 0.0
+    elif (predicate in {"lt", "le"} and gap < 0.0 < step) or (
+        predicate in {"gt", "ge"} and gap > 0.0 > step
+    ):
+        trips = float(math.floor(closing))
+    return int(min(trips, trips_in_range(left, left_step), trips_in_range(right, right_step)))
 
 
 def _as_compared(value: Value, is_unsigned: bool) -> Array:  # noqa: FBT001 - the type of the comparison

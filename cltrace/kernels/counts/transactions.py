@@ -1,5 +1,6 @@
 """Memory transactions of the accesses of warps: sectors, lines and bank cycles, from lane addresses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -126,21 +127,20 @@ def _stride_of(relative: NDArray[np.int64]) -> int | None:
     return step if bool((relative == np.arange(len(relative)) * step).all()) else None
 
 
-def addresses_by_warp(address: Value, lanes: Lanes, width: int) -> NDArray[np.int64]:
-    """Return addresses by warp: shape (warps, width).
+def addresses_by_warp(addresses: Sequence[Value], lanes: Lanes, width: int) -> NDArray[np.int64]:
+    """Return the addresses of accesses of the same lanes by access and warp, one row for each.
 
-    Inactive lanes get the address of an active one.
+    All `addresses` are scalars, whose rows have one entry, or all have one entry per lane. Warps have
+    `width` lanes; inactive lanes get the address of an active one.
     """
-    if type(address) is not np.ndarray:
-        return np.full((len(lanes.warp_begins), 1), address, np.int64)
+    if type(addresses[0]) is not np.ndarray:
+        return np.repeat(np.asarray(addresses, np.int64), len(lanes.warp_begins))[:, None]
+    by_access = np.concatenate(addresses) if len(addresses) > 1 else addresses[0]
     if lanes.has_whole_warps:
-        return address.reshape(-1, width)
-    begins = lanes.warp_begins
-    number, position = lanes.places_in_warps
-    width = int(position.max(initial=0)) + 1
-    rows = np.repeat(address[begins][:, None], width, axis=1)
-    rows[number, position] = address
-    return rows
+        return by_access.reshape(-1, width)
+    positions = lanes.positions_by_warp
+    rows = by_access.reshape(len(addresses), -1)[:, positions.ravel()]
+    return rows.reshape(-1, positions.shape[1])
 
 
 def _count_rows(

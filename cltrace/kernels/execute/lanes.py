@@ -170,12 +170,15 @@ class Lanes:
         return self.warp[self.warp_begins]
 
     @cached_property
-    def places_in_warps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For each lane, the number of its warp among those with lanes here, and its place among them."""
+    def positions_by_warp(self) -> NDArray[np.int64]:
+        """The positions among these lanes by warp: shape (warps, most lanes of a warp).
+
+        The places that a warp with fewer lanes does not fill have its first lane.
+        """
         begins = self.warp_begins
         counts = np.diff(begins, append=self.count)
-        number = np.repeat(np.arange(len(begins)), counts)
-        return number, np.arange(self.count) - begins[number]
+        place = np.arange(counts.max(initial=0))
+        return np.where(place < counts[:, None], place, 0) + begins[:, None]
 
     @cached_property
     def has_whole_warps(self) -> bool:

@@ -5,6 +5,7 @@ parameters and the memory contents that they depend on. Those inputs make a conf
 a parameter outside of the slice, such as a changing time step, does not.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -185,10 +186,10 @@ class DataDependencies:
         contents: set[Root] = set()
         waiting = list(criterion)
         while waiting:
-            check_cpu_limit()
             slot = waiting.pop()
             if slot in slots:
                 continue
+            check_cpu_limit()
             slots.add(slot)
             waiting.extend(self._incoming.get(slot, ()))
             instruction = self._definitions.get(slot)
@@ -213,16 +214,19 @@ def _spread_roots(roots: dict[int, frozenset[Root]], sources: Mapping[int, Seque
     for slot, values in sources.items():
         for value in values:
             users.setdefault(value, []).append(slot)
-    waiting = dict.fromkeys(sources)
+    waiting = deque(sources)
+    is_waiting = set(sources)
     while waiting:
         check_cpu_limit()
-        slot = next(iter(waiting))
-        del waiting[slot]
+        slot = waiting.popleft()
+        is_waiting.discard(slot)
         old = roots.get(slot, frozenset())
         new = old.union(*[roots[value] for value in sources[slot] if value in roots])
         if len(new) > len(old):
             roots[slot] = new
-            waiting.update(dict.fromkeys(users.get(slot, ())))
+            changed = [user for user in users.get(slot, ()) if user not in is_waiting]
+            is_waiting.update(changed)
+            waiting.extend(dict.fromkeys(changed))
 
 
 def _root_sources(instruction: Instruction, result: int) -> tuple[frozenset[Root], tuple[int, ...]]:
