@@ -103,8 +103,13 @@ class Drain:
         if self.losses.has_begun:
             self.losses.add(taken, calls)
             return False
-        with self.losses.counted(taken, calls):
-            self._write_taken(logs, single, calls)
+        try:
+            with self.losses.counted(taken, calls):
+                self._write_taken(logs, single, calls)
+        except BaseException as fault:
+            # A signal handler of the program may have raised it: then nobody else tells of the loss.
+            self._recorder.stop_because(fault)
+            raise
         return self._read_complete(pause, max_ns and time.perf_counter_ns() + max_ns)
 
     def _write_taken(

@@ -62,6 +62,11 @@ class ReaderThread:
         try:
             has_more = False
             while not self._stopping.wait(0 if has_more else self._period_s):
-                has_more = self._work()
+                try:
+                    has_more = self._work()
+                except Exception:
+                    # `_work` tells its own faults. A program that replaced builtins with functions
+                    # which raise gets none of them in its output.
+                    has_more = False
         finally:
             self._running.release()
