@@ -263,3 +263,25 @@ def test_rows_of_an_interrupted_drain_are_counted(drains: str, run: Runner, tmp_
         assert recorded + missing == 37
         assert missing
         assert trace.meta["state"] == "incomplete"
+
+
+BROKEN_JSON = """
+import json
+json.dumps = lambda *words, **options: 1 / 0
+import pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+cl.enqueue_barrier(queue).wait()
+print("here")
+"""
+
+
+def test_a_recording_that_did_not_start_is_not_complete(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "--layer", "off", "-o", path, "-c", BROKEN_JSON)
+    assert (done.status, done.stdout) == (0, "here\n"), done.stderr
+    assert "tracing did not start: ZeroDivisionError" in done.stderr
+    assert "imported pyopencl" not in done.stderr
+    with cltrace.load(path) as trace:
+        assert (trace.meta["state"], trace.meta["commands_missing"]) == ("incomplete", None)
+    assert run("check", path, path).status == 3
