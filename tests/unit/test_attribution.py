@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import cltrace
-from cltrace.errors import PowerError
 from cltrace.events.power import Quantity, Scope
 from cltrace.power.activity_shares import ActiveTime, SensorResponse
 from cltrace.power.attribution import attribute
@@ -393,19 +392,3 @@ def test_unresolved_kernels_are_taken_from_where_they_ran_alone() -> None:
     assert found["b"].tier is Tier.REGRESSED
     elsewhere = replace(other, device_names={1: "another board"})
     assert fill_from_calibration(here, [elsewhere]).lines[1].tier is Tier.UNRESOLVED
-
-
-@pytest.mark.parametrize(
-    ("period_s", "spans_s", "message"),
-    [
-        (1e-9, [(0.0, 1.0)], "readings"),
-        (1e3, [(0.0, 1e9)], "the commands took"),
-        (1e3, [(0.0, float("nan"))], "readings"),
-    ],
-)
-def test_a_simulation_has_a_size(
-    period_s: float, spans_s: list[tuple[float, float]], message: str
-) -> None:
-    loads = (Load(LoadKind.KERNEL, ("k",), "", 1, *np.array(spans_s).T),)
-    with pytest.raises(PowerError, match=message):
-        simulate_readings(SimulationPlan(period_s=period_s), loads, {})
