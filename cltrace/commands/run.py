@@ -213,7 +213,11 @@ def _finish(
             speaker.say("")
         reason = ""
         if not has_calls:
-            reason = _reason_of_nothing(trace, has_processes=has_processes) or explain_nothing()
+            reason = (
+                "nothing was recorded: see `cltrace info`"
+                if finalised.missing.stops
+                else _reason_of_nothing(trace, has_processes=has_processes) or explain_nothing()
+            )
     if reason:
         speaker.say(reason)
     for text in finalised.missing.stops:
@@ -239,8 +243,6 @@ def _reason_of_nothing(trace: "Trace", *, has_processes: bool) -> str:
     processes, with_pyopencl, skipped = trace.rows(
         "SELECT count(*), count(pyopencl_version), sum(commands_skipped) FROM v_process"
     )[0]
-    if trace.meta_int("commands_missing"):
-        return "nothing was recorded: see `cltrace info`"
     if skipped:
         return f"nothing was recorded: {skipped_text(trace, skipped)}"
     if with_pyopencl:

@@ -7,7 +7,7 @@ from typing import Final
 from cltrace.events.kinds import LayerUse
 from cltrace.intercept import session
 from cltrace.intercept.children import report_untraced
-from cltrace.spool.layout import ProcessIdentity, create_process_directory
+from cltrace.spool.layout import NOT_STARTED, ProcessIdentity, create_process_directory
 from cltrace.spool.settings import read_session
 
 RECORDER_VARIABLE: Final = "CLTRACE_RECORDER"
@@ -39,4 +39,4 @@ def begin(parts: str, directory: str) -> None:
         if library is None and facts.settings.layer is not LayerUse.OFF:
             session.note_hooks()
     except Exception as fault:
-        report_untraced(parts_path, f"tracing did not start: {type(fault).__name__}: {fault}")
+        report_untraced(parts_path, f"{NOT_STARTED}: {type(fault).__name__}: {fault}")

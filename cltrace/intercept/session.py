@@ -24,7 +24,7 @@ from cltrace.events.kinds import Severity
 from cltrace.intercept.children import report_untraced
 from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
-from cltrace.spool.layout import ProcessIdentity, create_process_directory
+from cltrace.spool.layout import NOT_STARTED, ProcessIdentity, create_process_directory
 from cltrace.spool.settings import Settings
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _after_in_child() -> None:
         if tracer is not None:
             start()
     except Exception as fault:  # the child belongs to the program: it goes on untraced
-        report_untraced(parts, f"tracing did not start: {type(fault).__name__}: {fault}")
+        report_untraced(parts, f"{NOT_STARTED}: {type(fault).__name__}: {fault}")
         if tracer is not None:
             tracer.fork_failed()
 

@@ -155,7 +155,7 @@ class Tracer:
         except Exception as fault:
             self._stop_recording(fault)
         if ending == "exit":
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):  # the program may have cut the file off
                 words = self._stops.map_words("the interpreter was ending")
                 count_late_calls(words, self.recorder.tallies)
         self._stops.close()

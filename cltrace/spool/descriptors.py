@@ -2,6 +2,7 @@
 
 A daemon closes all descriptors, and their numbers are reused for files of its own. So a descriptor here
 gets a high number, and each use first checks that it still refers to the file that it was opened for.
+A program that limits itself to few descriptors needs them all: there a file is open during a use only.
 """
 
 import fcntl
@@ -22,12 +23,21 @@ class PersistentFile:
         self._flags = flags | os.O_CLOEXEC
         self._descriptor = -1
         self._identity = (0, 0)
+        self._is_kept = True
 
     def descriptor(self) -> int:
-        """Return a descriptor of the file, valid until the program runs again. Raises: `OSError`."""
+        """Return a descriptor of the file, valid until the program runs again. Raises: `OSError`.
+
+        `release` is to follow the use.
+        """
         if not self._is_ours():
             self._open()
         return self._descriptor
+
+    def release(self) -> None:
+        """Close the file if its descriptor is one of those that the program gets."""
+        if not self._is_kept:
+            self.close()
 
     def close(self) -> None:
         """Close the file, if its descriptor still refers to it."""
@@ -50,8 +60,10 @@ class PersistentFile:
         self._flags &= ~(os.O_EXCL | os.O_CREAT)
         try:
             self._descriptor = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _MIN_DESCRIPTOR)
+            self._is_kept = True
         except OSError:  # the program limits itself to fewer descriptors
             self._descriptor = low
+            self._is_kept = False
         else:
             os.close(low)
         status = os.fstat(self._descriptor)

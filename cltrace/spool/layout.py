@@ -25,6 +25,9 @@ STOP_FILE: Final = "stopped.page"
 _MAX_REASONS_BYTES: Final = 16 << 20
 _POWER_DIRECTORY: Final = "power"
 _PROCESS_DIRECTORY = re.compile(r"(\d+)-(\d+)(?:-\d+)?")
+NOT_STARTED: Final = "tracing did not start"
+"""Begin of the reason that a process gives where cltrace failed, not where it was not to trace."""
+
 _UNTRACED = re.compile(r"untraced-(\d+)\.txt")
 
 

@@ -83,14 +83,21 @@ class StopPage:
         report = self._read()
         if not report.stopped_host_ns:
             self._write(replace(report, reason=reason))
-        return memoryview(mmap(self._file.descriptor(), PAGE_BYTES)).cast("q")
+        words = memoryview(mmap(self._file.descriptor(), PAGE_BYTES)).cast("q")
+        self._file.release()
+        return words
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
     def _read(self) -> StopReport:
-        return decode_stop(os.pread(self._file.descriptor(), PAGE_BYTES, 0))
+        page = os.pread(self._file.descriptor(), PAGE_BYTES, 0)
+        self._file.release()
+        return decode_stop(page)
 
     def _write(self, report: StopReport) -> None:
-        os.pwrite(self._file.descriptor(), encode_stop(report), 0)
+        try:
+            os.pwrite(self._file.descriptor(), encode_stop(report), 0)
+        finally:
+            self._file.release()

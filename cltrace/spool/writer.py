@@ -32,7 +32,9 @@ class SpoolWriter:
         self._contents_bytes = 0
         for table in opened:
             with suppress(OSError):
-                self._file(rows_file(directory, table)).descriptor()
+                file = self._file(rows_file(directory, table))
+                file.descriptor()
+                file.release()
 
     def records(self, records: Iterable[Record]) -> None:
         """Append records, in order."""
@@ -67,7 +69,8 @@ class SpoolWriter:
         return file
 
     def _append(self, path: Path, data: bytes) -> None:
-        descriptor = self._file(path).descriptor()
+        file = self._file(path)
+        descriptor = file.descriptor()
         view = memoryview(data)
         try:
             while view:
@@ -77,3 +80,5 @@ class SpoolWriter:
             if written := len(data) - len(view):
                 os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
             raise
+        finally:
+            file.release()

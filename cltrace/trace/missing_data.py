@@ -1,9 +1,10 @@
 """Data that a trace lacks, and why."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.events import NS_PER_S
+from cltrace.spool.layout import NOT_STARTED
 from cltrace.spool.reader import ProcessSpool
 from cltrace.spool.settings import CommandOutcome, SessionFacts
 from cltrace.spool.stop_page import StopReport
@@ -29,8 +30,12 @@ def find_missing_data(
     session: SessionFacts,
     outcome: CommandOutcome | None,
     damaged_rows: int,
+    untraced: Mapping[int, Sequence[str]],
 ) -> MissingData:
-    """Return what the trace of some spools will lack, `damaged_rows` among it."""
+    """Return what the trace of some spools will lack, `damaged_rows` among it.
+
+    `untraced` are the reasons for which processes are not traced, by process number.
+    """
     reasons: list[str] = []
     stops: list[str] = []
     is_recording = any(spool.identity.is_alive and not spool.is_complete for spool in spools)
@@ -42,7 +47,15 @@ def find_missing_data(
         reasons += (f"{name}: {text}" for text in _gaps(spool))
     if damaged_rows:
         reasons.append(f"{damaged_rows} damaged host calls were left out")
-    return MissingData((*stops, *reasons), tuple(stops), _count_missing(spools, damaged_rows))
+    faults = [
+        f"process {pid}: {text}"
+        for pid, texts in sorted(untraced.items())
+        for text in texts
+        if text.startswith(NOT_STARTED)
+    ]
+    stops += faults
+    commands = None if faults else _count_missing(spools, damaged_rows)
+    return MissingData((*stops, *reasons), tuple(stops), commands)
 
 
 def _count_missing(spools: Sequence[ProcessSpool], damaged_rows: int) -> int | None:

@@ -108,8 +108,9 @@ def finalise(
         builder = _TraceBuilder(database, fit_clocks, scratch, progress)
         for spool in spools:
             builder.add(spool)
-        missing = find_missing_data(all_spools, session, outcome, builder.damaged_rows)
-        builder.note_untraced(untraced_reasons(parts))
+        untraced = untraced_reasons(parts)
+        missing = find_missing_data(all_spools, session, outcome, builder.damaged_rows, untraced)
+        builder.note_untraced(untraced)
         add_recorded_power(database, parts)
         builder.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)
         database.check()

@@ -152,6 +152,7 @@ PROGRAMS = {
     "proxy": ("core.gitProxy", "EVIL"),
     "helper": ("credential.helper", "!EVIL"),
     "its helper": ("credential.https://nowhere.helper", "!EVIL"),
+    "hook": ("hook.any.command", "EVIL"),
     "references": ("core.alternateRefsCommand", "EVIL"),
     "ext": ("remote.origin.url", "ext::EVIL"),
     "rewritten": ("url.ext::EVIL .insteadOf", "file:"),

@@ -10,29 +10,51 @@ from tests.conftest import Runner
 pytestmark = pytest.mark.opencl
 
 PROGRAM = """
-import sys
+import sys, time
 import pyopencl as cl
 context = cl.create_some_context(interactive=False)
 queue = cl.CommandQueue(context)
 kernel = cl.Kernel(cl.Program(context, "kernel void k() { }").build(), "k")
-for _ in range(1000): kernel(queue, (1,), None)
-queue.finish()
+for _ in range(10):
+    for _ in range(100): kernel(queue, (1,), None)
+    queue.finish()
+    time.sleep(0.05)
 sizes = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmSize")]
 print(sizes[0])
 """
-MAX_MIB = {"auto": 8, "off": 90}
-ROUNDS = 3
-"""Threads of the driver may reserve memory at their first allocation, in some runs."""
+LAYERS = pytest.mark.parametrize("layer", ["auto", "off"])
+MAX_MIB = {"limited": 6, "unlimited": 150}
+"""Without a limit, the C library reserves 64 MiB for each thread that allocates."""
+LIMIT_KB = 4_000_000
 
 
-@pytest.mark.parametrize("layer", MAX_MIB)
-def test_tracing_takes_few_addresses(layer: str, run: Runner, tmp_path: Path) -> None:
+@LAYERS
+@pytest.mark.parametrize("limit", MAX_MIB)
+def test_tracing_takes_few_addresses(layer: str, limit: str, run: Runner, tmp_path: Path) -> None:
+    plain, traced = sizes_mib(layer, limit, run, tmp_path, {})
+    assert traced - plain < MAX_MIB[limit]
+
+
+@LAYERS
+def test_a_number_of_heaps_that_the_program_chose_is_kept(
+    layer: str, run: Runner, tmp_path: Path
+) -> None:
+    plain, traced = sizes_mib(layer, "limited", run, tmp_path, {"MALLOC_ARENA_MAX": "5"})
+    assert traced >= plain
+
+
+def sizes_mib(
+    layer: str, limit: str, run: Runner, tmp_path: Path, environment: dict[str, str]
+) -> tuple[float, float]:
+    """Return the addresses that the program has in the end, untraced and traced."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    quiet = {"OPENBLAS_NUM_THREADS": "1"}
-    flags = ("run", "-q", "-f", "--layer", layer, "-o", "t.cltrace", sys.executable)
-    plain, traced = [], []
-    for _ in range(ROUNDS):
-        plain.append(int(run(program, command=[sys.executable], env=quiet).stdout))
-        traced.append(int(run(*flags, program, env=quiet).stdout))
-    assert min(traced) - min(plain) < MAX_MIB[layer] * 1024
+    quiet = {"OPENBLAS_NUM_THREADS": "1"} | environment
+    shell = ["sh", "-c", f'ulimit -v {LIMIT_KB}; exec "$@"', "sh"]
+    before = shell if limit == "limited" else []
+    flags = ("-q", "-f", "--layer", layer, "-o", "t.cltrace", sys.executable, program)
+    plain = run(program, command=[*before, sys.executable], env=quiet).stdout
+    traced = run(
+        "run", *flags, command=[*before, sys.executable, "-m", "cltrace"], env=quiet
+    ).stdout
+    return int(plain) / 1024, int(traced) / 1024

@@ -222,3 +222,66 @@ def test_pages_tell_what_was_written() -> None:
     assert decode_stop(encode_stop(StopReport())) == StopReport()
     assert decode_stop(b"").stopped_host_ns
     assert decode_stop(b"\xff" * PAGE_BYTES).missing == 0
+
+
+REPLACED = """
+import builtins, threading, time, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Kernel(cl.Program(context, "kernel void k() { }").build(), "k")
+original, main = min, threading.current_thread()
+class Interrupt(BaseException): pass
+def replaced(*words, **options):
+    if "DRAINS" == "here" and threading.current_thread() is not main:
+        return original(*words, **options)
+    raise Interrupt if "DRAINS" == "here" else RuntimeError("mine")
+builtins.min = replaced
+for _ in range(30): kernel(queue, (1,), None)
+try:
+    queue.finish()
+    if "DRAINS" == "here": queue.reference_count
+    else: time.sleep(0.3)
+except Interrupt:
+    print("interrupted")
+builtins.min = original
+for _ in range(7): kernel(queue, (1,), None)
+queue.finish()
+"""
+"""A program that interrupts the drain: in its own thread, as a signal handler does, or in cltrace's."""
+
+
+@pytest.mark.parametrize("drains", ["here", "in the thread"])
+def test_rows_of_an_interrupted_drain_are_counted(drains: str, run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    program = REPLACED.replace("DRAINS", drains)
+    done = run("run", "-q", "--layer", "off", "-o", path, "-c", program)
+    assert done.status == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    with cltrace.load(path) as trace:
+        recorded = trace.rows("SELECT count(*) FROM v_command")[0][0]
+        missing = trace.meta_int("commands_missing") or 0
+        assert recorded + missing == 37
+        assert missing
+        assert trace.meta["state"] == "incomplete"
+
+
+BROKEN_JSON = """
+import json
+json.dumps = lambda *words, **options: 1 / 0
+import pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+cl.enqueue_barrier(queue).wait()
+print("here")
+"""
+
+
+def test_a_recording_that_did_not_start_is_not_complete(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "--layer", "off", "-o", path, "-c", BROKEN_JSON)
+    assert (done.status, done.stdout) == (0, "here\n"), done.stderr
+    assert "tracing did not start: ZeroDivisionError" in done.stderr
+    assert "imported pyopencl" not in done.stderr
+    with cltrace.load(path) as trace:
+        assert (trace.meta["state"], trace.meta["commands_missing"]) == ("incomplete", None)
+    assert run("check", path, path).status == 3

@@ -271,3 +271,28 @@ def test_options_go_with_the_source(run: Runner, tmp_path: Path) -> None:
     assert b"hunter2" not in (tmp_path / "t.cltrace").read_bytes()
     shown = run("summary", "t.cltrace", "--format", "json")
     assert json.loads(shown.stdout)["builds"]
+
+
+FEW_DESCRIPTORS = """
+import os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+import pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Kernel(cl.Program(context, "kernel void k() { }").build(), "k")
+for _ in range(10): kernel(queue, (1,), None)
+queue.finish()
+print(os.open("/dev/null", os.O_RDONLY) < 10)
+"""
+
+
+@pytest.mark.parametrize("layer", ["auto", "off"])
+def test_a_program_with_few_descriptors_has_them_all(
+    layer: str, run: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "--layer", layer, "-o", path, "-c", FEW_DESCRIPTORS)
+    assert (done.status, done.stdout) == (0, "True\n"), done.stderr
+    with cltrace.load(path) as trace:
+        assert trace.rows("SELECT count(*) FROM v_command") == [(10,)]
+        assert trace.meta["state"] == "complete"

@@ -15,8 +15,10 @@ from cltrace.errors import PowerError, QueryError
 from cltrace.events.power import ProbeState
 from cltrace.kernels.ir.types import ArrayType, IntegerType
 from cltrace.kernels.values import constant_value, plain_array_bytes, to_bytes
+from cltrace.power.load_classes import Load, LoadKind
 from cltrace.power.readers.exec import ExecReader
 from cltrace.power.readers.lines import LineReader
+from cltrace.power.readers.sim import SimulationPlan, simulate_readings
 from cltrace.trace.guarded_query import run_guarded_query
 from tests.conftest import Runner
 
@@ -186,3 +188,19 @@ def test_texts_and_tables_become_bytes_at_once(bits: int) -> None:
     whole = plain_array_bytes(ArrayType(5_000_000, IntegerType(8)), (7,) * 5_000_000)
     assert whole is not None
     assert whole.shape == (5_000_000,)
+
+
+@pytest.mark.parametrize(
+    ("period_s", "spans_s", "message"),
+    [
+        (1e-9, [(0.0, 1.0)], "readings"),
+        (1e3, [(0.0, 1e9)], "the commands took"),
+        (1e3, [(0.0, float("nan"))], "readings"),
+    ],
+)
+def test_a_simulation_has_a_size(
+    period_s: float, spans_s: list[tuple[float, float]], message: str
+) -> None:
+    loads = (Load(LoadKind.KERNEL, ("k",), "", 1, *np.array(spans_s).T),)
+    with pytest.raises(PowerError, match=message):
+        simulate_readings(SimulationPlan(period_s=period_s), loads, {})

@@ -103,8 +103,12 @@ class Drain:
         if self.losses.has_begun:
             self.losses.add(taken, calls)
             return False
-        with self.losses.counted(taken, calls):
-            self._write_taken(logs, single, calls)
+        try:
+            with self.losses.counted(taken, calls):
+                self._write_taken(logs, single, calls)
+        except BaseException as fault:  # of the program's signal handler, too
+            self._recorder.stop_because(fault)
+            raise
         return self._read_complete(pause, max_ns and time.perf_counter_ns() + max_ns)
 
     def _write_taken(
@@ -120,7 +124,7 @@ class Drain:
             tables.append((CIRCUMSTANCES, self._rows.circumstances(circumstances)))
         if buffers:
             tables.append((BUFFERS, self._rows.buffers(buffers)))
-        self._writer.records(self._recorder.sink.take_records())
+        self._writer.records(sink.take_records())
         for table, rows in tables:
             self._writer.rows(table, rows)
         for log, flat in logs:
@@ -191,11 +195,10 @@ class Drain:
         self, block: CommandBlock, arguments: Sequence[tuple[RowTable, Int64s]] = ()
     ) -> None:
         """Write the rows of commands, after what they refer to, and keep the events."""
-        self.losses.block = block
-        self._writer.records(self._recorder.sink.take_records())
-        for words, flat in self._recorder.sink.take_arguments():
-            table = arguments_table(words)
-            self._writer.rows(table, _as_rows(flat, table))
+        sink, self.losses.block = self._recorder.sink, block
+        self._writer.records(sink.take_records())
+        for words, flat in sink.take_arguments():
+            self._writer.rows(table := arguments_table(words), _as_rows(flat, table))
         for table, rows in arguments:
             self._writer.rows(table, rows)
         self._writer.rows(block.table, block.rows)
@@ -250,9 +253,7 @@ class Drain:
         self, commands: NDArray[np.int64], stamps: NDArray[np.int64], status: ArrayLike
     ) -> None:
         rows = np.empty((len(commands), STAMPS.width), np.int64)
-        rows[:, 0] = commands
-        rows[:, 1:5] = stamps
-        rows[:, 5] = status
+        rows[:, 0], rows[:, 1:5], rows[:, 5] = commands, stamps, status
         self._writer.rows(STAMPS, rows)
         self._unread_count -= len(commands)
 

@@ -32,7 +32,7 @@ class Losses:
         """Count what is left of rows that were taken from the sink if they cannot be written."""
         try:
             yield
-        except OSError:
+        except BaseException:
             self.has_begun = True
             if self.block is not None:
                 self.commands += _count_block(self.block)

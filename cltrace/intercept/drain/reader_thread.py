@@ -10,12 +10,18 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from cltrace.intercept.drain.heap_addresses import no_new_heaps
+
 _FATAL: Final = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 """Signals of the thread's own faults, which no other thread would get."""
 
 
 _STACK_BYTES: Final = 1 << 20
 """Size of the thread's stack. The default takes 8 MiB of the addresses that a program may have."""
+
+_MAX_START_S: Final = 1.0
+_LARGER_THAN_POOLS_BYTES: Final = 4096
+"""Size of an allocation that Python takes from the C library."""
 
 
 class ReaderThread:
@@ -26,16 +32,20 @@ class ReaderThread:
         self._period_s = period_s
         self._stopping: Final = threading.Event()
         self._running: Final = _thread.allocate_lock()
+        self._starting: Final = _thread.allocate_lock()
         self._ident = 0
 
     def start(self) -> None:
         """Start the thread."""
         self._running.acquire()
+        self._starting.acquire()
         # The thread inherits the mask: it must not get signals that the program blocks and waits for.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FATAL)
         stack_bytes = _thread.stack_size(_STACK_BYTES)
         try:
-            self._ident = _thread.start_new_thread(self._run, ())
+            with no_new_heaps():
+                self._ident = _thread.start_new_thread(self._run, ())
+                self._starting.acquire(timeout=_MAX_START_S)
         finally:
             _thread.stack_size(stack_bytes)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -47,9 +57,16 @@ class ReaderThread:
             self._running.acquire(timeout=timeout_s)
 
     def _run(self) -> None:
+        bytearray(_LARGER_THAN_POOLS_BYTES)  # the thread gets its heap
+        self._starting.release()
         try:
             has_more = False
             while not self._stopping.wait(0 if has_more else self._period_s):
-                has_more = self._work()
+                try:
+                    has_more = self._work()
+                except Exception:
+                    # `_work` tells its own faults. A program that replaced builtins with functions
+                    # which raise gets none of them in its output.
+                    has_more = False
         finally:
             self._running.release()

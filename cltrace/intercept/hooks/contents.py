@@ -1,6 +1,5 @@
 """Capture of buffer contents: the host's last write to a buffer that a new launch configuration uses."""
 
-import hashlib
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -61,6 +60,10 @@ class HostWriteCapture:
         budget_bytes: int,
         clock: Callable[[], int],
     ) -> None:
+        # It loads OpenSSL, 5 MiB of a program's addresses, and few recordings capture contents.
+        from hashlib import sha256  # noqa: PLC0415
+
+        self._sha256 = sha256
         self._sink = sink
         self._numbers = numbers
         self._launched: set[tuple[int, ...]] = set()
@@ -120,7 +123,7 @@ class HostWriteCapture:
             copy = self._copies.get(buffer_id)
             if copy is None:
                 continue
-            digest = hashlib.sha256(copy.data).hexdigest()
+            digest = self._sha256(copy.data).hexdigest()
             place = self._stored.get(digest) or self._store(digest, copy.data)
             if place is not None:
                 self._sink.records.append(

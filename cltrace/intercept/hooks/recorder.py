@@ -179,6 +179,10 @@ class Recorder:
         """
         if is_from_signal_handler(fault):
             raise fault
+        self.stop_because(fault)
+
+    def stop_because(self, fault: BaseException) -> None:
+        """Stop recording and record the reason, wherever `fault` is from."""
         if self.is_closed:
             return
         self.close()

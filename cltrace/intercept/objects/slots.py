@@ -43,6 +43,7 @@ class ReleaseSlots:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         self._file = PersistentFile(directory / SLOTS_FILE, flags)
         self._file.descriptor()
+        self._file.release()
         self._callback = ctypes.cast(ctypes.CDLL(None).strtod, ctypes.c_void_p)
         self._chunks: list[NDArray[np.uint64]] = []
         self._words: list[memoryview] = []
@@ -93,8 +94,11 @@ class ReleaseSlots:
         position = len(self._chunks) * _CHUNK_BYTES
         # A write into the mapping without allocated space would raise a fatal signal.
         descriptor = self._file.descriptor()
-        os.posix_fallocate(descriptor, position, _CHUNK_BYTES)
-        address = _map(None, mmap.MAP_SHARED, descriptor, position)
+        try:
+            os.posix_fallocate(descriptor, position, _CHUNK_BYTES)
+            address = _map(None, mmap.MAP_SHARED, descriptor, position)
+        finally:
+            self._file.release()
         words = (ctypes.c_uint64 * _SLOTS_PER_CHUNK).from_address(address)
         self._addresses.append(address)
         self._words.append(memoryview(words).cast("B").cast("Q"))

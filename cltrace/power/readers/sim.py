@@ -25,6 +25,10 @@ _S_NS: Final = 1_000_000_000
 _MILLI: Final = 1e-3
 _MAX_PIECE_S: Final = 0.01
 """Maximum duration of constant power. Longer launches follow the ramp in pieces."""
+_MAX_READINGS: Final = 2_000_000
+"""Maximum number of readings of a simulation: 11 hours at the default period."""
+_MAX_WORK_S: Final = 100_000.0
+"""Maximum time of all commands: damaged stamps may claim centuries, which have pieces without number."""
 _NODES: Final = 200
 _MIN_W: Final = 80.0
 _RANGE_W: Final = 350.0
@@ -138,9 +142,24 @@ def simulate(
 def simulate_readings(
     plan: SimulationPlan, loads: tuple[Load, ...], watts: Mapping[str, float], origin_ns: int = 0
 ) -> tuple[Channel, tuple[Sample, ...], GroundTruth]:
-    """Return simulated readings of some loads, and the ground truth. Times begin at `origin_ns`."""
+    """Return simulated readings of some loads, and the ground truth. Times begin at `origin_ns`.
+
+    Raises: `PowerError` if the loads are too long.
+    """
+    _check_size(plan, loads)
     energy, truth = _simulate_energy(plan, loads, watts)
     return _channel(plan), tuple(_samples(plan, energy, loads, origin_ns)), truth
+
+
+def _check_size(plan: SimulationPlan, loads: tuple[Load, ...]) -> None:
+    """Check the limits of a simulation. Raises: `PowerError`."""
+    begin = min(float(load.start_s[0]) for load in loads) - plan.before_s
+    end = max(float(load.end_s.max()) for load in loads) + plan.after_s
+    work_s = sum(float((load.end_s - load.start_s).sum()) for load in loads)
+    if not (end - begin) / plan.period_s <= _MAX_READINGS:
+        raise PowerError(f"sim: {end - begin:g} s need more than {_MAX_READINGS:,} readings")
+    if not work_s <= _MAX_WORK_S:
+        raise PowerError(f"sim: the commands took {work_s:g} s, more than {_MAX_WORK_S:,.0f} s")
 
 
 def _simulate_energy(

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "heaps.h"
 #include "layer.h"
 
 /* The end of a process waits no longer: a driver may block its queries while the process exits. */
@@ -11,6 +12,8 @@
 /* The threads call no function of the program, and a driver's queries need little. The default takes 8 MiB
    of the addresses that a program may have. */
 #define STACK_BYTES (512 << 10)
+
+#define MAX_BEGIN_NS NS_PER_S
 
 static void init_condition(pthread_cond_t *condition)
 {
@@ -45,6 +48,12 @@ static void *run(void *argument)
 {
     struct background *background = argument;
     bool has_more = false;
+    if (background->shares_heap)
+        heaps_take();
+    pthread_mutex_lock(&background->mutex);
+    background->has_begun = true;
+    pthread_cond_broadcast(&background->changed);
+    pthread_mutex_unlock(&background->mutex);
     while (!wait_for_round(background, has_more)) {
         has_more = background->round();
         atomic_store(&background->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
@@ -56,13 +65,36 @@ static void *run(void *argument)
     return NULL;
 }
 
+static void wait_until_begun(struct background *background)
+{
+    const struct timespec deadline = deadline_after(MAX_BEGIN_NS);
+    pthread_mutex_lock(&background->mutex);
+    while (!background->has_begun)
+        if (pthread_cond_timedwait(&background->changed, &background->mutex, &deadline) != 0)
+            break;
+    pthread_mutex_unlock(&background->mutex);
+}
+
+static bool create_thread(struct background *background)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    bool is_started = pthread_create(&background->thread, &attributes, run, background) == 0;
+    if (!is_started) /* a program with much memory per thread needs larger stacks */
+        is_started = pthread_create(&background->thread, NULL, run, background) == 0;
+    pthread_attr_destroy(&attributes);
+    return is_started;
+}
+
 bool background_start(struct background *background, bool (*round)(void), int64_t period_ns)
 {
     sigset_t blocked;
     sigset_t before;
     background->round = round;
     background->period_ns = period_ns;
-    background->is_stopping = background->is_awake = background->is_done = false;
+    background->is_stopping = background->is_awake = false;
+    background->has_begun = background->is_done = false;
     pthread_mutex_init(&background->mutex, NULL);
     init_condition(&background->changed);
     /* The thread gets only the signals of its own faults: others belong to the program's threads. */
@@ -71,13 +103,12 @@ bool background_start(struct background *background, bool (*round)(void), int64_
     for (size_t i = 0; i < sizeof own_faults / sizeof *own_faults; i++)
         sigdelset(&blocked, own_faults[i]);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    bool is_started = pthread_create(&background->thread, &attributes, run, background) == 0;
-    if (!is_started) /* a program with much memory per thread needs larger stacks */
-        is_started = pthread_create(&background->thread, NULL, run, background) == 0;
-    pthread_attr_destroy(&attributes);
+    background->shares_heap = heaps_forbid_new();
+    const bool is_started = create_thread(background);
+    if (is_started && background->shares_heap)
+        wait_until_begun(background);
+    if (background->shares_heap)
+        heaps_allow_new();
     atomic_store(&background->is_started, is_started);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (is_started)

@@ -18,6 +18,8 @@ struct background {
     atomic_bool is_started;
     bool is_stopping;
     bool is_awake;
+    bool shares_heap;
+    bool has_begun;
     bool is_done;
     atomic_llong cpu_ns;
 };

@@ -83,7 +83,8 @@ static bool open_file(struct spool_file *file)
     const int high = fcntl(low, F_DUPFD_CLOEXEC, MIN_DESCRIPTOR);
     if (high >= 0)
         close(low);
-    file->descriptor = high >= 0 ? high : low; /* the program may limit itself to fewer descriptors */
+    file->is_kept = high >= 0; /* the program may limit itself to fewer descriptors, and needs the low ones */
+    file->descriptor = file->is_kept ? high : low;
     if (fstat(file->descriptor, &status) != 0) {
         close(file->descriptor);
         return false;
@@ -99,9 +100,24 @@ const char *spool_directory(void)
     return process_directory;
 }
 
-bool spool_open(struct spool_file *file)
+static bool ensure_open(struct spool_file *file)
 {
     return is_ours(file) || open_file(file);
+}
+
+static void release(struct spool_file *file)
+{
+    const int reason = errno;
+    if (!file->is_kept)
+        spool_close(file);
+    errno = reason;
+}
+
+bool spool_open(struct spool_file *file)
+{
+    const bool is_open = ensure_open(file);
+    release(file);
+    return is_open;
 }
 
 /* Removes a part of an append: entries behind it would not begin at an entry's place. Keeps `errno`. */
@@ -116,12 +132,8 @@ static void remove_part(const struct spool_file *file, size_t length)
     errno = reason;
 }
 
-bool spool_append(struct spool_file *file, const void *bytes, size_t length)
+static bool write_all(const struct spool_file *file, const void *bytes, size_t length)
 {
-    if (length == 0)
-        return true;
-    if (!spool_open(file))
-        return false;
     const char *next = bytes;
     while (length > 0) {
         const ssize_t written = write(file->descriptor, next, length);
@@ -135,6 +147,17 @@ bool spool_append(struct spool_file *file, const void *bytes, size_t length)
         length -= (size_t)written;
     }
     return true;
+}
+
+bool spool_append(struct spool_file *file, const void *bytes, size_t length)
+{
+    if (length == 0)
+        return true;
+    if (!ensure_open(file))
+        return false;
+    const bool is_written = write_all(file, bytes, length);
+    release(file);
+    return is_written;
 }
 
 void spool_close(struct spool_file *file)

@@ -13,6 +13,7 @@ struct spool_file {
     char name[SPOOL_NAME_BYTES];
     int descriptor;
     bool is_open;
+    bool is_kept; /* false where only the descriptors that the program gets are left: open for a write only */
     dev_t device;
     ino_t inode;
 };

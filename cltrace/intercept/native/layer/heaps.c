@@ -1,0 +1,42 @@
+#include "heaps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+static bool are_addresses_limited(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+static bool has_program_chosen(void)
+{
+    const char *tunables = getenv("GLIBC_TUNABLES");
+    return getenv("MALLOC_ARENA_MAX") != NULL || (tunables != NULL && strstr(tunables, "arena_max") != NULL);
+}
+
+bool heaps_forbid_new(void)
+{
+#ifdef M_ARENA_MAX
+    return are_addresses_limited() && !has_program_chosen() && mallopt(M_ARENA_MAX, 1);
+#else
+    return false;
+#endif
+}
+
+void heaps_allow_new(void)
+{
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 0);
+#endif
+}
+
+void heaps_take(void)
+{
+    void *volatile memory = malloc(1);
+    free(memory);
+}
