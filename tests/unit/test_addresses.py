@@ -6,7 +6,7 @@ Checked on NVIDIA's assembler with the driver's PTX: an index of `int` becomes `
 
 import pytest
 
-from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
+from cltrace.kernels import Argument, BufferArgument, CostClass, KernelCounts, Machine, count, parse
 from cltrace.kernels.costs.operation import OF_INTS, TO_FLOAT, AddressForm
 from cltrace.kernels.machine import ItemLoops
 
@@ -24,7 +24,7 @@ def counted(body: str, machine: Machine | None = None) -> KernelCounts:
         out[get_global_id(0)] = v;
     }}"""
     buffer = BufferArgument(4 << 20)
-    arguments = [buffer, buffer, buffer, 3, 5]
+    arguments: list[Argument] = [buffer, buffer, buffer, 3, 5]
     machine = machine or Machine(compute_units=132)
     return count(parse(source), "k", (ITEMS,), (ITEMS,), arguments, machine=machine)
 
