@@ -16,7 +16,7 @@ _Part = tuple[Int64s, Int64s, Int64s]
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Edges from one node to another: the target comes `weight_ns` after the source at the earliest. (m,).
+    """Edges: the target comes `weight_ns` after the source at the earliest. Shape (m,) each.
 
     Nodes 0 to n - 1 are ends of commands, the others the graph's nodes of the host. An edge into a
     command includes its duration. A node without an edge has its recorded time.
@@ -32,7 +32,7 @@ def changed_edges(graph: RunGraph, change: Change, host: HostTime, worked_share:
 
     `worked_share` is the part of a thread's silence before a handover that was the thread's own work.
     """
-    duration, after_call, lag = _changed_commands(graph, change)
+    duration, after_call, lag = changed_commands(graph, change)
     parts = [
         _edges_of_calls(graph, host, after_call + duration),
         *_edges_of_starts(graph, change, lag, duration),
@@ -44,7 +44,7 @@ def changed_edges(graph: RunGraph, change: Change, host: HostTime, worked_share:
     return Edges(source, target, weight)
 
 
-def _changed_commands(graph: RunGraph, change: Change) -> tuple[Int64s, Int64s, Int64s]:
+def changed_commands(graph: RunGraph, change: Change) -> tuple[Int64s, Int64s, Int64s]:
     """Return the commands' durations, their lags after the calls, and the lags of pairs; all in ns."""
     commands, start = graph.activity.commands, graph.start
     placed = commands.is_placed

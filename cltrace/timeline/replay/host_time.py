@@ -8,6 +8,7 @@ from cltrace.timeline.columns import Bools, Int64s
 from cltrace.timeline.dependencies import NONE
 from cltrace.timeline.replay.changes import Change
 from cltrace.timeline.replay.graph import RunGraph
+from cltrace.timeline.replay.host import HostEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,12 @@ def changed_host_time(graph: RunGraph, change: Change) -> HostTime:
         [
             events.event_of_command[np.concatenate([change.removed, change.merged])],
             events.event_of_call[change.removed_calls],
+            _waits_of_driver(events, change.quick),
             np.flatnonzero((events.dropped != NONE) & np.isin(events.dropped, change.unawaited)),
         ]
     )
     own[vanished] = 0
+    own[events.event_of_command[change.quick]] = 0
     is_waiting[vanished] = False
     is_waiting[events.event_of_command[change.unblocked]] = False
     saved = np.zeros(len(events), np.int64)
@@ -51,3 +54,12 @@ def changed_host_time(graph: RunGraph, change: Change) -> HostTime:
     body = np.where(is_node, 0, own)
     until_return = np.cumsum(gap + body)
     return HostTime(until_return - body, until_return, own, gap, is_waiting)
+
+
+def _waits_of_driver(events: HostEvents, commands: Int64s) -> Int64s:
+    """Return the events in which the driver waited before it queued any of the commands."""
+    before = events.event_of_command[commands] - 1
+    before = before[before >= 0]
+    is_wait = (events.command == NONE) & (events.call == NONE) & (events.dropped == NONE)
+    waits: Int64s = before[is_wait[before]]
+    return waits

@@ -89,7 +89,7 @@ def _usual(device: Int64s, lag_ns: Int64s, chosen: Bools, unknown_ns: Int64s) ->
 
 
 def wait_lags(commands: Commands, events: HostEvents, node_of_event: Int64s) -> WaitLags:
-    """Return the lags of all waits. `node_of_event` is the node of the return of each event that waits."""
+    """Return the lags of all waits. `node_of_event` has the node of each event's return."""
     event, command = events.awaited.T
     enter, returned = events.enter_ns[event], events.return_ns[event]
     latest = np.full(len(events), -(2**62))
