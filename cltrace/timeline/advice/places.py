@@ -1,16 +1,12 @@
 """Places to change: the nearest line of the program that belongs to no installed package."""
 
-import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from cltrace.events.source_files import is_installed
 from cltrace.timeline.advice.model import Place
 from cltrace.trace.reader import Trace
 
-_INSTALLED: Final = re.compile(
-    r"/(site|dist)-packages/|/lib(64)?/python\d[^/]*/|\.so(\.\d+)*(\+0x[0-9a-f]+)?$|^<frozen "
-)
-"""Files of installed packages, of the standard library, and of shared libraries."""
 _MAX_FRAMES: Final = 64
 
 
@@ -45,8 +41,3 @@ def _place_of(number: int, sites: Mapping[int, _Site]) -> Place:
             break
         at = sites[at.outer]
     return Place(nearest.text)
-
-
-def is_installed(file: str) -> bool:
-    """Return whether a file belongs to an installed package, the standard library or a shared library."""
-    return _INSTALLED.search(file) is not None
