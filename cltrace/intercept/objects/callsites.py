@@ -45,6 +45,7 @@ class CallSites:
         self._library_codes: dict[int, CodeType] = {}
         self._installed_codes: dict[int, CodeType] = {}
         self._chain_codes: dict[int, CodeType] = {}
+        self._packaged_sites: dict[tuple[int, int, int, int], int] = {}
         self._sink = sink
         self._next_id = count(1).__next__
         self._sites: dict[tuple[int, int], int] = {}
@@ -59,8 +60,25 @@ class CallSites:
         if nearest is None:
             return NO_PLACE
         if id(nearest.f_code) in self._installed_codes:
-            return (None, self._locate_chain(nearest))
+            return (None, self._site_in_package(nearest))
         return (nearest.f_code, nearest.f_lasti)
+
+    def _site_in_package(self, nearest: FrameType) -> int:
+        """Return the number of the site of a package's frame, with the program's line as its caller."""
+        program, caller = self.program_codes, nearest.f_back
+        while caller is not None and id(caller.f_code) not in program:
+            if id(caller.f_code) not in self._installed_codes:
+                caller = self._frame_of_program(caller)
+                break
+            caller = caller.f_back
+        outer = (0, 0) if caller is None else (id(caller.f_code), caller.f_lasti)
+        key = (id(nearest.f_code), nearest.f_lasti, *outer)
+        site = self._packaged_sites.get(key)
+        if site is None:
+            site = self._locate_chain(nearest)
+            if len(self._packaged_sites) < _MAX_SITES:
+                self._packaged_sites[key] = site
+        return site
 
     def _nearest_frame(self, frame: FrameType | None) -> FrameType | None:
         """Return the nearest frame outside of pyopencl and cltrace, from `frame` outward."""
