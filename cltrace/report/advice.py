@@ -35,7 +35,7 @@ def advice_table(findings: Findings, top: int | None, min_share: float = MIN_SHA
         ),
         rows=[_row(finding) for finding in shown],
         note=_note(findings, len(chosen), top),
-        why_empty="no rule has anything to say",
+        why_empty=_note(findings, len(chosen), top) or "no rule has anything to say",
         blocks=[_block(finding, findings.span_ns) for finding in shown],
     )
 

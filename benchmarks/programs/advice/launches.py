@@ -1,8 +1,8 @@
-"""Programs that launch too little at once, build again, or choose small work-groups. See `workload`."""
+"""Programs that launch too little at once, or build again. See `workload`."""
 
 import numpy as np
 import pyopencl as cl
-from workload import SOURCE, Variant, buffer, case, context, kernels, main, queue, spin, work
+from workload import SOURCE, Variant, buffer, case, context, kernels, main, queue, work
 
 
 @case("launch-per-row", "launch-bound")
@@ -102,36 +102,6 @@ def build_twice() -> tuple[Variant, Variant]:
         kernel = cl.Kernel(cl.Program(context, text).build(), "advance")
         for _ in range(2):
             kernel(queue, (4096,), None, x, np.int32(1))
-
-    return before, after
-
-
-@case("groups-of-5", "wasted-lanes")
-def groups_of_5() -> tuple[Variant, Variant]:
-    x = buffer(4 * 40_000)
-
-    def before() -> None:
-        for _ in range(30):
-            spin(x, 300, 40_000, (5,))
-
-    def after() -> None:
-        for _ in range(30):
-            spin(x, 300, 40_000, (64,))
-
-    return before, after
-
-
-@case("groups-of-1", "wasted-lanes")
-def groups_of_1() -> tuple[Variant, Variant]:
-    x = buffer(4 * 32_768)
-
-    def before() -> None:
-        for _ in range(12):
-            spin(x, 300, 32_768, (1,))
-
-    def after() -> None:
-        for _ in range(12):
-            spin(x, 300, 32_768, (64,))
 
     return before, after
 

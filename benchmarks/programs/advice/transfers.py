@@ -13,7 +13,7 @@ def read_twice() -> tuple[Variant, Variant]:
     x, result = buffer(SMALL), np.empty(SMALL // 4, np.float32)
 
     def before() -> None:
-        for _ in range(60):
+        for _ in range(300):
             spin(x, 20)
             cl.enqueue_copy(queue, result, x)
             result.max()
@@ -21,7 +21,7 @@ def read_twice() -> tuple[Variant, Variant]:
             result.sum()
 
     def after() -> None:
-        for _ in range(60):
+        for _ in range(300):
             spin(x, 20)
             cl.enqueue_copy(queue, result, x)
             result.max()
@@ -40,13 +40,13 @@ def read_per_consumer() -> tuple[Variant, Variant]:
 
     def before() -> None:
         spin(x, 20)
-        for _ in range(300):
+        for _ in range(600):
             read()[:100].sum()
 
     def after() -> None:
         spin(x, 20)
         values = read()
-        for _ in range(300):
+        for _ in range(600):
             values[:100].sum()
 
     return before, after
@@ -58,7 +58,7 @@ def cleared_before_write() -> tuple[Variant, Variant]:
     zeros, data = (np.zeros(SMALL // 4, np.float32) for _ in range(2))
 
     def before() -> None:
-        for _ in range(80):
+        for _ in range(300):
             kept = cl.enqueue_copy(queue, x, zeros, is_blocking=False)
             copied = cl.enqueue_copy(queue, x, data, is_blocking=False)
             spin(x, 20)
@@ -66,7 +66,7 @@ def cleared_before_write() -> tuple[Variant, Variant]:
             kept, copied = copied, kept
 
     def after() -> None:
-        for _ in range(80):
+        for _ in range(300):
             copied = cl.enqueue_copy(queue, x, data, is_blocking=False)
             spin(x, 20)
             queue.finish()
@@ -125,14 +125,14 @@ def rows_in_a_row() -> tuple[Variant, Variant]:
 
 @case("unblocked-writes-in-a-row", "tiny-transfers")
 def unblocked_writes_in_a_row() -> tuple[Variant, Variant]:
-    x, values = buffer(64 * 800), np.zeros(16 * 800, np.float32)
+    x, values = buffer(64 * 4000), np.zeros(16 * 4000, np.float32)
 
     def before() -> None:
         events = [
             cl.enqueue_copy(
                 queue, x, values[16 * at : 16 * at + 16], dst_offset=64 * at, is_blocking=False
             )
-            for at in range(800)
+            for at in range(4000)
         ]
         spin(x, 10)
         queue.finish()

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from cltrace.events.apis import Api
 from cltrace.timeline.advice.model import (
     MIN_SHARE,
     DeviceSummary,
@@ -149,7 +150,11 @@ class _Estimate:
 
         A processor with two units that runs commands has one left for the host.
         """
-        frees_host = len(change.removed_calls) or len(change.unblocked) or len(change.unawaited)
+        calls = self._replay.graph.activity.calls
+        # Where commands go away as well, the host works beside nothing.
+        is_wait = calls.is_api(Api.clFinish, Api.clWaitForEvents)[change.removed_calls]
+        frees_host = len(change.unblocked) or len(change.unawaited)
+        frees_host = frees_host or (is_wait.any() and not len(change.removed))
         units = [
             device.compute_units or 1 for device in self._devices.values() if device.kind == "CPU"
         ]

@@ -46,10 +46,9 @@ def _proposal(evidence: Evidence, source: str, steps: list[BuildStep]) -> Propos
     repeated = [step for step in steps if step is not steps[0]]
     positions = np.array([step.call for step in repeated if step.call >= 0], np.int64)
     places = [place for place, _ in evidence.by_place(calls.site[positions], positions)]
-    first_launches = _repeated_first_launches(evidence, {step.program for step in steps})
-    change = Change(
-        removed_calls=_creating_calls(evidence.activity, positions), prompt=first_launches
-    )
+    compiled = _first_launches(evidence, {step.program for step in steps})
+    first_launches = _repeated(evidence, compiled)
+    calls_of_builds = _creating_calls(evidence.activity, positions)
     return Proposal(
         rule="rebuilt-program",
         title=f"The same program is built again: {first_line[:40]}",
@@ -69,27 +68,32 @@ def _proposal(evidence: Evidence, source: str, steps: list[BuildStep]) -> Propos
             "for x in data: cl.Program(context, source).build().step(queue, n, None, x)",
             "for x in data: step(queue, n, None, x)",
         ),
-        change=change,
+        change=Change(removed_calls=calls_of_builds, prompt=first_launches),
         least=Change(removed_calls=positions),
+        # A driver that builds in one thread delays the first compilation by the second build.
+        most=Change(removed_calls=calls_of_builds, prompt=compiled),
     )
 
 
-def _repeated_first_launches(evidence: Evidence, programs: set[int]) -> Int64s:
-    """Return first launches of kernels of equal programs, but for the first one of each kernel.
-
-    Drivers may compile a kernel for its first launch, and do so again for an equal kernel.
-    """
+def _first_launches(evidence: Evidence, programs: set[int]) -> Int64s:
+    """Return the first launches of kernels of some programs: drivers may compile for them."""
     commands = evidence.activity.commands
     chosen = np.flatnonzero(commands.flags & FIRST_LAUNCH != 0)
-    compiled: set[str] = set()
-    again = []
-    for command, launch in zip(chosen.tolist(), commands.launch[chosen].tolist(), strict=True):
-        configuration = evidence.configurations.get(launch)
-        if configuration is not None and configuration.program in programs:
-            if configuration.kernel in compiled:
-                again.append(command)
-            compiled.add(configuration.kernel)
-    return np.array(again, np.int64)
+    ours = [
+        command
+        for command, launch in zip(chosen.tolist(), commands.launch[chosen].tolist(), strict=True)
+        if (configuration := evidence.configurations.get(launch)) is not None
+        and configuration.program in programs
+    ]
+    return np.array(ours, np.int64)
+
+
+def _repeated(evidence: Evidence, first_launches: Int64s) -> Int64s:
+    """Return first launches of kernels whose equals in another program had been launched before."""
+    launches = evidence.activity.commands.launch
+    kernels = [evidence.configurations[int(launches[each])].kernel for each in first_launches]
+    is_repeated = [kernel in kernels[:at] for at, kernel in enumerate(kernels)]
+    return first_launches[np.array(is_repeated, np.bool_)]
 
 
 def _creating_calls(activity: Activity, builds: Int64s) -> Int64s:

@@ -12,8 +12,11 @@ from cltrace.timeline.advice.model import (
     metric_bytes,
     metric_count,
 )
-from cltrace.timeline.advice.sequences import MAX_LOOP_NS, call_overhead_ns, without
+from cltrace.timeline.advice.sequences import MAX_LOOP_NS, time_between_ns, without
 from cltrace.trace.commands import ABSENT
+
+_OWN_TIME = 0.1
+"""Quantile of the times between calls that counts as pyopencl's own."""
 
 
 def redundant_transfers(evidence: Evidence) -> list[Proposal]:
@@ -43,7 +46,7 @@ def redundant_transfers(evidence: Evidence) -> list[Proposal]:
                     "for i in range(n): cl.enqueue_copy(queue, a, x); use(a, i)",
                     "for i in range(n): use(a, i)",
                 ),
-                change=without(activity, members, call_overhead_ns(activity, members)),
+                change=without(activity, members, time_between_ns(activity, members, _OWN_TIME)),
                 least=without(activity, members, 0),
                 most=without(activity, members, MAX_LOOP_NS),
             )

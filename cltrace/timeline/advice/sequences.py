@@ -14,7 +14,6 @@ from cltrace.timeline.replay import Change, MovedWaits
 
 MAX_LOOP_NS: Final = 200_000
 """Time of the Python code between two calls of a loop. With more, the program does other work."""
-_MAX_OVERHEAD_NS: Final = 50_000
 
 
 def runs_of(activity: Activity, members: Int64s) -> Iterator[Int64s]:
@@ -39,16 +38,16 @@ def waits_for_only(activity: Activity, commands: Int64s) -> Int64s:
     return np.flatnonzero(is_wait & (named > 0) & (named == ours))
 
 
-def call_overhead_ns(activity: Activity, members: Int64s) -> int:
-    """Return the time that pyopencl and the loop around it take between calls at one place, ns.
+def time_between_ns(activity: Activity, members: Int64s, quantile: float) -> int:
+    """Return a quantile of the times between calls at one place, ns.
 
-    It is a tenth quantile of the times between calls: work of the program makes the others longer.
+    A low one is the time of pyopencl and the loop itself: work of the program makes others longer.
     """
     commands = activity.commands
     enter = np.sort(commands.enter_ns[members])
     returned = np.sort(commands.return_ns[members])
     gaps = np.maximum(enter[1:] - returned[:-1], 0)
-    return min(int(np.quantile(gaps, 0.1)), _MAX_OVERHEAD_NS) if len(gaps) else 0
+    return min(int(np.quantile(gaps, quantile)), MAX_LOOP_NS) if len(gaps) else 0
 
 
 def without(activity: Activity, members: Int64s, saved_ns: int) -> Change:
