@@ -152,8 +152,8 @@ def main() -> None:
             pairs.append(measure(path, name, rule, arguments.rounds))
             console.print(table(pairs[-1:]).splitlines()[-1], pairs[-1].others, soft_wrap=True)
     console.print(table(pairs), soft_wrap=True)
-    untraced = sum(pair.holds(pair.measured_ns) for pair in pairs)
-    traced = sum(pair.holds(pair.traced_ns) for pair in pairs)
+    untraced = sum(pair.holds(pair.measured) for pair in pairs)
+    traced = sum(pair.holds(pair.traced) for pair in pairs)
     console.print(f"{untraced} of {len(pairs)} hold untraced, {traced} traced")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")

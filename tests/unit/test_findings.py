@@ -79,7 +79,8 @@ def test_on_a_processor_the_host_competes_with_kernels() -> None:
         for finding in find_gains([proposal], replay(), devices).findings
         if finding.gain is not None
     ]
-    assert low[1] == pytest.approx(low[0] / 2, abs=1)
+    assert low[0] > 20 * US * ROUNDS
+    assert low[1] == 0
 
 
 def test_two_rules_that_see_the_same_waits_are_one_finding() -> None:

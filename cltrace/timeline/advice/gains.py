@@ -146,16 +146,15 @@ class _Estimate:
         return min(float(2 * took.std() / took.mean() / np.sqrt(len(took))), 1.0)
 
     def _kept_share(self, change: Change) -> float:
-        """Return the share of a gain that remains where the host then works beside a device in its cores.
+        """Return the share of a gain that remains at least where the host then works beside a device.
 
-        A processor with two units that runs commands has one left for the host.
+        A processor runs kernels on the cores that the host needs. Its gain may be none: a thread that had
+        slept in a wait is scheduled sooner than one that works all the time.
         """
         calls = self._replay.graph.activity.calls
         # Where commands go away as well, the host works beside nothing.
         is_wait = calls.is_api(Api.clFinish, Api.clWaitForEvents)[change.removed_calls]
-        frees_host = len(change.unblocked) or len(change.unawaited)
-        frees_host = frees_host or (is_wait.any() and not len(change.removed))
-        units = [
-            device.compute_units or 1 for device in self._devices.values() if device.kind == "CPU"
-        ]
-        return 1 - 1 / min(units) if frees_host and units else 1.0
+        frees_host = bool(len(change.unblocked) or len(change.unawaited))
+        frees_host |= bool(is_wait.any()) and not len(change.removed)
+        has_processor = any(device.kind == "CPU" for device in self._devices.values())
+        return 0.0 if frees_host and has_processor else 1.0

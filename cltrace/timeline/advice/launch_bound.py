@@ -6,7 +6,7 @@ import numpy as np
 
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import Evidence, Place, Proposal, Remedy, metric_ns
-from cltrace.timeline.advice.sequences import MAX_LOOP_NS, runs_of
+from cltrace.timeline.advice.sequences import ANY_TIME_NS, MAX_LOOP_NS, runs_of
 from cltrace.timeline.blocked_enqueues import MIN_BLOCKED_NS
 from cltrace.timeline.columns import Int64s, median_of
 from cltrace.timeline.grouping import groups
@@ -63,7 +63,7 @@ def _proposal(evidence: Evidence, place: Place, members: Int64s, waited_ns: Int6
         change=_merged(evidence, merged),
         least=_merged(evidence, fused),
         most=Change(
-            removed=merged, saved_commands=merged, saved_ns=np.full(len(merged), MAX_LOOP_NS)
+            removed=merged, saved_commands=merged, saved_ns=np.full(len(merged), ANY_TIME_NS)
         ),
     )
 

@@ -12,6 +12,8 @@ from cltrace.timeline.dependencies import HostWaits
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.replay import Change, MovedWaits
 
+ANY_TIME_NS: Final = 1 << 40
+"""More than a program spends between two calls of a loop."""
 MAX_LOOP_NS: Final = 200_000
 """Time of the Python code between two calls of a loop. With more, the program does other work."""
 

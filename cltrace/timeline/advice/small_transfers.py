@@ -12,15 +12,19 @@ from cltrace.timeline.advice.model import (
     metric_count,
     metric_ns,
 )
-from cltrace.timeline.advice.sequences import MAX_LOOP_NS, runs_of, time_between_ns, without
+from cltrace.timeline.advice.sequences import (
+    ANY_TIME_NS,
+    MAX_LOOP_NS,
+    runs_of,
+    time_between_ns,
+    without,
+)
 from cltrace.timeline.columns import Bools, Int64s
 
 _SMALL_BYTES: Final = 4096
 _FEW_BYTES: Final = 64
 """Size of a read that a loop makes for a decision, not for its results."""
 _MIN_COUNT: Final = 32
-_ALL_NS: Final = 1 << 40
-"""More than a loop takes between two of its transfers."""
 _MIN_RUN: Final = 4
 """Length from which transfers in a row are worth one larger transfer."""
 _MAX_COMMANDS_BETWEEN: Final = 4
@@ -69,7 +73,7 @@ def _in_a_row(evidence: Evidence, place: Place, count: int, later: Int64s) -> Pr
         ),
         change=without(evidence.activity, later, time_between_ns(evidence.activity, later, 0.5)),
         least=without(evidence.activity, later, 0),
-        most=without(evidence.activity, later, _ALL_NS),
+        most=without(evidence.activity, later, ANY_TIME_NS),
     )
 
 
