@@ -73,10 +73,7 @@ class _Estimate:
 
     def findings(self, proposals: Sequence[Proposal]) -> list[Finding]:
         """Return findings of proposals that save time, with places of little gain together."""
-        bounds = {
-            id(each): upper_bound_ns(self._replay.graph, each.most or _change(each))
-            for each in proposals
-        }
+        bounds = {id(each): upper_bound_ns(self._replay.graph, _change(each)) for each in proposals}
         ranked = _one_per_cause(sorted(proposals, key=lambda each: -bounds[id(each)]))
         alone: list[Finding] = []
         small: dict[str, list[Proposal]] = defaultdict(list)

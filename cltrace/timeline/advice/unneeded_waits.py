@@ -46,10 +46,24 @@ def unneeded_waits(evidence: Evidence) -> list[Proposal]:
                 "kernel(queue, size, None, x)",
             ),
             change=Change(removed_calls=waits.call[members]),
+            # A call that finds the device idle may also have to wake the driver's threads.
+            most=Change(removed_calls=waits.call[members], quick=_next_commands(evidence, members)),
         )
         for place, members in evidence.by_place(waits.site[chosen], chosen)
         if len(members) >= MIN_OCCURRENCES
     ]
+
+
+def _next_commands(evidence: Evidence, members: Int64s) -> Int64s:
+    """Return the command that the thread of each wait enqueued next."""
+    commands, waits = evidence.activity.commands, evidence.dependencies.waits
+    following = [np.empty(0, np.int64)]
+    of_thread = dict(groups(commands.thread))
+    for thread, own in groups(waits.thread[members], members):
+        enqueued = of_thread.get(thread, np.empty(0, np.int64))
+        at = np.searchsorted(commands.enter_ns[enqueued], waits.return_ns[own])
+        following.append(enqueued[at[at < len(enqueued)]])
+    return np.unique(np.concatenate(following))
 
 
 def _metrics(evidence: Evidence, members: Int64s, waited_ns: int) -> tuple[Metric, ...]:
