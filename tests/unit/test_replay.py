@@ -233,3 +233,11 @@ def test_circles_of_a_damaged_trace_end() -> None:
 def test_a_trace_without_activity_has_no_gain() -> None:
     replay = replay_of(activity([]))
     assert replay.run().end_ns == replay.graph.end_ns
+
+
+def test_one_slow_start_after_another_command_is_not_the_usual_one() -> None:
+    compiled = [Run(0, 5, 10), Run(1, 1000, 1010)]
+    later = [Run(2000 + 90 * at, 2005 + 90 * at, 2055 + 90 * at) for at in range(3)]
+    calls = [Call(2001 + 90 * at, 2070 + 90 * at, queue=1) for at in range(3)]
+    replay = replay_of(activity([*compiled, *later], calls))
+    assert replay.gain_ns(Change(removed_calls=positions(0, 1))) >= 2 * 30

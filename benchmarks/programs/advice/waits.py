@@ -15,13 +15,13 @@ def finish_in_loop() -> tuple[Variant, Variant]:
     def before() -> None:
         for _ in range(150):
             spin(x, 200)
-            work()
+            work(12_000)
             queue.finish()
 
     def after() -> None:
         for _ in range(150):
             spin(x, 200)
-            work()
+            work(12_000)
 
     return before, after
 
@@ -84,12 +84,12 @@ def finish_tiny_kernels() -> tuple[Variant, Variant]:
     x = buffer(1 << 20)
 
     def before() -> None:
-        for _ in range(1500):
+        for _ in range(4000):
             spin(x, 1, 256)
             queue.finish()
 
     def after() -> None:
-        for _ in range(1500):
+        for _ in range(4000):
             spin(x, 1, 256)
 
     return before, after

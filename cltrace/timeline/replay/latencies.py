@@ -66,7 +66,9 @@ def start_lags(commands: Commands, enter_ns: Int64s, pairs: Int64s) -> StartLags
     binds[later[is_last]] = True
     after = np.zeros(len(commands), np.int64)
     after[later[is_last]] = recorded[is_last]
-    usual_after = _usual(commands.device, after, binds & is_usual, usual)
+    # The few commands that follow others may all have waited for a compilation: a busy device starts the
+    # next command no later than an idle one starts its first.
+    usual_after = np.minimum(_usual(commands.device, after, binds & is_usual, usual), usual)
     return StartLags(
         pairs=pairs,
         lag_ns=np.where(is_last, recorded, np.minimum(recorded, usual_after[later])),
