@@ -13,6 +13,7 @@ from cltrace.commands.shared.trace_argument import add_trace_argument, open_trac
 from cltrace.power.energy import energy_of
 from cltrace.report.energy import energy_table
 from cltrace.report.timeline import TimelineOptions, timeline
+from cltrace.timeline.advice.model import MIN_SHARE
 from cltrace.timeline.analysis import Analysis
 from cltrace.trace.power import has_power
 
@@ -29,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=8,
         help="show at most N kernels per queue and N rows per table; 0 for all (default 8)",
     )
+    parser.add_argument(
+        "--all",
+        dest="shows_all",
+        action="store_true",
+        help="show advice that saves less than 1 %% of the run, too",
+    )
     add_format_argument(parser)
 
 
@@ -40,6 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
         to_ns=arguments.to_ns,
         kernel=arguments.kernel,
         top=arguments.top or None,
+        min_gain_share=0.0 if arguments.shows_all else MIN_SHARE,
     )
     with open_trace(arguments.trace) as trace:
         analysis = Analysis(trace)

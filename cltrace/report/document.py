@@ -51,12 +51,31 @@ class Column:
     keep: int = 100
 
 
+@dataclass(frozen=True, slots=True)
+class BlockLine:
+    """Labelled line of a block: a place, sentences or code."""
+
+    label: str
+    text: str
+    unit: Unit = Unit.PROSE
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Row of a table as a block of lines, for people. `value` is what the block is ordered by."""
+
+    title: str
+    value: str
+    lines: Sequence[BlockLine]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Table of values. `why_empty` says why it has no rows; an empty table without it is left out.
 
     With `lists_hidden` the columns for which there is no room are named below, as the sides of a
-    comparison are.
+    comparison are. A table with `blocks` is shown as those on a terminal, above the charts: `rows` have
+    the same contents, for other formats.
     """
 
     key: str
@@ -66,6 +85,7 @@ class Table:
     note: str = ""
     why_empty: str = ""
     lists_hidden: bool = False
+    blocks: Sequence[Block] = ()
 
 
 class RowKind(StrEnum):

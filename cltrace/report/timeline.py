@@ -13,6 +13,7 @@ from cltrace.report.memory_moves import moves_table
 from cltrace.report.quantities import count_text, time_text
 from cltrace.report.tracks.power_chart import power_rows
 from cltrace.timeline.activity import Activity, clip_activity
+from cltrace.timeline.advice.model import MIN_SHARE
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.busy import BusyTime, device_busy_times, queue_busy_times
 from cltrace.timeline.critical_path import PathStep
@@ -27,13 +28,15 @@ from cltrace.trace.reader import Trace
 class TimelineOptions:
     """Contents of a timeline: a stretch of time in ns since the start, kernels by a glob.
 
-    `top` is the largest number of rows per table.
+    `top` is the largest number of rows per table. Findings that save less than `min_gain_share` of the
+    run are left out.
     """
 
     from_ns: int | None = None
     to_ns: int | None = None
     kernel: str | None = None
     top: int | None = 8
+    min_gain_share: float = MIN_SHARE
 
     @property
     def is_whole(self) -> bool:
@@ -62,7 +65,7 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
         segments = tuple(segment for clock in whole.clocks.values() for segment in clock.segments)
         tables += [
             slack_table(whole, analysis.slack_ns, steps, options.top),
-            advice_table(analysis.advice, options.top),
+            advice_table(analysis.findings, options.top, options.min_gain_share),
             moves_table(whole, analysis.memory_moves, options.top),
             clock_table(trace, segments),
             offset_table(whole, trace),

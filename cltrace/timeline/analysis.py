@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.advice import Advice, Evidence, advise
+from cltrace.timeline.advice import Evidence, Finding, Findings, advise
 from cltrace.timeline.advice.evidence import read_evidence
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.critical_path import PathStep, StepKind, find_critical_path
@@ -47,9 +47,14 @@ class Analysis:
         return slack
 
     @cached_property
-    def advice(self) -> list[Advice]:
-        """The advice of all rules, the most expensive problem first."""
-        return list(advise(self._evidence))
+    def findings(self) -> Findings:
+        """The findings of all rules with their gains."""
+        return advise(self._evidence)
+
+    @property
+    def advice(self) -> tuple[Finding, ...]:
+        """The findings of all rules, those with the largest gain first."""
+        return self.findings.findings
 
     @cached_property
     def memory_moves(self) -> MemoryMoves:

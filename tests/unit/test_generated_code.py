@@ -142,7 +142,7 @@ class World:
             clock=clock,
             threads=SimpleNamespace(number=7),
             getframe=sys._getframe,
-            sites=SimpleNamespace(program_codes={}, program_frame=None, place=None),
+            sites=SimpleNamespace(program_codes={}, place=None),
             memory=SimpleNamespace(numbers={}, observe=None),
             registry=SimpleNamespace(queues={11: 1}, finalised={}, queue_handle=None),
             sink=SimpleNamespace(next_mark=itertools.count(1).__next__, active_logs=self.active),

@@ -1,6 +1,8 @@
 """Devices that both work while the host waits for each in turn do not take turns."""
 
-from cltrace.timeline.advice.model import Advice, Evidence
+import numpy as np
+
+from cltrace.timeline.advice.model import Evidence, Proposal
 from cltrace.timeline.advice.turns import devices_in_turns
 from cltrace.timeline.blocked_enqueues import find_blocked_enqueues
 from cltrace.timeline.dependencies import find_dependencies
@@ -11,7 +13,7 @@ US = 1000
 USED = {1: frozenset({1}), 2: frozenset({2})}
 
 
-def advice_on(runs: list[Run], calls: list[Call]) -> list[Advice]:
+def advice_on(runs: list[Run], calls: list[Call]) -> list[Proposal]:
     made = activity(runs, calls)
     dependencies = find_dependencies(made)
     evidence = Evidence(
@@ -24,6 +26,8 @@ def advice_on(runs: list[Run], calls: list[Call]) -> list[Advice]:
         used_buffers=USED,
         moves=find_memory_moves(made, USED, {}, find_blocked_enqueues(made, dependencies)),
         parents={},
+        places={},
+        dropped=np.empty(0, np.int64),
         pyopencl_below=frozenset(),
     )
     return devices_in_turns(evidence)
@@ -57,8 +61,9 @@ def test_devices_that_work_alone_take_turns() -> None:
         calls.append(Call((begin + 48) * US, (begin + 91) * US, waits_for=(number + 1,)))
     (advice,) = advice_on(runs, calls)
     assert advice.times == 39
-    assert advice.cost_ns is not None
-    assert advice.cost_ns > 39 * 36 * US
+    assert advice.metrics[1].value > 39 * 36 * US
+    assert advice.change is not None
+    assert len(advice.change.removed_calls) == 39
 
 
 def test_waits_for_commands_that_had_ended_are_no_turns() -> None:

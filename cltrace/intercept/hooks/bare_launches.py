@@ -67,7 +67,7 @@ def make(original, recorder, arguments_of, kernels, facts_of, set_arguments, tak
          add, record_specially, is_special, note_failure):
     gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
     getframe, sites = recorder.getframe, recorder.sites
-    program_codes, program_frame, place = sites.program_codes, sites.program_frame, sites.place
+    program_codes, place = sites.program_codes, sites.place
     registry, number_of = recorder.registry, recorder.circumstances.number
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
     next_mark, add_waits = recorder.sink.next_mark, recorder.add_waits

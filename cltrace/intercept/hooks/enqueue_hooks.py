@@ -22,7 +22,7 @@ _TEMPLATE: Final = """\
 def make(original, recorder, shape_of, api, note_failure, parts):
     gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
     getframe, sites, add = recorder.getframe, recorder.sites, recorder.add_call
-    program_codes, program_frame, place = sites.program_codes, sites.program_frame, sites.place
+    program_codes, place = sites.program_codes, sites.place
     registry, handles = recorder.registry, recorder.memory.numbers
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
     make_mark, has_completions = recorder.make_mark, recorder.completions is not None
@@ -54,10 +54,11 @@ def make(original, recorder, shape_of, api, note_failure, parts):
 
 _PLACES: Final = {
     0: "code, at = None, 0",
-    1: """frame = getframe(1)
-                    if id(frame.f_code) not in program_codes:
-                        frame = program_frame(frame)
-                    code, at = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)""",
+    1: """frame = getframe(1); code = frame.f_code
+                    if id(code) not in program_codes:
+                        code, at = place(frame)
+                    else:
+                        at = frame.f_lasti""",
 }
 """Code that determines the place of the call, by depth (`callsites`)."""
 

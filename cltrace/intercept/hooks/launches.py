@@ -52,7 +52,7 @@ _TEMPLATE: Final = """\
 def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kinds):
     gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
     getframe, sites = recorder.getframe, recorder.sites
-    program_codes, program_frame, place = sites.program_codes, sites.program_frame, sites.place
+    program_codes, place = sites.program_codes, sites.place
     handles, observe = recorder.memory.numbers, recorder.memory.observe
     registry = recorder.registry
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
@@ -127,8 +127,7 @@ _CALL_SITES: Final = {
     0: "code, at = None, 0",
     1: """frame = getframe(1); code = frame.f_code
                     if code is not last_code and id(code) not in program_codes:
-                        frame = program_frame(frame)
-                        code, at = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+                        code, at = place(frame)
                     else:
                         at = frame.f_lasti""",
 }

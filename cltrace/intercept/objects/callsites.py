@@ -1,4 +1,7 @@
-"""Call sites in the program: the nearest frames that belong neither to pyopencl nor to cltrace."""
+"""Call sites in the program: the nearest frames that belong neither to pyopencl nor to cltrace.
+
+Where these frames belong to an installed package, the nearest frame that does not is recorded as well.
+"""
 
 from itertools import count
 from pathlib import Path
@@ -9,6 +12,7 @@ import pyopencl
 import pytools
 
 from cltrace.events.records import Site
+from cltrace.events.source_files import is_installed
 from cltrace.intercept.sink import Sink
 from cltrace.intercept.tracebacks import is_own_file
 
@@ -23,20 +27,25 @@ _LIBRARY_PREFIXES: Final = (
     "<generated code>",
 )
 _MAX_SITES: Final = 100_000
+_MAX_FRAMES: Final = 64
+"""Frames of installed packages to pass over."""
 
 
 class CallSites:
     """Numbers of call sites, of `depth` frames each; with depth 0 no site has a number.
 
     Hooks store places. `number` turns them into numbers of sites, off the program's threads.
-    `program_codes` are the code objects of the program that made calls, by their address. They are kept
-    alive, so that no address is reused.
+    `program_codes` are the code objects that made calls and belong to no installed package, by their
+    address. They are kept alive, so that no address is reused.
     """
 
     def __init__(self, sink: Sink, depth: int) -> None:
         self.depth: Final = depth
         self.program_codes: Final[dict[int, CodeType]] = {}
         self._library_codes: dict[int, CodeType] = {}
+        self._installed_codes: dict[int, CodeType] = {}
+        self._chain_codes: dict[int, CodeType] = {}
+        self._packaged_sites: dict[tuple[int, int, int, int], int] = {}
         self._sink = sink
         self._next_id = count(1).__next__
         self._sites: dict[tuple[int, int], int] = {}
@@ -47,22 +56,52 @@ class CallSites:
         """Return the place of the call that `frame` makes, directly or inside of a library."""
         if self.depth != 1:
             return (None, self._locate_chain(frame)) if self.depth else NO_PLACE
-        nearest = self.program_frame(frame)
-        return NO_PLACE if nearest is None else (nearest.f_code, nearest.f_lasti)
+        nearest = self._nearest_frame(frame)
+        if nearest is None:
+            return NO_PLACE
+        if id(nearest.f_code) in self._installed_codes:
+            return (None, self._site_in_package(nearest))
+        return (nearest.f_code, nearest.f_lasti)
 
-    def program_frame(self, frame: FrameType | None) -> FrameType | None:
-        """Return the nearest frame of the program, from `frame` outward."""
-        program, library = self.program_codes, self._library_codes
+    def _site_in_package(self, nearest: FrameType) -> int:
+        """Return the number of the site of a package's frame, with the program's line as its caller."""
+        program, caller = self.program_codes, nearest.f_back
+        while caller is not None and id(caller.f_code) not in program:
+            if id(caller.f_code) not in self._installed_codes:
+                caller = self._frame_of_program(caller)
+                break
+            caller = caller.f_back
+        outer = (0, 0) if caller is None else (id(caller.f_code), caller.f_lasti)
+        key = (id(nearest.f_code), nearest.f_lasti, *outer)
+        site = self._packaged_sites.get(key)
+        if site is None:
+            site = self._locate_chain(nearest)
+            if len(self._packaged_sites) < _MAX_SITES:
+                self._packaged_sites[key] = site
+        return site
+
+    def _nearest_frame(self, frame: FrameType | None) -> FrameType | None:
+        """Return the nearest frame outside of pyopencl and cltrace, from `frame` outward."""
+        program, library, installed = self.program_codes, self._library_codes, self._installed_codes
         while frame is not None:
             code = frame.f_code
             address = id(code)
-            if address in program:
+            if address in program or address in installed:
                 return frame
             if address not in library:
                 if not self.is_library(code):
-                    program[address] = code
+                    (installed if is_installed(code.co_filename) else program)[address] = code
                     return frame
                 library[address] = code
+            frame = frame.f_back
+        return None
+
+    def _frame_of_program(self, frame: FrameType | None) -> FrameType | None:
+        """Return the nearest frame that belongs to no installed package, from `frame` outward."""
+        for _ in range(_MAX_FRAMES):
+            frame = self._nearest_frame(frame)
+            if frame is None or id(frame.f_code) in self.program_codes:
+                return frame
             frame = frame.f_back
         return None
 
@@ -92,10 +131,13 @@ class CallSites:
     def _locate_chain(self, frame: FrameType | None) -> int:
         """Return the number of the site with its callers; 0 when it has none or there are too many."""
         frames: list[FrameType] = []
-        frame = self.program_frame(frame)
+        frame = self._nearest_frame(frame)
         while frame is not None and len(frames) < self.depth:
             frames.append(frame)
             frame = frame.f_back
+        if all(is_installed(each.f_code.co_filename) for each in frames):
+            caller = self._frame_of_program(frame)
+            frames += [] if caller is None else [caller]
         chain = tuple((id(entry.f_code), entry.f_lasti) for entry in frames)
         site = self._chains.get(chain)
         return self._register_chain(chain, frames) if site is None else site
@@ -110,7 +152,7 @@ class CallSites:
             if not site:
                 site = self._next_id()
                 code = frames[level].f_code
-                self.program_codes[id(code)] = code
+                self._chain_codes[id(code)] = code
                 self._record(site, code, frames[level].f_lasti, outer)
                 self._chains[chain[level:]] = site
         return site

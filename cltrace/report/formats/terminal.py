@@ -10,9 +10,11 @@ from rich.text import Text
 
 from cltrace.report.charts import draw_chart
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.formats.blocks import draw_blocks
+from cltrace.report.formats.screen_text import screen_text
 from cltrace.report.formats.short_names import shorten_column
 from cltrace.report.quantities import value_text
-from cltrace.report.untrusted_text import escape_controls, shorten_place
+from cltrace.report.untrusted_text import shorten_place
 
 _MIN_NAME_WIDTH: Final = 12
 _NAME_KEEP: Final = 50
@@ -30,7 +32,7 @@ def renderable(document: Document, *, width: int, is_ascii: bool) -> RenderableT
     """
     parts: list[RenderableType] = []
     if document.title:
-        parts.append(Text(_screen_text(document.title, is_ascii=is_ascii), style="bold"))
+        parts.append(Text(screen_text(document.title, is_ascii=is_ascii), style="bold"))
     if document.facts:
         parts.append(_facts(document.facts, width, is_ascii=is_ascii))
     for block in _blocks(document, width, is_ascii=is_ascii):
@@ -43,15 +45,18 @@ def renderable(document: Document, *, width: int, is_ascii: bool) -> RenderableT
 def _blocks(
     document: Document, width: int, *, is_ascii: bool
 ) -> Iterator[Sequence[RenderableType]]:
-    """Yield the charts, the tables and the notes, each as a list of lines or grids."""
+    """Yield tables of blocks, charts, other tables and notes, each as a list of lines or grids."""
+    for table in document.tables:
+        if table.blocks:
+            yield draw_blocks(table, width, document.home, is_ascii=is_ascii)
     for chart in document.charts:
         yield draw_chart(chart, width, is_ascii=is_ascii)
     for table in document.tables:
-        if table.rows or table.why_empty:
+        if not table.blocks and (table.rows or table.why_empty):
             yield _table(table, width, document.home, is_ascii=is_ascii)
     if document.notes:
         yield [
-            Text(_screen_text(note, is_ascii=is_ascii), style="yellow") for note in document.notes
+            Text(screen_text(note, is_ascii=is_ascii), style="yellow") for note in document.notes
         ]
 
 
@@ -93,20 +98,20 @@ def _facts(facts: Sequence[Fact], width: int, *, is_ascii: bool) -> RenderableTy
     grid.add_column(style="dim", width=label_width, no_wrap=True)
     grid.add_column(width=max(width - label_width - 2 * _GAP, _MIN_NAME_WIDTH), overflow="fold")
     for fact in facts:
-        label = Text(_screen_text(fact.label, is_ascii=is_ascii))
-        grid.add_row(label, Text(_screen_text(fact.text, is_ascii=is_ascii)))
+        label = Text(screen_text(fact.label, is_ascii=is_ascii))
+        grid.add_row(label, Text(screen_text(fact.text, is_ascii=is_ascii)))
     return grid
 
 
 def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[RenderableType]:
-    title = Text(_screen_text(table.title, is_ascii=is_ascii), style="bold")
+    title = Text(screen_text(table.title, is_ascii=is_ascii), style="bold")
     if not table.rows:
-        return [title, Text(f"  {_screen_text(table.why_empty, is_ascii=is_ascii)}", style="dim")]
+        return [title, Text(f"  {screen_text(table.why_empty, is_ascii=is_ascii)}", style="dim")]
     cells = _cells(table, home, is_ascii=is_ascii)
     drawn = _draw(table, cells, _widths_that_fit(table.columns, cells, width), is_ascii=is_ascii)
     parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
     if table.note:
-        parts.append(Text(_screen_text(table.note, is_ascii=is_ascii), style="dim"))
+        parts.append(Text(screen_text(table.note, is_ascii=is_ascii), style="dim"))
     hidden = hidden_columns(table, width, is_ascii=is_ascii) if table.lists_hidden else []
     if hidden:
         parts.append(Text(f"no room for {'; '.join(hidden)}: --format md shows all", style="dim"))
@@ -127,7 +132,7 @@ def _draw(
     for index, longest in widths.items():
         column = table.columns[index]
         drawn.add_column(
-            Text(_screen_text(column.header, is_ascii=is_ascii)),
+            Text(screen_text(column.header, is_ascii=is_ascii)),
             justify="left" if column.unit.is_text else "right",
             no_wrap=column.unit is not Unit.PROSE,
             overflow="fold",
@@ -150,7 +155,7 @@ def _cells(table: Table, home: str, *, is_ascii: bool) -> list[list[str]]:
     """Return the values of a table as text, before any is shortened."""
     return [
         [
-            _screen_text(_cell(value, column.unit, home), is_ascii=is_ascii)
+            screen_text(_cell(value, column.unit, home), is_ascii=is_ascii)
             for value, column in zip(row, table.columns, strict=True)
         ]
         for row in table.rows
@@ -203,12 +208,3 @@ def _name_width(widths: list[int], room: int) -> int:
         if sum(min(width, longest) for width in widths) <= room:
             return longest
     return _MIN_NAME_WIDTH
-
-
-def _screen_text(text: str, *, is_ascii: bool) -> str:
-    text = escape_controls(text)
-    if not is_ascii:
-        return text
-    for fancy, simple in (("µ", "u"), ("–", "-"), ("…", "..."), ("\u202f", " "), ("→", "->")):
-        text = text.replace(fancy, simple)
-    return text.encode("ascii", "backslashreplace").decode()

@@ -5,6 +5,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
+
+from cltrace.events.apis import Api
 from cltrace.events.kinds import RECORDED_BY_LAYER
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
@@ -15,11 +18,15 @@ from cltrace.timeline.advice.model import (
     LaunchConfiguration,
     MemoryObject,
 )
+from cltrace.timeline.advice.places import read_places
 from cltrace.timeline.blocked_enqueues import find_blocked_enqueues
 from cltrace.timeline.dependencies import Dependencies
+from cltrace.timeline.dropped_events import infer_dropped_events
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.memory_moves import MemoryMoves, find_memory_moves
 from cltrace.trace.reader import Trace
 
+_MAX_BUILD_OFFSET_NS: Final = 10_000
 _MEMORY_KINDS: Final = frozenset({"buffer", "image", "svm", "unknown"})
 
 
@@ -44,25 +51,34 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
         )
     }
     used_buffers = _read_used_buffers(trace)
+    pyopencl_below = _read_pyopencl_below(trace)
+    hooked = frozenset(
+        int(number)
+        for (number,) in trace.rows("SELECT process_id FROM v_process WHERE pyopencl_version != ''")
+    )
     return Evidence(
         activity=activity,
         dependencies=dependencies,
-        builds=_read_builds(trace),
+        builds=_read_builds(trace, activity),
         configurations=_read_configurations(trace),
         memory=memory,
         devices=devices,
         used_buffers=used_buffers,
         moves=_find_moves(activity, dependencies, memory, used_buffers),
         parents=parents,
-        pyopencl_below=frozenset(
-            int(number)
-            for (number,) in trace.rows(
-                "SELECT process_id FROM v_process WHERE pyopencl_version != '' AND process_id IN "
-                "(SELECT process_id FROM v_diagnostic WHERE code = :code)",
-                {"code": RECORDED_BY_LAYER},
-            )
-        ),
+        places=read_places(trace),
+        dropped=infer_dropped_events(activity, hooked - pyopencl_below),
+        pyopencl_below=pyopencl_below,
     )
+
+
+def _read_pyopencl_below(trace: Trace) -> frozenset[int]:
+    rows = trace.rows(
+        "SELECT process_id FROM v_process WHERE pyopencl_version != '' AND process_id IN "
+        "(SELECT process_id FROM v_diagnostic WHERE code = :code)",
+        {"code": RECORDED_BY_LAYER},
+    )
+    return frozenset(int(number) for (number,) in rows)
 
 
 def _find_moves(
@@ -79,27 +95,66 @@ def _find_moves(
     return find_memory_moves(activity, used_buffers, sizes, blocked)
 
 
-def _read_builds(trace: Trace) -> tuple[BuildStep, ...]:
-    return tuple(
-        BuildStep(str(source or ""), str(options), int(device or 0), int(duration))
-        for source, options, device, duration in trace.rows(
-            "SELECT p.source, b.options, b.device_id, b.duration_ns FROM v_build b "
-            "JOIN v_program p USING (program_id) WHERE b.status = 0 AND b.api = 'clBuildProgram'"
-        )
+def _read_builds(trace: Trace, activity: Activity) -> tuple[BuildStep, ...]:
+    """Return all builds that succeeded, by their entry."""
+    build_calls = _BuildCalls(activity)
+    origins = activity.axis.origin_host_ns
+    rows = trace.rows(
+        "SELECT p.source, b.options, b.device_id, b.duration_ns, p.process_id, b.enter_host_ns, "
+        "b.program_id FROM v_build b JOIN v_program p USING (program_id) "
+        "WHERE b.status = 0 AND b.api = 'clBuildProgram' ORDER BY b.enter_host_ns"
     )
+    return tuple(
+        BuildStep(
+            str(source or ""),
+            str(options),
+            int(device or 0),
+            int(duration),
+            build_calls.find(process, int(enter) - origins.get(process, 0)),
+            int(program),
+        )
+        for source, options, device, duration, process, enter, program in rows
+    )
+
+
+class _BuildCalls:
+    """Calls that built programs, found by their process and entry."""
+
+    def __init__(self, activity: Activity) -> None:
+        calls = activity.calls
+        builds = np.flatnonzero(calls.is_api(Api.clBuildProgram))
+        self._of_process = dict(groups(calls.process[builds], builds))
+        self._enter_ns = calls.enter_ns
+
+    def find(self, process: int, enter_ns: int) -> int:
+        """Return the position of the call that was entered then, -1 if there is none.
+
+        Where the native layer records calls, a build's own times are read a moment apart.
+        """
+        members = self._of_process.get(process)
+        if members is None:
+            return -1
+        offsets = np.abs(self._enter_ns[members] - enter_ns)
+        nearest = int(offsets.argmin())
+        return int(members[nearest]) if offsets[nearest] <= _MAX_BUILD_OFFSET_NS else -1
 
 
 def _read_configurations(trace: Trace) -> dict[int, LaunchConfiguration]:
     rows = trace.rows(
-        "SELECT l.launch_id, l.kernel, l.global_size, l.local_size, max(w.preferred_multiple) "
-        "FROM v_launch l LEFT JOIN v_work_group_info w USING (kernel_id) GROUP BY l.launch_id"
+        "SELECT l.launch_id, l.kernel, l.global_size, l.local_size, max(w.preferred_multiple), "
+        "k.program_id FROM v_launch l LEFT JOIN v_work_group_info w USING (kernel_id) "
+        "LEFT JOIN v_kernel k USING (kernel_id) GROUP BY l.launch_id"
     )
     configurations = {}
-    for launch, kernel, global_text, local_text, multiple in rows:
+    for launch, kernel, global_text, local_text, multiple, program in rows:
         global_size = parse_sizes(global_text)
         if global_size is not None:
             configurations[int(launch)] = LaunchConfiguration(
-                str(kernel or ""), global_size, parse_sizes(local_text), multiple
+                str(kernel or ""),
+                global_size,
+                parse_sizes(local_text),
+                multiple,
+                int(program or 0),
             )
     return configurations
 

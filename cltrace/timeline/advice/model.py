@@ -1,16 +1,26 @@
-"""Advice, and the evidence that the rules examine."""
+"""What rules propose, what findings say, and the evidence that rules examine.
 
-from collections import Counter
-from collections.abc import Mapping
+A rule is a function from `Evidence` to proposals. A `Proposal` names a place, the evidence, a remedy,
+and the `Change` of the run that the remedy makes. `gains` replays the run with the change: a proposal
+and its `Gain` become a `Finding`. The times of a finding therefore agree with those of the run.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.memory_moves import MemoryMoves
+from cltrace.timeline.replay import Change
+
+MIN_SHARE: Final = 0.01
+"""Share of the run from which a gain is worth a finding of its own."""
 
 MIN_OCCURRENCES: Final = 8
 """Occurrences from which a pattern counts as a habit of the program."""
@@ -32,7 +42,7 @@ class MetricUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A labelled number that supports a piece of advice."""
+    """A labelled number that supports a finding."""
 
     label: str
     value: float
@@ -54,32 +64,113 @@ def metric_count(label: str, count: float) -> Metric:
     return Metric(label, count, MetricUnit.COUNT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
-    """An improvement that the program could make at one site.
+class Place(NamedTuple):
+    """Line to change, as `file:line`: the nearest one that belongs to no installed package.
 
-    `rule` is a stable word for scripts. `site` is `file:line`, empty if it is not recorded. `times` is
-    the number of occurrences, `cost_ns` the time that they took: the most that the improvement can save;
-    `None` where the cost is not a time. `metrics` are the numbers behind it, `remedy` is the suggestion.
+    `library` is the line inside of a package that made the call, empty where the program called itself.
+    Both are empty where no site is recorded.
+    """
+
+    site: str
+    library: str = ""
+
+
+class Remedy(NamedTuple):
+    """What to do, in a sentence, and a line of code before and after it; empty where none fits."""
+
+    text: str
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """An improvement that the program could make at one place.
+
+    `rule` is a stable word for scripts, `times` the number of occurrences. `change` is the remedy's
+    effect on the run; `None` if it saves no time. `least` and `most` are changes for the bounds of the
+    gain, where a rule cannot know how much of the effect comes about; `None` where `change` serves.
     """
 
     rule: str
     title: str
-    site: str
+    place: Place
     times: int
-    cost_ns: int | None
     metrics: tuple[Metric, ...]
-    remedy: str
+    remedy: Remedy
+    change: Change | None = None
+    least: Change | None = None
+    most: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """Time by which a change shortens a run, ns: expected, and between which bounds."""
+
+    expected_ns: int
+    low_ns: int
+    high_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A proposal with its gain, `None` where it saves no time. `other_places` have the same cause."""
+
+    proposal: Proposal
+    gain: Gain | None
+    other_places: tuple[Place, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """The rule that made the proposal."""
+        return self.proposal.rule
+
+    @property
+    def site(self) -> str:
+        """The line to change."""
+        return self.proposal.place.site
+
+    @property
+    def times(self) -> int:
+        """The number of occurrences."""
+        return self.proposal.times
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Findings of a run, those with the largest gain first and those without a gain in time last.
+
+    `together` is the gain of all changes at once, `None` if no finding has one. `span_ns` is the time
+    from the first call to the end of the run.
+    """
+
+    findings: tuple[Finding, ...]
+    together: Gain | None
+    span_ns: int
+
+    def worthwhile(self, min_share: float = MIN_SHARE) -> tuple[Finding, ...]:
+        """Return the findings that save a share of the run, and those about something else than time."""
+        return tuple(
+            finding
+            for finding in self.findings
+            if finding.gain is None or finding.gain.expected_ns >= min_share * self.span_ns
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """One build of a program: source, options, device number, and duration."""
+    """One build of a program: source, options, device number, and duration.
+
+    `call` is the position of its call in the activity, -1 if the call is not there. `program` is the
+    number of the program.
+    """
 
     source: str
     options: str
     device: int
     duration_ns: int
+    call: int = -1
+    program: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +178,14 @@ class LaunchConfiguration:
     """Sizes of a launch, and the preferred work-group size multiple of its kernel.
 
     `local_size` is `None` when the driver chose it, `multiple` when the driver does not report it.
+    `program` is the number of the kernel's program, 0 if it is not known.
     """
 
     kernel: str
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
     multiple: int | None
+    program: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +214,8 @@ class Evidence:
 
     `used_buffers` are the memory objects among a launch's arguments, for launches of which all arguments
     are recorded. `moves` are uses of memory objects that another device had last. `parents` maps
-    sub-buffers to the buffers that they are parts of.
+    sub-buffers to the buffers that they are parts of. `places` has the place of each site, and
+    `dropped` the commands whose dropped events pyopencl waited for without a recorded call.
     """
 
     activity: Activity
@@ -133,18 +227,15 @@ class Evidence:
     used_buffers: Mapping[int, frozenset[int]]
     moves: MemoryMoves
     parents: Mapping[int, int]
+    places: Mapping[int, Place]
+    dropped: Int64s
     pyopencl_below: frozenset[int]
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
 
-
-def sum_by_site(activity: Activity, sites: Int64s, cost_ns: Int64s) -> list[tuple[str, int, int]]:
-    """Return each site with its number of occurrences and its total cost in ns, the highest first."""
-    times: Counter[str] = Counter()
-    cost: Counter[str] = Counter()
-    for site, members in groups(sites):
-        name = activity.names.sites.get(site, "")
-        times[name] += len(members)
-        cost[name] += int(cost_ns[members].sum())
-    return sorted(
-        ((name, times[name], cost[name]) for name in times), key=lambda row: (-row[2], row[0])
-    )
+    def by_place(self, sites: Int64s, positions: Int64s) -> Iterator[tuple[Place, Int64s]]:
+        """Yield each place with the positions whose sites are there, ascending."""
+        of_place: dict[Place, list[Int64s]] = {}
+        for site, members in groups(sites, positions):
+            of_place.setdefault(self.places.get(site, Place("")), []).append(members)
+        for place, parts in of_place.items():
+            yield place, np.sort(np.concatenate(parts))

@@ -10,15 +10,18 @@ from cltrace.timeline.advice.model import (
     HOST_MEMORY,
     MIN_OCCURRENCES,
     READ_ONLY,
-    Advice,
     Evidence,
+    Place,
+    Proposal,
+    Remedy,
     metric_count,
     metric_ns,
-    sum_by_site,
 )
-from cltrace.timeline.advice.waits import alone_ns, first_proofs
+from cltrace.timeline.advice.sequences import first_proofs
+from cltrace.timeline.advice.unneeded_waits import alone_ns
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
+from cltrace.timeline.replay import Change
 from cltrace.trace.commands import ABSENT
 
 _MIN_ALONE_SHARE: Final = 0.5
@@ -38,7 +41,7 @@ class _Turn(NamedTuple):
     following: Int64s
 
 
-def devices_in_turns(evidence: Evidence) -> list[Advice]:
+def devices_in_turns(evidence: Evidence) -> list[Proposal]:
     """Find waits for one device after which the thread enqueues independent work on another one."""
     if any(
         memory.kind == "svm" or memory.flags & HOST_MEMORY for memory in evidence.memory.values()
@@ -53,23 +56,39 @@ def devices_in_turns(evidence: Evidence) -> list[Advice]:
     # Where the others work meanwhile, the host may as well wait for each in turn.
     waited_ns = np.maximum(commands.end_ns[awaited] - waits.enter_ns[chosen], 0)
     is_alone = cost > _MIN_ALONE_SHARE * waited_ns
-    chosen, cost = chosen[is_alone], cost[is_alone]
+    alone = np.zeros(len(waits), np.int64)
+    alone[chosen] = cost
+    chosen = chosen[is_alone]
     return [
-        Advice(
-            rule="devices-in-turns",
-            title="Devices take turns although nothing orders them",
-            site=site,
-            times=times,
-            cost_ns=cost_ns,
-            metrics=(
-                metric_count("waits for a device before independent work for another one", times),
-                metric_ns("no other device worked for", cost_ns),
-            ),
-            remedy="enqueue the work of all devices, flush their queues, and only then wait",
-        )
-        for site, times, cost_ns in sum_by_site(evidence.activity, waits.site[chosen], cost)
-        if times >= MIN_OCCURRENCES
+        _proposal(evidence, place, members, int(alone[members].sum()))
+        for place, members in evidence.by_place(waits.site[chosen], chosen)
+        if len(members) >= MIN_OCCURRENCES
     ]
+
+
+def _proposal(evidence: Evidence, place: Place, members: Int64s, alone_ns: int) -> Proposal:
+    """Return the proposal to wait later at one place."""
+    waits = evidence.dependencies.waits
+    is_call = waits.call[members] >= 0
+    count = len(members)
+    return Proposal(
+        rule="devices-in-turns",
+        title="Devices take turns although nothing orders them",
+        place=place,
+        times=count,
+        metrics=(
+            metric_count("waits for a device before independent work for another one", count),
+            metric_ns("no other device worked for", alone_ns),
+        ),
+        remedy=Remedy(
+            "Enqueue the work of all devices, flush their queues, and only then wait.",
+            "for queue in queues: step(queue); queue.finish()",
+            "for queue in queues: step(queue); queue.flush()",
+        ),
+        change=Change(
+            removed_calls=waits.call[members[is_call]], unblocked=waits.command[members[~is_call]]
+        ),
+    )
 
 
 def _find_turns(evidence: Evidence) -> Iterator[_Turn]:

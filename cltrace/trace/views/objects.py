@@ -80,7 +80,11 @@ V_SITE: Final = View(
         ("file", "source file"),
         ("line", "line number"),
         ("function", "name of the function"),
-        ("outer_site_id", "site of the caller, with --callsite-depth above 1"),
+        (
+            "outer_site_id",
+            "site of the caller: with --callsite-depth above 1, and of calls that "
+            "an installed package makes, the nearest line outside of packages",
+        ),
     ),
 )
 

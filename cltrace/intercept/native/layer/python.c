@@ -150,6 +150,22 @@ static bool is_library_file(const char *file)
            is_in_package(file, "cltrace.intercept");
 }
 
+/* Returns true for a file of an installed package or of the standard library. */
+static bool is_installed_file(const char *file)
+{
+    static const char *const parts[] = {"/lib/python", "/lib64/python"};
+    if (strstr(file, "/site-packages/") != NULL || strstr(file, "/dist-packages/") != NULL ||
+        strncmp(file, "<frozen ", strlen("<frozen ")) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *part = strstr(file, parts[i]);
+        const char next = part == NULL ? ' ' : part[strlen(parts[i])];
+        if (next >= '0' && next <= '9')
+            return true;
+    }
+    return false;
+}
+
 static size_t bucket_of(const void *code, int instruction, int64_t outer_site)
 {
     const uint64_t key = (uint64_t)(uintptr_t)code + (uint64_t)instruction + (uint64_t)outer_site * 31;
@@ -176,18 +192,27 @@ static void add_place(void *code, int instruction, int64_t outer_site, int64_t v
     *bucket = added;
 }
 
-static bool is_library(void *code)
+/* Owners of code: the program, an installed package, or pyopencl and cltrace. */
+enum owner { OWNER_PROGRAM, OWNER_PACKAGE, OWNER_LIBRARY };
+
+static enum owner owner_of(void *frame)
 {
+    void *code = python.PyFrame_GetCode(frame);
     const struct known_place *place = find_place(code, CODE_ITSELF, 0);
-    if (place != NULL)
-        return place->value != 0;
-    void *owner = NULL;
-    const char *file = text_attribute(code, "co_filename", &owner);
-    const bool is_inside = file != NULL && is_library_file(file);
-    if (owner != NULL)
-        python.Py_DecRef(owner);
-    add_place(code, CODE_ITSELF, 0, is_inside);
-    return is_inside;
+    enum owner owner = place == NULL ? OWNER_PROGRAM : (enum owner)place->value;
+    if (place == NULL) {
+        void *file_owner = NULL;
+        const char *file = text_attribute(code, "co_filename", &file_owner);
+        if (file != NULL && is_library_file(file))
+            owner = OWNER_LIBRARY;
+        else if (file != NULL && is_installed_file(file))
+            owner = OWNER_PACKAGE;
+        if (file_owner != NULL)
+            python.Py_DecRef(file_owner);
+        add_place(code, CODE_ITSELF, 0, owner);
+    }
+    python.Py_DecRef(code);
+    return owner;
 }
 
 static int64_t record_place(int line, void *code, int64_t outer_site)
@@ -248,26 +273,34 @@ static void *step_out(void *frame)
 
 static int64_t site_of_thread(void *thread_state)
 {
-    void *frames[MAX_DEPTH];
+    void *frames[MAX_DEPTH + 1];
     int count = 0;
     int64_t site = 0;
+    bool is_in_program = false;
     const int depth = settings.callsite_depth < MAX_DEPTH ? settings.callsite_depth : MAX_DEPTH;
     void *frame = python.PyThreadState_GetFrame(thread_state);
     if (frame == NULL)
         return -1;
     while (frame != NULL && count < depth) {
-        void *code = python.PyFrame_GetCode(frame);
-        const bool is_passed_over = count == 0 && is_library(code);
-        python.Py_DecRef(code);
-        if (is_passed_over) {
+        const enum owner owner = owner_of(frame);
+        if (count == 0 && owner == OWNER_LIBRARY) {
             frame = step_out(frame);
             continue;
         }
+        is_in_program = is_in_program || owner == OWNER_PROGRAM;
         frames[count++] = frame;
-        frame = count < depth ? python.PyFrame_GetBack(frame) : NULL;
+        frame = count < depth || !is_in_program ? python.PyFrame_GetBack(frame) : NULL;
+    }
+    /* Where packages made the call, the program's own line is recorded as their caller. */
+    for (int passed = 0; frame != NULL && owner_of(frame) != OWNER_PROGRAM; passed++) {
+        frame = step_out(frame);
+        if (frame != NULL && passed == MAX_DEPTH) {
+            python.Py_DecRef(frame);
+            frame = NULL;
+        }
     }
     if (frame != NULL)
-        python.Py_DecRef(frame);
+        frames[count++] = frame;
     while (count-- > 0) {
         site = site_of_frame(frames[count], site);
         python.Py_DecRef(frames[count]);

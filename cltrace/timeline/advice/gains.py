@@ -1,0 +1,157 @@
+"""Gains of proposals by replay, and findings from them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from cltrace.events.apis import Api
+from cltrace.timeline.advice.model import (
+    MIN_SHARE,
+    DeviceSummary,
+    Finding,
+    Findings,
+    Gain,
+    Place,
+    Proposal,
+)
+from cltrace.timeline.replay import Change, Replay, combine
+from cltrace.timeline.replay.bounds import upper_bound_ns
+
+_MODEL_ERROR: Final = 0.15
+"""Share by which gains of single changes differ from measured ones where all is known."""
+_SAME_SHARE: Final = 0.8
+"""Share of waits from which two rules see the same cause."""
+_MAX_REPLAYED: Final = 64
+"""Proposals that are replayed on their own, those with the largest bounds first."""
+
+
+def find_gains(
+    proposals: Sequence[Proposal], replay: Replay, devices: Mapping[int, DeviceSummary]
+) -> Findings:
+    """Return the findings of a run.
+
+    Places of a rule that gain little each become one finding. Proposals that save no time are left out,
+    unless they are about something else than time.
+    """
+    estimate = _Estimate(replay, devices)
+    timed = [proposal for proposal in proposals if proposal.change is not None]
+    findings = estimate.findings(timed)
+    changes = [_change(finding.proposal) for finding in findings if finding.gain is not None]
+    together = estimate.gain_of_all(findings, combine(changes)) if findings else None
+    findings.sort(key=lambda finding: -finding.gain.expected_ns if finding.gain else 0)
+    others = [Finding(proposal=each, gain=None) for each in proposals if each.change is None]
+    return Findings((*findings, *others), together, replay.span_ns)
+
+
+def _one_per_cause(proposals: Iterable[Proposal]) -> list[Proposal]:
+    """Return the proposals without those that only remove waits of earlier ones at the same place."""
+    removed: dict[Place, set[int]] = defaultdict(set)
+    kept = []
+    for proposal in proposals:
+        calls = set(_change(proposal).removed_calls.tolist())
+        earlier = removed[proposal.place]
+        if calls and len(calls & earlier) > _SAME_SHARE * len(calls):
+            continue
+        earlier |= calls
+        kept.append(proposal)
+    return kept
+
+
+def _change(proposal: Proposal) -> Change:
+    return proposal.change or Change()
+
+
+class _Estimate:
+    """Estimates of gains on one run."""
+
+    def __init__(self, replay: Replay, devices: Mapping[int, DeviceSummary]) -> None:
+        self._replay = replay
+        self._devices = devices
+
+    def findings(self, proposals: Sequence[Proposal]) -> list[Finding]:
+        """Return findings of proposals that save time, with places of little gain together."""
+        bounds = {id(each): upper_bound_ns(self._replay.graph, _change(each)) for each in proposals}
+        ranked = _one_per_cause(sorted(proposals, key=lambda each: -bounds[id(each)]))
+        alone: list[Finding] = []
+        small: dict[str, list[Proposal]] = defaultdict(list)
+        for proposal in ranked:
+            is_large = bounds[id(proposal)] >= MIN_SHARE * self._replay.span_ns
+            gain = self._gain(proposal) if is_large and len(alone) < _MAX_REPLAYED else None
+            if gain is not None and gain.expected_ns >= MIN_SHARE * self._replay.span_ns:
+                alone.append(Finding(proposal=proposal, gain=gain))
+            else:
+                small[proposal.rule].append(proposal)
+        return alone + [self._merged(group) for group in small.values() if self._saves(group)]
+
+    def _saves(self, group: Sequence[Proposal]) -> bool:
+        return self._replay.gain_ns(combine(list(map(_change, group)))) > 0
+
+    def _merged(self, group: Sequence[Proposal]) -> Finding:
+        """Return one finding for places of the same rule; the first one is the largest."""
+        first = group[0]
+        whole = replace(
+            first,
+            times=sum(each.times for each in group),
+            change=combine(list(map(_change, group))),
+            least=combine([each.least or _change(each) for each in group]),
+            most=combine([each.most or _change(each) for each in group]),
+        )
+        others = dict.fromkeys(each.place for each in group[1:] if each.place != first.place)
+        return Finding(proposal=whole, gain=self._gain(whole), other_places=tuple(others))
+
+    def _gain(self, proposal: Proposal) -> Gain:
+        """Return the gain of a proposal, with bounds for what its rule and the replay cannot know."""
+        change = _change(proposal)
+        expected = self._replay.gain_ns(change)
+        low = min(expected, self._replay.gain_ns(proposal.least or change, worked_share=1.0))
+        high = max(expected, self._replay.gain_ns(proposal.most) if proposal.most else expected)
+        error = _MODEL_ERROR + self._spread(change)
+        return self._bounded(
+            expected, low * self._kept_share(change) * (1 - error), high * (1 + error)
+        )
+
+    def gain_of_all(self, findings: Iterable[Finding], change: Change) -> Gain:
+        """Return the gain of several findings at once, with the bounds of all of them."""
+        gains = [finding.gain for finding in findings if finding.gain is not None]
+        expected = self._replay.gain_ns(change)
+        total = sum(gain.expected_ns for gain in gains) or 1
+        low = min((gain.low_ns for gain in gains), default=0)
+        low = max(low, round(expected * sum(gain.low_ns for gain in gains) / total))
+        high = round(expected * sum(gain.high_ns for gain in gains) / total)
+        return self._bounded(expected, low, high)
+
+    def _bounded(self, expected: float, low: float, high: float) -> Gain:
+        """Return a gain between nothing and the run."""
+        span = self._replay.span_ns
+        expected = min(max(round(expected), 0), span)
+        return Gain(
+            expected, min(max(round(low), 0), expected), min(max(round(high), expected), span)
+        )
+
+    def _spread(self, change: Change) -> float:
+        """Return the relative standard error of the durations of the commands that a change concerns."""
+        commands = self._replay.graph.activity.commands
+        concerned = np.unique(
+            np.concatenate([change.scaled, change.removed, change.unblocked, change.unawaited])
+        )
+        took = commands.duration_ns[concerned][commands.is_placed[concerned]]
+        if len(took) < 2 or not took.sum():
+            return 0.0
+        return min(float(2 * took.std() / took.mean() / np.sqrt(len(took))), 1.0)
+
+    def _kept_share(self, change: Change) -> float:
+        """Return the share of a gain that remains at least where the host then works beside a device.
+
+        A processor runs kernels on the cores that the host needs. Its gain may be none: a thread that had
+        slept in a wait is scheduled sooner than one that works all the time.
+        """
+        calls = self._replay.graph.activity.calls
+        # Where commands go away as well, the host works beside nothing.
+        is_wait = calls.is_api(Api.clFinish, Api.clWaitForEvents)[change.removed_calls]
+        frees_host = bool(len(change.unblocked) or len(change.unawaited))
+        frees_host |= bool(is_wait.any()) and not len(change.removed)
+        has_processor = any(device.kind == "CPU" for device in self._devices.values())
+        return 0.0 if frees_host and has_processor else 1.0

@@ -1,0 +1,79 @@
+"""Lines that findings name: the program's own, where a package made the calls."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from cltrace.timeline.advice.model import Place
+from cltrace.timeline.advice.places import read_places
+from cltrace.trace.reader import Trace
+from tests.conftest import Runner
+
+pytestmark = pytest.mark.opencl
+
+PACKAGE = """
+import numpy as np
+import pyopencl as cl
+
+
+def launch(queue, kernel, x):
+    kernel(queue, (64,), None, x, np.int32(1))
+
+
+def step(queue, kernel, x):
+    launch(queue, kernel, x)
+    return cl.enqueue_fill_buffer(queue, x, np.float32(0), 0, 256)
+"""
+PROGRAM = """
+import pyopencl as cl
+import packaged
+
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+source = "kernel void s(global float *x, int by) { x[get_global_id(0)] += by; }"
+kernel = cl.Program(context, source).build().s
+x = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096)
+for _ in range(3):
+    packaged.step(queue, kernel, x)
+    cl.enqueue_fill_buffer(queue, x, b"1234", 0, 256)
+queue.finish()
+"""
+
+
+@pytest.fixture(params=["off", "on"])
+def packaged(request: pytest.FixtureRequest, run: Runner, tmp_path: Path) -> Trace:
+    """The trace of a program that calls OpenCL itself and through a package."""
+    packages = tmp_path / "lib" / "python3" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "packaged.py").write_text(PACKAGE)
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    path = tmp_path / "places.cltrace"
+    words = ("run", "-q", "--layer", request.param, "-o", path, sys.executable, program)
+    done = run(*words, env={"PYTHONPATH": str(packages)})
+    assert done.status == 0, done.stderr
+    return cltrace.load(path)
+
+
+def test_the_line_is_the_programs_with_the_packages_beside_it(packaged: Trace) -> None:
+    with packaged as trace:
+        places = read_places(trace)
+        rows = trace.rows(
+            "SELECT kind, site, min(command_id) FROM v_command GROUP BY kind, site ORDER BY 3"
+        )
+        numbers = {
+            f"{file}:{line}": int(number)
+            for number, file, line in trace.rows("SELECT site_id, file, line FROM v_site")
+        }
+    found = [(kind, _short(places[numbers[site]])) for kind, site, _ in rows]
+    assert found == [
+        ("kernel", Place("program.py:11", "packaged.py:7")),
+        ("fill", Place("program.py:11", "packaged.py:12")),
+        ("fill", Place("program.py:12", "")),
+    ]
+
+
+def _short(place: Place) -> Place:
+    return Place(Path(place.site).name, Path(place.library).name if place.library else "")
