@@ -12,7 +12,7 @@ from cltrace.kernels.execute.state import Site
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.ir.source_places import NOWHERE
 from cltrace.kernels.launch_results import nd_range
-from cltrace.kernels.machine import NVIDIA
+from cltrace.kernels.machine import NVIDIA, Machine
 
 RANGE: NDRange = nd_range((128,), (64,))
 GRID = Grid(RANGE, range(2), NVIDIA.warp_width)
@@ -20,7 +20,7 @@ ALL = GRID.all
 HALF = Lanes(GRID, np.arange(0, 128, 2, dtype=np.int64))
 
 
-def batch_of(*accesses: Access) -> AccessBatch:
+def batch_of(*accesses: Access, machine: Machine = NVIDIA) -> AccessBatch:
     sites = [
         Site(
             number=number,
@@ -35,7 +35,7 @@ def batch_of(*accesses: Access) -> AccessBatch:
         )
         for number, access in enumerate(accesses)
     ]
-    return AccessBatch(sites, NVIDIA, GRID.groups)
+    return AccessBatch(sites, machine, GRID.groups)
 
 
 def addresses(lanes: Lanes, begin: int) -> NDArray[np.int64]:
@@ -112,3 +112,23 @@ def test_a_mark_outlasts_a_full_batch() -> None:
     assert batch.counters[SiteColumn.SECTORS].tolist() == [8 * (1 + 2100 * 10)] * 2
     weights = [weight for _, _, weight in by_trip(batch)[0]]
     assert weights == [1.0] * 16 + [10.0] * 16 * 2100
+
+
+@pytest.mark.parametrize("machine", [NVIDIA, Machine.of_cpu(8)], ids=["GPU", "CPU"])
+@pytest.mark.parametrize("access", list(Access))
+@pytest.mark.parametrize("step", [1, 2])
+def test_accesses_at_moved_addresses_count_as_much_together_as_one_by_one(
+    access: Access, machine: Machine, step: int
+) -> None:
+    grid = Grid(RANGE, range(2), machine.warp_width)
+    lanes = grid.all if step == 1 else Lanes(grid, np.arange(0, 128, step, dtype=np.int64))
+    together, single = (batch_of(access, machine=machine) for _ in range(2))
+    for begin in (4096, 0, 132, 260, 4, 4096, 388, 1 << 20):
+        for batch in (together, single):
+            batch.add(0, addresses(lanes, begin), lanes, represents_sectors=True)
+        single.count()
+    together.count()
+    assert (together.counters == single.counters).all()
+    assert by_trip(together) == by_trip(single)
+    assert together.step_share(0) == single.step_share(0)
+    assert together.jump_bytes(0) == single.jump_bytes(0)

@@ -28,7 +28,6 @@ from cltrace.kernels.counts.step_sectors import StepSectors
 from cltrace.kernels.counts.touched_sectors import Part, SectorRecords
 from cltrace.kernels.counts.transactions import (
     Transactions,
-    count_transactions,
 )
 from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.state import Site
@@ -170,7 +169,7 @@ class AccessBatch:
 
     def _count_site(self, site: int, accesses: Sequence[WaitingAccess]) -> list[Part]:
         """Count accesses of a site, in their order. Return the sectors that each touches."""
-        runs = runs_of_lanes(accesses, self._machine.warp_width)
+        runs = runs_of_lanes(accesses, self._machine)
         by_width: dict[int, list[LaneRun]] = {}
         for run in runs:
             by_width.setdefault(run.rows.shape[1], []).append(run)
@@ -178,10 +177,7 @@ class AccessBatch:
         sectors: list[Part] = [_NO_SECTORS] * len(accesses)
         for same_width in by_width.values():
             positions = [position for run in same_width for position in run.positions]
-            similar = SimilarAccesses(
-                [accesses[position] for position in positions],
-                [run.rows for run in same_width],
-            )
+            similar = SimilarAccesses([accesses[position] for position in positions], same_width)
             transactions = self._count_transactions(site, similar)
             for position, part in zip(positions, similar.sectors_of(transactions), strict=True):
                 sectors[position] = part
@@ -230,7 +226,7 @@ class AccessBatch:
             moves = self._moves.find(site, order, np.concatenate(hashes), num_warps)
             self._add(site, SiteColumn.MOVING_REQUESTS, groups, ordered_times, moves)
         if self._machine.has_item_loops:
-            begins = np.concatenate([run.rows[:, 0] for run in runs])
+            begins = np.concatenate([run.begins for run in runs])
             jumps = self._jumps.find(site, order, begins, groups, num_warps)
             self._add(site, SiteColumn.JUMPING_REQUESTS, groups, ordered_times, jumps)
 
@@ -238,9 +234,7 @@ class AccessBatch:
         """Count the transactions of accesses of a site."""
         access_site = self._sites[site]
         writes = self._counts_transactions and access_site.access is not Access.READ
-        return count_transactions(
-            similar.rows, access_site.access_bytes, self._machine, writes=writes
-        )
+        return similar.count_transactions(access_site.access_bytes, self._machine, writes=writes)
 
     def _add_transactions(
         self, site: int, similar: SimilarAccesses, transactions: Transactions

@@ -11,12 +11,17 @@ from cltrace.kernels.counts.touched_sectors import Part
 from cltrace.kernels.counts.transactions import (
     Transactions,
     addresses_by_warp,
+    count_transactions,
     lanes_per_address,
+    pattern_bytes,
 )
 from cltrace.kernels.execute.lanes import Lanes
+from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Value
 
 _Number = TypeVar("_Number", bound=np.generic)
+_MIN_MOVED: Final = 4
+"""Number of accesses of the same lanes from which they are compared with each other."""
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
 _HASH_OFFSET: Final = np.uint64(1)
 
@@ -40,14 +45,34 @@ class WaitingAccess:
 class LaneRun:
     """Accesses of a site one after another by the same lanes.
 
-    `positions` are those among the accesses. `rows` has the addresses of each warp, access by access.
+    `positions` are those among the accesses. `rows` has addresses by warp. The warps of each access, one
+    access after another, access those of the row `number` moved by `moved_bytes`, which is a multiple of
+    what a pattern of addresses repeats in.
     """
 
     positions: range
     rows: NDArray[np.int64]
+    number: NDArray[np.int64]
+    moved_bytes: NDArray[np.int64]
+
+    @property
+    def repeats(self) -> bool:
+        """True if warps share rows. Otherwise each has its own, in order."""
+        return len(self.rows) < len(self.number)
+
+    @property
+    def begins(self) -> NDArray[np.int64]:
+        """The first address of each warp, access by access."""
+        begins: NDArray[np.int64] = self.rows[self.number, 0] + self.moved_bytes
+        return begins
+
+    @property
+    def rows_by_access(self) -> NDArray[np.int64]:
+        """Addresses of each access, moved to those of a row: shape (accesses, warps, width)."""
+        return self.rows[self.number].reshape(len(self.positions), -1, self.rows.shape[1])
 
 
-def runs_of_lanes(accesses: Sequence[WaitingAccess], warp_width: int) -> Sequence[LaneRun]:
+def runs_of_lanes(accesses: Sequence[WaitingAccess], machine: Machine) -> Sequence[LaneRun]:
     """Return the runs of accesses one after another of the same lanes, with their addresses."""
     runs: list[LaneRun] = []
     begin = 0
@@ -59,23 +84,59 @@ def runs_of_lanes(accesses: Sequence[WaitingAccess], warp_width: int) -> Sequenc
             or type(accesses[end].address) is not type(first.address)
         ):
             addresses = [access.address for access in accesses[begin:end]]
-            rows = addresses_by_warp(addresses, first.lanes, warp_width)
-            runs.append(LaneRun(range(begin, end), rows))
+            runs.append(_run_of(range(begin, end), addresses, first.lanes, machine))
             begin = end
     return runs
 
 
-class SimilarAccesses:
-    """Accesses of a site whose rows of addresses have the same width, one row per warp."""
+def _run_of(
+    positions: range, addresses: Sequence[Value], lanes: Lanes, machine: Machine
+) -> LaneRun:
+    """Return the run of accesses with some addresses.
 
-    def __init__(
-        self, accesses: Sequence[WaitingAccess], rows: Sequence[NDArray[np.int64]]
-    ) -> None:
+    In a loop, lanes often access the addresses of the trip before, all moved by the same distance.
+    """
+    different, access, moved_bytes = addresses, np.arange(len(addresses)), np.zeros(1, np.int64)
+    if len(addresses) >= _MIN_MOVED and type(addresses[0]) is np.ndarray:
+        by_access = np.stack(addresses)
+        begins = by_access[:, 0]
+        distances = begins - begins[0]
+        if bool((by_access - distances[:, None] == by_access[0]).all()):
+            phase = begins & (pattern_bytes(machine) - 1)
+            _, index, repeated = np.unique(phase, return_index=True, return_inverse=True)
+            if len(index) < len(addresses):
+                different, access = [addresses[number] for number in index.tolist()], repeated
+                moved_bytes = begins - begins[index][access]
+    rows = addresses_by_warp(different, lanes, machine.warp_width)
+    warps = len(lanes.warp_begins)
+    number = (access[:, None] * warps + np.arange(warps)).ravel()
+    per_warp = np.repeat(np.broadcast_to(moved_bytes, len(addresses)), warps)
+    return LaneRun(positions, rows, number, per_warp)
+
+
+class SimilarAccesses:
+    """Accesses of a site whose rows of addresses have the same width."""
+
+    def __init__(self, accesses: Sequence[WaitingAccess], runs: Sequence[LaneRun]) -> None:
         self._accesses = accesses
-        self.rows = np.concatenate(rows) if len(rows) > 1 else rows[0]
+        self._runs = runs
         self.lengths = [len(access.lanes.warp_begins) for access in accesses]
         self._ends = np.cumsum(self.lengths)
         self.groups, self.times = groups_and_times(accesses)
+
+    def count_transactions(
+        self, access_bytes: int, machine: Machine, *, writes: bool
+    ) -> Transactions:
+        """Count the transactions of the warps of all accesses."""
+        parts = [run.rows for run in self._runs]
+        rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        counted = count_transactions(rows, access_bytes, machine, writes=writes)
+        if not any(run.repeats for run in self._runs):
+            return counted
+        begins = [0, *np.cumsum([len(part) for part in parts]).tolist()]
+        numbers = [run.number + begin for run, begin in zip(self._runs, begins, strict=False)]
+        moved_bytes = np.concatenate([run.moved_bytes for run in self._runs])
+        return counted.repeated(np.concatenate(numbers), moved_bytes // machine.sector_bytes)
 
     def split(self, by_warp: NDArray[_Number]) -> Iterator[NDArray[_Number]]:
         """Yield the entries of each access in an array with one entry per warp."""
@@ -100,8 +161,7 @@ def contention_by_access(
     Sums of these fractions depend on their order.
     """
     for run in runs:
-        by_access = run.rows.reshape(len(run.positions), -1, run.rows.shape[1])
-        for position, rows in zip(run.positions, by_access, strict=True):
+        for position, rows in zip(run.positions, run.rows_by_access, strict=True):
             access = accesses[position]
             active = np.diff(access.lanes.warp_begins, append=access.lanes.count)
             yield access.lanes.warp_groups, lanes_per_address(rows, active) * access.times

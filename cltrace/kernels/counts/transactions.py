@@ -33,6 +33,22 @@ class Transactions:
     touched_warp: NDArray[np.int64]
     stride_bytes: int | None
 
+    def repeated(self, number: Counts, moved_sectors: NDArray[np.int64]) -> "Transactions":
+        """Return the transactions of warps that repeat those of the warp `number`.
+
+        Each touches sectors that are `moved_sectors` further. That is a multiple of a pattern.
+        """
+        touched, warp = _touched_by_warp(self, number, moved_sectors)
+        return Transactions(
+            sectors=self.sectors[number],
+            lines=self.lines[number],
+            bank_cycles=self.bank_cycles[number],
+            partial_sectors=self.partial_sectors[number],
+            touched=touched,
+            touched_warp=warp,
+            stride_bytes=self.stride_bytes,
+        )
+
 
 def count_transactions(
     rows: NDArray[np.int64], access_bytes: int, machine: Machine, *, writes: bool
@@ -42,7 +58,7 @@ def count_transactions(
     Rows with the same distances between lanes and the same position within a line have the same
     transactions, which are counted once.
     """
-    line = max(machine.line_bytes, machine.banks * machine.bank_bytes)
+    line = pattern_bytes(machine)
     first = rows[:, 0]
     relative = rows - first[:, None]
     phase = first & (line - 1)
@@ -52,18 +68,12 @@ def count_transactions(
     if patterns is None:
         return _count_rows(rows, access_bytes, machine, stride, writes=writes)
     counted = _count_rows(patterns.rows, access_bytes, machine, stride, writes=writes)
-    number = patterns.number
-    sectors = counted.sectors[number]
-    touched, warp = _touched_by_warp(counted, number, (first - phase) // machine.sector_bytes)
-    return Transactions(
-        sectors=sectors,
-        lines=counted.lines[number],
-        bank_cycles=counted.bank_cycles[number],
-        partial_sectors=counted.partial_sectors[number],
-        touched=touched,
-        touched_warp=warp,
-        stride_bytes=stride,
-    )
+    return counted.repeated(patterns.number, (first - phase) // machine.sector_bytes)
+
+
+def pattern_bytes(machine: Machine) -> int:
+    """Return the distance by which addresses can be moved without any change of their transactions."""
+    return max(machine.line_bytes, machine.banks * machine.bank_bytes)
 
 
 @dataclass(frozen=True, slots=True)
