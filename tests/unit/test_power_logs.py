@@ -352,6 +352,9 @@ def test_a_log_without_readings_is_refused(run: Runner, make_trace: MakeTrace) -
         "1970-01-01 00:00:00+14:00",
         "9223372036854775808",
         "14.11.2262 10:00:00",
+        f"14.11.{9 * 10**18} 10:00:00",
+        f"14.11.2023 {'1' * 5000}:00:00",
+        f"14.11.{'1' * 5000} 10:00:00",
     ],
 )
 def test_times_that_exceed_a_trace_are_left_out(text: str) -> None:

@@ -112,19 +112,19 @@ def _parse(text: str, order: DateOrder) -> datetime | int | None:
     match = _TIME.fullmatch(text)
     if match is None:
         return None
-    hour = int(match["hour"])
-    if match["half"]:
-        hour = hour % 12 + (12 if match["half"][0] in "Pp" else 0)
     micros = int(float(f"0{(match['part'] or '.0').replace(',', '.')}") * 1e6)
     zone = (match["zone"] or "").replace("Z", "+00:00")
     try:
+        hour = int(match["hour"])
+        if match["half"]:
+            hour = hour % 12 + (12 if match["half"][0] in "Pp" else 0)
         moment = datetime(  # noqa: DTZ001 - the caller adds the zone
             *_date(match["date"], order), hour, int(match["minute"]), int(match["second"]), micros
         )
         if moment.year not in _YEARS:
             return None
         return datetime.fromisoformat(moment.isoformat() + zone) if zone else moment
-    except ValueError:
+    except (ValueError, OverflowError):  # numbers of thousands of digits, and beyond 64 bits
         return None
 
 
