@@ -6,14 +6,14 @@ that is cut off or masked. An address at a constant distance from another one co
 have room for a constant. Checked on what NVIDIA's assembler makes of the driver's PTX.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from cltrace.kernels.costs.operation import AddressForm
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.ir.instructions import Binary, Convert, Instruction, Offset
 from cltrace.kernels.ir.types import LOCAL, PRIVATE, IntegerType, PointerType
-from cltrace.kernels.ir.uses import operands_of, result_of
 
 _NARROW_BITS: Final = 32
 _NARROW_SPACES: Final = frozenset({LOCAL, PRIVATE})
@@ -31,25 +31,11 @@ class Addresses:
     part of addresses alone.
     """
 
-    def __init__(self, kernel: PreparedKernel) -> None:
+    def __init__(self, kernel: PreparedKernel, values: Definitions) -> None:
         self._function = kernel.function
         self._constants = frozenset(item.slot for item in kernel.function.constants)
-        self._defined: dict[int, Instruction] = {}
-        self._users: dict[int, list[Instruction]] = {}
-        graph = kernel.graph
-        for number in graph.order:
-            for item in self._function.blocks[number].instructions:
-                self._defined[result_of(item)] = item
-                for slot in operands_of(item):
-                    self._users.setdefault(slot, []).append(item)
-        self._kept = {
-            slot
-            for number in graph.order
-            for slot in (
-                *operands_of(self._function.blocks[number].terminator),
-                *(value for phi in self._function.blocks[number].phis for _, value in phi.incoming),
-            )
-        }
+        self._values = values
+        self._defined = values.defined
         self.forms: Mapping[int, AddressForm] = dict(self._find_forms(kernel))
         self.free: frozenset[int] = frozenset(self._find_free_sums())
 
@@ -139,28 +125,29 @@ class Addresses:
         for slot, item in self._defined.items():
             match item:
                 case Binary(_, "add" | "sub" | "or", _, _, right) if right in self._constants:
-                    if slot not in self._kept and self._is_of_addresses(slot):
+                    if self._is_of_addresses(slot):
                         yield slot
                 case _:
                     pass
 
     def _is_of_addresses(self, slot: int) -> bool:
-        users = self._users.get(slot, [])
-        return bool(users) and all(self._is_part(user, slot) for user in users)
+        return self._is_used_by(slot, self._is_part)
+
+    def _is_used_by(self, slot: int, is_right: Callable[[Instruction, int], bool]) -> bool:
+        """Return True if all users of a slot are right."""
+        users = self._values.users.get(slot, ())
+        return (
+            bool(users)
+            and not self._values.is_kept(slot)
+            and all(is_right(user, slot) for user in users)
+        )
 
     def _is_part(self, user: Instruction, slot: int) -> bool:
         match user:
             case Convert(result, "sext", _, _, _):
-                users = self._users.get(result, [])
-                return (
-                    result not in self._kept
-                    and bool(users)
-                    and all(
-                        isinstance(item, Offset) and result != item.pointer and self._is_far(item)
-                        for item in users
-                    )
-                )
-            case Offset():
-                return slot != user.pointer and self._is_far(user)
+                return self._is_used_by(result, self._is_index)
             case _:
-                return False
+                return self._is_index(user, slot)
+
+    def _is_index(self, user: Instruction, slot: int) -> bool:
+        return isinstance(user, Offset) and slot != user.pointer and self._is_far(user)

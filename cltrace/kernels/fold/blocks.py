@@ -1,6 +1,5 @@
 """The blocks of a kernel as a driver's compiler leaves them."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -26,6 +25,7 @@ from cltrace.kernels.fold.chains import (
     find_shared_rounds,
 )
 from cltrace.kernels.fold.contraction import Contraction
+from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.item_loops import is_function_call
 from cltrace.kernels.fold.loop_evolution import (
@@ -51,7 +51,7 @@ from cltrace.kernels.ir.instructions import (
     Terminator,
 )
 from cltrace.kernels.ir.types import PRIVATE, FloatType, IntegerType, element_of
-from cltrace.kernels.ir.uses import operands_of, result_of
+from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import ItemLoops, Machine
 
@@ -114,18 +114,9 @@ class _Folding:
     ) -> None:
         self._kernel = kernel
         self._function = kernel.function
-        self._uses: Counter[int] = Counter()
-        self._users: dict[int, Instruction] = {}
-        self._defined: dict[int, Instruction] = {}
-        for number in kernel.graph.order:
-            block = self._function.blocks[number]
-            for item in block.instructions:
-                self._defined[result_of(item)] = item
-                for slot in operands_of(item):
-                    self._uses[slot] += 1
-                    self._users[slot] = item
-            self._uses.update(operands_of(block.terminator))
-            self._uses.update(slot for phi in block.phis for _, slot in phi.incoming)
+        values = Definitions.of(kernel)
+        self._uses, self._defined = values.uses, values.defined
+        self._users = {slot: users[-1] for slot, users in values.users.items()}
         self._constants = frozenset(item.slot for item in kernel.function.constants)
         self._products = frozenset(self._fused_products())
         self._indices = find_index_values(kernel.function, kernel.graph)
@@ -143,7 +134,7 @@ class _Folding:
             self._free = find_counter_values(kernel.function, kernel.graph)
         else:
             self._wide = WideIntegers(kernel.function, self._defined)
-            addresses = Addresses(kernel)
+            addresses = Addresses(kernel, values)
             self._address_forms, self._free = addresses.forms, addresses.free
         self._loops = loops
         self._order = MemoryOrder(kernel, private_memory)
