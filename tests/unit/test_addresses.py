@@ -63,6 +63,8 @@ def number_of(counts: KernelCounts, cost: CostClass, function: str = "") -> floa
         ("v = a[i * n - 1] + a[i * n + 1] + a[i * n];", {AddressForm.PRODUCT: 1}),
         ("v = a[(uint)(i * n) - 1u] + a[(uint)(i * n) + 1u];", {AddressForm.PRODUCT: 2}),
         ("v = a[i * n] + a[i * n + n];", {AddressForm.PRODUCT: 2}),
+        ("v = a[i * n] + a[i * n | 1];", {AddressForm.PRODUCT: 2}),
+        ("v = a[2 * n * i] + a[2 * n * i | 1];", {AddressForm.PRODUCT: 1}),
         ("v = a[i * n] + out[i * n];", {AddressForm.PRODUCT: 2}),
         ("for (int t = 0; t < 4096; ++t) v += a[i * n + t];", {AddressForm.PRODUCT: 0}),
         ("for (int t = 0; t < 64; ++t) v += a[places[i * n] + t * n];", {AddressForm.PRODUCT: 64}),

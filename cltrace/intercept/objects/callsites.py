@@ -3,6 +3,7 @@
 Where these frames belong to an installed package, the nearest frame that does not is recorded as well.
 """
 
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from types import CodeType, FrameType
@@ -65,12 +66,7 @@ class CallSites:
 
     def _site_in_package(self, nearest: FrameType) -> int:
         """Return the number of the site of a package's frame, with the program's line as its caller."""
-        program, caller = self.program_codes, nearest.f_back
-        while caller is not None and id(caller.f_code) not in program:
-            if id(caller.f_code) not in self._installed_codes:
-                caller = self._frame_of_program(caller)
-                break
-            caller = caller.f_back
+        caller = self._frame_of_program(nearest.f_back)
         outer = (0, 0) if caller is None else (id(caller.f_code), caller.f_lasti)
         key = (id(nearest.f_code), nearest.f_lasti, *outer)
         site = self._packaged_sites.get(key)
@@ -98,11 +94,16 @@ class CallSites:
 
     def _frame_of_program(self, frame: FrameType | None) -> FrameType | None:
         """Return the nearest frame that belongs to no installed package, from `frame` outward."""
-        for _ in range(_MAX_FRAMES):
-            frame = self._nearest_frame(frame)
-            if frame is None or id(frame.f_code) in self.program_codes:
+        program, installed, passed = self.program_codes, self._installed_codes, 0
+        while frame is not None and passed < _MAX_FRAMES:
+            address = id(frame.f_code)
+            if address in program:
                 return frame
-            frame = frame.f_back
+            if address in installed:
+                frame = frame.f_back
+                passed += 1
+            else:
+                frame = self._nearest_frame(frame)
         return None
 
     def number(self, code: CodeType | None, instruction: int) -> int:
@@ -135,12 +136,17 @@ class CallSites:
         while frame is not None and len(frames) < self.depth:
             frames.append(frame)
             frame = frame.f_back
-        if all(is_installed(each.f_code.co_filename) for each in frames):
+        # Most calls are of the program, whose code is known by then.
+        if frames and id(frames[0].f_code) in self._installed_codes and self._are_installed(frames):
             caller = self._frame_of_program(frame)
             frames += [] if caller is None else [caller]
         chain = tuple((id(entry.f_code), entry.f_lasti) for entry in frames)
         site = self._chains.get(chain)
         return self._register_chain(chain, frames) if site is None else site
+
+    @staticmethod
+    def _are_installed(frames: Sequence[FrameType]) -> bool:
+        return all(is_installed(each.f_code.co_filename) for each in frames[1:])
 
     def _register_chain(self, chain: tuple[tuple[int, int], ...], frames: list[FrameType]) -> int:
         if not frames or len(self._chains) >= _MAX_SITES:

@@ -35,8 +35,7 @@ class Operation:
     """An operation: the type that it works on, its class, and its function within the class.
 
     `function` is a function's name, or `shift`, `remainder`, `divide by a literal`, `SUM`, `JOINED`,
-    `RECIPROCAL`, `OF_INTS`, `TO_FLOAT`, an
-    `AddressForm`; "" for others.
+    `RECIPROCAL`, `OF_INTS`, `TO_FLOAT`, an `AddressForm`; "" for others.
     """
 
     type: str

@@ -5,7 +5,7 @@ depend only on its addresses, so they are counted when enough accesses wait or w
 Accesses that represent those of skipped trips carry a factor, so skipping trips needs no count.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
@@ -182,7 +182,7 @@ class AccessBatch:
             for position, part in zip(positions, similar.sectors_of(transactions), strict=True):
                 sectors[position] = part
             by_access = self._count_similar(site, similar, transactions)
-            for position, part_hashes in zip(positions, by_access, strict=False):
+            for position, part_hashes in zip(positions, by_access, strict=True):
                 hashes[position] = part_hashes
         if self._counts_transactions:
             self._count_order(site, accesses, runs, hashes)
@@ -193,15 +193,19 @@ class AccessBatch:
 
     def _count_similar(
         self, site: int, similar: SimilarAccesses, transactions: Transactions
-    ) -> Iterator[NDArray[np.uint64]]:
-        """Count transactions of a site. Return the hashes of the sectors of each read, by warp."""
+    ) -> Sequence[NDArray[np.uint64]]:
+        """Count transactions of a site. Return the hashes of the sectors of each read, by warp.
+
+        They are empty for writes, and where transactions are not counted.
+        """
+        none = (_NO_HASHES,) * len(similar.lengths)
         if not self._counts_transactions:
-            return iter(())
+            return none
         self._add_transactions(site, similar, transactions)
         if self._sites[site].access is not Access.READ:
-            return iter(())
+            return none
         self._step_sectors[site].count(similar, transactions)
-        return similar.split(hash_rows(transactions))
+        return tuple(similar.split(hash_rows(transactions)))
 
     def _count_order(
         self,

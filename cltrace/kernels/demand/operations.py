@@ -111,8 +111,8 @@ def cost_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostNam
 def _first_measured(name: CostName, measured: Container[CostName]) -> tuple[CostName, ...]:
     narrower = replace(name, type=_NARROWER.get(name.type, name.type))
     if name.operation == "logic" and name not in measured:
-        if narrower in measured:
-            return (narrower, narrower) if narrower != name else (narrower,)
+        if narrower in measured:  # a half at a time
+            return (narrower, narrower)
         return _first_measured(replace(name, operation="add"), measured)
     return tuple(candidate for candidate in (name, narrower) if candidate in measured)[:1]
 

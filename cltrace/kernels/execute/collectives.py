@@ -14,6 +14,9 @@ from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.segments import Segments
 from cltrace.kernels.values import Array, Value, broadcast
 
+_WORD_BITS: Final = 32
+_BALLOT_WORDS: Final = 4
+"""Words of the result of a ballot, a `uint4`."""
 _OPERATIONS: Final[Mapping[str, Callable[[Value, Value], Value]]] = {
     "add": np.add,
     "mul": np.multiply,
@@ -48,7 +51,7 @@ def compute_collective(
         ):
             return _read_other_lane(match["what"], segments, value, values[1:], lanes, by_group)
         case "ballot":
-            raise NotImplementedError(name)
+            return _ballot(segments, value, lanes)
         case function:
             return _reduce_or_scan(function, match["operation"], parameters, segments, value)
 
@@ -60,6 +63,18 @@ def _vote(function: str, segments: Segments, value: Array) -> Array:
     run = np.logical_and if function == "all" else np.logical_or
     votes = np.asarray(run.reduceat(is_true, segments.begins), np.int32)
     return segments.unsort(votes[segments.number])
+
+
+def _ballot(segments: Segments, value: Array, lanes: Lanes) -> tuple[Array, ...]:
+    """Return the lanes of each group whose value is true, as the bits of a `uint4`."""
+    word, bit = np.divmod(lanes.take(lanes.grid.linear_in_group % lanes.grid.warp_width), _WORD_BITS)
+    own = (np.asarray(value != 0, np.uint32) << bit.astype(np.uint32)).astype(np.uint32)
+    words = []
+    for number in range(_BALLOT_WORDS):
+        votes = segments.sort(np.where(word == number, own, np.uint32(0)))
+        whole = np.bitwise_or.reduceat(votes, segments.begins)
+        words.append(segments.unsort(whole[segments.number]).view(np.int32))
+    return tuple(words)
 
 
 def _read_other_lane(

@@ -72,31 +72,28 @@ class Addresses:
         The sum of unsigned numbers of 32 bits may wrap around, so its address is not at a constant
         distance.
         """
-        item = self._defined.get(slot)
-        match item:
-            case Binary(_, "add" | "sub" | "or", IntegerType(bits), left, right) if (
-                right in self._constants and bits > _NARROW_BITS
-            ):
-                return self._without_constants(left)
+        wide = self._before_constants(slot, min_bits=_NARROW_BITS + 1)
+        match self._defined.get(wide):
             case Convert(_, "sext", _, _, operand):
-                inner = self._defined.get(operand)
-                match inner:
-                    case Binary(_, "add" | "sub" | "or", _, left, right) if (
-                        right in self._constants
-                    ):
-                        return self._without_narrow_constants(left)
-                    case _:
-                        return operand
+                return self._before_constants(operand)
             case _:
-                return slot
+                return wide
 
-    def _without_narrow_constants(self, slot: int) -> int:
-        item = self._defined.get(slot)
-        match item:
-            case Binary(_, "add" | "sub" | "or", _, left, right) if right in self._constants:
-                return self._without_narrow_constants(left)
+    def _before_constants(self, slot: int, min_bits: int = 0) -> int:
+        """Return what constants are added to, in sums of at least `min_bits`."""
+        while (summand := self._summand(slot, min_bits)) is not None:
+            slot = summand
+        return slot
+
+    def _summand(self, slot: int, min_bits: int = 0) -> int | None:
+        """Return what a constant is added to; None for another value than such a sum."""
+        match self._defined.get(slot):
+            case Binary(_, "add" | "sub", IntegerType(bits), left, right) if (
+                right in self._constants and bits >= min_bits
+            ):
+                return left
             case _:
-                return slot
+                return None
 
     def _form(self, item: Offset) -> AddressForm:
         return max(
@@ -122,16 +119,9 @@ class Addresses:
                 return AddressForm.PRODUCT
 
     def _find_free_sums(self) -> Iterator[int]:
-        for slot, item in self._defined.items():
-            match item:
-                case Binary(_, "add" | "sub" | "or", _, _, right) if right in self._constants:
-                    if self._is_of_addresses(slot):
-                        yield slot
-                case _:
-                    pass
-
-    def _is_of_addresses(self, slot: int) -> bool:
-        return self._is_used_by(slot, self._is_part)
+        for slot in self._defined:
+            if self._summand(slot) is not None and self._is_used_by(slot, self._is_part):
+                yield slot
 
     def _is_used_by(self, slot: int, is_right: Callable[[Instruction, int], bool]) -> bool:
         """Return True if all users of a slot are right."""

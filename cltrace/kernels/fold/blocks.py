@@ -270,7 +270,8 @@ class _Folding:
     def _contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
         """Return an operation as a GPU's compiler leaves it."""
         if operation.cost is CostClass.ADDRESS:
-            return replace(operation, function=self._address_forms.get(result_of(item), ""))
+            form = self._address_forms.get(result_of(item))
+            return replace(operation, function=form.value) if form else operation
         if self._wide is not None and self._wide.is_product(item):
             return replace(operation, function=OF_INTS)
         if isinstance(item, Convert) and _is_to_float(item):

@@ -101,8 +101,9 @@ def _operations(limits: ProbeLimits) -> Iterator[_Operation]:
         yield _Operation(CostName(kind, "divide"), "v = f / (v | 1)")
         yield _Operation(CostName(kind, "remainder"), "v = f % (v | 1) + g")
         yield _Operation(CostName(kind, "divide by a literal"), "v = v / 7 + f")
-    yield _Operation(CostName("int", "logic"), "v = max(v ^ f, g)")
-    yield _Operation(CostName("long", "multiply-add of ints"), _PRODUCT_OF_INTS)
+    if not limits.is_cpu:  # the pipes of a GPU
+        yield _Operation(CostName("int", "logic"), "v = max(v ^ f, g)")
+        yield _Operation(CostName("long", "multiply-add of ints"), _PRODUCT_OF_INTS)
     yield _Operation(CostName("int", "to float and back"), "v = (int)((float)v * 0.5f) + f")
 
 
@@ -168,13 +169,10 @@ def _mixture(limits: ProbeLimits, pair: Sequence[_Operation], trips: int) -> Wor
     chains = _REPEATS // 2
     kinds = [operation.name.type for operation in pair]
     values = [[f"v{which}{number}" for number in range(chains)] for which in range(2)]
-    starts = " ".join(
-        f"{name} = ({kind})(get_local_id(0) + {number + 2});"
-        for kind, names in zip(kinds, values, strict=True)
-        for number, name in enumerate(names)
-    )
+    names = [{letter: f"{letter}{which}" for letter in "fg"} for which in range(2)]
+    starts = " ".join(map(_starts, kinds, values))
     lines = [
-        f"        {_rename(operation.text, {'v': values[which][number], **_arguments_of(which)})};"
+        f"        {_rename(operation.text, {'v': values[which][number]} | names[which])};"
         for _ in range(_REPEATS // chains)
         for number in range(chains)
         for which, operation in enumerate(pair)
@@ -186,7 +184,7 @@ def _mixture(limits: ProbeLimits, pair: Sequence[_Operation], trips: int) -> Wor
         others=", ".join(values[1]),
         starts=starts,
         body="\n".join(lines),
-        total=" + ".join(f"(float){name}" for names in values for name in names),
+        total=" + ".join(f"(float){name}" for chain in values for name in chain),
     )
     items = limits.compute_units * throughput_items(is_cpu=False)
     numbers = [_NUMBERS[kind](value) for kind in kinds for value in (3, 2)]
@@ -194,8 +192,11 @@ def _mixture(limits: ProbeLimits, pair: Sequence[_Operation], trips: int) -> Wor
     return Workload(source, "mixture", (items,), (limits.usual_group(256),), inputs)
 
 
-def _arguments_of(which: int) -> Mapping[str, str]:
-    return {"f": f"f{which}", "g": f"g{which}"}
+def _starts(kind: str, names: Sequence[str]) -> str:
+    """Return statements that begin the chains of values."""
+    return " ".join(
+        f"{name} = ({kind})(get_local_id(0) + {number + 2});" for number, name in enumerate(names)
+    )
 
 
 def _trips(limits: ProbeLimits) -> tuple[int, int]:
@@ -208,9 +209,7 @@ def _chain(
 ) -> Workload:
     kind = operation.name.type
     names = [f"v{number}" for number in range(chains)]
-    starts = " ".join(
-        f"{name} = ({kind})(get_local_id(0) + {number + 2});" for number, name in enumerate(names)
-    )
+    starts = _starts(kind, names)
     repeats = _REPEATS // chains if chains > 1 else _REPEATS
     lines = [
         "        " + _rename(operation.text, {"v": name}) + ";"

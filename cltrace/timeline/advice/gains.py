@@ -14,6 +14,7 @@ from cltrace.timeline.advice.model import (
     Finding,
     Findings,
     Gain,
+    Metric,
     Place,
     Proposal,
 )
@@ -64,6 +65,17 @@ def _change(proposal: Proposal) -> Change:
     return proposal.change or Change()
 
 
+def _metrics_together(group: Sequence[Proposal]) -> tuple[Metric, ...]:
+    """Return the metrics of several places: sums of all, and what is typical of the first."""
+    sums: dict[str, float] = defaultdict(float)
+    for metric in (metric for each in group for metric in each.metrics):
+        sums[metric.label] += metric.value
+    return tuple(
+        replace(metric, value=sums[metric.label]) if metric.is_sum else metric
+        for metric in group[0].metrics
+    )
+
+
 class _Estimate:
     """Estimates of gains on one run."""
 
@@ -95,6 +107,7 @@ class _Estimate:
         whole = replace(
             first,
             times=sum(each.times for each in group),
+            metrics=_metrics_together(group),
             change=combine(list(map(_change, group))),
             least=combine([each.least or _change(each) for each in group]),
             most=combine([each.most or _change(each) for each in group]),

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.activity import Activity
-from cltrace.timeline.advice.model import Evidence, Place, Proposal, Remedy, metric_ns
+from cltrace.timeline.advice.model import Evidence, Place, Proposal, Remedy, typical_ns
 from cltrace.timeline.advice.sequences import ANY_TIME_NS, MAX_LOOP_NS, runs_of
 from cltrace.timeline.blocked_enqueues import MIN_BLOCKED_NS
 from cltrace.timeline.columns import Int64s, median_of
@@ -52,8 +52,8 @@ def _proposal(evidence: Evidence, place: Place, members: Int64s, waited_ns: Int6
         place=place,
         times=len(members),
         metrics=(
-            metric_ns("a kernel takes", took),
-            metric_ns("the device waits for it", median_of(waited_ns[members].astype(np.float64))),
+            typical_ns("a kernel takes", took),
+            typical_ns("the device waits for it", median_of(waited_ns[members].astype(np.float64))),
         ),
         remedy=Remedy(
             "Do more per launch: one launch over all rows, a loop inside the kernel, or fused kernels.",

@@ -42,16 +42,22 @@ class MetricUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A labelled number that supports a finding."""
+    """A labelled number that supports a finding: a sum of its occurrences, or a typical one."""
 
     label: str
     value: float
     unit: MetricUnit
+    is_sum: bool = True
 
 
 def metric_ns(label: str, ns: float) -> Metric:
     """Return a metric that is a time."""
     return Metric(label, ns, MetricUnit.NS)
+
+
+def typical_ns(label: str, ns: float) -> Metric:
+    """Return a metric that is the time of a typical occurrence."""
+    return Metric(label, ns, MetricUnit.NS, is_sum=False)
 
 
 def metric_bytes(label: str, size_bytes: float) -> Metric:

@@ -15,7 +15,7 @@ from cltrace.predict.curves import require_scipy
 from cltrace.predict.models.defaults import Gaps
 from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS, ARRIVAL_FAMILIES, arrival_costs
 from cltrace.predict.models.overlap.costs import operation_key, wait_key
-from cltrace.predict.models.overlap.probes import MeasuredProbe
+from cltrace.predict.models.overlap.probes import MeasuredProbe, by_series, longer_loops
 from cltrace.predict.models.overlap.processor_caches import CACHE_COSTS, cache_costs
 from cltrace.profile import Parameter
 
@@ -187,7 +187,7 @@ def _texel_cost(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Paramete
     Nothing is yielded for a calibration without images.
     """
     costs: list[float] = []
-    for points in _by_series(probes, "images"):
+    for points in by_series(probes, "images"):
         least, most = (
             choose(points, key=lambda probe: probe.demand.texels) for choose in (min, max)
         )
@@ -286,23 +286,9 @@ def _loop_differences(
     """Return the operations and the ns by which the longest loop of each series exceeds the shortest."""
     rows: list[dict[CostName, float]] = []
     times: list[float] = []
-    for points in _by_series(probes, family):
-        shortest = min(points, key=lambda probe: probe.x)
-        longest = max(points, key=lambda probe: probe.x)
-        more_ns = longest.time_ns - shortest.time_ns
-        if shortest.x == longest.x or more_ns <= 0:
-            continue
+    for shortest, longest in longer_loops(probes, family):
         base = count(shortest)
         longest_counts = count(longest).items()
         rows.append({name: number - base.get(name, 0.0) for name, number in longest_counts})
-        times.append(more_ns)
+        times.append(longest.time_ns - shortest.time_ns)
     return rows, times
-
-
-def _by_series(probes: Sequence[MeasuredProbe], family: str) -> Iterable[Sequence[MeasuredProbe]]:
-    """Return the probes of each series of a family."""
-    by_series: dict[str, list[MeasuredProbe]] = {}
-    for probe in probes:
-        if probe.family == family:
-            by_series.setdefault(probe.series, []).append(probe)
-    return by_series.values()

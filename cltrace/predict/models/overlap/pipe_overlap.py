@@ -8,7 +8,7 @@ import numpy as np
 
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.overlap.parts import overlap
-from cltrace.predict.models.overlap.probes import MeasuredProbe
+from cltrace.predict.models.overlap.probes import MeasuredProbe, longer_loops
 from cltrace.predict.models.overlap.times import pipe_times
 from cltrace.profile import Parameter
 
@@ -24,18 +24,7 @@ def pipe_overlap(probes: Sequence[MeasuredProbe], costs: Costs) -> Iterator[tupl
 
     `costs` are those of operations. Nothing is yielded for a calibration with few such series.
     """
-    by_series: dict[str, list[MeasuredProbe]] = {}
-    for probe in probes:
-        if probe.family == MIXTURES:
-            by_series.setdefault(probe.series, []).append(probe)
-    loops = [
-        (
-            min(points, key=lambda probe: probe.x),
-            max(points, key=lambda probe: probe.x),
-        )
-        for points in by_series.values()
-    ]
-    loops = [(short, long) for short, long in loops if long.time_ns > short.time_ns]
+    loops = list(longer_loops(probes, MIXTURES))
     if len(loops) < _MIN_SERIES:
         return
     errors = np.asarray(

@@ -1,7 +1,7 @@
 """The probes of a calibration with their demand and their measured times: the data of the fit."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -26,6 +26,26 @@ class MeasuredProbe:
     time_ns: float
     demand: Demand
     arrival: Arrival = STEADY
+
+
+def by_series(probes: Iterable[MeasuredProbe], family: str) -> Iterable[Sequence[MeasuredProbe]]:
+    """Return the probes of each series of a family."""
+    series: dict[str, list[MeasuredProbe]] = {}
+    for probe in probes:
+        if probe.family == family:
+            series.setdefault(probe.series, []).append(probe)
+    return series.values()
+
+
+def longer_loops(
+    probes: Iterable[MeasuredProbe], family: str
+) -> Iterator[tuple[MeasuredProbe, MeasuredProbe]]:
+    """Yield the shortest and the longest loop of each series of a family, where this takes longer."""
+    for points in by_series(probes, family):
+        shortest = min(points, key=lambda probe: probe.x)
+        longest = max(points, key=lambda probe: probe.x)
+        if shortest.x < longest.x and shortest.time_ns < longest.time_ns:
+            yield shortest, longest
 
 
 @dataclass(frozen=True, slots=True)
