@@ -67,7 +67,9 @@ def _vote(function: str, segments: Segments, value: Array) -> Array:
 
 def _ballot(segments: Segments, value: Array, lanes: Lanes) -> tuple[Array, ...]:
     """Return the lanes of each group whose value is true, as the bits of a `uint4`."""
-    word, bit = np.divmod(lanes.take(lanes.grid.linear_in_group % lanes.grid.warp_width), _WORD_BITS)
+    word, bit = np.divmod(
+        lanes.take(lanes.grid.linear_in_group % lanes.grid.warp_width), _WORD_BITS
+    )
     own = (np.asarray(value != 0, np.uint32) << bit.astype(np.uint32)).astype(np.uint32)
     words = []
     for number in range(_BALLOT_WORDS):
