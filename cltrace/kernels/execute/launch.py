@@ -36,6 +36,7 @@ from cltrace.kernels.ir.types import (
 )
 from cltrace.kernels.values import Value, dtype_of, from_bytes, wrap
 
+_POINTER_BYTES: Final = 8
 _ADDRESSING: Final = {"none": 0, "edge": 2, "clamp": 4, "repeat": 6, "mirrored": 8}
 MAX_CONTENTS_BYTES: Final = 1 << 34
 """Limit on the contents of a buffer."""
@@ -113,6 +114,8 @@ class LaunchMemory:
         """Return the value of a parameter. Add the object that it points to to memory."""
         address = self._prepared.parameter_address(index)
         if isinstance(parameter.type, PointerType) and parameter.pointee is None:
+            if _is_null(argument):
+                argument = None
             added = self._pointee_object(name, parameter.type, argument)
             self.memory.add(added)
             return np.int64(0) if argument is None else address
@@ -199,6 +202,17 @@ class LaunchMemory:
             if isinstance(parameter.type, PointerType) and item.contents is not None:
                 contents[index] = item.contents[: item.size_bytes]
         return contents
+
+
+def _is_null(argument: Argument) -> bool:
+    """Return True for a number 0 in place of a memory object, as `numpy.uintp(0)`."""
+    match argument:
+        case StructArgument(contents):
+            return len(contents) == _POINTER_BYTES and not any(contents)
+        case np.integer():
+            return argument.itemsize == _POINTER_BYTES and not argument
+        case _:
+            return False
 
 
 def _convert_number(kind: IntegerType | FloatType, argument: np.generic | float) -> Value:

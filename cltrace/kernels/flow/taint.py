@@ -5,19 +5,25 @@ unknown contents, or if it leaves a loop with an unknown trip count. A branch or
 condition does not taint the values between which it selects: its outcome is assumed, and the value with
 it. Within such a loop, values that only depend on the trip number are known: all active lanes are in the
 same trip.
+
+A counter that several loops advance, some of them with unknown trips, has the value of the assumed trips
+when it is compared with a known bound. A loop that it ends is followed: it ends where the counter reaches
+the bound, as in `while (i < n) while (i < n && a[i++]) …`.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root
 from cltrace.kernels.flow.loops import Graph
-from cltrace.kernels.ir.instructions import Instruction, Select
+from cltrace.kernels.ir.instructions import Branch, Compare, Instruction, Select
+from cltrace.kernels.ir.module import Function
 from cltrace.kernels.ir.types import IntegerType
 from cltrace.kernels.ir.uses import operands_of, result_of
 from cltrace.kernels.limits import check_cpu_limit
 
+_EQUALITIES: Final = frozenset({"eq", "ne", "oeq", "ueq", "one", "une"})
 _CONDITIONS: Final = frozenset({IntegerType(1)})
 
 
@@ -27,13 +33,15 @@ class Taint:
 
     Attributes:
         slots: the tainted slots.
-        blocks: the blocks that end in a tainted branch.
+        blocks: the blocks that end in a tainted branch, whose outcome is assumed.
+        followed: the blocks that leave a loop as the assumed trips of others decide, but no contents.
         selects: the untainted slots whose values are selected by a tainted condition.
         untainted_within: by slot that is tainted only after a loop, the blocks of that loop.
     """
 
     slots: frozenset[int]
     blocks: frozenset[int]
+    followed: frozenset[int]
     selects: frozenset[int]
     untainted_within: Mapping[int, frozenset[int]]
 
@@ -48,14 +56,31 @@ class Taint:
 
 def find_taint(dependencies: DataDependencies, unknown: frozenset[Root]) -> Taint:
     """Return everything that depends on the contents of `unknown` roots."""
-    return _TaintAnalysis(dependencies, unknown).run()
+    taint = _TaintAnalysis(dependencies, unknown).run()
+    if not taint.untainted_within:
+        return taint
+    by_contents = _TaintAnalysis(dependencies, unknown, taints_after_loops=False).run()
+    followed = frozenset(
+        block
+        for block in taint.blocks - by_contents.blocks
+        if _leaves_loop(dependencies.graph, block) and _is_bounded(dependencies.function, block)
+    )
+    return replace(taint, blocks=taint.blocks - followed, followed=followed)
 
 
 class _TaintAnalysis:
     """Propagation of taint along values, memory and control to a fixed point."""
 
-    def __init__(self, dependencies: DataDependencies, unknown: frozenset[Root]) -> None:
+    def __init__(
+        self,
+        dependencies: DataDependencies,
+        unknown: frozenset[Root],
+        *,
+        taints_after_loops: bool = True,
+    ) -> None:
+        """`taints_after_loops` is whether values are tainted that leave a loop with unknown trips."""
         self._dependencies = dependencies
+        self._taints_after_loops = taints_after_loops
         self._graph = dependencies.graph
         self._blocks_of = dependencies.function.blocks
         self._post_dominators = _immediate_post_dominators(dependencies.graph)
@@ -88,7 +113,11 @@ class _TaintAnalysis:
             and self._is_tainted((item.condition,), number)
         )
         return Taint(
-            frozenset(self._slots), frozenset(self._blocks), selects, dict(self._untainted_within)
+            frozenset(self._slots),
+            frozenset(self._blocks),
+            frozenset(),
+            selects,
+            dict(self._untainted_within),
         )
 
     def _size(self) -> int:
@@ -116,7 +145,8 @@ class _TaintAnalysis:
             exits = any(target not in blocks for target in self._graph.successors[number])
             if exits and loop not in self._loops:
                 self._loops.add(loop)
-                self._taint_after_loop(blocks)
+                if self._taints_after_loops:
+                    self._taint_after_loop(blocks)
             loop = self._graph.loops[loop].parent
 
     def _taint_after_loop(self, blocks: frozenset[int]) -> None:
@@ -170,6 +200,27 @@ class _TaintAnalysis:
         if not read:
             return False
         return bool(self._memory) if UNKNOWN_ROOT in read else not self._memory.isdisjoint(read)
+
+
+def _leaves_loop(graph: Graph, block: int) -> bool:
+    loop = graph.loop_of[block]
+    return loop >= 0 and not graph.loops[loop].blocks.issuperset(graph.successors[block])
+
+
+def _is_bounded(function: Function, block: int) -> bool:
+    """Return True if a branch asks whether a number is less or greater than another.
+
+    A counter that assumed trips advance may never equal a number.
+    """
+    terminator = function.blocks[block].terminator
+    if not isinstance(terminator, Branch):
+        return False
+    return any(
+        isinstance(item, Compare)
+        and item.result == terminator.condition
+        and item.predicate not in _EQUALITIES
+        for item in function.blocks[block].instructions
+    )
 
 
 def _deciding_operands(instruction: Instruction) -> Iterable[int]:
