@@ -113,3 +113,31 @@ def test_a_loop_that_contents_may_end_has_no_more_trips_than_its_counter(radius:
     assert inside.high == min(2 * radius + 1, 64) ** 2 * ITEMS
     meanings = {item.meaning for item in counts.assumptions}
     assert any("or all that the loop has" in meaning for meaning in meanings)
+
+
+MESH = """
+__kernel void mesh(__global const int *lengths, __global const float *a, __global float *out,
+                   int start, int stop) {
+    int i = get_global_id(0), step = start;
+    float sum = 0;
+    for (int y = 0; y < lengths[0]; ++y) {
+        for (int x = 0; x < lengths[1]; ++x) {
+            sum = sin(sum + a[step * get_global_size(0) + i]);
+            if (++step >= stop) break;
+        }
+        if (step >= stop) break;
+    }
+    out[i] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 1), (3, 8), (0, 40), (0, 100_000)])
+def test_loops_with_unknown_trips_end_where_their_common_counter_does(
+    start: int, stop: int
+) -> None:
+    buffers = [BufferArgument(8), BufferArgument(1 << 28), BufferArgument(4 * 1024)]
+    counts = count(parse(MESH), "mesh", (1024,), (64,), [*buffers, start, stop])
+    steps = site_of(counts, "a").accesses
+    assert steps.value == 1024 * min(stop - start, 16 * 16)
+    assert steps.high == 1024 * min(stop - start, 64 * 64)

@@ -104,3 +104,38 @@ def test_reads_of_a_trip_share_a_round_within_a_loop_only() -> None:
     [(sites, waits)] = rounds(counted(body))
     assert sites == 2
     assert 0 < waits < SIDE
+
+
+LOOP = """
+__kernel void k(__global const int *a, __global const float4 *b, __global float *out, int n) {{
+    int i = get_global_id(0);
+    float v = 0;
+    for (int j = 0; j < n; ++j) {{
+        int at = a[j * 4096 + i];
+        if (at >= 0) {{ float4 read = b[at]; v += read.x; {rest} }}
+    }}
+    out[i] = v;
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "together"),
+    [
+        ("", 8),
+        (
+            " ".join(f"v = fma(v, read.y, sin(read.{m} * {n}));" for n in range(9) for m in "xyzw"),
+            1,
+        ),
+    ],
+)
+def test_reads_of_several_trips_are_in_flight_together_where_no_branch_is_between(
+    rest: str, together: int
+) -> None:
+    buffers = [BufferArgument(4 * 4096 * 64), BufferArgument(1 << 20), BufferArgument(4 * 4096)]
+    counts = count(parse(LOOP.format(rest=rest)), "k", (4096,), (64,), [*buffers, 64])
+    waits = {
+        counts.sites[at].memory: one.waits / counts.warps
+        for one in counts.rounds
+        for at in one.sites
+    }
+    assert waits["a"] == 64 / together

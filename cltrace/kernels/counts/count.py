@@ -158,7 +158,7 @@ def _build_task(
         unknown_sites=sites,
         unknown_blocks=taint.blocks,
         unknown_selects=taint.selects,
-        known_parts=find_known_parts(sliced_kernel.function, taint),
+        known_parts=find_known_parts(sliced_kernel.function, sliced_kernel.graph, taint),
     )
     is_assumed = sites or taint.blocks or taint.selects
     if not is_assumed:

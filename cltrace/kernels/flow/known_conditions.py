@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cltrace.kernels.flow.taint import Taint
+from cltrace.kernels.flow.loops import Graph
+from cltrace.kernels.flow.taint import Taint, leaves_loop
 from cltrace.kernels.ir.instructions import Binary, Branch, Instruction, Select
 from cltrace.kernels.ir.module import Function
 from cltrace.kernels.ir.types import IntegerType
@@ -23,7 +24,7 @@ class KnownParts:
     decides: bool
 
 
-def find_known_parts(function: Function, taint: Taint) -> Mapping[int, KnownParts]:
+def find_known_parts(function: Function, graph: Graph, taint: Taint) -> Mapping[int, KnownParts]:
     """Return the known parts of unknown branches, by block.
 
     A condition has parts if it is a disjunction or a conjunction, which LLVM writes as an operation or as
@@ -44,7 +45,12 @@ def find_known_parts(function: Function, taint: Taint) -> Mapping[int, KnownPart
             continue
         for decides in (True, False):
             parts = _parts(terminator.condition, definitions, truths, decides=decides)
-            slots = tuple(slot for slot in parts if not taint.reaches((slot,), number))
+            slots = tuple(
+                slot
+                for slot in parts
+                if not taint.reaches((slot,), number)
+                or (slot in taint.followed and leaves_loop(graph, number))
+            )
             if slots and len(slots) < len(parts):
                 known_parts[number] = KnownParts(slots, decides)
     return known_parts

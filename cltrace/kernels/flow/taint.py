@@ -17,13 +17,13 @@ from typing import Final
 
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root
 from cltrace.kernels.flow.loops import Graph
-from cltrace.kernels.ir.instructions import Branch, Compare, Instruction, Select
-from cltrace.kernels.ir.module import Function
+from cltrace.kernels.ir.instructions import Compare, Instruction, Select
 from cltrace.kernels.ir.types import IntegerType
 from cltrace.kernels.ir.uses import operands_of, result_of
 from cltrace.kernels.limits import check_cpu_limit
 
 _EQUALITIES: Final = frozenset({"eq", "ne", "oeq", "ueq", "one", "une"})
+"""Comparisons that a counter may pass by, as assumed trips advance it."""
 _CONDITIONS: Final = frozenset({IntegerType(1)})
 
 
@@ -34,7 +34,7 @@ class Taint:
     Attributes:
         slots: the tainted slots.
         blocks: the blocks that end in a tainted branch, whose outcome is assumed.
-        followed: the blocks that leave a loop as the assumed trips of others decide, but no contents.
+        followed: the tainted comparisons that the assumed trips of loops decide, but no contents.
         selects: the untainted slots whose values are selected by a tainted condition.
         untainted_within: by slot that is tainted only after a loop, the blocks of that loop.
     """
@@ -61,11 +61,20 @@ def find_taint(dependencies: DataDependencies, unknown: frozenset[Root]) -> Tain
         return taint
     by_contents = _TaintAnalysis(dependencies, unknown, taints_after_loops=False).run()
     followed = frozenset(
-        block
-        for block in taint.blocks - by_contents.blocks
-        if _leaves_loop(dependencies.graph, block) and _is_bounded(dependencies.function, block)
+        item.result
+        for number, item in dependencies.instructions
+        if isinstance(item, Compare)
+        and item.predicate not in _EQUALITIES
+        and taint.reaches((item.result,), number)
+        and not by_contents.reaches((item.result,), number)
     )
-    return replace(taint, blocks=taint.blocks - followed, followed=followed)
+    followed_blocks = frozenset(
+        number
+        for number in taint.blocks
+        if leaves_loop(dependencies.graph, number)
+        and followed.issuperset(operands_of(dependencies.function.blocks[number].terminator))
+    )
+    return replace(taint, blocks=taint.blocks - followed_blocks, followed=followed)
 
 
 class _TaintAnalysis:
@@ -202,25 +211,10 @@ class _TaintAnalysis:
         return bool(self._memory) if UNKNOWN_ROOT in read else not self._memory.isdisjoint(read)
 
 
-def _leaves_loop(graph: Graph, block: int) -> bool:
+def leaves_loop(graph: Graph, block: int) -> bool:
+    """Return True if a branch leads out of its loop."""
     loop = graph.loop_of[block]
     return loop >= 0 and not graph.loops[loop].blocks.issuperset(graph.successors[block])
-
-
-def _is_bounded(function: Function, block: int) -> bool:
-    """Return True if a branch asks whether a number is less or greater than another.
-
-    A counter that assumed trips advance may never equal a number.
-    """
-    terminator = function.blocks[block].terminator
-    if not isinstance(terminator, Branch):
-        return False
-    return any(
-        isinstance(item, Compare)
-        and item.result == terminator.condition
-        and item.predicate not in _EQUALITIES
-        for item in function.blocks[block].instructions
-    )
 
 
 def _deciding_operands(instruction: Instruction) -> Iterable[int]:

@@ -35,7 +35,7 @@ from cltrace.kernels.fold.loop_evolution import (
     is_pure,
 )
 from cltrace.kernels.fold.memory_order import MemoryOrder
-from cltrace.kernels.fold.predicated_blocks import find_predicated_groups
+from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.fold.wide_integers import WideIntegers
@@ -139,8 +139,15 @@ class _Folding:
         self._loops = loops
         self._order = MemoryOrder(kernel, private_memory)
         self._shared_rounds: dict[int, Mapping[frozenset[int], float]] = {}
-        for group in () if machine.has_item_loops else find_predicated_groups(kernel):
+        groups = () if machine.has_item_loops else find_predicated_groups(kernel)
+        for group in groups:
             self._shared_rounds |= find_shared_rounds(kernel, group, self._order)
+        self._in_line = {
+            number: kernel.graph.loops[number].blocks
+            if machine.has_item_loops
+            else blocks_in_line(kernel, groups, number)
+            for number in loops
+        }
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
@@ -170,13 +177,14 @@ class _Folding:
             return FoldedBlock(operations, self._chain(number))
         operations = self._trip_operations(loop, number)
         chain = self._chain(number, loop)
-        held_back = find_held_back_sites(self._kernel, number, loop.evolution, self._order)
-        unrolled = chain.side_by_side(
-            self._copies(number),
-            with_operations=loop.is_whole,
-            reads_ahead=loop.reads_ahead,
-            held_back=held_back,
-        )
+        unrolled = chain
+        if (copies := self._copies_in_line(number)) > 1:
+            unrolled = chain.side_by_side(
+                copies,
+                with_operations=loop.is_whole,
+                reads_ahead=loop.reads_ahead,
+                held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
+            )
         carried = find_carried_chain(
             self._kernel, loop.evolution, number, self._is_fused, self._order
         )
@@ -203,11 +211,11 @@ class _Folding:
         longest = find_longest_chain(self._kernel, number, is_fused, self._order)
         return replace(longest, rounds=self._shared_rounds.get(number, longest.rounds))
 
-    def _copies(self, number: int) -> int:
-        """Return the copies of a block in the code, for all unrolled loops around it."""
+    def _copies_in_line(self, number: int) -> int:
+        """Return the copies of a block that are scheduled together, for all unrolled loops around it."""
         graph = self._kernel.graph
         loop, copies = graph.loop_of[number], 1
-        while loop in self._loops:
+        while number in self._in_line.get(loop, ()):
             copies *= self._loops[loop].trips
             loop = graph.loops[loop].parent
         return copies

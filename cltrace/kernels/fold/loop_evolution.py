@@ -11,6 +11,7 @@ from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop
 from cltrace.kernels.flow.loops import Graph
+from cltrace.kernels.fold.invariant_calls import stays_in_loops
 from cltrace.kernels.ir.instructions import (
     Binary,
     Call,
@@ -133,8 +134,12 @@ def _is_index(item: Instruction, indices: Collection[int]) -> bool:
 class LoopEvolution:
     """Evolution of the values of a canonical loop."""
 
-    def __init__(self, function: Function, graph: Graph, loop: CanonicalLoop) -> None:
+    def __init__(
+        self, function: Function, graph: Graph, loop: CanonicalLoop, *, inlines_calls: bool
+    ) -> None:
+        """`inlines_calls` is whether the compiler inlines built-in functions, as those of GPUs do."""
         self.loop = loop
+        self._inlines_calls = inlines_calls
         self.blocks = graph.loops[loop.number].blocks
         self._function = function
         self._constants = {
@@ -221,7 +226,12 @@ class LoopEvolution:
         operands = [self.of(operand) for operand in operands_of(item)]
         last = max(operands, default=Evolution.INVARIANT)
         if last <= Evolution.INVARIANT:
-            return last
+            stays = (
+                self._inlines_calls
+                and isinstance(item, Call)
+                and stays_in_loops(item, of_constants=last is Evolution.CONSTANT)
+            )
+            return Evolution.IRREGULAR if stays else last
         return _evolution_of_result(item, operands, last)
 
     def _stride(self, slot: int, phi: int) -> Evolution:

@@ -85,7 +85,12 @@ def find_unrolled_loops(kernel: PreparedKernel, machine: Machine) -> Mapping[int
             position in unrolled and unrolled[position].is_whole for position in inner
         ):
             continue
-        evolution = LoopEvolution(kernel.function, graph, canonical[number])
+        evolution = LoopEvolution(
+            kernel.function,
+            graph,
+            canonical[number],
+            inlines_calls=not machine.has_item_loops,
+        )
         if any(map(_is_synchronising, evolution.instructions())):
             continue
         trips = evolution.trips()
