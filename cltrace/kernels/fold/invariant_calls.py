@@ -1,9 +1,9 @@
 """Calls with the same operands in each trip of a loop, as a GPU's compiler leaves them.
 
 The compiler inlines built-in functions first. What has no branches, or few, moves in front of the loop;
-what has more stays in each trip. Of constants, it computes functions that the C library has. Read from the
-code of NVIDIA's compiler 580.159 for 43 functions of both types: with constant operands, and in a loop
-with operands that are arguments.
+what has more stays in each trip. Of constants, it computes functions that the C library has. Read from
+the code of NVIDIA's compiler 580.159 for 43 functions of both types: with constant operands, and in a
+loop with operands that are arguments.
 """
 
 from typing import Final
