@@ -134,6 +134,7 @@ def _level_values(level: CounterLevel) -> dict[str, object]:
         "unit": level.unit.value,
         "process": level.process,
         "time_ns": level.time_ns.tolist(),
+        "energy_j": level.energy_j.tolist(),
         "value": (level.value / 1000 if level.unit is Unit.WATTS else level.value).tolist(),
     }
 

@@ -1,15 +1,16 @@
 """Composition of a page's scene from an analysed trace."""
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from cltrace.report.document import Unit
 from cltrace.report.page.thinning import (
+    choose_level_steps,
     choose_resolution_ns,
     clip_levels,
     merge_short_slices,
-    thin_levels,
 )
 from cltrace.report.tracks.launches import LaunchShape, read_launch_shapes
 from cltrace.report.tracks.links import TrackRow, index_drawn_commands, link_commands
@@ -29,6 +30,8 @@ from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
+
+_J_PER_MW_NS: Final = 1e-12
 
 
 def build_scene(
@@ -146,9 +149,13 @@ def _memory(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[CounterLeve
     levels = []
     for level in memory_levels(analysis.trace, analysis.activity):
         name = f", {escape_controls(processes.get(level.process, ''))}" if has_several else ""
-        part = clip_levels(level.time_ns, level.live_bytes, begin_ns, end_ns)
+        times, values = clip_levels(level.time_ns, level.live_bytes, begin_ns, end_ns)
+        kept = choose_level_steps(times, values)
+        label = f"device memory{name}"
         levels.append(
-            CounterLevel(f"device memory{name}", Unit.BYTES, level.process, *thin_levels(*part))
+            CounterLevel(
+                label, Unit.BYTES, level.process, times[kept], values[kept], np.empty(0, np.float64)
+            )
         )
     return tuple(levels)
 
@@ -157,8 +164,21 @@ def _power(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[CounterLevel
     """Return the power of the sensors between two times. It belongs to no process."""
     levels = []
     for level in power_levels(analysis.trace, analysis.activity):
-        part = clip_levels(level.time_ns, level.power_mw, begin_ns, end_ns)
+        # Readings may overlap, because their times are inexact: each ends where the next begins.
+        begins = np.maximum.accumulate(level.time_ns)
+        times, powers = clip_levels(begins, level.power_mw, begin_ns, end_ns)
+        if len(times) and times[-1] < end_ns:
+            times, powers = np.append(times, end_ns), np.append(powers, powers[-1])
+        energies = np.concatenate([[0.0], np.cumsum(powers[:-1] * np.diff(times) * _J_PER_MW_NS)])
+        kept = choose_level_steps(times, powers)
         levels.append(
-            CounterLevel(escape_controls(level.label), Unit.WATTS, 0, *thin_levels(*part))
+            CounterLevel(
+                escape_controls(level.label),
+                Unit.WATTS,
+                0,
+                times[kept],
+                powers[kept],
+                energies[: len(times)][kept],
+            )
         )
     return tuple(levels)

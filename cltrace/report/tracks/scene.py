@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.report.document import Unit
-from cltrace.timeline.columns import Int64s
+from cltrace.timeline.columns import Float64s, Int64s
 
 NONE: Final = -1
 
@@ -133,7 +133,8 @@ class CommandLinks:
 class CounterLevel:
     """Quantity over time: `value` from each time on. Shape (n,); ns on the trace's axis.
 
-    `unit` is bytes or watts; watts are given in thousandths.
+    `unit` is bytes or watts; watts are given in thousandths. `energy_j` is the energy from the first time
+    to each, the integral of the power; it is empty for bytes.
     """
 
     label: str
@@ -141,6 +142,7 @@ class CounterLevel:
     process: int
     time_ns: Int64s
     value: Int64s
+    energy_j: Float64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ export function detailOf(timeline, faultNames, { go, find }) {
 }
 
 const HINT =
-  "Click a slice for its details. Drag over the plot to zoom in, double-click to see all; " +
+  "Click a slice for its details. Drag over the plot for statistics of a range, with Shift to zoom in; double-click to see all; " +
   "press ? for keys.";
 
 /** Return the names on the timeline with their colours: kernels by their time, then the other kinds. */

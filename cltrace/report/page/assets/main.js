@@ -7,6 +7,7 @@ import { axisText, countText, timeText } from "./format.js";
 import { Model, NONE } from "./model.js";
 import { PALETTES } from "./palette.js";
 import { unpackColumns } from "./payload.js";
+import { Ranges, rangePanel } from "./ranges.js";
 import { Search } from "./search.js";
 import { factList, fillSection } from "./sections.js";
 import { Timeline, handleTimelineKey } from "./timeline.js";
@@ -20,6 +21,7 @@ class Page {
     this.scene = report.scene;
     this.model = model;
     this.search = new Search(model);
+    this.ranges = new Ranges(model, () => this.#onRanges());
     this.charts = [];
     this.theme = "system";
     this.colours = () => PALETTES[this.themeShown];
@@ -41,6 +43,7 @@ class Page {
         labels: byId("labels"),
         onRange: (range, hasTooManyEdges) => this.#onRange(range, hasTooManyEdges),
         onHover: (slice, event, text) => this.#onHover(slice, event, text),
+        onChoose: (from, to) => this.ranges.choose(from, to),
       },
       () => this.#onSelect(),
     );
@@ -117,6 +120,7 @@ class Page {
 
   #addToolbar() {
     const actions = {
+      "take-range": () => this.#takeRange(),
       "zoom-in": () => this.timeline.zoom(1.5),
       "zoom-out": () => this.timeline.zoom(1 / 1.5),
       "zoom-all": () => this.timeline.showAll(),
@@ -161,6 +165,21 @@ class Page {
     byId("detail").replaceChildren(...parts);
   }
 
+  /** Choose the time in view as a range. */
+  #takeRange() {
+    this.ranges.choose(this.timeline.range.from, this.timeline.range.to);
+  }
+
+  #onRanges() {
+    const parts = rangePanel(this.ranges, {
+      show: (from, to) => this.timeline.show(from, to),
+      find: (text) => this.find(text),
+    });
+    byId("ranges").hidden = !parts.length;
+    byId("ranges").replaceChildren(...parts);
+    this.timeline.markRanges(this.ranges.lettered);
+  }
+
   #onRange({ from, to }, hasTooManyEdges) {
     byId("arrows-note").hidden = !hasTooManyEdges;
     const text = (ns) => axisText(Math.max(ns, 0), (to - from) / 1000, to);
@@ -192,9 +211,21 @@ class Page {
     if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
     if (event.target.matches("input, textarea, select")) return;
     if (event.target.matches("button, summary, .tabulator *") && ["Enter", " "].includes(event.key)) return;
-    if (this.#onPageKey(event.key) || (!byId("panel-timeline").hidden && handleTimelineKey(this.timeline, event.key))) {
+    if (this.#onPageKey(event.key) || (!byId("panel-timeline").hidden && this.#onTimelineKey(event.key))) {
       event.preventDefault();
     }
+  }
+
+  /** Run the action of a key on the ranges or on the timeline. Return whether the key has one. */
+  #onTimelineKey(key) {
+    const { chosen, pinned } = this.ranges;
+    const range = chosen ?? pinned;
+    if (key === "r") this.#takeRange();
+    else if (key === "p") this.ranges.pin();
+    else if (key === "z" && range) this.timeline.show(range.from, range.to);
+    else if (key === "Escape" && this.timeline.selected === NONE) this.ranges.clear();
+    else return handleTimelineKey(this.timeline, key);
+    return true;
   }
 
   #onPageKey(key) {

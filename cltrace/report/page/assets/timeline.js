@@ -17,7 +17,7 @@ const MAX_PAINT_TIMES = 600;
 
 export class Timeline {
   /** `parts` has the elements `plot` and `labels`, and the callbacks `onRange(range)`, called when the visible
-   *  time changes, and `onHover(slice, event, text)`. `onSelect` gets a slice or `NONE`. */
+   *  time changes, `onHover(slice, event, text)`, and `onChoose(from, to)`, called when a range is dragged over. `onSelect` gets a slice or `NONE`. */
   constructor(model, parts, onSelect) {
     this.model = model;
     this.parts = parts;
@@ -146,6 +146,12 @@ export class Timeline {
     this.plot.redraw(false, false);
   }
 
+  /** Mark ranges of time on the plot, each with its letter. */
+  markRanges(ranges) {
+    this.painter.ranges = ranges;
+    this.plot.redraw(false, false);
+  }
+
   toggleEdges() {
     this.painter.showsEdges = !this.painter.showsEdges;
     this.plot.redraw(false, false);
@@ -227,11 +233,13 @@ export class Timeline {
     if (width < 1) return;
     const [from, to] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    this.show(from, to);
+    if (this.isZoomDrag) this.show(from, to);
+    else this.parts.onChoose(from, to);
   }
 
   #listen() {
     const { over } = this.plot;
+    over.addEventListener("mousedown", (event) => { this.isZoomDrag = event.shiftKey; }, { capture: true });
     over.addEventListener("wheel", (event) => this.#onWheel(event), { passive: false });
     over.addEventListener("click", (event) => this.select(this.sliceAt(event.offsetX, event.offsetY)));
     over.addEventListener("dblclick", (event) => {
