@@ -145,12 +145,22 @@ class CounterLevel:
     energy_j: Float64s
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchDescription:
+    """Launch configuration in words: its NDRange, its arguments, and facts by label."""
+
+    size: str = ""
+    arguments: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """Everything that the timeline of a page shows, from `begin_ns` to `end_ns` on the trace's axis.
 
     `row_sizes` is the number of slices in each row. `merged_below_ns` is the length below which slices
-    were merged because there were too many; 0 if each is there.
+    were merged because there were too many; 0 if each is there. `has_arguments` is False where there were
+    too many launch configurations to describe the arguments of each.
     """
 
     begin_ns: int
@@ -160,7 +170,8 @@ class Scene:
     slices: Slices
     names: tuple[SliceName, ...]
     sites: tuple[str, ...]
-    launches: tuple[str, ...]
+    launches: tuple[LaunchDescription, ...]
+    has_arguments: bool
     processes: dict[int, str]
     links: CommandLinks
     levels: tuple[CounterLevel, ...]

@@ -155,12 +155,13 @@ class Page {
   }
 
   #onSelect() {
-    const parts = detailOf(this.timeline, this.report.fault_names, {
+    const parts = detailOf(this.timeline, this.report, {
       go: (slice) => {
         this.timeline.reveal(slice);
         byId("plot").focus();
       },
       find: (text) => this.find(text),
+      showTab: (key) => this.showTab(key),
     });
     byId("detail").replaceChildren(...parts);
   }

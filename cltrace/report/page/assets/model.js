@@ -159,10 +159,15 @@ export class Model {
     return call >= 0 ? this.scene.sites[this.site[call]] : "";
   }
 
+  /** Return whether a slice is the run of a command on its device. */
+  isOnDevice(slice) {
+    const command = this.command[slice];
+    return command >= 0 && this.links.device_slice[command] === slice;
+  }
+
   /** Return the uncertainty of a slice's times in ns; `NONE` for a host call, or where it is not known. */
   boundOf(slice) {
-    const command = this.command[slice];
-    return command >= 0 && this.links.device_slice[command] === slice ? this.links.bound_ns[command] : NONE;
+    return this.isOnDevice(slice) ? this.links.bound_ns[this.command[slice]] : NONE;
   }
 
   /** Return the slice of a command on the device, or that of its call; `NONE` if neither is drawn. */

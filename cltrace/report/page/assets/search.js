@@ -44,7 +44,7 @@ export class Search {
     const marks = (texts) => Uint8Array.from(texts, (entry) => Number(entry.toLowerCase().includes(query)));
     const names = marks(model.scene.names.map((entry) => entry.text));
     const sites = marks(model.scene.sites);
-    const launches = marks(model.scene.launches);
+    const launches = marks(model.scene.launches.map(({ size }) => size));
     const { launch, host_slice: host } = model.links;
     return (slice) => {
       if (names[model.name[slice]] || sites[model.site[slice]]) return true;
