@@ -315,6 +315,7 @@ def test_help_says_what_keys_do(open_page: Open) -> None:
 
 def test_too_many_slices_are_said_to_be_together(open_page: Open) -> None:
     opened = open_page(options=PageOptions(max_slices=20))
+    opened.page.click("#about summary")
     assert "drawn together" in opened.page.inner_text("#notes")
     assert opened.number("Math.max(...cltrace.model.count)") > 1
 

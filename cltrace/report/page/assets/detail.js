@@ -3,6 +3,7 @@
 import { element } from "./elements.js";
 import { bytesText, exactText, timeText, valueText } from "./format.js";
 import { NONE } from "./model.js";
+import { rowLinks } from "./places.js";
 import { exactQuery } from "./search.js";
 
 const MAX_LINKS = 8;
@@ -10,7 +11,7 @@ const MAX_LINES = 3;
 const MAX_IN_LEGEND = 12;
 
 /** Return the contents of the panel for a slice. `go` shows another slice, `find` searches for a name. */
-export function detailOf(timeline, report, { go, find, showTab }) {
+export function detailOf(timeline, report, { go, find, showTab, showRow }) {
   const { model, selected: slice } = timeline;
   if (slice === NONE) return [element("p", { className: "hint" }, HINT), legend(timeline, find)];
   const { text } = model.nameOf(slice);
@@ -19,7 +20,8 @@ export function detailOf(timeline, report, { go, find, showTab }) {
     list.append(element("dt", {}, term), element("dd", {}, value));
   }
   const heading = element("h2", {}, text);
-  const parts = [heading, list, ...argumentsOf(model, slice), ...sourceLines(model, slice, report, showTab), ...links(model, slice, go)];
+  const parts = [heading, list, ...argumentsOf(model, slice), ...sourceLines(model, slice, report, showTab)];
+  parts.push(...rowLinks(model, slice, report, showRow), ...links(model, slice, go));
   parts.push(element("button", { on: { click: () => find(exactQuery(text)) } }, "find all of this name"));
   return parts;
 }
@@ -150,7 +152,7 @@ function links(model, slice, go) {
     const other = slice === device[command] ? host[command] : device[command];
     groups.push([slice === device[command] ? "enqueued by" : "ran as", other >= 0 ? [other] : []]);
     groups.push(["waited for last", last[command] >= 0 ? [model.sliceOf(last[command])] : []]);
-    groups.push(["wait list", [...model.waitsFor.of(command)].map((other) => model.sliceOf(other))]);
+    groups.push(["waited for (wait list)", [...model.waitsFor.of(command)].map((other) => model.sliceOf(other))]);
     const after = [...model.waitedForBy.of(command), ...model.queueAfter.of(command)];
     groups.push(["then", [...new Set(after)].map((other) => model.sliceOf(other))]);
     groups.push(["waited for by", [...model.callsWaitingFor.of(command)]]);

@@ -152,11 +152,16 @@ export class Model {
     return this.scene.names[this.name[slice]];
   }
 
-  /** Return the place of a slice's host call, or of the call that enqueued its command. */
-  siteOf(slice) {
+  /** Return the number of the place of a slice's host call, or of the call that enqueued its command; 0 for none. */
+  siteNumberOf(slice) {
     const command = this.command[slice];
     const call = this.site[slice] || command < 0 ? slice : this.links.host_slice[command];
-    return call >= 0 ? this.scene.sites[this.site[call]] : "";
+    return call >= 0 ? this.site[call] : 0;
+  }
+
+  /** Return the place of a slice's host call, or of the call that enqueued its command. */
+  siteOf(slice) {
+    return this.scene.sites[this.siteNumberOf(slice)];
   }
 
   /** Return whether a slice is the run of a command on its device. */

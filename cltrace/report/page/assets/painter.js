@@ -162,9 +162,9 @@ export class Painter {
   /** Paint a quantity over time as an area; each pixel has the height of its highest value. */
   #counter(context, view, item, y) {
     const { time_ns: times, value: values } = item.level;
-    item.highest ??= values.reduce((highest, value) => Math.max(highest, value), 1);
-    const { highest } = item;
     const perPixel = (view.to - view.from) / view.width;
+    const bottom = this.layout.levelTop(item, 0);
+    for (const tick of item.ticks) this.#separator(context, view, y + this.layout.levelTop(item, tick));
     context.fillStyle = this.palette.memory;
     context.globalAlpha = 0.55;
     let at = firstWhere(0, times.length, (index) => times[index] > view.from) - 1;
@@ -175,8 +175,8 @@ export class Painter {
         at += 1;
         value = Math.max(value, values[at]);
       }
-      const height = (value / highest) * (item.height - 4);
-      context.fillRect(view.left + pixel, y + item.height - height, 1, height);
+      const top = this.layout.levelTop(item, value);
+      context.fillRect(view.left + pixel, y + top, 1, bottom - top);
     }
     context.globalAlpha = 1;
   }

@@ -97,7 +97,7 @@ function table(all, actions) {
     rows.push(row("moved", value("bytes", sum("bytes"))));
     rows.push(row("rate", value("bytes_per_s", (one) => (sum("time_ns")(one) ? (sum("bytes")(one) * 1e9) / sum("time_ns")(one) : null))));
   }
-  if (all[0].energies.length) rows.push(group("energy"));
+  if (all[0].energies.length) rows.push(group("energy", all));
   all[0].energies.forEach(({ name }, at) => {
     rows.push(row(name, value("j", (one) => one.energies[at].energy_j)));
     rows.push(row("mean power", value("w", (one) => (one.energies[at].energy_j * 1e9) / one.span_ns)));
@@ -120,21 +120,20 @@ function lines(all, kind, actions) {
   const rows = names.slice(0, MAX_KERNELS).map((name) => {
     const found = byName.map((map) => map.get(name));
     const counts = found.map((line) => countText(line?.count ?? 0)).join(", ");
-    const made = row(name, { unit: "ns", values: found.map((line) => line?.time_ns ?? null) }, () => actions.find(exactQuery(name)));
+    const made = row(name, { unit: "ns", values: found.map((line) => line?.time_ns ?? null) }, () => actions.find(exactQuery(name)), `${counts} ×`);
     made.title = `${name}: ${counts} times in part or as a whole`;
-    if (all.length === 1) made.append(element("td", { className: "amount" }, `${counts} ×`));
     return made;
   });
-  if (names.length > MAX_KERNELS) rows.push(group(`and ${names.length - MAX_KERNELS} more`));
-  return [group(kind), ...rows];
+  if (names.length > MAX_KERNELS) rows.push(group(`and ${names.length - MAX_KERNELS} more`, all));
+  return [group(kind, all), ...rows];
 }
 
-const group = (text) => element("tr", { className: "group" }, element("th", { scope: "colgroup", colSpan: 4 }, text));
+const group = (text, all) => element("tr", { className: "group" }, element("th", { scope: "colgroup", colSpan: all.length + 2 }, text));
 
-function row(name, { unit, values }, action) {
+function row(name, { unit, values }, action, amount = "") {
   const text = action ? element("button", { className: "link", on: { click: action } }, name) : name;
   const cells = values.map((value) => element("td", {}, valueText(value, unit)));
-  if (values.length > 1) cells.push(element("td", { className: "amount" }, changeText(...values, unit)));
+  cells.push(element("td", { className: "amount" }, values.length > 1 ? changeText(...values, unit) : amount));
   return element("tr", {}, element("th", { scope: "row", title: name }, text), ...cells);
 }
 

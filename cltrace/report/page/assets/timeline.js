@@ -1,7 +1,7 @@
 // The timeline: a uPlot chart with axis, cursor and zoom, on which the painter paints the tracks.
 
 import { element } from "./elements.js";
-import { axisText, timeText } from "./format.js";
+import { axisText, timeText, valueText } from "./format.js";
 import { Layout } from "./layout.js";
 import { NONE } from "./model.js";
 import { Painter } from "./painter.js";
@@ -290,6 +290,11 @@ export class Timeline {
     const label = document.createElement(canFold ? "button" : "div");
     label.className = `label ${item.kind}`;
     label.append(element("span", {}, item.label));
+    for (const value of item.ticks ?? []) {
+      const tick = element("span", { className: "tick" }, valueText(value, item.level.unit).replace(/\.0+ /, " "));
+      tick.style.top = `${this.layout.levelTop(item, value)}px`;
+      label.append(tick);
+    }
     label.title = item.label;
     label.dataset.item = this.layout.items.indexOf(item);
     label.style.top = `${item.top}px`;
