@@ -1,6 +1,7 @@
 """The page: its numbers survive the packing, its rows are what the trace says, it asks for nothing."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import cltrace
+from cltrace.events.apis import Api
 from cltrace.report.page import PageOptions, render_page
 from cltrace.report.page.columns import LARGEST, ColumnLayout, pack_columns
 from cltrace.report.page.compose import build_scene
@@ -26,10 +28,13 @@ from cltrace.report.page.thinning import choose_level_steps, clip_levels, merge_
 from cltrace.report.timeline import span_ns
 from cltrace.report.tracks.arguments import read_argument_texts
 from cltrace.report.tracks.launches import LaunchShape
+from cltrace.report.tracks.path_builds import split_at_builds
 from cltrace.report.tracks.scene import NONE, LaunchDescription, Scene, Slices, TrackKind
 from cltrace.report.tracks.slices import nesting_depths
+from cltrace.timeline.activity import Calls
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.columns import Int64s
+from cltrace.timeline.critical_path import PathStep, StepKind
 from cltrace.trace.schema.activity import CLOCK_SEGMENT
 from tests.conftest import MakeTrace, Runner
 from tests.hostile import changed as with_changes
@@ -373,3 +378,26 @@ def test_launches_are_described_with_arguments_and_annotations(make_trace: MakeT
     assert described[2].arguments == ("buffer 1",)
     assert found.has_arguments
     assert not describe_shapes(shapes, None, np.array([7])).has_arguments
+
+
+def test_builds_are_steps_of_the_critical_path() -> None:
+    host = PathStep(StepKind.HOST, 100, 500, NONE, 3)
+    other = PathStep(StepKind.LAUNCH, 500, 600, 7, NONE)
+    build, finish = int(Api.clBuildProgram), int(Api.clFinish)
+    enter, leave = [50, 200, 320, 340, 210], [120, 300, 330, 700, 290]
+    api, thread = [build, build, finish, build, build], [3, 3, 3, 3, 4]
+    empty = np.zeros(5, np.int64)
+    given = {
+        "api": np.array(api),
+        "thread": np.array(thread),
+        "enter_ns": np.array(enter),
+        "return_ns": np.array(leave),
+    }
+    columns = {each.name: given.get(each.name, empty) for each in dataclasses.fields(Calls)}
+    steps, apis = split_at_builds([host, other], Calls(**columns))
+    assert [(step.begin_ns, step.end_ns) for step in steps] == [
+        *((100, 120), (120, 200), (200, 300), (300, 340), (340, 500)),
+        (500, 600),
+    ]
+    assert apis.tolist() == [build, NONE, build, NONE, build, NONE]
+    assert steps[-1] == other

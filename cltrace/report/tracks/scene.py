@@ -25,6 +25,8 @@ class NameKind(StrEnum):
     CALL = "call"
     WAIT = "wait"
     """A host call that waits for the device."""
+    BUILD = "build"
+    """A build of a program, or its compilation or linking alone."""
     HOST = "host"
     """On the critical path: a thread of the program did something other than wait."""
     LAUNCH = "launch"

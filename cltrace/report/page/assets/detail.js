@@ -56,6 +56,7 @@ const OTHERS = [
   ["transfer", "transfers"],
   ["other", "markers and barriers"],
   ["wait", "calls that wait for the device"],
+  ["build", "builds of programs"],
   ["call", "other calls"],
   ["host", "path: the program itself"],
   ["launch", "path: enqueued, not yet running"],
