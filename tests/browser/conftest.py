@@ -85,10 +85,14 @@ def open_page(
     found: list[Opened] = []
 
     def opener(
-        *, options: PageOptions | None = None, dark: str = "light", which: str = "mixed"
+        *,
+        options: PageOptions | None = None,
+        dark: str = "light",
+        which: str = "mixed",
+        path: Path = mixed_trace,
     ) -> Opened:
         made = {"made": as_it_is, "hostile": hostile_text}
-        trace_path = make_trace("t.cltrace", text=made[which]) if which in made else mixed_trace
+        trace_path = make_trace("t.cltrace", text=made[which]) if which in made else path
         target = tmp_path / "page.html"
         with cltrace.load(trace_path) as trace:
             target.write_text(render_page(trace, options or PageOptions()), encoding="utf-8")

@@ -29,3 +29,12 @@ class Opened:
 
 
 Open = Callable[..., Opened]
+
+
+def drag(page: "Page", box: Any, begin: float, end: float) -> None:
+    """Drag over a plot, from one part of its width to another."""
+    height = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + begin * box["width"], height)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], height, steps=4)
+    page.mouse.up()

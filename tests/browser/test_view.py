@@ -1,16 +1,12 @@
 """The page in a browser: it shows what the trace has, and does what a hand or a key asks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import cltrace
 from cltrace.report.page import PageOptions
-from tests.browser.pages import Open, Opened
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from tests.browser.pages import Open, Opened, drag
 
 pytestmark = [pytest.mark.browser, pytest.mark.opencl]
 
@@ -76,15 +72,6 @@ def test_keys_zoom_and_move(open_page: Open) -> None:
     assert span_of(opened) == pytest.approx(whole)
 
 
-def dragged(page: "Page", box: Any, begin: float, end: float) -> None:
-    """Drag over a plot, from one part of its width to another."""
-    height = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + begin * box["width"], height)
-    page.mouse.down()
-    page.mouse.move(box["x"] + end * box["width"], height, steps=4)
-    page.mouse.up()
-
-
 def test_wheel_drag_strip_and_double_click_zoom(open_page: Open) -> None:
     opened = open_page()
     page = opened.page
@@ -99,11 +86,13 @@ def test_wheel_drag_strip_and_double_click_zoom(open_page: Open) -> None:
     assert span_of(opened) < whole / 2
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
     assert span_of(opened) == pytest.approx(whole)
-    dragged(page, box, 0.5, 0.75)
+    page.keyboard.down("Shift")
+    drag(page, box, 0.5, 0.75)
+    page.keyboard.up("Shift")
     assert span_of(opened) == pytest.approx(whole / 4, rel=0.05)
     middle = whole / 2 + opened.number("cltrace.scene.begin_ns")
     assert opened.range_ns[0] == pytest.approx(middle, rel=0.05)
-    dragged(page, page.locator("#overview .u-over").bounding_box(), 0.01, 0.135)
+    drag(page, page.locator("#overview .u-over").bounding_box(), 0.01, 0.135)
     assert span_of(opened) == pytest.approx(whole / 8, rel=0.1)
 
 
@@ -326,6 +315,7 @@ def test_help_says_what_keys_do(open_page: Open) -> None:
 
 def test_too_many_slices_are_said_to_be_together(open_page: Open) -> None:
     opened = open_page(options=PageOptions(max_slices=20))
+    opened.page.click("#about summary")
     assert "drawn together" in opened.page.inner_text("#notes")
     assert opened.number("Math.max(...cltrace.model.count)") > 1
 

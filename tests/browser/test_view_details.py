@@ -129,3 +129,41 @@ def test_revealing_unfolds_and_regions_are_found(open_page: Open) -> None:
     chosen = opened.number("cltrace.timeline.selected")
     assert opened.number(f"cltrace.model.nameOf({chosen}).text") == name
     assert opened.number(f"cltrace.timeline.layout.rowTops.has(cltrace.model.rowOf({chosen}))")
+
+
+def test_a_launch_has_arguments_wait_list_and_source_lines(open_page: Open) -> None:
+    opened = open_page()
+    opened.number(
+        """() => {
+            const {model, timeline} = cltrace, {links} = model;
+            const command = links.id.findIndex((_, at) => links.device_slice[at] >= 0 &&
+                model.nameOf(links.device_slice[at]).text === "axpy" && model.waitsFor.of(at).length);
+            timeline.reveal(links.device_slice[command]);
+        }"""
+    )
+    arguments = opened.page.locator("#detail section:has-text('arguments') li").all_inner_texts()
+    assert [text.split(",")[-1] for text in arguments[1:]] == [" 16.0 KiB", " 16.0 KiB"]
+    assert "1 as a float" in arguments[0]
+    assert opened.page.locator("#detail section:has-text('wait list') button").count() >= 1
+    source = opened.page.inner_text("#detail section:has-text('source, with counts')")
+    assert "y[i] += a * x[i];" in source
+    assert "3 accesses" in source
+    opened.page.click("#detail button:has-text('all lines')")
+    assert opened.page.locator("#panel-understood").is_visible()
+
+
+def test_a_transfer_has_its_rate(open_page: Open) -> None:
+    opened = open_page()
+    size, duration = opened.number(
+        """() => {
+            const {model, timeline} = cltrace;
+            const slice = model.links.device_slice.find(
+                at => at >= 0 && model.nameOf(at).text === "read" && model.size_bytes[at]);
+            timeline.reveal(slice);
+            return [model.size_bytes[slice], model.duration_ns[slice]];
+        }"""
+    )
+    term = opened.page.locator("#detail dt", has_text="rate")
+    value, unit = term.locator("xpath=following-sibling::dd[1]").inner_text().split()
+    scale = {"kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9}[unit]
+    assert abs(float(value) * scale / (size * 1e9 / duration) - 1) < 0.006

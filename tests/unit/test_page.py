@@ -1,6 +1,7 @@
 """The page: its numbers survive the packing, its rows are what the trace says, it asks for nothing."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -17,16 +18,23 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import cltrace
+from cltrace.events.apis import Api
 from cltrace.report.page import PageOptions, render_page
 from cltrace.report.page.columns import LARGEST, ColumnLayout, pack_columns
 from cltrace.report.page.compose import build_scene
 from cltrace.report.page.histograms import histograms
-from cltrace.report.page.thinning import clip_levels, merge_short_slices, thin_levels
+from cltrace.report.page.launches import describe_launches, describe_shapes
+from cltrace.report.page.thinning import choose_level_steps, clip_levels, merge_short_slices
 from cltrace.report.timeline import span_ns
-from cltrace.report.tracks.scene import NONE, Scene, Slices, TrackKind
+from cltrace.report.tracks.arguments import read_argument_texts
+from cltrace.report.tracks.launches import LaunchShape
+from cltrace.report.tracks.path_builds import split_at_builds
+from cltrace.report.tracks.scene import NONE, LaunchDescription, Scene, Slices, TrackKind
 from cltrace.report.tracks.slices import nesting_depths
+from cltrace.timeline.activity import Calls
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.columns import Int64s
+from cltrace.timeline.critical_path import PathStep, StepKind
 from cltrace.trace.schema.activity import CLOCK_SEGMENT
 from tests.conftest import MakeTrace, Runner
 from tests.hostile import changed as with_changes
@@ -74,7 +82,8 @@ def scene(path: Path, max_slices: int = 10**6) -> tuple[Scene, Analysis]:
     with cltrace.load(path) as trace:
         analysis = Analysis(trace)
         begin, end = span_ns(analysis.activity, None, None)
-        found = build_scene(analysis, begin, end, home="", max_slices=max_slices)
+        launches = describe_launches(trace, (), analysis.activity.commands.launch)
+        found = build_scene(analysis, launches, begin, end, home="", max_slices=max_slices)
         return found, analysis
 
 
@@ -177,7 +186,9 @@ def test_a_part_has_what_was_open_then(make_trace: MakeTrace) -> None:
     whole, analysis = scene(path)
     middle = (whole.begin_ns + whole.end_ns) // 2
     with cltrace.load(path) as trace:
-        part = build_scene(Analysis(trace), middle, whole.end_ns, home="", max_slices=10**6)
+        analysis = Analysis(trace)
+        launches = describe_launches(trace, (), analysis.activity.commands.launch)
+        part = build_scene(analysis, launches, middle, whole.end_ns, home="", max_slices=10**6)
     ends = whole.slices.begin_ns + whole.slices.duration_ns
     assert len(part.slices) == int((ends >= middle).sum()) < len(whole.slices)
     assert len(part.links.id) <= len(analysis.activity.commands)
@@ -239,7 +250,8 @@ def test_thinned_levels_keep_the_highest_and_the_last() -> None:
     rng = np.random.default_rng(1)
     time_ns = np.cumsum(rng.integers(1, 1000, 100_000))
     value = rng.integers(0, 10**9, 100_000)
-    times, values = thin_levels(time_ns, value)
+    kept = choose_level_steps(time_ns, value)
+    times, values = time_ns[kept], value[kept]
     assert len(times) < 25_000
     assert values.max() == value.max()
     assert (times[-1], values[-1]) == (time_ns[-1], value[-1])
@@ -348,3 +360,44 @@ def test_a_trace_without_commands_has_a_page(run: Runner, tmp_path: Path) -> Non
     done = run("view", "none.cltrace")
     assert done.status == 0, done.stderr
     assert (tmp_path / "none.html").exists()
+
+
+def test_launches_are_described_with_arguments_and_annotations(make_trace: MakeTrace) -> None:
+    with cltrace.load(make_trace()) as trace:
+        arguments = read_argument_texts(trace)
+    assert arguments[1] == ("buffer 1, 1.00 MiB, from byte 16", "0.5")
+    assert arguments[2][0] == "local memory, 256 B"
+    facts = (("predicted", "2.00 ms"), ("limited_by", "DRAM"))
+    shapes = {7: LaunchShape((64, 2), (32, 1), facts), 9: LaunchShape((64,), None)}
+    found = describe_shapes(shapes, {7: ("buffer 1",)}, np.array([9, 0, 7]))
+    described = [found.descriptions[number] for number in found.of_command.tolist()]
+    assert described[0].size == "64, groups by the driver"
+    assert described[1] == LaunchDescription()
+    assert described[2].size == "64 × 2 in groups of 32 × 1"
+    assert described[2].facts == (("predicted", "2.00 ms"), ("limited by", "DRAM"))
+    assert described[2].arguments == ("buffer 1",)
+    assert found.has_arguments
+    assert not describe_shapes(shapes, None, np.array([7])).has_arguments
+
+
+def test_builds_are_steps_of_the_critical_path() -> None:
+    host = PathStep(StepKind.HOST, 100, 500, NONE, 3)
+    other = PathStep(StepKind.LAUNCH, 500, 600, 7, NONE)
+    build, finish = int(Api.clBuildProgram), int(Api.clFinish)
+    enter, leave = [50, 200, 320, 340, 210], [120, 300, 330, 700, 290]
+    api, thread = [build, build, finish, build, build], [3, 3, 3, 3, 4]
+    empty = np.zeros(5, np.int64)
+    given = {
+        "api": np.array(api),
+        "thread": np.array(thread),
+        "enter_ns": np.array(enter),
+        "return_ns": np.array(leave),
+    }
+    columns = {each.name: given.get(each.name, empty) for each in dataclasses.fields(Calls)}
+    steps, apis = split_at_builds([host, other], Calls(**columns))
+    assert [(step.begin_ns, step.end_ns) for step in steps] == [
+        *((100, 120), (120, 200), (200, 300), (300, 340), (340, 500)),
+        (500, 600),
+    ]
+    assert apis.tolist() == [build, NONE, build, NONE, build, NONE]
+    assert steps[-1] == other

@@ -14,6 +14,7 @@ from cltrace.report.page.assembly import assemble_page
 from cltrace.report.page.columns import PackedColumns, pack_columns
 from cltrace.report.page.compose import build_scene
 from cltrace.report.page.histograms import histograms
+from cltrace.report.page.launches import describe_launches
 from cltrace.report.page.sections import PageReports, collect_reports, fact_values, section_values
 from cltrace.report.quantities import time_text
 from cltrace.report.timeline import span_ns
@@ -52,8 +53,14 @@ def render_page(trace: Trace, options: PageOptions) -> str:
     analysis = Analysis(trace)
     begin_ns, end_ns = span_ns(analysis.activity, options.from_ns, options.to_ns)
     reports = collect_reports(analysis)
+    launches = describe_launches(trace, reports.predictions, analysis.activity.commands.launch)
     scene = build_scene(
-        analysis, begin_ns, end_ns, home=reports.home, max_slices=options.max_slices
+        analysis,
+        launches,
+        begin_ns,
+        end_ns,
+        home=reports.home,
+        max_slices=options.max_slices,
     )
     columns = _columns(scene)
     report = {
@@ -107,7 +114,8 @@ def _scene_values(scene: Scene) -> dict[str, object]:
             for name, total in zip(scene.names, totals, strict=True)
         ],
         "sites": scene.sites,
-        "launches": scene.launches,
+        "launches": [asdict(launch) for launch in scene.launches],
+        "has_arguments": scene.has_arguments,
         "processes": scene.processes,
         "levels": [_level_values(level) for level in scene.levels],
         "merged_below_ns": scene.merged_below_ns,
@@ -134,6 +142,7 @@ def _level_values(level: CounterLevel) -> dict[str, object]:
         "unit": level.unit.value,
         "process": level.process,
         "time_ns": level.time_ns.tolist(),
+        "energy_j": level.energy_j.tolist(),
         "value": (level.value / 1000 if level.unit is Unit.WATTS else level.value).tolist(),
     }
 

@@ -1,24 +1,24 @@
 """Composition of a page's scene from an analysed trace."""
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from cltrace.report.document import Unit
+from cltrace.report.page.launches import DescribedLaunches
 from cltrace.report.page.thinning import (
+    choose_level_steps,
     choose_resolution_ns,
     clip_levels,
     merge_short_slices,
-    thin_levels,
 )
-from cltrace.report.tracks.launches import LaunchShape, read_launch_shapes
 from cltrace.report.tracks.links import TrackRow, index_drawn_commands, link_commands
 from cltrace.report.tracks.names import NameTable
 from cltrace.report.tracks.power_levels import power_levels
 from cltrace.report.tracks.rows import (
     device_rows,
     host_rows,
-    one_based_positions,
     path_row,
     region_rows,
 )
@@ -27,12 +27,19 @@ from cltrace.report.tracks.slices import device_slices, host_slices, memory_leve
 from cltrace.report.untrusted_text import escape_controls, shorten_place
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
-from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
+
+_J_PER_MW_NS: Final = 1e-12
 
 
 def build_scene(
-    analysis: Analysis, begin_ns: int, end_ns: int, *, home: str, max_slices: int
+    analysis: Analysis,
+    launches: DescribedLaunches,
+    begin_ns: int,
+    end_ns: int,
+    *,
+    home: str,
+    max_slices: int,
 ) -> Scene:
     """Return the scene between two times, in ns on the trace's axis.
 
@@ -46,7 +53,6 @@ def build_scene(
     resolution = choose_resolution_ns([row.slices for row in rows], end_ns - begin_ns, max_slices)
     if resolution:
         rows = [_merge_row(row, resolution) for row in rows]
-    launches, launch = _launches(analysis)
     slices = join_slices([row.slices for row in rows])
     numbers = index_drawn_commands(len(activity.commands), slices, rows)
     return Scene(
@@ -58,13 +64,14 @@ def build_scene(
         ),
         row_sizes=np.array([len(row.slices) for row in rows], np.int64),
         slices=replace(slices, command=numbers[slices.command]),
-        links=link_commands(analysis, rows, slices, numbers, launch),
+        links=link_commands(analysis, rows, slices, numbers, launches.of_command),
         names=names.names,
         sites=(
             "",
             *(shorten_place(escape_controls(activity.names.sites[site]), home) for site in sites),
         ),
-        launches=launches,
+        launches=launches.descriptions,
+        has_arguments=launches.has_arguments,
         processes={
             process: escape_controls(text) for process, text in activity.names.processes.items()
         },
@@ -121,24 +128,6 @@ def _merge_row(row: TrackRow, resolution_ns: int) -> TrackRow:
     return replace(row, slices=slices, calls=calls)
 
 
-def _launches(analysis: Analysis) -> tuple[tuple[str, ...], Int64s]:
-    """Return launch configurations in words, of which the first is none, and that of each command."""
-    shapes = read_launch_shapes(analysis.trace)
-    ids = sorted(shapes)
-    texts: dict[str, int] = {"": 0}
-    text_numbers = [texts.setdefault(_shape_text(shapes[launch]), len(texts)) for launch in ids]
-    number_of_place = np.array([0, *text_numbers], np.int64)
-    return tuple(texts), number_of_place[
-        one_based_positions(ids, analysis.activity.commands.launch)
-    ]
-
-
-def _shape_text(shape: LaunchShape) -> str:
-    args = shape.as_args()
-    local = args.get("local_size")
-    return args["global_size"] + (f" in groups of {local}" if local else ", groups by the driver")
-
-
 def _memory(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[CounterLevel, ...]:
     """Return the live device memory between two times."""
     processes = analysis.activity.names.processes
@@ -146,9 +135,13 @@ def _memory(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[CounterLeve
     levels = []
     for level in memory_levels(analysis.trace, analysis.activity):
         name = f", {escape_controls(processes.get(level.process, ''))}" if has_several else ""
-        part = clip_levels(level.time_ns, level.live_bytes, begin_ns, end_ns)
+        times, values = clip_levels(level.time_ns, level.live_bytes, begin_ns, end_ns)
+        kept = choose_level_steps(times, values)
+        label = f"device memory{name}"
         levels.append(
-            CounterLevel(f"device memory{name}", Unit.BYTES, level.process, *thin_levels(*part))
+            CounterLevel(
+                label, Unit.BYTES, level.process, times[kept], values[kept], np.empty(0, np.float64)
+            )
         )
     return tuple(levels)
 
@@ -157,8 +150,21 @@ def _power(analysis: Analysis, begin_ns: int, end_ns: int) -> tuple[CounterLevel
     """Return the power of the sensors between two times. It belongs to no process."""
     levels = []
     for level in power_levels(analysis.trace, analysis.activity):
-        part = clip_levels(level.time_ns, level.power_mw, begin_ns, end_ns)
+        # Readings may overlap, because their times are inexact: each ends where the next begins.
+        begins = np.maximum.accumulate(level.time_ns)
+        times, powers = clip_levels(begins, level.power_mw, begin_ns, end_ns)
+        if len(times) and times[-1] < end_ns:
+            times, powers = np.append(times, end_ns), np.append(powers, powers[-1])
+        energies = np.concatenate([[0.0], np.cumsum(powers[:-1] * np.diff(times) * _J_PER_MW_NS)])
+        kept = choose_level_steps(times, powers)
         levels.append(
-            CounterLevel(escape_controls(level.label), Unit.WATTS, 0, *thin_levels(*part))
+            CounterLevel(
+                escape_controls(level.label),
+                Unit.WATTS,
+                0,
+                times[kept],
+                powers[kept],
+                energies[: len(times)][kept],
+            )
         )
     return tuple(levels)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cltrace.predict.trace_profile import predict_on_own_devices
+from cltrace.predict.traces import PredictedTrace
 from cltrace.report.activity import TRANSFERS, group_table, read_rollup_rows
 from cltrace.report.contents import contents_report
 from cltrace.report.document import Fact, Table, Unit, Value
@@ -58,13 +59,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class PageReports:
-    """Reports of a page: the facts and notes above its sections, and the sections."""
+    """Reports of a page: the facts and notes above its sections, the sections, and the predictions."""
 
     facts: tuple[Fact, ...]
     file_facts: tuple[Fact, ...]
     notes: tuple[str, ...]
     sections: tuple[Section, ...]
     home: str
+    predictions: tuple[PredictedTrace, ...]
 
 
 def collect_reports(analysis: Analysis) -> PageReports:
@@ -90,6 +92,7 @@ def collect_reports(analysis: Analysis) -> PageReports:
         notes=tuple(dict.fromkeys([*summary_document.notes, *timeline_document.notes])),
         sections=tuple(_sections(tables, understood)),
         home=summary_document.home,
+        predictions=predictions,
     )
 
 

@@ -84,13 +84,12 @@ def clip_levels(
     return times, np.concatenate([value[before], value[inside]])
 
 
-def thin_levels(time_ns: Int64s, value: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the last and the highest step of each of many short parts of the time."""
+def choose_level_steps(time_ns: Int64s, value: Int64s) -> Int64s:
+    """Return the positions of the last and the highest step of each of many short parts of the time."""
     if len(time_ns) <= 2 * _PARTS:
-        return time_ns, value
+        return np.arange(len(time_ns))
     edges = np.linspace(float(time_ns[0]), float(time_ns[-1]), _PARTS + 1)
     part = np.searchsorted(edges, time_ns, side="right")
     ends = np.append(np.flatnonzero(np.diff(part)), len(part) - 1)
     by_value = np.lexsort((value, part))
-    kept = np.unique(np.concatenate([[0], ends, by_value[ends]]))
-    return time_ns[kept], value[kept]
+    return np.unique(np.concatenate([[0], ends, by_value[ends]]))

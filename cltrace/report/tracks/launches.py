@@ -1,7 +1,7 @@
 """Launch configurations as viewers show them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from cltrace.power.energy import energy_of
 from cltrace.power.load_classes import LoadKind
 from cltrace.predict.caveats import profile_caveats
 from cltrace.predict.trace_profile import predict_on_own_devices
-from cltrace.predict.traces import PredictedLaunch
+from cltrace.predict.traces import PredictedLaunch, PredictedTrace
 from cltrace.report.document import Unit
 from cltrace.report.quantities import time_text, value_text
 from cltrace.timeline.advice.evidence import parse_sizes
@@ -67,7 +67,12 @@ def read_launch_shapes(trace: Trace) -> LaunchShapes:
 
 def read_annotated_shapes(trace: Trace) -> LaunchShapes:
     """Return the launch configurations of a trace, with predicted times and energies if available."""
-    predictions, energies = _predictions(trace), _energies(trace)
+    return annotate_shapes(trace, predict_on_own_devices(trace))
+
+
+def annotate_shapes(trace: Trace, predicted: Sequence[PredictedTrace]) -> LaunchShapes:
+    """Return the launch configurations of a trace, with the times of predictions and with energies."""
+    predictions, energies = _predictions(predicted), _energies(trace)
     return {
         launch: replace(
             shape, annotations=(*predictions.get(launch, ()), *energies.get(launch, ()))
@@ -99,10 +104,10 @@ def _energies(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
     return energies
 
 
-def _predictions(trace: Trace) -> Mapping[int, tuple[tuple[str, str], ...]]:
+def _predictions(predicted: Sequence[PredictedTrace]) -> Mapping[int, tuple[tuple[str, str], ...]]:
     """Return the predicted times; where devices of several names ran a launch, with the names."""
     by_launch: dict[int, dict[str, tuple[tuple[str, str], ...]]] = {}
-    for prediction in predict_on_own_devices(trace):
+    for prediction in predicted:
         caveats = tuple(
             (each.key, each.text)
             for each in profile_caveats(prediction.profile, prediction.differences)

@@ -7,6 +7,7 @@ import numpy as np
 
 from cltrace.events.apis import Api
 from cltrace.report.activity import TRANSFERS
+from cltrace.report.tracks.path_builds import BUILDS
 from cltrace.report.tracks.scene import NameKind, SliceName
 from cltrace.report.tracks.slices import HostSlices, api_name
 from cltrace.timeline.activity import KINDS, Activity
@@ -75,6 +76,10 @@ class NameTable:
         numbers[on_device] = self.number_slice_names(positions)
         return numbers
 
+    def number_build(self, api: int) -> int:
+        """Return the number of the name of a build by an entry point."""
+        return self.number(_call_name(api, 0))
+
     def _command_name(self, kind: int, kernel: int) -> SliceName:
         kind_name = KINDS[kind] if 0 <= kind < len(KINDS) else "command"
         if kind_name == "kernel":
@@ -85,6 +90,8 @@ class NameTable:
 def _call_name(api: int, blocks: int) -> SliceName:
     if api in _WAITING:
         return SliceName(api_name(api), NameKind.WAIT)
+    if api in BUILDS:
+        return SliceName(api_name(api), NameKind.BUILD)
     if blocks:
         return SliceName(f"{api_name(api)} (blocking)", NameKind.WAIT)
     return SliceName(api_name(api), NameKind.CALL)

@@ -6,6 +6,7 @@ import numpy as np
 
 from cltrace.report.tracks.links import TrackRow
 from cltrace.report.tracks.names import NameTable
+from cltrace.report.tracks.path_builds import split_at_builds
 from cltrace.report.tracks.scene import NONE, NameKind, SliceName, Slices, TrackKind
 from cltrace.report.tracks.slices import DeviceSlices, HostSlices, nested_rows, nesting_depths
 from cltrace.timeline.activity import Activity
@@ -15,13 +16,16 @@ from cltrace.timeline.grouping import find_positions, groups
 
 
 def path_row(analysis: Analysis, names: NameTable) -> TrackRow:
-    """Return the steps of the critical path."""
-    steps = analysis.critical_path
+    """Return the steps of the critical path, with builds as steps of their own."""
+    steps, builds = split_at_builds(analysis.critical_path, analysis.activity.calls)
     begin, end, command = (
         np.array([getattr(step, name) for step in steps], np.int64)
         for name in ("begin_ns", "end_ns", "command")
     )
-    slices = _slices(begin, end, names.number_steps(steps), command=command)
+    name = names.number_steps(steps)
+    for step in np.flatnonzero(builds != NONE).tolist():
+        name[step] = names.number_build(int(builds[step]))
+    slices = _slices(begin, end, name, command=command)
     return TrackRow(0, TrackKind.PATH, slices, _no_calls(slices))
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.report.document import Unit
-from cltrace.timeline.columns import Int64s
+from cltrace.timeline.columns import Float64s, Int64s
 
 NONE: Final = -1
 
@@ -25,6 +25,8 @@ class NameKind(StrEnum):
     CALL = "call"
     WAIT = "wait"
     """A host call that waits for the device."""
+    BUILD = "build"
+    """A build of a program, or its compilation or linking alone."""
     HOST = "host"
     """On the critical path: a thread of the program did something other than wait."""
     LAUNCH = "launch"
@@ -133,7 +135,8 @@ class CommandLinks:
 class CounterLevel:
     """Quantity over time: `value` from each time on. Shape (n,); ns on the trace's axis.
 
-    `unit` is bytes or watts; watts are given in thousandths.
+    `unit` is bytes or watts; watts are given in thousandths. `energy_j` is the energy from the first time
+    to each, the integral of the power; it is empty for bytes.
     """
 
     label: str
@@ -141,6 +144,16 @@ class CounterLevel:
     process: int
     time_ns: Int64s
     value: Int64s
+    energy_j: Float64s
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchDescription:
+    """Launch configuration in words: its NDRange, its arguments, and facts by label."""
+
+    size: str = ""
+    arguments: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +161,8 @@ class Scene:
     """Everything that the timeline of a page shows, from `begin_ns` to `end_ns` on the trace's axis.
 
     `row_sizes` is the number of slices in each row. `merged_below_ns` is the length below which slices
-    were merged because there were too many; 0 if each is there.
+    were merged because there were too many; 0 if each is there. `has_arguments` is False where there were
+    too many launch configurations to describe the arguments of each.
     """
 
     begin_ns: int
@@ -158,7 +172,8 @@ class Scene:
     slices: Slices
     names: tuple[SliceName, ...]
     sites: tuple[str, ...]
-    launches: tuple[str, ...]
+    launches: tuple[LaunchDescription, ...]
+    has_arguments: bool
     processes: dict[int, str]
     links: CommandLinks
     levels: tuple[CounterLevel, ...]

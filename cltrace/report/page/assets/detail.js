@@ -1,30 +1,33 @@
 // Details of the selected slice, with links to the slices that it depends on.
 
 import { element } from "./elements.js";
-import { bytesText, exactText, timeText } from "./format.js";
+import { bytesText, exactText, timeText, valueText } from "./format.js";
 import { NONE } from "./model.js";
+import { rowLinks } from "./places.js";
 import { exactQuery } from "./search.js";
 
 const MAX_LINKS = 8;
+const MAX_LINES = 3;
 const MAX_IN_LEGEND = 12;
 
 /** Return the contents of the panel for a slice. `go` shows another slice, `find` searches for a name. */
-export function detailOf(timeline, faultNames, { go, find }) {
+export function detailOf(timeline, report, { go, find, showTab, showRow }) {
   const { model, selected: slice } = timeline;
   if (slice === NONE) return [element("p", { className: "hint" }, HINT), legend(timeline, find)];
   const { text } = model.nameOf(slice);
   const list = element("dl");
-  for (const [term, value] of facts(timeline, slice, faultNames)) {
+  for (const [term, value] of facts(timeline, slice, report.fault_names)) {
     list.append(element("dt", {}, term), element("dd", {}, value));
   }
   const heading = element("h2", {}, text);
-  const parts = [heading, list, ...links(model, slice, go)];
+  const parts = [heading, list, ...argumentsOf(model, slice), ...sourceLines(model, slice, report, showTab)];
+  parts.push(...rowLinks(model, slice, report, showRow), ...links(model, slice, go));
   parts.push(element("button", { on: { click: () => find(exactQuery(text)) } }, "find all of this name"));
   return parts;
 }
 
 const HINT =
-  "Click a slice for its details. Drag over the plot to zoom in, double-click to see all; " +
+  "Click a slice for its details. Drag over the plot for statistics of a range, with Shift to zoom in; double-click to see all; " +
   "press ? for keys.";
 
 /** Return the names on the timeline with their colours: kernels by their time, then the other kinds. */
@@ -53,6 +56,7 @@ const OTHERS = [
   ["transfer", "transfers"],
   ["other", "markers and barriers"],
   ["wait", "calls that wait for the device"],
+  ["build", "builds of programs"],
   ["call", "other calls"],
   ["host", "path: the program itself"],
   ["launch", "path: enqueued, not yet running"],
@@ -72,7 +76,12 @@ function facts(timeline, slice, faultNames) {
     const isProven = model.links.is_proven[model.command[slice]];
     rows.push(["clock", `± ${timeText(bound)}, ${isProven ? "proven" : "as far as most observations agree"}`]);
   }
-  if (model.size_bytes[slice]) rows.push(["size", bytesText(model.size_bytes[slice])]);
+  if (model.size_bytes[slice]) {
+    rows.push(["size", bytesText(model.size_bytes[slice])]);
+    if (model.isOnDevice(slice) && model.duration_ns[slice]) {
+      rows.push(["rate", valueText((model.size_bytes[slice] * 1e9) / model.duration_ns[slice], "bytes_per_s")]);
+    }
+  }
   if (model.status[slice]) rows.push(["failed", model.scene.statuses[model.status[slice]]]);
   const site = model.siteOf(slice);
   if (site) rows.push(["called at", site]);
@@ -83,7 +92,10 @@ function facts(timeline, slice, faultNames) {
 function commandFacts(model, command, faultNames) {
   const { links, scene } = model;
   const rows = [["command", String(links.id[command])]];
-  if (links.launch[command]) rows.push(["NDRange", scene.launches[links.launch[command]]]);
+  if (links.launch[command]) {
+    const { size, facts } = scene.launches[links.launch[command]];
+    rows.push(["NDRange", size], ...facts);
+  }
   if (links.device_slice[command] < 0) {
     rows.push(["device", "not on the timeline: without stamps, or with stamps that cannot be right"]);
   }
@@ -97,6 +109,41 @@ function commandFacts(model, command, faultNames) {
   return rows;
 }
 
+/** Return the arguments of a launch, in the order of the kernel's parameters. */
+function argumentsOf(model, slice) {
+  const launch = model.command[slice] < 0 ? 0 : model.links.launch[model.command[slice]];
+  if (!launch) return [];
+  const texts = model.scene.launches[launch].arguments;
+  if (!texts.length && model.scene.has_arguments) return [];
+  const items = texts.map((text) => element("li", {}, text));
+  const note = element("p", { className: "hint" }, "too many configurations to have them here: `cltrace query` shows v_launch_arg");
+  return [element("section", {}, element("h3", {}, "arguments"), texts.length ? element("ol", { start: 0 }, ...items) : note)];
+}
+
+/** Return the lines of a kernel's source that do the most, with their counts. */
+function sourceLines(model, slice, { sections }, showTab) {
+  const { text, kind } = model.nameOf(slice);
+  const section = sections.find(({ key }) => key === "understood");
+  const table = kind === "kernel" && section?.tables.find(({ key, title }) => key.startsWith("listing_") && title.startsWith(`${text} (`));
+  if (!table) return [];
+  const at = Object.fromEntries(table.columns.map(({ key }, position) => [key, position]));
+  const work = (row) => (row[at.operations] ?? 0) + (row[at.accesses] ?? 0);
+  const rows = table.rows.filter(work).sort((left, right) => work(right) - work(left)).slice(0, MAX_LINES);
+  const lines = rows.map((row) => {
+    const counts = [["operations", "ops"], ["accesses", "accesses"], ["sectors", "sectors per access of a warp"]]
+      .filter(([key]) => row[at[key]] !== null)
+      .map(([key, unit]) => `${row[at[key]]} ${unit}`);
+    return element(
+      "li",
+      {},
+      element("code", {}, `${row[at.line]}: ${row[at.source].trim()}`),
+      element("div", { className: "hint" }, counts.join(", ")),
+    );
+  });
+  const all = element("button", { className: "link", on: { click: () => showTab("understood") } }, "all lines");
+  return [element("section", {}, element("h3", {}, "source, with counts per work-item"), element("ul", {}, ...lines), all)];
+}
+
 /** Return buttons to other slices: the call or the command, those it waited for, those that waited for it. */
 function links(model, slice, go) {
   const command = model.command[slice];
@@ -105,9 +152,8 @@ function links(model, slice, go) {
     const { host_slice: host, device_slice: device, last_before: last } = model.links;
     const other = slice === device[command] ? host[command] : device[command];
     groups.push([slice === device[command] ? "enqueued by" : "ran as", other >= 0 ? [other] : []]);
-    const waited = [...model.waitsFor.of(command)];
-    if (last[command] >= 0) waited.unshift(last[command]);
-    groups.push(["waited for", [...new Set(waited)].map((other) => model.sliceOf(other))]);
+    groups.push(["waited for last", last[command] >= 0 ? [model.sliceOf(last[command])] : []]);
+    groups.push(["waited for (wait list)", [...model.waitsFor.of(command)].map((other) => model.sliceOf(other))]);
     const after = [...model.waitedForBy.of(command), ...model.queueAfter.of(command)];
     groups.push(["then", [...new Set(after)].map((other) => model.sliceOf(other))]);
     groups.push(["waited for by", [...model.callsWaitingFor.of(command)]]);

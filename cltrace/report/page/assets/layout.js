@@ -2,9 +2,26 @@
 
 const ROW = 18;
 const FOLDED = 8;
-const COUNTER = 40;
+const COUNTER = 52;
+const MAX_TICKS = 3;
 const GAP = 6;
+const LEVEL_MARGIN = 6;
 const MAX_OPEN_ROWS = 12;
+
+/** Return round values on the axis of a quantity from 0 to its highest value, two or three besides 0. */
+function levelTicks(highest, unit) {
+  const base = unit === "bytes" ? 2 : 10;
+  let step = base ** Math.floor(Math.log(highest) / Math.log(base));
+  while (highest / step < 2) step /= 2;
+  while (highest / step > MAX_TICKS + 1) step *= 2;
+  return Array.from({ length: Math.floor(highest / step) + 1 }, (_, at) => at * step);
+}
+
+/** Return a quantity as an item, with its highest value and the values on its axis. */
+function levelItem(level, process) {
+  const highest = level.value.reduce((highest, value) => Math.max(highest, value), 1);
+  return { kind: "counter", label: level.label, process, level, rows: [], highest, ticks: levelTicks(highest, level.unit) };
+}
 
 /** Return tracks and counters in display order; where a process begins, its name comes first. */
 function orderedItems(model) {
@@ -21,7 +38,7 @@ function orderedItems(model) {
     const own = trackItems.filter((item) => item.process === process && (item.rows.length || item.kind === "queue"));
     const levels = all
       .filter((level) => level.process === process)
-      .map((level) => ({ kind: "counter", label: level.label, process, level, rows: [] }));
+      .map((level) => levelItem(level, process));
     if (hasProcesses && process && own.length + levels.length) {
       items.push({ kind: "process", label: processes[process], process, rows: [] });
     }
@@ -57,6 +74,11 @@ export class Layout {
       top += item.height + GAP;
     }
     this.height = top;
+  }
+
+  /** Return the vertical position of a value of a counter within its item. */
+  levelTop(item, value) {
+    return LEVEL_MARGIN + (item.height - LEVEL_MARGIN) * (1 - value / item.highest);
   }
 
   fold(item) {

@@ -4,13 +4,17 @@ import { overview } from "./charts.js";
 import { detailOf } from "./detail.js";
 import { byId, element } from "./elements.js";
 import { axisText, countText, timeText } from "./format.js";
+import { addGutter } from "./gutter.js";
 import { Model, NONE } from "./model.js";
 import { PALETTES } from "./palette.js";
 import { unpackColumns } from "./payload.js";
+import { Ranges, rangePanel } from "./ranges.js";
 import { Search } from "./search.js";
 import { factList, fillSection } from "./sections.js";
+import { markRow } from "./tables.js";
 import { Timeline, handleTimelineKey } from "./timeline.js";
 
+const DIGEST = [["command", ""], ["ended", ""], ["device busy", "device busy "], ["device", ""]];
 const THEMES = ["system", "light", "dark"];
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -20,7 +24,9 @@ class Page {
     this.scene = report.scene;
     this.model = model;
     this.search = new Search(model);
+    this.ranges = new Ranges(model, () => this.#onRanges());
     this.charts = [];
+    this.tables = new Map();
     this.theme = "system";
     this.colours = () => PALETTES[this.themeShown];
   }
@@ -32,6 +38,7 @@ class Page {
 
   start() {
     byId("facts").append(factList(this.report.facts));
+    byId("digest").replaceChildren(...this.#digest());
     for (const note of this.report.notes) byId("notes").append(element("li", {}, note));
     this.#addTabs();
     this.timeline = new Timeline(
@@ -41,6 +48,7 @@ class Page {
         labels: byId("labels"),
         onRange: (range, hasTooManyEdges) => this.#onRange(range, hasTooManyEdges),
         onHover: (slice, event, text) => this.#onHover(slice, event, text),
+        onChoose: (from, to) => this.ranges.choose(from, to),
       },
       () => this.#onSelect(),
     );
@@ -50,13 +58,25 @@ class Page {
     this.charts.push(this.overview);
     this.#addToolbar();
     this.applyTheme();
-    byId("about").open = innerHeight > 700 && innerWidth > 760;
+    addGutter();
     systemDark.addEventListener("change", () => this.applyTheme());
     document.addEventListener("keydown", (event) => this.#onKey(event));
     this.showTab("timeline");
     this.timeline.resize();
     this.timeline.showAll();
     document.documentElement.dataset.ready = "yes";
+  }
+
+  /** Return the header's line: what ran, on which device, how it ended, and how many notes there are. */
+  #digest() {
+    const { facts, notes } = this.report;
+    const texts = DIGEST.map(([label, prefix]) => {
+      const fact = facts.find((candidate) => candidate.label === label);
+      return fact ? prefix + fact.text : "";
+    }).filter(Boolean);
+    const parts = [texts.join(" · ") || "what was traced"];
+    if (notes.length) parts.push(element("span", { className: "notes-count" }, ` · ${notes.length} note${notes.length > 1 ? "s" : ""}`));
+    return parts;
   }
 
   showTab(key) {
@@ -72,12 +92,20 @@ class Page {
     if (key === "timeline") this.timeline?.resize();
   }
 
-  /** Search the timeline for a text and show the first match in view. */
-  find(text) {
+  /** Search the timeline for a text and show the next match, or the first match that `has` a property. */
+  find(text, has = null) {
     this.showTab("timeline");
     byId("search").value = text;
     this.#onSearch();
-    this.step(true);
+    const slice = has ? this.search.first(has) : NONE;
+    if (slice !== NONE) this.timeline.reveal(slice);
+    else this.step(true);
+  }
+
+  /** Show a row of a table of a section, and mark it. */
+  showRow(sectionKey, tableKey, row) {
+    this.showTab(sectionKey);
+    markRow(this.tables.get(tableKey), row);
   }
 
   step(isForward) {
@@ -117,6 +145,7 @@ class Page {
 
   #addToolbar() {
     const actions = {
+      "take-range": () => this.#takeRange(),
       "zoom-in": () => this.timeline.zoom(1.5),
       "zoom-out": () => this.timeline.zoom(1 / 1.5),
       "zoom-all": () => this.timeline.showAll(),
@@ -151,14 +180,31 @@ class Page {
   }
 
   #onSelect() {
-    const parts = detailOf(this.timeline, this.report.fault_names, {
+    const parts = detailOf(this.timeline, this.report, {
       go: (slice) => {
         this.timeline.reveal(slice);
         byId("plot").focus();
       },
       find: (text) => this.find(text),
+      showTab: (key) => this.showTab(key),
+      showRow: (section, table, row) => this.showRow(section, table, row),
     });
     byId("detail").replaceChildren(...parts);
+  }
+
+  /** Choose the time in view as a range. */
+  #takeRange() {
+    this.ranges.choose(this.timeline.range.from, this.timeline.range.to);
+  }
+
+  #onRanges() {
+    const parts = rangePanel(this.ranges, {
+      show: (from, to) => this.timeline.show(from, to),
+      find: (text) => this.find(text),
+    });
+    byId("ranges").hidden = !parts.length;
+    byId("ranges").replaceChildren(...parts);
+    this.timeline.markRanges(this.ranges.lettered);
   }
 
   #onRange({ from, to }, hasTooManyEdges) {
@@ -192,9 +238,21 @@ class Page {
     if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
     if (event.target.matches("input, textarea, select")) return;
     if (event.target.matches("button, summary, .tabulator *") && ["Enter", " "].includes(event.key)) return;
-    if (this.#onPageKey(event.key) || (!byId("panel-timeline").hidden && handleTimelineKey(this.timeline, event.key))) {
+    if (this.#onPageKey(event.key) || (!byId("panel-timeline").hidden && this.#onTimelineKey(event.key))) {
       event.preventDefault();
     }
+  }
+
+  /** Run the action of a key on the ranges or on the timeline. Return whether the key has one. */
+  #onTimelineKey(key) {
+    const { chosen, pinned } = this.ranges;
+    const range = chosen ?? pinned;
+    if (key === "r") this.#takeRange();
+    else if (key === "p") this.ranges.pin();
+    else if (key === "z" && range) this.timeline.show(range.from, range.to);
+    else if (key === "Escape" && this.timeline.selected === NONE) this.ranges.clear();
+    else return handleTimelineKey(this.timeline, key);
+    return true;
   }
 
   #onPageKey(key) {

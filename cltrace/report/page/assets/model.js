@@ -152,17 +152,27 @@ export class Model {
     return this.scene.names[this.name[slice]];
   }
 
-  /** Return the place of a slice's host call, or of the call that enqueued its command. */
-  siteOf(slice) {
+  /** Return the number of the place of a slice's host call, or of the call that enqueued its command; 0 for none. */
+  siteNumberOf(slice) {
     const command = this.command[slice];
     const call = this.site[slice] || command < 0 ? slice : this.links.host_slice[command];
-    return call >= 0 ? this.scene.sites[this.site[call]] : "";
+    return call >= 0 ? this.site[call] : 0;
+  }
+
+  /** Return the place of a slice's host call, or of the call that enqueued its command. */
+  siteOf(slice) {
+    return this.scene.sites[this.siteNumberOf(slice)];
+  }
+
+  /** Return whether a slice is the run of a command on its device. */
+  isOnDevice(slice) {
+    const command = this.command[slice];
+    return command >= 0 && this.links.device_slice[command] === slice;
   }
 
   /** Return the uncertainty of a slice's times in ns; `NONE` for a host call, or where it is not known. */
   boundOf(slice) {
-    const command = this.command[slice];
-    return command >= 0 && this.links.device_slice[command] === slice ? this.links.bound_ns[command] : NONE;
+    return this.isOnDevice(slice) ? this.links.bound_ns[this.command[slice]] : NONE;
   }
 
   /** Return the slice of a command on the device, or that of its call; `NONE` if neither is drawn. */

@@ -23,6 +23,7 @@ export class Painter {
     this.search = null;
     this.selected = NONE;
     this.showsEdges = false;
+    this.ranges = [];
   }
 
   /** `view` has `from`, `to` (ns), `left`, `width`, `top`, `height` and `scroll` (CSS pixels). */
@@ -48,11 +49,25 @@ export class Painter {
     }
     if (this.showsEdges) this.#edges(context, view);
     if (this.selected !== NONE) this.#selection(context, view);
+    for (const { letter, statistics } of this.ranges) this.#range(context, view, letter, statistics);
     context.restore();
   }
 
   x(view, ns) {
     return view.left + ((ns - view.from) / (view.to - view.from)) * view.width;
+  }
+
+  /** Shade a range of time, with lines at both ends and its letter. */
+  #range(context, view, letter, { from, to }) {
+    const [left, right] = [this.x(view, from), this.x(view, to)];
+    if (right < view.left || left > view.left + view.width) return;
+    context.fillStyle = this.palette.ink;
+    context.globalAlpha = 0.08;
+    context.fillRect(left, view.top, Math.max(right - left, 1), view.height);
+    context.globalAlpha = 1;
+    context.fillRect(Math.round(left), view.top, 1, view.height);
+    context.fillRect(Math.round(right), view.top, 1, view.height);
+    if (this.ranges.length > 1) context.fillText(letter, left + 4, view.top + view.height - 10);
   }
 
   #separator(context, view, y) {
@@ -147,9 +162,9 @@ export class Painter {
   /** Paint a quantity over time as an area; each pixel has the height of its highest value. */
   #counter(context, view, item, y) {
     const { time_ns: times, value: values } = item.level;
-    item.highest ??= values.reduce((highest, value) => Math.max(highest, value), 1);
-    const { highest } = item;
     const perPixel = (view.to - view.from) / view.width;
+    const bottom = this.layout.levelTop(item, 0);
+    for (const tick of item.ticks) this.#separator(context, view, y + this.layout.levelTop(item, tick));
     context.fillStyle = this.palette.memory;
     context.globalAlpha = 0.55;
     let at = firstWhere(0, times.length, (index) => times[index] > view.from) - 1;
@@ -160,8 +175,8 @@ export class Painter {
         at += 1;
         value = Math.max(value, values[at]);
       }
-      const height = (value / highest) * (item.height - 4);
-      context.fillRect(view.left + pixel, y + item.height - height, 1, height);
+      const top = this.layout.levelTop(item, value);
+      context.fillRect(view.left + pixel, y + top, 1, bottom - top);
     }
     context.globalAlpha = 1;
   }

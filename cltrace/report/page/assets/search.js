@@ -1,4 +1,4 @@
-// Search of the timeline: slices whose name, place or NDRange contains a text, or whose name is the "quoted" text.
+// Search of the timeline: slices whose name, place or NDRange contains a text, or whose name or place is the "quoted" text.
 
 import { NONE, prefixSums } from "./model.js";
 
@@ -22,7 +22,7 @@ export class Search {
     this.clear();
     if (!query) return;
     const exact = QUOTED.exec(query);
-    this.isMatch = exact ? this.#hasName(exact[1]) : this.#containsText(query.toLowerCase());
+    this.isMatch = exact ? this.#isExactly(exact[1]) : this.#containsText(query.toLowerCase());
     const { model } = this;
     const marks = new Uint8Array(model.length);
     for (let slice = 0; slice < model.length; slice += 1) marks[slice] = Number(this.isMatch(slice));
@@ -33,10 +33,11 @@ export class Search {
       .reduce((count, row) => count + this.matchesBefore[row.end] - this.matchesBefore[row.first], 0);
   }
 
-  #hasName(name) {
+  #isExactly(text) {
     const { model } = this;
-    const names = Uint8Array.from(model.scene.names, (entry) => Number(entry.text === name));
-    return (slice) => names[model.name[slice]] === 1;
+    const names = Uint8Array.from(model.scene.names, (entry) => Number(entry.text === text));
+    const site = model.scene.sites.indexOf(text);
+    return (slice) => names[model.name[slice]] === 1 || (site > 0 && model.siteNumberOf(slice) === site);
   }
 
   #containsText(query) {
@@ -44,7 +45,7 @@ export class Search {
     const marks = (texts) => Uint8Array.from(texts, (entry) => Number(entry.toLowerCase().includes(query)));
     const names = marks(model.scene.names.map((entry) => entry.text));
     const sites = marks(model.scene.sites);
-    const launches = marks(model.scene.launches);
+    const launches = marks(model.scene.launches.map(({ size }) => size));
     const { launch, host_slice: host } = model.links;
     return (slice) => {
       if (names[model.name[slice]] || sites[model.site[slice]]) return true;
@@ -62,7 +63,12 @@ export class Search {
     const match = model.seek(this.isMatch, ns, selected, isForward);
     return match !== NONE ? match : model.seek(this.isMatch, isForward ? -Infinity : Infinity, NONE, isForward);
   }
+
+  /** Return the first match that has a property; `NONE` if there is none. */
+  first(has) {
+    return this.isMatch ? this.model.seek((slice) => this.isMatch(slice) && has(slice), -Infinity, NONE, true) : NONE;
+  }
 }
 
-/** Return the search that finds a name and nothing else. */
+/** Return the search that finds a name or a place and nothing else. */
 export const exactQuery = (name) => `"${name}"`;

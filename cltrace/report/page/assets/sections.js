@@ -2,6 +2,7 @@
 
 import { histogram, levelChart } from "./charts.js";
 import { element } from "./elements.js";
+import { placeHandler } from "./places.js";
 import { exactQuery } from "./search.js";
 import { filterTables, reportTable } from "./tables.js";
 
@@ -23,8 +24,11 @@ export function fillSection(panel, section, page) {
   }
   const below = element("div", { className: "charts" });
   for (const table of section.tables) {
-    const tabulator = reportTable(panel, table, handlerOf(table, page, below, charts));
-    if (tabulator) tables.push(tabulator);
+    const tabulator = reportTable(panel, table, placeHandler(table, page) ?? handlerOf(table, page, below, charts));
+    if (tabulator) {
+      tables.push(tabulator);
+      page.tables.set(table.key, tabulator);
+    }
     if (table === section.tables[0] && page.report.histograms.some((candidate) => candidate.section === section.key)) {
       panel.append(below);
       showHistograms(below, charts, firstName(page.report.histograms, section.key), page);

@@ -14,7 +14,7 @@ export function reportTable(holder, table, onRow) {
     holder.append(element("p", { className: "note" }, table.why_empty));
     return null;
   }
-  const tableElement = element("div", { className: "table" });
+  const tableElement = element("div", { className: "table", "data-table": table.key });
   holder.append(tableElement);
   if (table.note) holder.append(element("p", { className: "note" }, table.note));
   const tabulator = new Tabulator(tableElement, {
@@ -26,8 +26,9 @@ export function reportTable(holder, table, onRow) {
     selectableRows: onRow ? 1 : false,
     columnHeaderSortMulti: false,
     placeholder: "no row matches",
+    rowFormatter: (row) => row.getElement().classList.toggle("marked", row.getData().id === row.getTable().markedRow),
   });
-  if (onRow) tabulator.on("rowSelected", (row) => onRow(row.getData()));
+  if (onRow) tabulator.on("rowClick", (_, row) => onRow(row.getData()));
   makeReachable(tabulator, tableElement, Boolean(onRow));
   tabulator.searchedText = new Map(
     table.rows.map((row, id) => [id, row.filter((value) => typeof value === "string").join("\n").toLowerCase()]),
@@ -68,6 +69,18 @@ function columnOf({ key, header, unit }) {
     formatter: (cell) => element("span", {}, valueText(cell.getValue(), unit)),
     ...(unit === "prose" ? { widthGrow: 3, variableHeight: true } : {}),
   };
+}
+
+/** Mark a row of a table, and bring it into view. */
+export function markRow(table, id) {
+  const mark = () => {
+    table.markedRow = id;
+    table.clearFilter();
+    for (const row of table.getRows()) row.reformat();
+    table.scrollToRow(id, "center", false).then(() => table.getRow(id).getElement().scrollIntoView({ block: "nearest" }));
+  };
+  if (table.initialized) mark();
+  else table.on("tableBuilt", mark);
 }
 
 /** Show only the rows of tables that contain a text. */

@@ -1,7 +1,7 @@
 // The timeline: a uPlot chart with axis, cursor and zoom, on which the painter paints the tracks.
 
 import { element } from "./elements.js";
-import { axisText, timeText } from "./format.js";
+import { axisText, timeText, valueText } from "./format.js";
 import { Layout } from "./layout.js";
 import { NONE } from "./model.js";
 import { Painter } from "./painter.js";
@@ -17,7 +17,7 @@ const MAX_PAINT_TIMES = 600;
 
 export class Timeline {
   /** `parts` has the elements `plot` and `labels`, and the callbacks `onRange(range)`, called when the visible
-   *  time changes, and `onHover(slice, event, text)`. `onSelect` gets a slice or `NONE`. */
+   *  time changes, `onHover(slice, event, text)`, and `onChoose(from, to)`, called when a range is dragged over. `onSelect` gets a slice or `NONE`. */
   constructor(model, parts, onSelect) {
     this.model = model;
     this.parts = parts;
@@ -146,6 +146,12 @@ export class Timeline {
     this.plot.redraw(false, false);
   }
 
+  /** Mark ranges of time on the plot, each with its letter. */
+  markRanges(ranges) {
+    this.painter.ranges = ranges;
+    this.plot.redraw(false, false);
+  }
+
   toggleEdges() {
     this.painter.showsEdges = !this.painter.showsEdges;
     this.plot.redraw(false, false);
@@ -227,11 +233,13 @@ export class Timeline {
     if (width < 1) return;
     const [from, to] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    this.show(from, to);
+    if (this.isZoomDrag) this.show(from, to);
+    else this.parts.onChoose(from, to);
   }
 
   #listen() {
     const { over } = this.plot;
+    over.addEventListener("mousedown", (event) => { this.isZoomDrag = event.shiftKey; }, { capture: true });
     over.addEventListener("wheel", (event) => this.#onWheel(event), { passive: false });
     over.addEventListener("click", (event) => this.select(this.sliceAt(event.offsetX, event.offsetY)));
     over.addEventListener("dblclick", (event) => {
@@ -282,6 +290,11 @@ export class Timeline {
     const label = document.createElement(canFold ? "button" : "div");
     label.className = `label ${item.kind}`;
     label.append(element("span", {}, item.label));
+    for (const value of item.ticks ?? []) {
+      const tick = element("span", { className: "tick" }, valueText(value, item.level.unit).replace(/\.0+ /, " "));
+      tick.style.top = `${this.layout.levelTop(item, value)}px`;
+      label.append(tick);
+    }
     label.title = item.label;
     label.dataset.item = this.layout.items.indexOf(item);
     label.style.top = `${item.top}px`;
