@@ -23,6 +23,7 @@ def make(original, recorder, shape_of, api, note_failure, parts):
     gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
     getframe, sites, add = recorder.getframe, recorder.sites, recorder.add_call
     program_codes, place = sites.program_codes, sites.place
+    Activation, locate = sites.stacks.activation_type, sites.stacks.locate
     registry, handles = recorder.registry, recorder.memory.numbers
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
     make_mark, has_completions = recorder.make_mark, recorder.completions is not None
@@ -62,7 +63,13 @@ _PLACES: Final = {
 }
 """Code that determines the place of the call, by depth (`callsites`)."""
 
-_DEEP_PLACE: Final = "code, at = place(getframe(1))"
+_DEEP_PLACE: Final = """frame = getframe(1); own = frame.f_trace; code = None
+                    if type(own) is Activation:
+                        at = own.get(frame.f_lasti)
+                        if at is None:
+                            at = locate(frame)
+                    else:
+                        at = locate(frame)"""
 
 QUEUE_TEXT: Final = """queue_id = queue.int_ptr
                     if finalised or queue_id not in queues:

@@ -53,6 +53,7 @@ def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kind
     gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
     getframe, sites = recorder.getframe, recorder.sites
     program_codes, place = sites.program_codes, sites.place
+    Activation, locate = sites.stacks.activation_type, sites.stacks.locate
     handles, observe = recorder.memory.numbers, recorder.memory.observe
     registry = recorder.registry
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
@@ -133,7 +134,13 @@ _CALL_SITES: Final = {
 }
 """Code that determines the place of the call, by depth (`callsites`)."""
 
-_DEEP_CALL_SITE: Final = "code, at = place(getframe(1))"
+_DEEP_CALL_SITE: Final = """frame = getframe(1); own = frame.f_trace; code = None
+                    if type(own) is Activation:
+                        at = own.get(frame.f_lasti)
+                        if at is None:
+                            at = locate(frame)
+                    else:
+                        at = locate(frame)"""
 
 _MARK: Final = """mark = 0
                     if wait_for:
