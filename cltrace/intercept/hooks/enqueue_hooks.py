@@ -16,6 +16,7 @@ from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.intercept.hooks.call_hook import Hook, copy_identity, failed_row
 from cltrace.intercept.hooks.call_shapes import CallShape
 from cltrace.intercept.hooks.recorder import Recorder, event_to_keep
+from cltrace.intercept.objects.stacks import STACK_TEXT
 from cltrace.intercept.tracebacks import GENERATED_FILENAME
 
 _TEMPLATE: Final = """\
@@ -63,14 +64,6 @@ _PLACES: Final = {
 }
 """Code that determines the place of the call, by depth (`callsites`)."""
 
-_DEEP_PLACE: Final = """frame = getframe(1); own = frame.f_trace; code = None
-                    if type(own) is Activation:
-                        at = own.get(frame.f_lasti)
-                        if at is None:
-                            at = locate(frame)
-                    else:
-                        at = locate(frame)"""
-
 QUEUE_TEXT: Final = """queue_id = queue.int_ptr
                     if finalised or queue_id not in queues:
                         queue_id = queue_handle(queue)"""
@@ -79,7 +72,7 @@ QUEUE_TEXT: Final = """queue_id = queue.int_ptr
 
 def place_text(depth: int) -> str:
     """Return the code that determines the place of the call, for call sites of `depth` frames."""
-    return _PLACES.get(depth, _DEEP_PLACE)
+    return _PLACES.get(depth, STACK_TEXT)
 
 
 _COMMAND: Final = f"""try:

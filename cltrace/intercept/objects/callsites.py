@@ -1,7 +1,8 @@
 """Call sites in the program: the nearest frame that belongs neither to pyopencl nor to cltrace.
 
-A site stands for the stack of frames around the call (`stacks`). With a depth of 1 it is the nearest frame
-only; where that belongs to an installed package, the nearest frame that does not is recorded as well.
+A site stands for the stack of frames around the call (`stacks`). With a depth of 1 it is the nearest
+frame only; where that belongs to an installed package, the nearest frame that does not is recorded as
+well.
 """
 
 from itertools import count
@@ -75,9 +76,7 @@ class CallSites:
             if len(self._packaged_sites) >= _MAX_SITES:
                 return 0
             outer = 0 if caller is None else self.number(caller.f_code, caller.f_lasti)
-            site = self._packaged_sites[key] = self.number(
-                nearest.f_code, nearest.f_lasti, outer
-            )
+            site = self._packaged_sites[key] = self.number(nearest.f_code, nearest.f_lasti, outer)
         return site
 
     def _nearest_frame(self, frame: FrameType | None) -> FrameType | None:
@@ -123,7 +122,9 @@ class CallSites:
             if len(self._sites) >= _MAX_SITES:
                 return 0
             site = self._sites[key] = self._next_id()
-            self._record(site, code.co_filename, line_of(code, instruction), code.co_qualname, outer)
+            self._record(
+                site, code.co_filename, line_of(code, instruction), code.co_qualname, outer
+            )
         return site
 
     def is_library(self, code: CodeType) -> bool:

@@ -1,11 +1,12 @@
 """Stacks of call sites: the frames from the program's first line to the line that made a call.
 
 Stacks are the nodes of a tree, so that one number stands for a stack. A call must not walk its frames
-again, so a running frame carries its *activation*: the numbers of the stacks that end in this frame's code
-under this frame's callers, by instruction. The callers of a running function do not change. The activation
-is the frame's `f_trace`, which Python uses only while a debugger or a coverage tool traces; it is not set
-then, and calling it does nothing. Generators and coroutines are resumed by other callers, so their frames
-carry none.
+again, so a running frame carries its *activation*: the numbers of the stacks that end in this frame's
+code under this frame's callers, by instruction. The callers of a running function do not change. The
+activation is the frame's `f_trace`, which Python uses only while a debugger or a coverage tool traces; it
+is not set then, and calling it does nothing. Generators and coroutines are resumed by other callers, so
+their frames carry none. Nor do the two innermost frames, which are most likely new at the next call,
+unless their code has a loop.
 """
 
 import inspect
@@ -21,10 +22,18 @@ from cltrace.events.source_files import is_installed
 _MAX_NODES: Final = 100_000
 _MAX_WALK: Final = 4096
 """Frames to pass over; what is further out is not part of the stack."""
-_MAX_BRIEF: Final = 2
-"""Innermost frames that are most likely new at the next call, and carry no activation without a loop."""
 _RESUMABLE: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _BACKWARD: Final = {number for name, number in opcode.opmap.items() if "JUMP_BACKWARD" in name}
+
+STACK_TEXT: Final = """frame = getframe(1); own = frame.f_trace; code = None
+                    if type(own) is Activation:
+                        at = own.get(frame.f_lasti)
+                        if at is None:
+                            at = locate(frame)
+                    else:
+                        at = locate(frame)"""
+"""Code of a hook that determines the place of the call (`callsites`), with this recording's `Activation`
+and `locate`."""
 
 Place = tuple[str, int, str]
 """File, line and function."""
@@ -75,11 +84,12 @@ class Activation(dict[int, int]):
 class Stacks:
     """Numbers of stacks of at most `depth` frames, 2 or more.
 
-    Frames of packages around the program's first frame are left out, as are those of pyopencl and cltrace.
-    A deeper stack lacks frames in its middle: it has the outermost frames, the program's own nearest
-    frame, and the frame that made the call.
+    Frames of packages around the program's first frame are left out, as are those of pyopencl and
+    cltrace. A deeper stack lacks frames in its middle: it has the outermost frames, the program's own
+    nearest frame, and the frame that made the call.
 
-    `record` takes a stack's number, file, line, function, and the number of its callers' stack, 0 for none.
+    `record` takes a stack's number, file, line and function, and the number of its callers' stack, 0 for
+    none.
     """
 
     def __init__(
@@ -106,8 +116,8 @@ class Stacks:
 
     def _make_locator(self) -> Callable[[FrameType | None], int]:
         """Return `locate`. Most traced calls call it, so it reads no attributes of this object."""
-        activation_type = self.activation_type
-        find_nested, walk, number_call = self._find_nested, self._walk, self._number_call
+        activation_type, find_caller = self.activation_type, self._find_caller
+        walk, number_call = self._walk, self._number_call
 
         def locate(frame: Any) -> int:
             if frame is None:
@@ -118,22 +128,11 @@ class Stacks:
                     # Most often a line calls a function that it has called before.
                     back = frame.f_back
                     around = back.f_trace
-                    if type(around) is activation_type:
-                        own = around.calls[back.f_lasti][id(frame.f_code)]
-                        if own.has_loop:
-                            carry(frame, own)
-                    else:
-                        further = back.f_back
-                        around = further.f_trace
-                        if type(around) is activation_type:
-                            around = around.calls[further.f_lasti][id(back.f_code)]
-                            if around.has_loop:
-                                carry(back, around)
-                            own = around.calls[back.f_lasti][id(frame.f_code)]
-                            if own.has_loop:
-                                carry(frame, own)
-                        else:
-                            own = find_nested(frame, back)
+                    if type(around) is not activation_type:
+                        around = find_caller(back)
+                    own = around.calls[back.f_lasti][id(frame.f_code)]
+                    if own.has_loop:
+                        carry(frame, own)
                 except (KeyError, AttributeError):
                     own = walk(frame)
             instruction = frame.f_lasti
@@ -144,27 +143,36 @@ class Stacks:
 
         return locate
 
-    def _find_nested(self, frame: Any, back: Any) -> Activation:
-        """Return the activation of a frame whose caller `back` carries none either.
+    def _find_caller(self, frame: Any) -> Activation:
+        """Return the activation of a frame that carries none and has made this call before.
 
         Raises: `KeyError`, `AttributeError` if it is new.
         """
-        activation_type = self.activation_type
-        path, at = [frame, back], back.f_back
-        while type(own := at.f_trace) is not activation_type:
+        back = frame.f_back
+        own = back.f_trace
+        if type(own) is not self.activation_type:
+            own = self._find_nested(back)
+        found: Activation = own.calls[back.f_lasti][id(frame.f_code)]
+        if found.has_loop:
+            carry(frame, found)
+        return found
+
+    def _find_nested(self, frame: Any) -> Activation:
+        """Return the activation of a frame as `_find_caller` does. It and those around carry theirs."""
+        path, at = [frame], frame.f_back
+        while type(own := at.f_trace) is not self.activation_type:
             path.append(at)
             at = at.f_back
-        while path:
-            inner = path.pop()
+        for inner in reversed(path):
             own = own.calls[at.f_lasti][id(inner.f_code)]
             at = inner
-            if own.has_loop or (len(path) >= _MAX_BRIEF and own.may_be_carried):
+            if own.may_be_carried:
                 carry(at, own)
         found: Activation = own
         return found
 
     def _walk(self, frame: FrameType) -> Activation:
-        """Return the activation of a frame in a new stack. The frames around it carry theirs afterwards."""
+        """Return the activation of a frame in a new stack, and let the frames around it carry theirs."""
         path: list[FrameType] = []
         at: FrameType | None = frame
         callers = self._root
