@@ -10,8 +10,8 @@ from cltrace.report.document import Column, Table, Unit, Value
 from cltrace.report.quantities import more_note
 from cltrace.report.selection import Selection
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.columns import Bools
-from cltrace.timeline.reading import read_activity
 from cltrace.timeline.stack_times import sum_commands, sum_host_calls
 from cltrace.trace.reader import Trace
 from cltrace.trace.stacks import (
@@ -62,16 +62,18 @@ class _Sums:
         )
 
 
-def place_times_table(trace: Trace, selection: Selection, *, sort: str, top: int | None) -> Table:
+def place_times_table(
+    analysis: Analysis, selection: Selection, *, sort: str, top: int | None
+) -> Table:
     """Return host and device time by the nearest line outside of installed packages."""
-    frames = stack_frames(trace.rows(STACKS_SQL))
+    frames = stack_frames(analysis.trace.rows(STACKS_SQL))
 
     def key_of(site: int) -> str:
         return frames[program_site(site, frames)].place if site in frames else _UNKNOWN
 
     sums: dict[str, _Sums] = {}
     whole = _Sums()
-    for site, own in _sum_by_site(trace, selection).items():
+    for site, own in _sum_by_site(analysis, selection).items():
         sums.setdefault(key_of(site), _Sums()).add(own)
         whole.add(own)
     ordered = sorted(sums, key=lambda name: _order(sort, sums[name], name))
@@ -85,11 +87,11 @@ def place_times_table(trace: Trace, selection: Selection, *, sort: str, top: int
     )
 
 
-def stack_table(trace: Trace, selection: Selection, *, sort: str, top: int | None) -> Table:
+def stack_table(analysis: Analysis, selection: Selection, *, sort: str, top: int | None) -> Table:
     """Return the tree of calls: host and device time of each line, with those of what it calls."""
-    merged = merge_stacks(stack_frames(trace.rows(STACKS_SQL)))
+    merged = merge_stacks(stack_frames(analysis.trace.rows(STACKS_SQL)))
     own: dict[int, _Sums] = {}
-    for site, sums in _sum_by_site(trace, selection).items():
+    for site, sums in _sum_by_site(analysis, selection).items():
         own.setdefault(merged.site_of.get(site, 0), _Sums()).add(sums)
     tree = _Tree(merged.frames, own)
     # A line has at least the time of what it calls, so the callers of a chosen line are chosen, too.
@@ -199,9 +201,9 @@ def _order(sort: str, sums: _Sums, name: str) -> tuple[int | str, ...]:
     return (-sums.device_ns, -sums.host_ns, name)
 
 
-def _sum_by_site(trace: Trace, selection: Selection) -> dict[int, _Sums]:
-    activity = read_activity(trace)
-    commands, calls = _selected(trace, activity, selection)
+def _sum_by_site(analysis: Analysis, selection: Selection) -> dict[int, _Sums]:
+    activity = analysis.activity
+    commands, calls = _selected(analysis.trace, activity, selection)
     sums: dict[int, _Sums] = {}
     for time in sum_host_calls(activity, commands, calls):
         added = _Sums(host_calls=time.count, host_ns=time.total_ns)

@@ -76,8 +76,9 @@ def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
     if options.by == "stack":
         # Stacks need the analysis of a timeline, which takes longer to import than a summary to make.
         from cltrace.report.call_stacks import stack_table  # noqa: PLC0415
+        from cltrace.timeline.analysis import Analysis  # noqa: PLC0415
 
-        return [stack_table(trace, options.selection, sort=options.sort, top=options.top)]
+        return [stack_table(Analysis(trace), options.selection, sort=options.sort, top=options.top)]
     lines = (
         read_rollup_rows(trace, options.by)
         if options.selection.is_everything
@@ -115,8 +116,11 @@ def _times_by_place(trace: Trace, options: SummaryOptions) -> list[Table]:
     if options.by != "callsite":
         return []
     from cltrace.report.call_stacks import place_times_table  # noqa: PLC0415 - as above
+    from cltrace.timeline.analysis import Analysis  # noqa: PLC0415
 
-    return [place_times_table(trace, options.selection, sort=options.sort, top=options.top)]
+    return [
+        place_times_table(Analysis(trace), options.selection, sort=options.sort, top=options.top)
+    ]
 
 
 def _device_tables(trace: Trace, options: SummaryOptions) -> list[Table]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.opencl]
 
 TABS = ["Timeline", "Kernels", "What kernels do",
-    "Transfers", "Advice", "Critical path", "Devices", "Host", "Memory",
+    "Transfers", "Advice", "Stacks", "Critical path", "Devices", "Host", "Memory",
         "Clocks", "File"]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import cltrace
 from cltrace.report.call_stacks import place_times_table, stack_table
 from cltrace.report.document import Table, Value
 from cltrace.report.selection import Selection
+from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.reading import read_activity
 from cltrace.timeline.stack_times import sum_commands, sum_host_calls
 from cltrace.trace.reader import Trace
@@ -37,8 +38,8 @@ def whole_times(trace: Trace) -> tuple[int, int]:
 def test_stacks_add_up_to_the_trace(make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:
         host_ns, device_ns = whole_times(trace)
-        by_place = rows_of(place_times_table(trace, EVERYTHING, sort="total", top=None))
-        by_stack = rows_of(stack_table(trace, EVERYTHING, sort="total", top=None))
+        by_place = rows_of(place_times_table(Analysis(trace), EVERYTHING, sort="total", top=None))
+        by_stack = rows_of(stack_table(Analysis(trace), EVERYTHING, sort="total", top=None))
     assert sum(int(row["host_ns"] or 0) for row in by_place) == host_ns
     assert sum(int(row["device_ns"] or 0) for row in by_place) == device_ns
     assert sum(int(row["own_host_ns"] or 0) for row in by_stack) == host_ns
@@ -47,8 +48,8 @@ def test_stacks_add_up_to_the_trace(make_trace: MakeTrace) -> None:
 
 def test_callers_have_the_time_of_what_they_call(make_trace: MakeTrace) -> None:
     with cltrace.load(make_trace()) as trace:
-        rows = rows_of(stack_table(trace, EVERYTHING, sort="total", top=None))
-        first = rows_of(stack_table(trace, EVERYTHING, sort="total", top=1))
+        rows = rows_of(stack_table(Analysis(trace), EVERYTHING, sort="total", top=None))
+        first = rows_of(stack_table(Analysis(trace), EVERYTHING, sort="total", top=1))
     # Both processes of the trace have these stacks.
     assert [row["function"] for row in rows] == ["main", "  step"]
     outer, inner = rows[:2]
@@ -63,7 +64,9 @@ def test_a_selection_holds_for_stacks(make_trace: MakeTrace) -> None:
             str(name) for (name,) in trace.rows("SELECT DISTINCT kernel FROM v_command") if name
         }
         for name in sorted(names):
-            table = place_times_table(trace, Selection(kernel=name), sort="total", top=None)
+            table = place_times_table(
+                Analysis(trace), Selection(kernel=name), sort="total", top=None
+            )
             (expected,) = trace.rows(
                 "SELECT sum(total_ns), sum(timed_calls) FROM v_rollup "
                 "WHERE dimension = 'kernel' AND label = :name AND activity = 'kernel'",
@@ -72,7 +75,7 @@ def test_a_selection_holds_for_stacks(make_trace: MakeTrace) -> None:
             rows = rows_of(table)
             assert sum(int(row["device_ns"] or 0) for row in rows) == expected[0]
             assert sum(int(row["commands"] or 0) for row in rows) == expected[1]
-        nothing = stack_table(trace, Selection(to_ns=-1), sort="total", top=None)
+        nothing = stack_table(Analysis(trace), Selection(to_ns=-1), sort="total", top=None)
         assert not nothing.rows
 
 
@@ -94,8 +97,8 @@ def test_frames_of_packages_that_pass_on_are_left_out(tmp_path: Path) -> None:
     database.commit()
     database.close()
     with cltrace.load(path) as trace:
-        rows = rows_of(stack_table(trace, EVERYTHING, sort="total", top=None))
-        places = rows_of(place_times_table(trace, EVERYTHING, sort="total", top=None))
+        rows = rows_of(stack_table(Analysis(trace), EVERYTHING, sort="total", top=None))
+        places = rows_of(place_times_table(Analysis(trace), EVERYTHING, sort="total", top=None))
     assert {row["name"] for row in places} <= {"/srv/heat/heat.py:10", "(not known)"}
     assert "main" in {row["function"] for row in rows}
 
@@ -109,7 +112,7 @@ def test_a_site_that_calls_itself_ends() -> None:
 def test_older_traces_have_the_stacks_that_they_recorded(version: int) -> None:
     with cltrace.load(GOLDEN / f"schema-{version}.cltrace") as trace:
         host_ns, device_ns = whole_times(trace)
-        rows = rows_of(stack_table(trace, EVERYTHING, sort="total", top=None))
+        rows = rows_of(stack_table(Analysis(trace), EVERYTHING, sort="total", top=None))
         depths = trace.rows("SELECT site_id, count(*) FROM v_stack GROUP BY site_id ORDER BY 1")
     assert sum(int(row["own_host_ns"] or 0) for row in rows) == host_ns
     assert sum(int(row["own_device_ns"] or 0) for row in rows) == device_ns

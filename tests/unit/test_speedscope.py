@@ -9,6 +9,7 @@ from cltrace.report.call_stacks import stack_table
 from cltrace.report.export import EXPORTS
 from cltrace.report.selection import Selection
 from cltrace.report.untrusted_text import escape_controls
+from cltrace.timeline.analysis import Analysis
 from tests.conftest import MakeTrace, Runner
 from tests.hostile import hostile_text
 
@@ -70,7 +71,7 @@ def test_profiles_have_the_times_of_the_trace(make_trace: MakeTrace, tmp_path: P
     path = make_trace()
     content = exported(path, tmp_path / "a.speedscope.json")
     with cltrace.load(path) as trace:
-        table = stack_table(trace, Selection(), sort="total", top=None)
+        table = stack_table(Analysis(trace), Selection(), sort="total", top=None)
         keys = [column.key for column in table.columns]
         rows = [dict(zip(keys, row, strict=True)) for row in table.rows]
     host, device = content["profiles"]

@@ -1,6 +1,6 @@
 """Export of stacks to speedscope: host calls and device time by stack.
 
-The file is JSON in speedscope's own format (https://www.speedscope.app/file-format-schema.json). It has two
+The file is JSON in the format of https://www.speedscope.app/file-format-schema.json. It has two
 profiles of weighted stacks: the time of host calls, each with its entry point as the innermost frame, and
 the time of commands, each with its kernel or kind.
 """
