@@ -13,6 +13,7 @@ from cltrace.report.call_stacks import place_times_table, stack_table
 from cltrace.report.document import Table, Value
 from cltrace.report.selection import Selection
 from cltrace.timeline.analysis import Analysis
+from cltrace.timeline.dropped_events import number_lines
 from cltrace.timeline.reading import read_activity
 from cltrace.timeline.stack_times import sum_commands, sum_host_calls
 from cltrace.trace.reader import Trace
@@ -128,6 +129,13 @@ def test_calls_without_a_site_are_kept(make_trace: MakeTrace) -> None:
     everything = np.ones(len(commands), np.bool_), np.ones(len(calls), np.bool_)
     assert {time.site for time in sum_host_calls(unplaced, *everything)} == {0}
     assert {time.site for time in sum_commands(unplaced, everything[0])} == {0}
+
+
+def test_sites_of_one_line_count_together() -> None:
+    sites = np.array([3, 1, 2, 9, 3])
+    lines = number_lines(sites, {1: "a.py:1", 2: "a.py:2", 3: "a.py:1"})
+    assert lines[0] == lines[1] == lines[4]
+    assert len(set(lines.tolist())) == 3
 
 
 def test_the_verb_shows_both(run: Runner, make_trace: MakeTrace) -> None:
