@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cltrace.errors import CltraceError, TracingError
 from cltrace.events.kinds import Timing
 from cltrace.intercept import session
-from cltrace.spool.settings import Settings
+from cltrace.spool.settings import DEFAULT_CALLSITE_DEPTH, Settings
 
 if TYPE_CHECKING:
     from cltrace.power.sampler import ChosenReader, Sampler
@@ -128,7 +128,7 @@ def trace(
     timing: str = "event",
     include_kernels: Sequence[str] = (),
     exclude_kernels: Sequence[str] = (),
-    callsite_depth: int = 1,
+    callsite_depth: int = DEFAULT_CALLSITE_DEPTH,
     record_source: bool = True,
     record_arguments: bool = True,
     capture_bytes: int = 0,

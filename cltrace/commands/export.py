@@ -63,6 +63,8 @@ def execute(arguments: argparse.Namespace) -> int:
 def _format_of_name(output: Path | None) -> str:
     """Return the format for the ending of a file's name. Raises: `UsageError`."""
     suffixes = [(suffix, name) for name, export in EXPORTS.items() for suffix in export.suffixes]
+    # The longest ending that fits: that of speedscope's files ends as Chrome's do.
+    suffixes.sort(key=lambda one: -len(one[0]))
     for suffix, name in suffixes:
         if output is not None and output.name.endswith(suffix):
             return name

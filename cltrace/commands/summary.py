@@ -28,7 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `summary`."""
     add_trace_argument(parser)
     parser.add_argument(
-        "--by", choices=DIMENSIONS, default="kernel", help="group commands (default kernel)"
+        "--by",
+        choices=DIMENSIONS,
+        metavar="KEY",
+        default="kernel",
+        help=f"group by {', '.join(DIMENSIONS[:-1])} or {DIMENSIONS[-1]} (default kernel)",
     )
     parser.add_argument(
         "--sort", choices=SORT_KEYS, default="total", help="sort the rows (default total)"

@@ -24,7 +24,7 @@ from cltrace.trace.device_labels import used_device_ids
 from cltrace.trace.power import has_power
 from cltrace.trace.reader import Trace
 
-DIMENSIONS: Final = ("kernel", "queue", "device", "process", "thread", "callsite")
+DIMENSIONS: Final = ("kernel", "queue", "device", "process", "thread", "callsite", "stack")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +73,20 @@ def _energy(trace: Trace, options: SummaryOptions) -> Document:
 
 
 def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
+    if options.by == "stack":
+        # Stacks need the analysis of a timeline, which takes longer to import than a summary to make.
+        from cltrace.report.call_stacks import stack_table  # noqa: PLC0415
+        from cltrace.timeline.analysis import Analysis  # noqa: PLC0415
+
+        return [stack_table(Analysis(trace), options.selection, sort=options.sort, top=options.top)]
     lines = (
         read_rollup_rows(trace, options.by)
         if options.selection.is_everything
         else sum_selected(trace, options.by, options.selection)
     )
     if options.by != "kernel":
-        return [group_table(lines, by=options.by, sort=options.sort, top=options.top)]
+        groups = group_table(lines, by=options.by, sort=options.sort, top=options.top)
+        return [groups, *_times_by_place(trace, options)]
     tables = [
         kernel_table(
             lines,
@@ -103,6 +110,17 @@ def _tables(trace: Trace, options: SummaryOptions) -> list[Table]:
             leak_table(trace, top=options.top),
         ]
     return tables
+
+
+def _times_by_place(trace: Trace, options: SummaryOptions) -> list[Table]:
+    if options.by != "callsite":
+        return []
+    from cltrace.report.call_stacks import place_times_table  # noqa: PLC0415 - as above
+    from cltrace.timeline.analysis import Analysis  # noqa: PLC0415
+
+    return [
+        place_times_table(Analysis(trace), options.selection, sort=options.sort, top=options.top)
+    ]
 
 
 def _device_tables(trace: Trace, options: SummaryOptions) -> list[Table]:

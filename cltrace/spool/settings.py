@@ -28,6 +28,8 @@ _NUMBERS: Final = ("recorder_pid", "origin_host_ns", "started_realtime_ns")
 """Fields of a session that are texts, and numbers."""
 _NUMBERS_END: Final = 1 << 63
 
+DEFAULT_CALLSITE_DEPTH: Final = 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -37,8 +39,8 @@ class Settings:
     layer: LayerUse = LayerUse.OFF
     include_kernels: tuple[str, ...] = ()
     exclude_kernels: tuple[str, ...] = ()
-    callsite_depth: int = 1
-    """Number of the program's frames to record per call; 0 records none."""
+    callsite_depth: int = DEFAULT_CALLSITE_DEPTH
+    """Largest number of the program's frames to record per call; 0 records none."""
     record_source: bool = True
     record_arguments: bool = True
     keep_secrets: bool = False

@@ -5,6 +5,7 @@ transfer when that event is dropped. Where the native layer records, this wait i
 record, it is a silence of the thread between two calls, which ends when the transfer does.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -26,7 +27,7 @@ _MIN_COUNT: Final = 3
 def infer_dropped_events(activity: Activity, hooked: frozenset[int]) -> Int64s:
     """Return the transfers, as positions, for whose dropped events their threads have waited.
 
-    `hooked` are the processes that hooks of pyopencl record. A site counts if most of its transfers that
+    `hooked` are the processes that hooks of pyopencl record. A line counts if most of its transfers that
     were still running when their calls returned ended just before the thread's next call.
     """
     commands = activity.commands
@@ -40,11 +41,22 @@ def infer_dropped_events(activity: Activity, hooked: frozenset[int]) -> Int64s:
         next_call - commands.end_ns <= _MAX_DELAY_NS + _MAX_DELAY_SHARE * waited
     )
     chosen = [np.empty(0, np.int64)]
-    for _, members in groups(commands.site[is_pending], np.flatnonzero(is_pending)):
+    lines = number_lines(commands.site[is_pending], activity.names.sites)
+    for _, members in groups(lines, np.flatnonzero(is_pending)):
         waited = members[is_prompt[members]]
         if len(waited) >= max(_MIN_COUNT, _MIN_SHARE * len(members)):
             chosen.append(waited)
     return np.sort(np.concatenate(chosen))
+
+
+def number_lines(sites: Int64s, lines: Mapping[int, str]) -> Int64s:
+    """Return a number for the line of each site: sites of one line differ in their callers."""
+    numbers: dict[str, int] = {}
+    distinct, inverse = np.unique(sites, return_inverse=True)
+    of_site = [
+        numbers.setdefault(lines.get(site, str(site)), len(numbers)) for site in distinct.tolist()
+    ]
+    return np.array(of_site, np.int64)[inverse]
 
 
 def _next_calls(activity: Activity) -> Int64s:

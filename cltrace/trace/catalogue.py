@@ -18,6 +18,7 @@ from cltrace.spool.reader import ProcessSpool
 from cltrace.trace.commands import Int64s
 from cltrace.trace.process_rows import valid_unicode
 from cltrace.trace.renumbering import TraceIds
+from cltrace.trace.stacks import StackFrame, program_site, stack_frames
 
 Name = tuple[str, str]
 """A key for machines and a label for people."""
@@ -72,10 +73,14 @@ def catalogue_of_spool(spool: ProcessSpool, ids: TraceIds) -> Catalogue:
         devices={device: (key("device", device), name) for device, name in devices.items()},
         threads={thread: (key("thread", thread), label) for thread, label in threads.items()},
         processes={ids.process_id: (str(ids.process_id), process_label(spool.identity.pid, rank))},
-        sites={
-            site.id: (f"{valid_unicode(site.file)}:{site.line}",) * 2
-            for site in spool.records(Site)
-        },
+        sites=_site_names(
+            {
+                site.id: StackFrame(
+                    valid_unicode(site.file), site.line, site.function, site.outer_site_id
+                )
+                for site in spool.records(Site)
+            }
+        ),
     )
 
 
@@ -104,7 +109,6 @@ def catalogue_of_trace(
     thread_labels = {thread: thread_label(name, number) for thread, _, name, number in threads}
     process_rows = read("SELECT id, pid, rank FROM process")
     processes = {process: process_label(pid, rank) for process, pid, rank in process_rows}
-    sites = {site: f"{file}:{line}" for site, file, line in read("SELECT id, file, line FROM site")}
     return Catalogue(
         kernel_names=names.in_order,
         name_of_kernel=lookup_table(kernels),
@@ -114,13 +118,19 @@ def catalogue_of_trace(
         devices=with_keys("device", dict(read("SELECT id, name FROM device"))),
         threads=with_keys("thread", thread_labels),
         processes=with_keys("process", processes),
-        sites={site: (label, label) for site, label in sites.items()},
+        sites=_site_names(stack_frames(read(_SITES_SQL))),
     )
+
+
+def _site_names(frames: Mapping[int, StackFrame]) -> dict[int, Name]:
+    """Return the names of sites: the nearest line of each that belongs to no installed package."""
+    return {site: (frames[program_site(site, frames)].place,) * 2 for site in frames}
 
 
 _QUEUES_SQL: Final = (
     "SELECT q.id, q.device_id, d.name FROM queue q LEFT JOIN device d ON d.id = q.device_id"
 )
+_SITES_SQL: Final = "SELECT id, file, line, function, outer_site_id FROM site"
 _THREADS_SQL: Final = "SELECT id, process_id, coalesce(name, ''), native_id FROM thread"
 
 

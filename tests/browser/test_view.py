@@ -11,7 +11,7 @@ from tests.browser.pages import Open, Opened, drag
 pytestmark = [pytest.mark.browser, pytest.mark.opencl]
 
 TABS = ["Timeline", "Kernels", "What kernels do",
-    "Transfers", "Advice", "Critical path", "Devices", "Host", "Memory",
+    "Transfers", "Advice", "Stacks", "Critical path", "Devices", "Host", "Memory",
         "Clocks", "File"]  # fmt: skip
 
 

@@ -75,5 +75,63 @@ def test_the_line_is_the_programs_with_the_packages_beside_it(packaged: Trace) -
     ]
 
 
+RECURSION = """
+import pyopencl as cl
+import packaged
+
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+source = "kernel void s(global float *x, int by) { x[get_global_id(0)] += by; }"
+kernel = cl.Program(context, source).build().s
+x = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096)
+
+def recurse(level):
+    if level:
+        recurse(level - 1)
+    else:
+        packaged.step(queue, kernel, x)
+
+def main():
+    packaged.step(queue, kernel, x)
+    for level in (1, 30, 60):
+        recurse(level)
+
+main()
+queue.finish()
+"""
+
+
+@pytest.mark.parametrize("layer", ["off", "on"])
+def test_a_stack_begins_at_the_programs_line_and_is_bounded(
+    run: Runner, tmp_path: Path, layer: str
+) -> None:
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "packaged.py").write_text(PACKAGE)
+    (tmp_path / "program.py").write_text(RECURSION)
+    words = ("run", "-q", "--layer", layer, "--callsite-depth", "6", "-o", tmp_path / "r.cltrace")
+    done = run(*words, sys.executable, "program.py", env={"PYTHONPATH": str(packages)})
+    assert done.status == 0, done.stderr
+    with cltrace.load(tmp_path / "r.cltrace") as trace:
+        rows = trace.rows(
+            "SELECT DISTINCT k.site_id, k.position, k.line, k.function FROM v_stack k "
+            "WHERE k.site_id IN (SELECT site_id FROM command WHERE launch_id IS NOT NULL) ORDER BY 1, 2"
+        )
+    stacks: dict[int, list[tuple[object, object]]] = {}
+    for site, _, line, function in rows:
+        stacks.setdefault(int(site), []).append((line, function))
+    launch, step = (7, "launch"), (11, "step")
+    main, calls, again, made = (18, "main"), (20, "main"), (13, "recurse"), (15, "recurse")
+    # Of the deeper recursions, the frames in the middle are left out: they have one stack.
+    assert sorted(stacks.values(), key=lambda stack: (len(stack), stack)) == sorted(
+        [
+            [launch, step, main, (22, "<module>")],
+            [launch, step, made, again, calls, (22, "<module>")],
+            [launch, made, again, again, calls, (22, "<module>")],
+        ],
+        key=lambda stack: (len(stack), stack),
+    )
+
+
 def _short(place: Place) -> Place:
     return Place(Path(place.site).name, Path(place.library).name if place.library else "")

@@ -334,7 +334,7 @@ def test_the_format_is_told_by_the_name_or_asked_for(make_trace: MakeTrace, run:
     path = make_trace()
     done = run("export", path, "-o", "x.unknown")
     assert done.status == 2
-    assert "say --to perfetto|chrome|csv|parquet" in done.stderr
+    assert "say --to perfetto|chrome|speedscope|csv|parquet" in done.stderr
     messages = run("export", path, "--to", "chrome").stderr
     assert messages.startswith("cltrace: wrote made.json\n")
 

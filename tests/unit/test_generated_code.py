@@ -103,7 +103,7 @@ def test_the_text_of_a_path_follows_its_parameters() -> None:
         assert line in source
     assert "if False:" in path_source(PathShape(0, (), 1, is_direct=False))
     assert "code, at = None, 0" in path_source(PathShape(0, (), 0, is_direct=True))
-    assert "code, at = place(getframe(1))" in path_source(PathShape(0, (), 2, is_direct=True))
+    assert "at = own.get(frame.f_lasti)" in path_source(PathShape(0, (), 2, is_direct=True))
 
 
 class Owner:
@@ -142,7 +142,11 @@ class World:
             clock=clock,
             threads=SimpleNamespace(number=7),
             getframe=sys._getframe,
-            sites=SimpleNamespace(program_codes={}, place=None),
+            sites=SimpleNamespace(
+                program_codes={},
+                place=None,
+                stacks=SimpleNamespace(activation_type=None, locate=None),
+            ),
             memory=SimpleNamespace(numbers={}, observe=None),
             registry=SimpleNamespace(queues={11: 1}, finalised={}, queue_handle=None),
             sink=SimpleNamespace(next_mark=itertools.count(1).__next__, active_logs=self.active),

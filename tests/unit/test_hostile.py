@@ -47,6 +47,7 @@ READING = {
     "summary": [
         ["summary"],
         ["summary", "--by", "callsite"],
+        ["summary", "--by", "stack"],
         ["summary", "--by", "thread", "--sort", "name"],
         ["summary", "--by", "process", "--top", "0"],
         ["summary", "--failed"],
@@ -66,6 +67,7 @@ READING = {
     "export": [
         ["export", "-f", "--to", "perfetto", "-o", "x.pftrace"],
         ["export", "-f", "--to", "chrome", "-o", "x.json.gz"],
+        ["export", "-f", "--to", "speedscope", "-o", "x.speedscope.json"],
         ["export", "-f", "--to", "csv", "-o", "x.csv"],
         ["export", "-f", "--to", "parquet", "-o", "x.parquet"],
     ],

@@ -205,7 +205,7 @@ def test_reports_of_check_are_written_anew_but_over_no_input(
     assert head.read_bytes() == content
 
 
-EXPORTED = ["view", "chrome", "perfetto", "csv", "parquet", "cltrace"]
+EXPORTED = ["view", "chrome", "perfetto", "speedscope", "csv", "parquet", "cltrace"]
 
 
 def export_words(to: str) -> list[str]:

@@ -108,7 +108,24 @@ def reveal_more(path: Path) -> None:
         connection.execute("UPDATE power_channel SET inside = 'exec:meter:a' WHERE id = 2")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_stacks_keep_their_depth_only(make_trace: MakeTrace, run: Runner, tmp_path: Path) -> None:
+    path, redacted = make_trace(), tmp_path / "redacted.cltrace"
+    assert run("export", path, "--to", "cltrace", "--redact", "-o", redacted).status == 0
+    shape = "SELECT site_id, position FROM v_stack ORDER BY 1, 2"
+    with cltrace.load(path) as whole, cltrace.load(redacted) as trace:
+        assert trace.rows(shape) == whole.rows(shape)
+        frames = trace.rows("SELECT file, line, function FROM v_stack WHERE position = 0")
+        assert frames == [("file", site, f"site {site}") for site in range(1, len(frames) + 1)]
+    for words in (
+        ["summary", "--by", "stack"],
+        ["export", "--to", "speedscope", "-f", "-o", "x.json"],
+    ):
+        done = run(words[0], redacted, *words[1:])
+        assert done.status == 0, done.stderr
+        assert "heat.py" not in done.stdout
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_redacted_copies_are_read_by_every_verb(version: int, run: Runner, tmp_path: Path) -> None:
     source, path = GOLDEN / f"schema-{version}.cltrace", tmp_path / "r.cltrace"
     done = run("export", source, "--to", "cltrace", "--redact", "-o", path)

@@ -10,7 +10,7 @@ from cltrace.commands.shared.argument_types import (
     parse_seconds,
 )
 from cltrace.events.kinds import LayerUse, Timing
-from cltrace.spool.settings import Settings
+from cltrace.spool.settings import DEFAULT_CALLSITE_DEPTH, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +137,9 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         "--callsite-depth",
         metavar="N",
         type=parse_natural,
-        default=1,
-        help="record N frames of the program per call (default 1)",
+        default=DEFAULT_CALLSITE_DEPTH,
+        help="record at most N frames of the program per call: 1 the line only, 0 none "
+        f"(default {DEFAULT_CALLSITE_DEPTH})",
     )
     _add_omissions(group)
     group.add_argument("--no-children", action="store_true", help="trace the first process only")

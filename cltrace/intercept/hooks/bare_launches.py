@@ -68,6 +68,7 @@ def make(original, recorder, arguments_of, kernels, facts_of, set_arguments, tak
     gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
     getframe, sites = recorder.getframe, recorder.sites
     program_codes, place = sites.program_codes, sites.place
+    Activation, locate = sites.stacks.activation_type, sites.stacks.locate
     registry, number_of = recorder.registry, recorder.circumstances.number
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
     next_mark, add_waits = recorder.sink.next_mark, recorder.add_waits

@@ -16,6 +16,7 @@ from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.intercept.hooks.call_hook import Hook, copy_identity, failed_row
 from cltrace.intercept.hooks.call_shapes import CallShape
 from cltrace.intercept.hooks.recorder import Recorder, event_to_keep
+from cltrace.intercept.objects.stacks import STACK_TEXT
 from cltrace.intercept.tracebacks import GENERATED_FILENAME
 
 _TEMPLATE: Final = """\
@@ -23,6 +24,7 @@ def make(original, recorder, shape_of, api, note_failure, parts):
     gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
     getframe, sites, add = recorder.getframe, recorder.sites, recorder.add_call
     program_codes, place = sites.program_codes, sites.place
+    Activation, locate = sites.stacks.activation_type, sites.stacks.locate
     registry, handles = recorder.registry, recorder.memory.numbers
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
     make_mark, has_completions = recorder.make_mark, recorder.completions is not None
@@ -62,8 +64,6 @@ _PLACES: Final = {
 }
 """Code that determines the place of the call, by depth (`callsites`)."""
 
-_DEEP_PLACE: Final = "code, at = place(getframe(1))"
-
 QUEUE_TEXT: Final = """queue_id = queue.int_ptr
                     if finalised or queue_id not in queues:
                         queue_id = queue_handle(queue)"""
@@ -72,7 +72,7 @@ QUEUE_TEXT: Final = """queue_id = queue.int_ptr
 
 def place_text(depth: int) -> str:
     """Return the code that determines the place of the call, for call sites of `depth` frames."""
-    return _PLACES.get(depth, _DEEP_PLACE)
+    return _PLACES.get(depth, STACK_TEXT)
 
 
 _COMMAND: Final = f"""try:

@@ -46,6 +46,7 @@ from cltrace.intercept.objects.arguments import (
     is_of_program,
     scalar_slot,
 )
+from cltrace.intercept.objects.stacks import STACK_TEXT
 from cltrace.intercept.tracebacks import GENERATED_FILENAME
 
 _TEMPLATE: Final = """\
@@ -53,6 +54,7 @@ def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kind
     gate, clock, threads = recorder.gate, recorder.clock, recorder.threads
     getframe, sites = recorder.getframe, recorder.sites
     program_codes, place = sites.program_codes, sites.place
+    Activation, locate = sites.stacks.activation_type, sites.stacks.locate
     handles, observe = recorder.memory.numbers, recorder.memory.observe
     registry = recorder.registry
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
@@ -132,8 +134,6 @@ _CALL_SITES: Final = {
                         at = frame.f_lasti""",
 }
 """Code that determines the place of the call, by depth (`callsites`)."""
-
-_DEEP_CALL_SITE: Final = "code, at = place(getframe(1))"
 
 _MARK: Final = """mark = 0
                     if wait_for:
@@ -303,7 +303,7 @@ def path_source(shape: PathShape) -> str:
         types=_joined(f"type{position}" for position in range(len(names))) or "_",
         parameters=_joined(names),
         is_plain=" and ".join(conditions) if shape.is_direct else "False",
-        call_site=_CALL_SITES.get(shape.callsite_depth, _DEEP_CALL_SITE),
+        call_site=_CALL_SITES.get(shape.callsite_depth, STACK_TEXT),
         statements=("\n" + " " * 20).join(statements) or "pass",
         mark=_MARK_OF_ARRAYS.format(events=", ".join(events)) if events else _MARK,
         values=_joined(values),

@@ -10,7 +10,7 @@ A line is a key, a space and a value, which extends to the end of the line. The 
     force_profiling      yes, no    enable profiling on queues
     follow_children      yes, no    record forks of the command and programs that it starts
     start_paused         yes, no    record nothing until the program resumes the recording
-    callsite_depth       number     frames per call site; C code has one at most, 0 records none
+    callsite_depth       number     most frames per call; C code has one at most, 0 records none
     began_host_ns        number     begin of the recording on CLOCK_MONOTONIC
     delay_ns             number     time after which calls are recorded
     duration_ns          number     time for which calls are recorded from then; -1 without limit

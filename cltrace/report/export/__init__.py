@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cltrace.report.export import chrome, perfetto, tables
+from cltrace.report.export import chrome, perfetto, speedscope, tables
 from cltrace.trace.reader import Trace
 from cltrace.trace.redaction import copy_trace
 
@@ -35,6 +35,11 @@ EXPORTS: Final[Mapping[str, ExportFormat]] = {
         chrome.write,
         (".json", ".json.gz"),
         "Chrome's JSON, for chrome://tracing and other viewers",
+    ),
+    "speedscope": ExportFormat(
+        speedscope.write,
+        (".speedscope.json",),
+        "stacks of host calls and device time, for speedscope.app",
     ),
     "csv": ExportFormat(
         tables.write_csv, (".csv",), "one CSV file per view, in a directory", is_directory=True

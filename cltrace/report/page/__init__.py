@@ -13,6 +13,7 @@ from cltrace.report.document import Chart, ChartRow, RowKind, Unit
 from cltrace.report.page.assembly import assemble_page
 from cltrace.report.page.columns import PackedColumns, pack_columns
 from cltrace.report.page.compose import build_scene
+from cltrace.report.page.flames import flame_graphs
 from cltrace.report.page.histograms import histograms
 from cltrace.report.page.launches import describe_launches
 from cltrace.report.page.sections import PageReports, collect_reports, fact_values, section_values
@@ -76,6 +77,7 @@ def render_page(trace: Trace, options: PageOptions) -> str:
             }
             for histogram in histograms(analysis.activity)
         ],
+        "flames": [asdict(graph) for graph in flame_graphs(analysis, reports.home)],
         "overview": _busy_strip(analysis.activity, begin_ns, end_ns),
         "fault_names": [fault_name(fault) for fault in StampFault],
         "scene": _scene_values(scene),

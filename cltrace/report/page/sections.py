@@ -7,12 +7,14 @@ from typing import Final
 from cltrace.predict.trace_profile import predict_on_own_devices
 from cltrace.predict.traces import PredictedTrace
 from cltrace.report.activity import TRANSFERS, group_table, read_rollup_rows
+from cltrace.report.call_stacks import place_times_table, stack_table
 from cltrace.report.contents import contents_report
 from cltrace.report.document import Fact, Table, Unit, Value
 from cltrace.report.formats.text import json_value
 from cltrace.report.host import failure_table
 from cltrace.report.prediction import prediction_tables
 from cltrace.report.profile_caveats import prediction_caveats
+from cltrace.report.selection import Selection
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.timeline import TimelineOptions, timeline
 from cltrace.report.traced_kernel import traced_kernel_tables
@@ -35,6 +37,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "energy": ("Energy", ("energy", "energy_balance")),
     "transfers": ("Transfers", ("transfers", "transfers_by_callsite")),
     "advice": ("Advice", ("advice",)),
+    "stacks": ("Stacks", ("by_stack", "times_by_callsite")),
     "path": ("Critical path", ("critical_path", "slack")),
     "devices": ("Devices", ("busy", "idle", "latency")),
     "host": ("Host", ("api_calls", "builds", "regions", "failures")),
@@ -46,6 +49,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 _UNDERSTOOD: Final = "understood"
 _REST: Final = "host"
+_MAX_STACK_ROWS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ def collect_reports(analysis: Analysis) -> PageReports:
         failure_table(trace, top=None),
     ]
     tables.append(_transfers_by_place(analysis))
+    tables.append(stack_table(analysis, Selection(), sort="total", top=_MAX_STACK_ROWS))
+    tables.append(place_times_table(analysis, Selection(), sort="total", top=None))
     predictions = predict_on_own_devices(trace)
     if predictions:
         tables.extend(prediction_tables(predictions, top=None))

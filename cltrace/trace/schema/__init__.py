@@ -52,7 +52,7 @@ from cltrace.trace.schema.power import POWER_CHANNEL, POWER_PROBE, POWER_SAMPLE
 APPLICATION_ID: Final = 0x434C5472
 """`CLTr` as a big-endian number, by which `file(1)` and readers recognise a trace."""
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 
 PAGE_BYTES: Final = 4096
 LARGE_PAGE_BYTES: Final = 16384

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cltrace.trace.stacks import MAX_FRAMES
 from cltrace.trace.views.model import SITE_SQL, View, columns
 
 V_META: Final = View(
@@ -82,9 +83,26 @@ V_SITE: Final = View(
         ("function", "name of the function"),
         (
             "outer_site_id",
-            "site of the caller: with --callsite-depth above 1, and of calls that "
-            "an installed package makes, the nearest line outside of packages",
+            "site of the caller; with --callsite-depth 1 only of calls that an installed "
+            "package makes, the nearest line outside of packages",
         ),
+    ),
+)
+
+V_STACK: Final = View(
+    "v_stack",
+    "Stacks of calls: the frames of each site, from the one that made the call outward.",
+    "(WITH RECURSIVE stack(site_id, position, frame_id) AS (SELECT id, 0, id FROM site UNION ALL "
+    "SELECT k.site_id, k.position + 1, s.outer_site_id FROM stack k JOIN site s ON s.id = k.frame_id "
+    f"WHERE s.outer_site_id IS NOT NULL AND k.position < {MAX_FRAMES - 1}) "
+    "SELECT k.site_id, k.position, s.file, s.line, s.function FROM stack k "
+    "JOIN site s ON s.id = k.frame_id)",
+    columns(
+        ("site_id", "the site"),
+        ("position", "0 for the frame that made the call, 1 for its caller, …"),
+        ("file", "source file"),
+        ("line", "line number"),
+        ("function", "name of the function"),
     ),
 )
 
@@ -328,6 +346,7 @@ OBJECT_VIEWS: Final = (
     V_PROCESS,
     V_THREAD,
     V_SITE,
+    V_STACK,
     V_PLATFORM,
     V_DEVICE,
     V_CONTEXT,

@@ -12,6 +12,7 @@
 
 #define BUCKETS 4096
 #define MAX_DEPTH 64
+#define MAX_WALK 256 /* frames to pass over; what is further out is not part of the stack */
 #define CODE_ITSELF (-1)
 #define OF_LINE(line) (-2 - (line))
 
@@ -271,40 +272,79 @@ static void *step_out(void *frame)
     return back;
 }
 
+/* Frames of a thread, the innermost first, without those of pyopencl and cltrace. `program` is the number
+   of frames up to the outermost one of the program, 0 if it has none. */
+struct stack {
+    void *frames[MAX_WALK];
+    bool is_of_program[MAX_WALK];
+    int count;
+    int program;
+};
+
+/* Reads the stack around `frame`, which it releases. With `is_brief`, it ends at the nearest frame of the
+   program. */
+static void read_stack(struct stack *stack, void *frame, bool is_brief)
+{
+    stack->count = stack->program = 0;
+    while (frame != NULL) {
+        const enum owner owner = owner_of(frame);
+        if (owner == OWNER_LIBRARY) {
+            frame = step_out(frame);
+            continue;
+        }
+        stack->frames[stack->count] = frame;
+        stack->is_of_program[stack->count++] = owner == OWNER_PROGRAM;
+        if (owner == OWNER_PROGRAM)
+            stack->program = stack->count;
+        if (stack->count == MAX_WALK || (is_brief && stack->program > 0))
+            break;
+        frame = python.PyFrame_GetBack(frame);
+    }
+}
+
+/* Returns the position of the caller to record for a stack that is too deep, of those between the innermost
+   frame and the one at `last`: the program's own nearest one, which its author can change. */
+static int nearest_caller(const struct stack *stack, int last)
+{
+    for (int at = 1; at < last; at++)
+        if (stack->is_of_program[at])
+            return at;
+    return last;
+}
+
+/* Returns the site of a stack. Frames of packages around the program's first frame are left out; a stack
+   of more than `depth` frames lacks some in its middle. */
+static int64_t site_of_stack(const struct stack *stack, int depth)
+{
+    const int count = stack->program > 0 ? stack->program : stack->count;
+    int64_t site = 0;
+    if (depth == 1) {
+        if (count > 1 && !stack->is_of_program[0] && stack->is_of_program[count - 1])
+            site = site_of_frame(stack->frames[count - 1], 0);
+        return count > 0 ? site_of_frame(stack->frames[0], site) : 0;
+    }
+    int outermost = 0;
+    for (int at = count - 1; at > 0; at--) {
+        if (++outermost == depth - 1 && at > 1)
+            at = nearest_caller(stack, at);
+        site = site_of_frame(stack->frames[at], site);
+        if (outermost == depth - 1)
+            break;
+    }
+    return count > 0 ? site_of_frame(stack->frames[0], site) : 0;
+}
+
 static int64_t site_of_thread(void *thread_state)
 {
-    void *frames[MAX_DEPTH + 1];
-    int count = 0;
-    int64_t site = 0;
-    bool is_in_program = false;
+    struct stack stack;
     const int depth = settings.callsite_depth < MAX_DEPTH ? settings.callsite_depth : MAX_DEPTH;
     void *frame = python.PyThreadState_GetFrame(thread_state);
     if (frame == NULL)
         return -1;
-    while (frame != NULL && count < depth) {
-        const enum owner owner = owner_of(frame);
-        if (count == 0 && owner == OWNER_LIBRARY) {
-            frame = step_out(frame);
-            continue;
-        }
-        is_in_program = is_in_program || owner == OWNER_PROGRAM;
-        frames[count++] = frame;
-        frame = count < depth || !is_in_program ? python.PyFrame_GetBack(frame) : NULL;
-    }
-    /* Where packages made the call, the program's own line is recorded as their caller. */
-    for (int passed = 0; frame != NULL && owner_of(frame) != OWNER_PROGRAM; passed++) {
-        frame = step_out(frame);
-        if (frame != NULL && passed == MAX_DEPTH) {
-            python.Py_DecRef(frame);
-            frame = NULL;
-        }
-    }
-    if (frame != NULL)
-        frames[count++] = frame;
-    while (count-- > 0) {
-        site = site_of_frame(frames[count], site);
-        python.Py_DecRef(frames[count]);
-    }
+    read_stack(&stack, frame, depth == 1);
+    const int64_t site = site_of_stack(&stack, depth);
+    for (int at = 0; at < stack.count; at++)
+        python.Py_DecRef(stack.frames[at]);
     return site;
 }
 

@@ -12,7 +12,7 @@ struct settings settings = {
     .records_environment = true,
     .forces_profiling = true,
     .follows_children = true,
-    .callsite_depth = 1,
+    .callsite_depth = 64,
     .duration_ns = -1,
     .max_commands = -1,
 };

@@ -2,6 +2,7 @@
 
 import { histogram, levelChart } from "./charts.js";
 import { element } from "./elements.js";
+import { FlameGraph } from "./flame.js";
 import { placeHandler } from "./places.js";
 import { exactQuery } from "./search.js";
 import { filterTables, reportTable } from "./tables.js";
@@ -22,6 +23,7 @@ export function fillSection(panel, section, page) {
       }),
     );
   }
+  if (section.key === "stacks") charts.push(...flameGraphs(panel, page));
   const below = element("div", { className: "charts" });
   for (const table of section.tables) {
     const tabulator = reportTable(panel, table, placeHandler(table, page) ?? handlerOf(table, page, below, charts));
@@ -40,6 +42,19 @@ export function fillSection(panel, section, page) {
   }
   if (!panel.childElementCount) panel.append(element("p", { className: "note" }, "there is nothing here"));
   return charts;
+}
+
+/** Add flame graphs below the search field, which marks frames, too. */
+function flameGraphs(panel, page) {
+  const graphs = page.report.flames.map((graph) => {
+    const holder = element("div", { className: "flame-holder" });
+    panel.append(holder);
+    return new FlameGraph(holder, graph, page);
+  });
+  panel.querySelector(".filter")?.addEventListener("input", (event) => {
+    for (const graph of graphs) graph.search(event.target.value);
+  });
+  return graphs;
 }
 
 /** Unit of the levels over time that a section shows. */
