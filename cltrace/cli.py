@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from cltrace.commands import VERBS
+from cltrace.commands.shared.argument_types import COLORS, add_color_argument
 from cltrace.commands.shared.messages import discard_unwritten, discard_unwritten_errors, say
 from cltrace.errors import CltraceError, ExitStatus
 from cltrace.version import __version__
@@ -18,7 +19,6 @@ from cltrace.version import __version__
 _UNREACHABLE: Final = {
     errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.ENOTDIR, errno.EPERM
 }  # fmt: skip
-_COLORS = ("auto", "always", "never")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -90,7 +90,7 @@ def make_verb_parser(verb: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     entry.load().add_arguments(parser)
-    parser.add_argument("--color", choices=_COLORS, help="colour the output (default auto)")
+    add_color_argument(parser)
     return parser
 
 
@@ -126,7 +126,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument(
-        "--color", choices=_COLORS, default="auto", help="colour the output (NO_COLOR is honoured)"
+        "--color", choices=COLORS, default="auto", help="colour the output (NO_COLOR is honoured)"
     )
     parser.add_argument("verb", nargs="?", help=argparse.SUPPRESS)
     return parser

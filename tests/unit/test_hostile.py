@@ -86,6 +86,7 @@ READ_NOTHING = {
     "run",
     "demo",
     "doctor",
+    "completion",
 }
 
 
