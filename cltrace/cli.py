@@ -108,9 +108,20 @@ class _VerbParser(argparse.ArgumentParser):
         return super().add_subparsers(**{"parser_class": argparse.ArgumentParser, **options})
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and exit."""
+        """Print the usage, the fault and similar options, and exit."""
         self.print_usage(sys.stderr)
-        self.exit(int(self._usage_status), f"{self.prog}: error: {message}\n")
+        text = f"{message}{self._similar_options(message)}"
+        self.exit(int(self._usage_status), f"{self.prog}: error: {text}\n")
+
+    def _similar_options(self, message: str) -> str:
+        """Return a suggestion for the first unknown option that argparse's message lists, or ""."""
+        _, _, words = message.partition("unrecognized arguments: ")
+        for word in words.split():
+            option = word.partition("=")[0]
+            close = difflib.get_close_matches(option, self._option_string_actions, 1)
+            if option.startswith("--") and close:
+                return f": did you mean {close[0]}?"
+        return ""
 
 
 def make_parser() -> argparse.ArgumentParser:
