@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from cltrace.commands import VERBS
+from cltrace.commands.shared.argument_types import COLORS, add_color_argument
 from cltrace.commands.shared.messages import discard_unwritten, discard_unwritten_errors, say
 from cltrace.errors import CltraceError, ExitStatus
 from cltrace.version import __version__
@@ -18,7 +19,6 @@ from cltrace.version import __version__
 _UNREACHABLE: Final = {
     errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.ENOTDIR, errno.EPERM
 }  # fmt: skip
-_COLORS = ("auto", "always", "never")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -90,7 +90,7 @@ def make_verb_parser(verb: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     entry.load().add_arguments(parser)
-    parser.add_argument("--color", choices=_COLORS, help="colour the output (default auto)")
+    add_color_argument(parser)
     return parser
 
 
@@ -108,9 +108,20 @@ class _VerbParser(argparse.ArgumentParser):
         return super().add_subparsers(**{"parser_class": argparse.ArgumentParser, **options})
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and exit."""
+        """Print the usage, the fault and similar options, and exit."""
         self.print_usage(sys.stderr)
-        self.exit(int(self._usage_status), f"{self.prog}: error: {message}\n")
+        text = f"{message}{self._similar_options(message)}"
+        self.exit(int(self._usage_status), f"{self.prog}: error: {text}\n")
+
+    def _similar_options(self, message: str) -> str:
+        """Return a suggestion for the first unknown option that argparse's message lists, or ""."""
+        _, _, words = message.partition("unrecognized arguments: ")
+        for word in words.split():
+            option = word.partition("=")[0]
+            close = difflib.get_close_matches(option, self._option_string_actions, 1)
+            if option.startswith("--") and close:
+                return f": did you mean {close[0]}?"
+        return ""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -126,7 +137,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument(
-        "--color", choices=_COLORS, default="auto", help="colour the output (NO_COLOR is honoured)"
+        "--color", choices=COLORS, default="auto", help="colour the output (NO_COLOR is honoured)"
     )
     parser.add_argument("verb", nargs="?", help=argparse.SUPPRESS)
     return parser

@@ -62,5 +62,6 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "recover": VerbEntry("recover", "finish a trace whose recording was interrupted"),
     "merge": VerbEntry("merge", "merge the traces of several ranks or runs into one file"),
     "doctor": VerbEntry("doctor", "check what can be traced on this machine and what is missing"),
+    "completion": VerbEntry("completion", "print a completion script for bash, zsh or fish"),
 }
 """Every verb, in the order in which help lists them."""

@@ -14,6 +14,7 @@ from cltrace.commands.shared.outputs import (
 )
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.report.page import PageOptions, write_page
+from cltrace.report.page.ownership import is_own_page
 
 SUFFIX: Final = ".html"
 
@@ -21,7 +22,7 @@ SUFFIX: Final = ".html"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `view`."""
     add_trace_argument(parser)
-    add_output_arguments(parser, ending=SUFFIX)
+    add_output_arguments(parser, ending=SUFFIX, kept="a file that is no page of cltrace")
     add_time_range_arguments(parser, "draw activity")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
@@ -37,6 +38,7 @@ def execute(arguments: argparse.Namespace) -> int:
             lambda path: write_page(trace, options, path),
             lambda path: check_replaceable_file(trace, path),
             is_forced=arguments.force,
+            is_own=is_own_page,
         )
     say(f"wrote {target}")
     say("it reveals what the trace does: `cltrace info` lists it")

@@ -156,3 +156,18 @@ def test_run_refuses_before_the_program(place: Path, run: Runner) -> None:
         done = run("run", *flags, "-c", "print('ran')", cwd=place)
         assert (done.status, done.stdout) == (125, ""), (flags, done.stderr)
     assert run("run", LONGER, cwd=place).status == 127
+
+
+def test_a_mistyped_option_gets_the_option_that_is_similar(run: Runner) -> None:
+    done = run("summary", "--fromat=csv")
+    assert (done.status, done.stdout) == (2, "")
+    assert done.stderr.endswith("unrecognized arguments: --fromat=csv: did you mean --format?\n")
+    unlike = run("summary", "--qqqqqqq")
+    assert unlike.status == 2
+    assert unlike.stderr.endswith("unrecognized arguments: --qqqqqqq\n")
+
+
+def test_a_mistyped_option_of_run_keeps_its_status(run: Runner) -> None:
+    done = run("run", "--timin", "-c", "print()")
+    assert done.status == 125
+    assert done.stderr.endswith("did you mean --timing?\n")

@@ -88,6 +88,7 @@ READ_NOTHING = {
     "run",
     "demo",
     "doctor",
+    "completion",
 }
 
 

@@ -336,20 +336,26 @@ def test_bundled_libraries_are_as_published_and_have_their_licences() -> None:
         assert "MIT" in (vendor / licences[0]).read_text()
 
 
-def test_the_verb_writes_once_and_not_over_what_is_there(
+def test_the_verb_overwrites_its_own_page_and_nothing_else(
     run: Runner, make_trace: MakeTrace, tmp_path: Path
 ) -> None:
     path = make_trace()
+    page = tmp_path / "made.html"
     done = run("view", path)
     assert (done.status, done.stdout) == (0, "")
     assert done.stderr.startswith("cltrace: wrote made.html\n")
-    first = (tmp_path / "made.html").read_bytes()
-    again = run("view", path)
-    assert again.status == 2
-    assert "-f overwrites it" in again.stderr
-    assert (tmp_path / "made.html").read_bytes() == first
-    assert run("view", path, "-f", "--from", "0", "--to", "1ms").status == 0
-    assert (tmp_path / "made.html").read_bytes() != first
+    first = page.read_bytes()
+    assert run("view", path, "--from", "0", "--to", "1ms").status == 0
+    assert page.read_bytes() != first
+    foreign = b'<!doctype html><title>x</title><meta name="generator" content="cltrace 1">'
+    for content in (foreign, b"", first[20:]):
+        page.write_bytes(content)
+        refused = run("view", path)
+        assert refused.status == 2
+        assert "-f overwrites it" in refused.stderr
+        assert page.read_bytes() == content
+    assert run("view", path, "-f").status == 0
+    assert page.read_bytes() == first
     assert run("view", path, "-f", "-o", path).status == 2
     assert run("view", path, "-f", "-o", tmp_path).status == 2
     assert sorted(one.name for one in tmp_path.iterdir()) == ["made.cltrace", "made.html"]

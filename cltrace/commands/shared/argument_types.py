@@ -7,6 +7,7 @@ from typing import Final
 
 from cltrace.errors import UsageError
 
+COLORS: Final = ("auto", "always", "never")
 _CENTURY_S: Final = 3.2e9
 _MAX_NUMBER: Final = 1 << 63
 _MAX_DIGITS: Final = 40
@@ -91,6 +92,11 @@ def parse_time_ns(text: str) -> int:
     if time_ns >= _CENTURY_S * 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is more than a century")
     return round(time_ns)
+
+
+def add_color_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare `--color` of a verb."""
+    parser.add_argument("--color", choices=COLORS, help="colour the output (default auto)")
 
 
 def add_time_range_arguments(parser: argparse.ArgumentParser, action: str) -> None:

@@ -16,8 +16,13 @@ _MAX_SUFFIX_LENGTH: Final = 40
 _READ_AND_WRITE: Final = 0o666
 
 
-def add_output_arguments(parser: argparse.ArgumentParser, *, ending: str) -> None:
-    """Declare `-o` and `-f`. `ending` says in words what the default name ends with."""
+def add_output_arguments(
+    parser: argparse.ArgumentParser, *, ending: str, kept: str = "an existing file"
+) -> None:
+    """Declare `-o` and `-f`.
+
+    `ending` says in words what the default name ends with, `kept` which file only `-f` overwrites.
+    """
     parser.add_argument(
         "-o",
         "--output",
@@ -25,7 +30,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, *, ending: str) -> Non
         type=Path,
         help=f"write to PATH (default: the trace's name with {ending}, here)",
     )
-    parser.add_argument("-f", "--force", action="store_true", help="overwrite an existing file")
+    parser.add_argument("-f", "--force", action="store_true", help=f"overwrite {kept}")
 
 
 def output_path(trace: Trace, named: Path | None, ending: str) -> Path:
@@ -41,12 +46,14 @@ def write_output_atomically(
     check_replaceable: Callable[[Path], None],
     *,
     is_forced: bool,
+    is_own: Callable[[Path], bool] = lambda _: False,
 ) -> None:
     """Write to a temporary path, then move the whole to `target`, or copy it to a pipe or device.
 
     A new output has the permissions of a trace, because it reveals as much; an overwritten one keeps its
     own.
-    An existing target is replaced if that `is_forced` and `check_replaceable` raises nothing.
+    An existing target is replaced if that `is_forced`, or `is_own` recognises an output of the verb, and
+    `check_replaceable` raises nothing.
     `target` is a file, unless it is an existing directory. Raises: `OutputError`.
     """
     if target.is_dir() and target.name not in {"", ".."}:
@@ -54,7 +61,7 @@ def write_output_atomically(
     else:
         place = find_output(target)
     if not place.is_stream and place.path.exists():
-        if not is_forced:
+        if not is_forced and not _is_readable_own(place.path, is_own):
             raise OutputError(f"{target} exists already: -f overwrites it, or name another with -o")
         check_replaceable(place.path)
     # Writers may look at the suffix; the whole name could be too long to be made longer.
@@ -73,6 +80,14 @@ def write_output_atomically(
                 _replace(place.path, written, Path(directory, "replaced"))
     except OSError as error:
         raise OutputError(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+def _is_readable_own(path: Path, is_own: Callable[[Path], bool]) -> bool:
+    """Return whether `path` is an output of the verb. One that cannot be read is not."""
+    try:
+        return is_own(path)
+    except OSError:
+        return False
 
 
 def _copy_file(written: Path, place: OutputPlace) -> None:
