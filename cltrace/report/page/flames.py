@@ -69,7 +69,7 @@ def largest_frames(nodes: Sequence[FlameNode], count: int) -> tuple[FlameNode, .
     return tuple(replace(nodes[at], outer=position.get(nodes[at].outer, _ROOT)) for at in order)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Frame:
     outer: int
     name: str
@@ -135,10 +135,11 @@ class _Tree:
 
     def _new_frame(self, outer: int, key: int | tuple[str, str]) -> _Frame:
         if not isinstance(key, int):
-            return _Frame(outer, key[1], "", key[0])
+            return _Frame(outer=outer, name=key[1], place="", kind=key[0])
         frame = self._of_trace[key]
         kind = "package" if frame.is_installed else "program"
-        return _Frame(outer, frame.function, shorten_place(frame.place, self._home), kind)
+        place = shorten_place(frame.place, self._home)
+        return _Frame(outer=outer, name=frame.function, place=place, kind=kind)
 
     def _count(self, at: int, time: StackTime) -> None:
         self._frames[at].count += time.count
