@@ -104,9 +104,17 @@ def _check_platforms(survey: dict[str, Any] | None) -> list[CheckResult]:
             "OpenCL device",
             is_ok=False,
             detail=f"none on {names}" if names else "no platform",
-            remedy="install the vendor's OpenCL driver, or a CPU device: pip install cltrace[pocl]",
+            remedy=_platform_remedy(),
         )
     ]
+
+
+def _platform_remedy() -> str:
+    """Return the way to a device, where a loader finds none."""
+    runtime = find_intel_runtime()
+    if runtime is not None:
+        return name_working_device([], runtime)
+    return "install the vendor's OpenCL driver, or a CPU device: pip install cltrace[pocl]"
 
 
 def _check_linker(platforms: str) -> list[CheckResult]:

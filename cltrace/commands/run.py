@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,13 @@ from cltrace.intercept.ranks import rank_of
 from cltrace.runs.child import die_of_signal, resolve_command, run_to_end, traced_environment
 from cltrace.runs.command_power import PowerRecording, choose_power_readers
 from cltrace.runs.layer import prepare_layer
-from cltrace.runs.trial_builds import find_fault_here, warn_of_pocl
+from cltrace.runs.trial_builds import (
+    find_fault_here,
+    find_intel_runtime,
+    has_choice,
+    name_working_device,
+    warn_of_pocl,
+)
 from cltrace.spool.layout import process_directories, untraced_reasons
 from cltrace.trace import recording
 from cltrace.trace.file_names import default_name, expand_pattern
@@ -56,13 +62,16 @@ def execute(arguments: argparse.Namespace) -> int:
     return run_traced(arguments.command, options_of(arguments))
 
 
-def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
-    """Trace a command, given as the words after `run`, and return its status."""
+def run_traced(
+    words: Sequence[str], options: RecordingOptions, variables: Mapping[str, str] | None = None
+) -> int:
+    """Trace a command, given as the words after `run`, with more variables, and return its status."""
+    given = {**os.environ, **(variables or {})}
     command = resolve_command(words)
     readers = choose_power_readers(options.power_readers, options.power_period_s)
     path = _output_path(words, options.output)
     say = Speaker(is_quiet=options.is_quiet).say
-    warning = warn_of_pocl(find_fault_here(), os.environ)
+    warning = warn_of_pocl(find_fault_here(), given)
     if warning:
         say(f"warning: {warning}")
     layer = prepare_layer(options.settings, say)
@@ -71,11 +80,9 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
     )
     power = PowerRecording(begun.parts, readers, os.environ)
     try:
-        environment = traced_environment(
-            layer.environment(os.environ, begun.parts, options.settings),
-            begun.parts,
-            follow_children=options.settings.follow_children,
-        )
+        layered = layer.environment(given, begun.parts, options.settings)
+        follow_children = options.settings.follow_children
+        environment = traced_environment(layered, begun.parts, follow_children=follow_children)
         modules = (*_END_MODULES, *_SUMMARY_MODULES) if options.shows_summary else _END_MODULES
         loading = threading.Thread(target=_load, args=(modules,), daemon=True)
         with _display(begun, is_live=options.is_live):
@@ -91,9 +98,7 @@ def run_traced(words: Sequence[str], options: RecordingOptions) -> int:
         raise
     if _was_refused(begun, status):
         power.stop()
-        reasons = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
-        shutil.rmtree(begun.parts, ignore_errors=True)
-        raise RefusedError(reasons)
+        raise _discard_refused(begun)
     outcome = _Outcome(begun, status, power, loading, lambda: layer.explain_nothing(command))
     return _end(outcome, options)
 
@@ -246,7 +251,11 @@ def _reason_of_nothing(trace: "Trace", *, has_processes: bool) -> str:
     if skipped:
         return f"nothing was recorded: {skipped_text(trace, skipped)}"
     if with_pyopencl:
-        return "pyopencl was imported, and no OpenCL call was recorded: see `cltrace info`"
+        text = "pyopencl was imported, and no OpenCL call was recorded: see `cltrace info`"
+        runtime = None if has_choice(os.environ) else find_intel_runtime()
+        if runtime is None:
+            return text
+        return f"{text}; if no platform was found, {name_working_device([], runtime)}"
     if processes:
         return "OpenCL was loaded, and no call was recorded: see `cltrace info`"
     return "no traced process imported pyopencl" if has_processes else ""
@@ -277,6 +286,13 @@ def _was_refused(begun: Recording, status: int) -> bool:
         and bool(untraced_reasons(begun.parts))
         and not process_directories(begun.parts)
     )
+
+
+def _discard_refused(begun: Recording) -> RefusedError:
+    """Remove the parts of a refused command, and return the error that says why it was refused."""
+    reasons = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
+    shutil.rmtree(begun.parts, ignore_errors=True)
+    return RefusedError(reasons)
 
 
 _END_MODULES: Final = ("trace.reader", "timeline.timekeeping")

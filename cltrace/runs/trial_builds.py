@@ -1,8 +1,8 @@
 """Trials of the drivers on this machine, and PoCL's wheel on processors that it does not know.
 
-`pocl-binary-distribution` 3.0 has LLVM 14. It builds nothing on AMD's Zen 5, which it calls "generic",
-and ends the process at vectors of 16 elements on Zen 4, which it takes for a Zen 3 with more
-instructions.
+`pocl-binary-distribution` 3.0 has LLVM 14, which names processors by vendor and family. It calls the
+others "generic", AMD's Zen 5 among them, and builds nothing on them. It ends the process at vectors of 16
+elements on Zen 4, which it takes for a Zen 3 with more instructions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +17,14 @@ _FAULTY_VERSION: Final = "3.0"
 _CPU_FACTS: Final = Path("/proc/cpuinfo")
 _MAX_FACTS_BYTES: Final = 8 << 10
 """Enough for the first processor of the file."""
+_AMD: Final = "AuthenticAMD"
 _ZEN_3_AND_4, _ZEN_5 = 25, 26
+_NAMED_FAMILIES: Final = {"GenuineIntel": {6, 15}, _AMD: {15, 16, 20, 21, 22, 23, _ZEN_3_AND_4}}
+"""64-bit processors that LLVM 14 names (`llvm::sys::getHostCPUName`)."""
 _ZEN_4_MODELS: Final = (range(0x10, 0x20), range(0x60, 0x80), range(0xA0, 0xB0))
+_VENDORS, _CONTEXT = "OCL_ICD_VENDORS", "PYOPENCL_CTX"
+_CHOICES: Final = frozenset({_VENDORS, _CONTEXT})
+"""Variables by which a user chooses a device."""
 _INTEL_REMEDY: Final = (
     "pip install 'cltrace[intel]' installs Intel's CPU runtime, which runs on AMD's processors, too"
 )
@@ -58,11 +64,15 @@ def find_pocl_fault(cpu_facts: str, pocl_version: str) -> str:
     lines = (line.partition(":") for line in reversed(cpu_facts.splitlines()))
     facts = {name.strip(): value.strip() for name, _, value in lines}
     family, model = (_as_integer(facts.get(name)) for name in ("cpu family", "model"))
-    if facts.get("vendor_id") != "AuthenticAMD" or not pocl_version.startswith(_FAULTY_VERSION):
+    vendor = facts.get("vendor_id", "")
+    if not vendor or family < 0 or not pocl_version.startswith(_FAULTY_VERSION):
         return ""
-    if family >= _ZEN_5:
-        return f"PoCL {pocl_version} builds nothing on this processor (AMD Zen 5 or newer)"
-    if family == _ZEN_3_AND_4 and any(model in models for models in _ZEN_4_MODELS):
+    if family not in _NAMED_FAMILIES.get(vendor, set()):
+        is_zen_5 = vendor == _AMD and family >= _ZEN_5
+        name = "AMD Zen 5 or newer" if is_zen_5 else f"{vendor}, family {family}"
+        return f"PoCL {pocl_version} builds nothing on this processor ({name})"
+    is_zen_3_or_4 = vendor == _AMD and family == _ZEN_3_AND_4
+    if is_zen_3_or_4 and any(model in models for models in _ZEN_4_MODELS):
         return (
             f"PoCL {pocl_version} ends the process at vectors of 16 elements on this processor "
             "(AMD Zen 4)"
@@ -104,10 +114,34 @@ def name_working_device(builds: Sequence[TrialBuild], intel_runtime: Path | None
     """Return the way to a device that works, in words."""
     for build in builds:
         if not build.fault:
-            return f"PYOPENCL_CTX={build.choice} chooses {build.device}, which works"
+            return f"{_CONTEXT}={build.choice} chooses {build.device}, which works"
     if intel_runtime is not None:
-        return f"OCL_ICD_VENDORS={intel_runtime} chooses Intel's CPU runtime"
+        return f"{_VENDORS}={intel_runtime} chooses Intel's CPU runtime"
     return _INTEL_REMEDY
+
+
+def choose_working_device(
+    fault: str, intel_runtime: Path | None, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Return variables with which a program runs on a device that works; empty if it does without.
+
+    Devices are tried if a `fault` of PoCL is known on this processor, or Intel's runtime is installed.
+    The runtime is chosen if no device works: its wheel registers it with no loader.
+    """
+    if has_choice(environment) or not (fault or intel_runtime):
+        return {}
+    survey, _ = run_for_json(["-m", "cltrace.intercept.survey"])
+    builds = try_builds(survey) if survey is not None else iter(())
+    working = next((build for build in builds if not build.fault), None)
+    if working is not None:
+        is_default = working.platform_index == working.device_index == 0
+        return {} if is_default else {_CONTEXT: working.choice}
+    return {_VENDORS: str(intel_runtime)} if intel_runtime is not None else {}
+
+
+def has_choice(environment: Mapping[str, str]) -> bool:
+    """Return True if the user chose a device by a variable."""
+    return bool(_CHOICES & environment.keys())
 
 
 def warn_of_pocl(fault: str, environment: Mapping[str, str]) -> str:
@@ -115,7 +149,7 @@ def warn_of_pocl(fault: str, environment: Mapping[str, str]) -> str:
 
     Trials confirm a `fault` that is known of the processor: PoCL may have been repaired.
     """
-    if not fault or {"OCL_ICD_VENDORS", "PYOPENCL_CTX"} & environment.keys():
+    if not fault or has_choice(environment):
         return ""
     survey, _ = run_for_json(["-m", "cltrace.intercept.survey"])
     builds = list(try_builds(survey)) if survey is not None else []

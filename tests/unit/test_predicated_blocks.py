@@ -128,7 +128,7 @@ __kernel void k(__global const int *a, __global const float4 *b, __global float 
         ),
     ],
 )
-def test_reads_of_several_trips_are_in_flight_together_where_no_branch_is_between(
+def test_only_what_is_jumped_over_waits_in_each_trip(
     rest: str, together: int
 ) -> None:
     buffers = [BufferArgument(4 * 4096 * 64), BufferArgument(1 << 20), BufferArgument(4 * 4096)]
@@ -138,4 +138,5 @@ def test_reads_of_several_trips_are_in_flight_together_where_no_branch_is_betwee
         for one in counts.rounds
         for at in one.sites
     }
-    assert waits["a"] == 64 / together
+    assert waits["a"] == 8
+    assert waits["b"] == 64 / together

@@ -7,6 +7,7 @@ import pytest
 from cltrace.runs.trial_builds import (
     POCL,
     TrialBuild,
+    choose_working_device,
     describe_pocl_fault,
     find_pocl_fault,
     name_working_device,
@@ -34,6 +35,9 @@ def cpu_facts(vendor: str, family: int, model: int) -> str:
         ("AuthenticAMD", 23, 0x71, "3.0", ""),  # Zen 2
         ("AuthenticAMD", 26, 0x02, "6.0", ""),
         ("GenuineIntel", 6, 207, "3.0", ""),
+        ("GenuineIntel", 19, 1, "3.0", "GenuineIntel, family 19"),
+        ("HygonGenuine", 24, 1, "3.0", "HygonGenuine, family 24"),
+        ("CentaurHauls", 7, 59, "3.0", "CentaurHauls, family 7"),
     ],
 )
 def test_processors_that_the_wheel_does_not_know(
@@ -82,3 +86,17 @@ def test_trials_confirm_or_refute(monkeypatch: pytest.MonkeyPatch) -> None:
     (broken,) = try_builds(survey)
     assert "builds nothing" in broken.fault
     assert "a fault: " in warn_of_pocl("a fault", {})
+
+
+@pytest.mark.opencl
+def test_a_program_of_cltrace_gets_a_device_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    runtime = Path("lib") / "libintelocl.so"
+    chosen = {"OCL_ICD_VENDORS": str(runtime)}
+    assert choose_working_device("", runtime, {}) == {}  # PoCL works
+    monkeypatch.setenv("POCL_EXTRA_BUILD_FLAGS", "--no-such-flag")
+    assert choose_working_device("", runtime, {}) == chosen
+    assert choose_working_device("a fault", None, {}) == {}
+    assert choose_working_device("", runtime, {"PYOPENCL_CTX": "0"}) == {}
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/no/such/directory")
+    assert choose_working_device("", runtime, {}) == chosen  # no platform at all
