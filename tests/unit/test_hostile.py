@@ -384,9 +384,8 @@ def test_another_sqlite_file_is_no_trace(run: Runner, tmp_path: Path) -> None:
 def test_what_is_not_there_or_not_readable_is_said(
     make_trace: MakeTrace, run: Runner, tmp_path: Path
 ) -> None:
-    for words in (["summary", "nosuch.cltrace"], ["summary", tmp_path], ["recover", "nosuch"],
-                  ["summary", "/proc/self/mem"], ["merge", "-o", "/nosuch/x", make_trace()],
-                  ["summary"]):  # fmt: skip
+    for words in (["summary"], ["summary", "nosuch.cltrace"], ["summary", tmp_path], ["recover", "x"],
+                  ["summary", "/proc/self/mem"], ["merge", "-o", "/nosuch/x", make_trace()]):  # fmt: skip
         done = run(*words, cwd=Path("/proc"))
         check(done)
         assert done.status == 2

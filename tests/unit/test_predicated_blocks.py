@@ -128,9 +128,7 @@ __kernel void k(__global const int *a, __global const float4 *b, __global float 
         ),
     ],
 )
-def test_only_what_is_jumped_over_waits_in_each_trip(
-    rest: str, together: int
-) -> None:
+def test_only_what_is_jumped_over_waits_in_each_trip(rest: str, together: int) -> None:
     buffers = [BufferArgument(4 * 4096 * 64), BufferArgument(1 << 20), BufferArgument(4 * 4096)]
     counts = count(parse(LOOP.format(rest=rest)), "k", (4096,), (64,), [*buffers, 64])
     waits = {

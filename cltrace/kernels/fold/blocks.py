@@ -123,10 +123,7 @@ class _Folding:
         self._has_item_loops = machine.has_item_loops
         self._calls_functions = machine.item_loops is ItemLoops.LOOPS
         self._fused_into = _FUSED_ON_CPU if machine.has_item_loops else _FUSED_INTO
-        ones, twos = (
-            frozenset(item.slot for item in kernel.function.constants if item.value == value)
-            for value in (1.0, 2.0)
-        )
+        ones, twos = (_constants_of(kernel, value) for value in (1.0, 2.0))
         self._contraction = Contraction(self._defined, self._users, self._uses, ones, twos)
         self._wide: WideIntegers | None = None
         self._address_forms: Mapping[int, AddressForm] = {}
@@ -138,16 +135,7 @@ class _Folding:
             self._address_forms, self._free = addresses.forms, addresses.free
         self._loops = loops
         self._order = MemoryOrder(kernel, private_memory)
-        self._shared_rounds: dict[int, Mapping[frozenset[int], float]] = {}
-        groups = () if machine.has_item_loops else find_predicated_groups(kernel)
-        for group in groups:
-            self._shared_rounds |= find_shared_rounds(kernel, group, self._order)
-        self._in_line = {
-            number: kernel.graph.loops[number].blocks
-            if machine.has_item_loops
-            else blocks_in_line(kernel, groups, number)
-            for number in loops
-        }
+        self._shared_rounds, self._in_line = _blocks_together(kernel, machine, loops, self._order)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
@@ -320,6 +308,26 @@ def _is_to_float(item: Convert) -> bool:
         and isinstance(result, FloatType)
         and result.bits <= _REGISTER_BITS
     )
+
+
+def _constants_of(kernel: PreparedKernel, value: float) -> frozenset[int]:
+    return frozenset(item.slot for item in kernel.function.constants if item.value == value)
+
+
+def _blocks_together(
+    kernel: PreparedKernel,
+    machine: Machine,
+    loops: Mapping[int, UnrolledLoop],
+    order: MemoryOrder,
+) -> tuple[Mapping[int, Mapping[frozenset[int], float]], Mapping[int, frozenset[int]]]:
+    """Return the rounds of reads by block, and by loop the blocks scheduled with those of other trips."""
+    if machine.has_item_loops:
+        return {}, {number: kernel.graph.loops[number].blocks for number in loops}
+    groups = find_predicated_groups(kernel)
+    rounds: dict[int, Mapping[frozenset[int], float]] = {}
+    for group in groups:
+        rounds |= find_shared_rounds(kernel, group, order)
+    return rounds, {number: blocks_in_line(kernel, groups, number) for number in loops}
 
 
 def _fused(chain: Chain) -> Chain:

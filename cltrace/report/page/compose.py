@@ -1,5 +1,6 @@
 """Composition of a page's scene from an analysed trace."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -58,18 +59,12 @@ def build_scene(
     return Scene(
         begin_ns=begin_ns,
         end_ns=end_ns,
-        tracks=tuple(
-            replace(track, rows=sum(row.track == number for row in rows))
-            for number, track in enumerate(tracks)
-        ),
+        tracks=_with_row_counts(tracks, rows),
         row_sizes=np.array([len(row.slices) for row in rows], np.int64),
         slices=replace(slices, command=numbers[slices.command]),
         links=link_commands(analysis, rows, slices, numbers, launches.of_command),
         names=names.names,
-        sites=(
-            "",
-            *(shorten_place(escape_controls(activity.names.sites[site]), home) for site in sites),
-        ),
+        sites=("", *(_place(activity.names.sites[site], home) for site in sites)),
         launches=launches.descriptions,
         has_arguments=launches.has_arguments,
         processes={
@@ -105,6 +100,17 @@ def _tracks(
                 tracks.append(Track(TrackKind.QUEUE, label, process, 0))
                 rows += device_rows(device, names, positions, len(tracks) - 1, activity)
     return tracks, rows
+
+
+def _with_row_counts(tracks: Sequence[Track], rows: Sequence[TrackRow]) -> tuple[Track, ...]:
+    return tuple(
+        replace(track, rows=sum(row.track == number for row in rows))
+        for number, track in enumerate(tracks)
+    )
+
+
+def _place(site: str, home: str) -> str:
+    return shorten_place(escape_controls(site), home)
 
 
 def _queue_label(activity: Activity, queue: int) -> str:

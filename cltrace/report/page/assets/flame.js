@@ -161,7 +161,7 @@ export class FlameGraph {
       `${countText(node.count)} ${this.graph.counted}`,
       ...(inner && own > 0 ? [`${timeText(own)} of its own`] : []),
     ];
-    this.detail.replaceChildren(element("b", {}, node.name), ` ${[node.place, ...parts].filter(Boolean).join(" · ")}`);
+    this.detail.replaceChildren(element("strong", {}, node.name), ` ${[node.place, ...parts].filter(Boolean).join(" · ")}`);
   }
 
   #onPointer(event, action) {
