@@ -6,6 +6,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from cltrace.errors import KernelError
+from cltrace.kernels.builtins.function_kinds import SAME_IN_GROUP
 from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.costs.classes import CostClass
@@ -33,20 +34,6 @@ from cltrace.kernels.ir.uses import operands_of
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import Program
 
-_SAME_FOR_ALL: Final = frozenset(
-    {
-        "get_global_size",
-        "get_local_size",
-        "get_num_groups",
-        "get_group_id",
-        "get_work_dim",
-        "get_global_offset",
-        "get_enqueued_local_size",
-        "get_num_sub_groups",
-        "get_sub_group_size",
-    }
-)
-"""Work-item functions with the same result for all work-items of a work-group."""
 _ANALYSES: Final[WeakKeyDictionary[Program, dict[tuple[str, CodeForm], "KernelAnalysis"]]] = (
     WeakKeyDictionary()
 )
@@ -240,7 +227,7 @@ def _place_accesses(program: Program, prepared: PreparedKernel, module: Module) 
 def _differs_by_lane(item: Instruction) -> bool:
     """Return True if an instruction's result differs between lanes even for equal operands."""
     if isinstance(item, Call):
-        return demangle(item.callee).name not in _SAME_FOR_ALL
+        return demangle(item.callee).name not in SAME_IN_GROUP
     return isinstance(item, Load | AtomicUpdate | AtomicExchange)
 
 
