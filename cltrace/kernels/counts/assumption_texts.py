@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from cltrace.kernels.counts.records import Assumption
-from cltrace.kernels.counts.scenarios import MAX_TRIPS, MIN_TRIPS, TYPICAL_TRIPS
+from cltrace.kernels.counts.scenarios import (
+    MAX_SCENARIO,
+    MAX_TRIPS,
+    MIN_SCENARIO,
+    MIN_TRIPS,
+    TYPICAL_TRIPS,
+    scale_trips,
+)
 from cltrace.kernels.counts.unknown_branches import find_entry_condition, find_exits
 from cltrace.kernels.counts.unknowns import Unknowns
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
@@ -40,7 +47,9 @@ def describe_assumptions(
             continue  # described at the loop that it guards
         if find_exits(sliced_kernel, block) is not None:
             what = "the number of trips depends on unknown contents"
-            meaning = f"{TYPICAL_TRIPS} trips, between {MIN_TRIPS} and {MAX_TRIPS}"
+            meaning = _describe_trips(
+                unknowns.segment_trips.get(sliced_kernel.graph.loop_of[block])
+            )
             if block in unknowns.known_parts:
                 meaning += ", or all that the loop has if these are fewer"
         else:
@@ -51,3 +60,10 @@ def describe_assumptions(
             )
         entries.setdefault((str(place), what), Assumption(place, what, meaning))
     return tuple(sorted(entries.values(), key=lambda item: (item.place.file, item.place.line)))
+
+
+def _describe_trips(average: int | None) -> str:
+    if average is None:
+        return f"{TYPICAL_TRIPS} trips, between {MIN_TRIPS} and {MAX_TRIPS}"
+    low, high = (scale_trips(average, scenario) for scenario in (MIN_SCENARIO, MAX_SCENARIO))
+    return f"{average} trips by the sizes of the arrays, between {low} and {high}"

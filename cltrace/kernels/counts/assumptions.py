@@ -5,7 +5,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.scenarios import AddressAssumption, BranchAssumption, Scenario
+from cltrace.kernels.counts.scenarios import (
+    AddressAssumption,
+    BranchAssumption,
+    Scenario,
+    scale_trips,
+)
 from cltrace.kernels.counts.unknown_branches import code_size, find_entry_condition, find_exits
 from cltrace.kernels.counts.unknowns import Unknowns
 from cltrace.kernels.execute.lanes import Lanes
@@ -157,8 +162,13 @@ class ScenarioRedirection:
     def _max_trips(self, block: int) -> int:
         """Return the runs of `block` per loop entry: one more if it precedes the body."""
         graph = self._prepared.graph
-        header = graph.loops[graph.loop_of[block]].header
-        return self._scenario.trips + (block == header and block not in graph.successors[block])
+        loop = graph.loop_of[block]
+        header = graph.loops[loop].header
+        trips = self._scenario.trips
+        average = self._unknowns.segment_trips.get(loop)
+        if average is not None:
+            trips = scale_trips(average, self._scenario)
+        return trips + (block == header and block not in graph.successors[block])
 
     def skip_trips(self, block: int, lanes: Lanes, trips: int) -> None:
         """Advance lanes by `trips` trips of the loop that `block` leaves."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from cltrace.errors import KernelExecutionError, UnsupportedKernelError
-from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, LocalArgument
+from cltrace.kernels.arguments import Argument, LocalArgument
 from cltrace.kernels.compiler import BOTH_FORMS, CodeForm
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import is_private_type
@@ -36,7 +36,6 @@ from cltrace.kernels.counts.scenarios import MAX_SCENARIO, MIN_SCENARIO, Scenari
 from cltrace.kernels.counts.shared_sectors import find_regions
 from cltrace.kernels.counts.unknowns import find_unknowns
 from cltrace.kernels.execute.lanes import NDRange
-from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.ir.types import LOCAL, size_bytes
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
@@ -139,7 +138,7 @@ def _sample_scenario(task: Task, scenario: Scenario) -> ScaledSample | None:
 def _build_task(
     analysis: KernelAnalysis, ndrange: NDRange, arguments: Sequence[Argument], machine: Machine
 ) -> tuple[Task, tuple[Assumption, ...]]:
-    unknowns = find_unknowns(analysis, frozenset(_unknown_roots(arguments)))
+    unknowns = find_unknowns(analysis, arguments, ndrange.local_size)
     task = Task(
         analysis=analysis,
         ndrange=ndrange,
@@ -148,17 +147,6 @@ def _build_task(
         unknowns=unknowns,
     )
     return task, describe_assumptions(analysis.sliced_kernel, unknowns)
-
-
-def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:
-    """Return the roots whose contents the launch does not provide."""
-    roots: list[Root] = []
-    for index, argument in enumerate(arguments):
-        if isinstance(argument, BufferArgument | ImageArgument) and argument.contents is None:
-            roots.append(index)
-    if any(isinstance(argument, BufferArgument) for argument in arguments) and roots:
-        roots.append(UNKNOWN_ROOT)
-    return roots
 
 
 def _build_counts(

@@ -14,6 +14,7 @@ from cltrace.kernels.counts.access_places import has_unplaced_accesses, place_ac
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_function
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_loops
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root, SliceInputs
+from cltrace.kernels.flow.segments import Segment, find_segments
 from cltrace.kernels.flow.slicing import reduce_to_slice
 from cltrace.kernels.flow.taint import Taint, find_taint
 from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
@@ -104,6 +105,11 @@ class KernelAnalysis:
         if cached is None:
             cached = self._folded[machine] = fold_kernel(self.full_kernel, machine)
         return cached
+
+    @cached_property
+    def segments(self) -> Mapping[int, Sequence[Segment]]:
+        """The segments of arrays that loops run over, by the loop's number."""
+        return find_segments(self.sliced_kernel, self.dependencies)
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:

@@ -57,3 +57,8 @@ MIN_SCENARIO: Final = Scenario(
 MAX_SCENARIO: Final = Scenario(
     AddressAssumption.RANDOM, AddressAssumption.RANDOM, BranchAssumption.LONGER, MAX_TRIPS
 )
+
+
+def scale_trips(average: int, scenario: Scenario) -> int:
+    """Return the trips of a loop that has `average` ones, in proportion to the trips of a scenario."""
+    return max(round(average * scenario.trips / TYPICAL_TRIPS), 1)
