@@ -86,7 +86,7 @@ def test_segments_have_the_work_of_known_ones(
     columns = random.integers(0, 1 << 18, number).astype(np.int32)
 
     def arguments(*, is_known: bool) -> list[BufferArgument | int]:
-        contents = (begins.tobytes(), columns.tobytes()) if is_known else (None, None)
+        contents = (begins, columns) if is_known else (None, None)
         return [
             BufferArgument(begins.nbytes, contents[0]),
             BufferArgument(columns.nbytes, contents[1]),
@@ -102,8 +102,8 @@ def test_segments_have_the_work_of_known_ones(
 
 
 def test_a_condition_of_a_group_divides_no_warp() -> None:
-    arguments = [BufferArgument(4 * ITEMS) for _ in range(3)]
-    shared, apart = (counts_of(kernel, [*arguments]) for kernel in ("by_group", "by_item"))
+    arguments: list[BufferArgument | int] = [BufferArgument(4 * ITEMS) for _ in range(3)]
+    shared, apart = (counts_of(kernel, arguments) for kernel in ("by_group", "by_item"))
     assert shared.branches[0].divergent_warps == 0
     assert apart.branches[0].divergent_warps > 0
     assert shared.branches[0].taken == pytest.approx(0.5, abs=0.1)
@@ -113,8 +113,8 @@ def test_a_condition_of_a_group_divides_no_warp() -> None:
 
 
 def test_known_distances_stay() -> None:
-    arguments = [BufferArgument(4 * ITEMS), BufferArgument(4 << 20), BufferArgument(4 * ITEMS), 7]
-    counts = counts_of("addresses", [*arguments])
+    buffers = [BufferArgument(size) for size in (4 * ITEMS, 4 << 20, 4 * ITEMS)]
+    counts = counts_of("addresses", [*buffers, 7])
     sectors = [
         sectors_per_request(site)
         for site in counts.sites

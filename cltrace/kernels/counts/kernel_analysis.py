@@ -109,7 +109,7 @@ class KernelAnalysis:
     @cached_property
     def segments(self) -> Mapping[int, Sequence[Segment]]:
         """The segments of arrays that loops run over, by the loop's number."""
-        return find_segments(self.sliced_kernel, self.dependencies)
+        return find_segments(self.dependencies)
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:

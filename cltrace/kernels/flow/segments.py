@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from cltrace.kernels.builtins.mangling import demangle
-from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.dependencies import DataDependencies, Root
 from cltrace.kernels.ir.instructions import (
     Binary,
@@ -21,6 +20,7 @@ from cltrace.kernels.ir.instructions import (
     Load,
     Offset,
     Phi,
+    Touch,
 )
 from cltrace.kernels.ir.types import size_bytes
 from cltrace.kernels.ir.uses import result_of
@@ -49,20 +49,18 @@ class Segment:
     step_dimension: int | None
 
 
-def find_segments(
-    kernel: PreparedKernel, dependencies: DataDependencies
-) -> Mapping[int, list[Segment]]:
+def find_segments(dependencies: DataDependencies) -> Mapping[int, list[Segment]]:
     """Return the segments of each loop that runs over some, by the loop's number."""
-    return _SegmentAnalysis(kernel, dependencies).run()
+    return _SegmentAnalysis(dependencies).run()
 
 
 class _SegmentAnalysis:
-    def __init__(self, kernel: PreparedKernel, dependencies: DataDependencies) -> None:
-        self._kernel = kernel
-        self._graph = kernel.graph
-        self._blocks = kernel.function.blocks
+    def __init__(self, dependencies: DataDependencies) -> None:
+        self._dependencies = dependencies
+        self._graph = dependencies.graph
+        self._blocks = dependencies.function.blocks
         self._roots = dependencies.roots
-        self._constants = {item.slot: item.value for item in kernel.function.constants}
+        self._constants = {item.slot: item.value for item in dependencies.function.constants}
         self._definitions: dict[int, Instruction | Phi] = {
             result_of(item): item for _, item in dependencies.instructions
         }
@@ -125,14 +123,14 @@ class _SegmentAnalysis:
 
     def _arrays(self, loop: int, counter: int) -> Iterator[tuple[int, int]]:
         """Yield the arrays that a loop reads where its counter is, with their elements' sizes."""
-        for site in self._kernel.sites:
-            if self._graph.loop_of[site.block] != loop:
+        for number, item in self._dependencies.instructions:
+            if not isinstance(item, Load | Touch) or self._graph.loop_of[number] != loop:
                 continue
-            pointer = self._definitions.get(site.pointer)
+            pointer = self._definitions.get(item.pointer)
             if not isinstance(pointer, Offset) or len(pointer.terms) != 1:
                 continue
             ((index, stride),) = pointer.terms
-            array = self._array(site.pointer)
+            array = self._array(item.pointer)
             if array is not None and stride > 0 and counter in self._slots(index):
                 yield array, stride
 
