@@ -77,12 +77,20 @@ class MergedStacks:
 
 
 def merge_stacks(frames: Mapping[int, StackFrame]) -> MergedStacks:
-    """Return stacks in which equal ones have one site: processes number theirs separately."""
+    """Return stacks in which equal ones have one site: processes number theirs separately.
+
+    Callers come before what they call, so that no stack of a damaged trace comes back to itself.
+    """
     sites: dict[StackFrame, int] = {}
+    merged: dict[int, StackFrame] = {}
     site_of: dict[int, int] = {}
     for site in sorted(frames):
         outer = 0
         for each in reversed(list(stack_of(site, frames))):
-            outer = sites.setdefault(replace(frames[each], outer_site_id=outer), each)
+            frame = replace(frames[each], outer_site_id=outer)
+            outer = sites.get(frame, each)
+            if outer not in merged:
+                sites[frame] = outer
+                merged[outer] = frame
         site_of[site] = outer
-    return MergedStacks(site_of, {site: frame for frame, site in sites.items()})
+    return MergedStacks(site_of, merged)
