@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cltrace
 from cltrace.report.call_stacks import place_times_table, stack_table
@@ -17,7 +19,7 @@ from cltrace.timeline.dropped_events import number_lines
 from cltrace.timeline.reading import read_activity
 from cltrace.timeline.stack_times import sum_commands, sum_host_calls
 from cltrace.trace.reader import Trace
-from cltrace.trace.stacks import StackFrame, program_site, stack_of
+from cltrace.trace.stacks import StackFrame, merge_stacks, program_site, stack_of
 from tests.conftest import MakeTrace, Runner
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -145,3 +147,18 @@ def test_the_verb_shows_both(run: Runner, make_trace: MakeTrace) -> None:
     assert "times_by_callsite" in json.loads(done.stdout)
     done = run("summary", path, "--by", "stack")
     assert "  step" in done.stdout
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=9))
+def test_merged_stacks_end(sites: list[tuple[int, int]]) -> None:
+    frames = {
+        number: StackFrame("app.py", line, "work", outer)
+        for number, (outer, line) in enumerate(sites, 1)
+    }
+    merged = merge_stacks(frames)
+    assert merged.site_of.keys() == frames.keys()
+    for site in merged.site_of.values():
+        stack = list(stack_of(site, merged.frames))
+        assert stack
+        assert len(set(stack)) == len(stack)
+        assert merged.frames[stack[-1]].outer_site_id == 0
