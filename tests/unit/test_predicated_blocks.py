@@ -4,9 +4,15 @@ Checked on an H200: two reads, each behind a condition of its own, take as long 
 (69 and 67 µs for 4096² work-items); a read behind a condition on the other's value comes later (92 µs).
 """
 
+import json
+from pathlib import Path
+
 import pytest
 
+from benchmarks.loop_waits import GROUP, ITEMS, TRIPS, sources
 from cltrace.kernels import BufferArgument, KernelCounts, count, parse
+
+DATA = Path(__file__).parents[1] / "data"
 
 SIDE = 256
 CLAMPED = """
@@ -138,3 +144,21 @@ def test_only_what_is_jumped_over_waits_in_each_trip(rest: str, together: int) -
     }
     assert waits["a"] == 8
     assert waits["b"] == 64 / together
+
+
+MEASURED = json.loads((DATA / "h100-loop-waits.json").read_text())["ns_per_trip"]
+
+
+@pytest.mark.parametrize("name", ["dep", "short", *(f"long{n}" for n in (4, 8, 16, 24, 32, 64))])
+def test_loops_wait_as_measured(name: str) -> None:
+    is_in_each_trip = MEASURED[name] > 2 * MEASURED["dep"]
+    assert is_in_each_trip or MEASURED[name] < 1.5 * MEASURED["dep"]
+    sizes = (4 * TRIPS * ITEMS, 16 << 18, 4 * ITEMS)
+    buffers = [BufferArgument(size) for size in sizes]
+    counts = count(parse(sources()[name]), "loop", (ITEMS,), (GROUP,), [*buffers, TRIPS])
+    (waits,) = (
+        one.waits / counts.warps
+        for one in counts.rounds
+        if [counts.sites[at].memory for at in one.sites] == ["b"]
+    )
+    assert waits == (TRIPS if is_in_each_trip else TRIPS / 8)

@@ -25,6 +25,20 @@ WORK_ITEM_FUNCTIONS: Final = frozenset(
     }
 )
 """Functions that return an id or a size (OpenCL C 3.0, sections 6.15.1 and 6.15.19)."""
+SAME_IN_GROUP: Final = frozenset(
+    {
+        "get_global_size",
+        "get_local_size",
+        "get_num_groups",
+        "get_group_id",
+        "get_work_dim",
+        "get_global_offset",
+        "get_enqueued_local_size",
+        "get_num_sub_groups",
+        "get_sub_group_size",
+    }
+)
+"""Work-item functions with the same result for all work-items of a work-group."""
 BARRIERS: Final = frozenset({"barrier", "work_group_barrier", "sub_group_barrier"})
 COLLECTIVE_NAME: Final = re.compile(
     r"(?P<scope>work_group|sub_group|intel_sub_group)_(?:non_uniform_)?"

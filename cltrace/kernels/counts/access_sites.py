@@ -80,7 +80,7 @@ def _build_site(
         contention=_contention(estimates),
         footprint=footprint,
         reuse=_reuse(estimates[SiteColumn.SECTORS], footprint),
-        is_assumed=site.number in sample.task.unknown_sites,
+        is_assumed=site.number in sample.task.unknowns.sites,
         loop=sample.task.sliced_kernel.graph.loop_of[site.block],
         texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
         is_register=space == PRIVATE and site.number not in sample.folded_kernel.private_memory,

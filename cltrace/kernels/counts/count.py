@@ -5,17 +5,12 @@ from dataclasses import replace
 from typing import Final
 
 from cltrace.errors import KernelExecutionError, UnsupportedKernelError
-from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, LocalArgument
+from cltrace.kernels.arguments import Argument, LocalArgument
 from cltrace.kernels.compiler import BOTH_FORMS, CodeForm
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import is_private_type
 from cltrace.kernels.counts.access_sites import build_access_sites, site_positions
-from cltrace.kernels.counts.assumptions import (
-    MAX_SCENARIO,
-    MIN_SCENARIO,
-    Scenario,
-    describe_assumptions,
-)
+from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.bounds import ScenarioBounds
 from cltrace.kernels.counts.group_sampling import (
     GroupExecution,
@@ -37,10 +32,10 @@ from cltrace.kernels.counts.records import (
     WrittenCounts,
 )
 from cltrace.kernels.counts.scaling import ScaledSample
+from cltrace.kernels.counts.scenarios import MAX_SCENARIO, MIN_SCENARIO, Scenario
 from cltrace.kernels.counts.shared_sectors import find_regions
+from cltrace.kernels.counts.unknowns import find_unknowns
 from cltrace.kernels.execute.lanes import NDRange
-from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
-from cltrace.kernels.flow.known_conditions import find_known_parts
 from cltrace.kernels.ir.types import LOCAL, size_bytes
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
@@ -143,38 +138,15 @@ def _sample_scenario(task: Task, scenario: Scenario) -> ScaledSample | None:
 def _build_task(
     analysis: KernelAnalysis, ndrange: NDRange, arguments: Sequence[Argument], machine: Machine
 ) -> tuple[Task, tuple[Assumption, ...]]:
-    sliced_kernel = analysis.sliced_kernel
-    taint = analysis.taint_of(frozenset(_unknown_roots(arguments)))
-    sites = frozenset(
-        site.number
-        for site in sliced_kernel.sites
-        if taint.reaches((site.pointer, *site.indices), site.block)
-    )
+    unknowns = find_unknowns(analysis, arguments, ndrange.local_size)
     task = Task(
         analysis=analysis,
         ndrange=ndrange,
         arguments=arguments,
         machine=machine,
-        unknown_sites=sites,
-        unknown_blocks=taint.blocks,
-        unknown_selects=taint.selects,
-        known_parts=find_known_parts(sliced_kernel.function, sliced_kernel.graph, taint),
+        unknowns=unknowns,
     )
-    is_assumed = sites or taint.blocks or taint.selects
-    if not is_assumed:
-        return task, ()
-    return task, describe_assumptions(sliced_kernel, taint, sites, task.known_parts)
-
-
-def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:
-    """Return the roots whose contents the launch does not provide."""
-    roots: list[Root] = []
-    for index, argument in enumerate(arguments):
-        if isinstance(argument, BufferArgument | ImageArgument) and argument.contents is None:
-            roots.append(index)
-    if any(isinstance(argument, BufferArgument) for argument in arguments) and roots:
-        roots.append(UNKNOWN_ROOT)
-    return roots
+    return task, describe_assumptions(analysis.sliced_kernel, unknowns)
 
 
 def _build_counts(

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument
 from cltrace.kernels.counts.access_batch import SiteColumn
-from cltrace.kernels.counts.assumptions import TYPICAL_SCENARIO, Scenario, ScenarioRedirection
+from cltrace.kernels.counts.assumptions import ScenarioRedirection
 from cltrace.kernels.counts.extrapolation import LoopExtrapolation
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.counts.observer import AccessDetail, CountObserver
+from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO, Scenario
 from cltrace.kernels.counts.skippable_loops import AffineLoop, AssumedLoop, SkippableLoop
+from cltrace.kernels.counts.unknowns import Unknowns
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
 from cltrace.kernels.execute.state import ExecutionState
-from cltrace.kernels.flow.known_conditions import KnownParts
 from cltrace.kernels.machine import Machine
 
 _MAX_FULL_ITEMS: Final = 4096
@@ -63,21 +64,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A launch to execute on a machine.
-
-    `unknown_sites` are the sites with an unknown address, `unknown_blocks` the blocks with an unknown
-    branch, `unknown_selects` the slots of values that an unknown condition selects. `known_parts` is what
-    is known of the conditions of unknown branches, by block.
-    """
+    """A launch to execute on a machine."""
 
     analysis: KernelAnalysis
     ndrange: NDRange
     arguments: Sequence[Argument]
     machine: Machine
-    unknown_sites: frozenset[int]
-    unknown_blocks: frozenset[int]
-    unknown_selects: frozenset[int]
-    known_parts: Mapping[int, KnownParts]
+    unknowns: Unknowns
 
     @property
     def sliced_kernel(self) -> PreparedKernel:
@@ -126,11 +119,7 @@ def _execute_groups(
         task.sliced_kernel, grid, task.machine, sampling.depth, task.analysis.mixed_sites
     )
     redirection = ScenarioRedirection(
-        task.sliced_kernel,
-        scenario,
-        task.ndrange.group_items,
-        task.unknown_blocks,
-        task.known_parts,
+        task.sliced_kernel, scenario, task.ndrange.group_items, task.unknowns
     )
     state = _begin(task, grid, launch, observer, redirection)
     extrapolation = LoopExtrapolation(
@@ -168,9 +157,9 @@ def _begin(
         images=launch.images,
         observer=observer,
         redirection=redirection,
-        redirected_sites=task.unknown_sites,
-        redirected_blocks=task.unknown_blocks,
-        redirected_selects=task.unknown_selects,
+        redirected_sites=task.unknowns.sites,
+        redirected_blocks=task.unknowns.blocks,
+        redirected_selects=task.unknowns.selects,
     )
 
 
@@ -185,7 +174,7 @@ def _skippable_loops(task: Task, redirection: ScenarioRedirection) -> Mapping[in
         exits = {
             block for block in loop.blocks if not loop.blocks.issuperset(graph.successors[block])
         }
-        if len(exits) == 1 and exits <= task.unknown_blocks - task.known_parts.keys():
+        if len(exits) == 1 and exits <= task.unknowns.blocks - task.unknowns.known_parts.keys():
             (block,) = exits
             if graph.loop_of[block] == number and redirection.leaves_loops(block):
                 affine_loop = (

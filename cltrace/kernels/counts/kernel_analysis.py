@@ -6,6 +6,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from cltrace.errors import KernelError
+from cltrace.kernels.builtins.function_kinds import SAME_IN_GROUP
 from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.costs.classes import CostClass
@@ -13,6 +14,7 @@ from cltrace.kernels.counts.access_places import has_unplaced_accesses, place_ac
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_function
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_loops
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root, SliceInputs
+from cltrace.kernels.flow.segments import Segment, find_segments
 from cltrace.kernels.flow.slicing import reduce_to_slice
 from cltrace.kernels.flow.taint import Taint, find_taint
 from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
@@ -33,20 +35,6 @@ from cltrace.kernels.ir.uses import operands_of
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import Program
 
-_SAME_FOR_ALL: Final = frozenset(
-    {
-        "get_global_size",
-        "get_local_size",
-        "get_num_groups",
-        "get_group_id",
-        "get_work_dim",
-        "get_global_offset",
-        "get_enqueued_local_size",
-        "get_num_sub_groups",
-        "get_sub_group_size",
-    }
-)
-"""Work-item functions with the same result for all work-items of a work-group."""
 _ANALYSES: Final[WeakKeyDictionary[Program, dict[tuple[str, CodeForm], "KernelAnalysis"]]] = (
     WeakKeyDictionary()
 )
@@ -117,6 +105,11 @@ class KernelAnalysis:
         if cached is None:
             cached = self._folded[machine] = fold_kernel(self.full_kernel, machine)
         return cached
+
+    @cached_property
+    def segments(self) -> Mapping[int, Sequence[Segment]]:
+        """The segments of arrays that loops run over, by the loop's number."""
+        return find_segments(self.dependencies)
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:
@@ -240,7 +233,7 @@ def _place_accesses(program: Program, prepared: PreparedKernel, module: Module) 
 def _differs_by_lane(item: Instruction) -> bool:
     """Return True if an instruction's result differs between lanes even for equal operands."""
     if isinstance(item, Call):
-        return demangle(item.callee).name not in _SAME_FOR_ALL
+        return demangle(item.callee).name not in SAME_IN_GROUP
     return isinstance(item, Load | AtomicUpdate | AtomicExchange)
 
 

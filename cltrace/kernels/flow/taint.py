@@ -17,6 +17,7 @@ from typing import Final
 
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root
 from cltrace.kernels.flow.loops import Graph
+from cltrace.kernels.flow.post_dominators import immediate_post_dominators
 from cltrace.kernels.ir.instructions import Compare, Instruction, Select
 from cltrace.kernels.ir.types import IntegerType
 from cltrace.kernels.ir.uses import operands_of, result_of
@@ -92,7 +93,7 @@ class _TaintAnalysis:
         self._taints_after_loops = taints_after_loops
         self._graph = dependencies.graph
         self._blocks_of = dependencies.function.blocks
-        self._post_dominators = _immediate_post_dominators(dependencies.graph)
+        self._post_dominators = immediate_post_dominators(dependencies.graph)
         self._slots: set[int] = set()
         self._untainted_within: dict[int, frozenset[int]] = {}
         self._memory: set[Root] = set(unknown)
@@ -225,27 +226,3 @@ def _deciding_operands(instruction: Instruction) -> Iterable[int]:
     if isinstance(instruction, Select) and instruction.type not in _CONDITIONS:
         return (instruction.left, instruction.right)
     return operands_of(instruction)
-
-
-def _immediate_post_dominators(graph: Graph) -> Mapping[int, int]:
-    """Return by block the first block that all paths from it come to (its post-dominator), or -1."""
-    position = {number: bit for bit, number in enumerate(graph.order)}
-    everything = (1 << len(graph.order)) - 1
-    dominators = dict.fromkeys(graph.order, everything)
-    changed = True
-    while changed:
-        changed = False
-        for number in reversed(graph.order):
-            new = everything if graph.successors[number] else 0
-            for target in graph.successors[number]:
-                new &= dominators[target]
-            new |= 1 << position[number]
-            if new != dominators[number]:
-                dominators[number] = new
-                changed = True
-    immediate = {}
-    for number in graph.order:
-        others = dominators[number] & ~(1 << position[number])
-        candidates = [other for other in graph.order if others >> position[other] & 1]
-        immediate[number] = max(candidates, key=lambda b: dominators[b].bit_count(), default=-1)
-    return immediate

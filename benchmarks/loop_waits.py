@@ -1,0 +1,103 @@
+"""What a trip of a loop waits for: reads side by side, behind conditions, in blocks jumped over.
+
+    python benchmarks/loop_waits.py --platform NVIDIA --json FILE
+
+Each work-group is one warp, and few of them run, so that a trip takes as long as what it waits for. `dep`
+reads at an address that it has read, `short` and `long` behind a condition with so many operations,
+`nocond` without one; `after` and `open` only compute, with a condition and without one. `break` may end
+the loop.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyopencl as cl
+
+ITEMS: Final = 1024
+GROUP: Final = 32
+TRIPS: Final = 680
+_ROUNDS: Final = 12
+_WARM_UP_ROUNDS: Final = 2
+_LOOP: Final = """
+__kernel void loop(__global const int *a, __global const float4 *b, __global float *out, int n) {
+    int i = get_global_id(0);
+    float v = 0;
+    for (int j = 0; j < n; ++j) {
+        int at = a[j * %d + i];
+        %s
+    }
+    out[i] = v;
+}
+"""
+
+
+def sources() -> dict[str, str]:
+    """Return the loops by name."""
+    read, made = "float4 r = b[at]; v += r.x;", "float4 r = (float4)(at, 1, 2, 3); v += r.x;"
+    bodies = {"plain": "v += at;", "dep": read, "short": f"if (at >= 0) {{ {read} }}"}
+    for count in (4, 8, 16, 24, 32, 64):
+        bodies[f"long{count}"] = f"if (at >= 0) {{ {read} {_chain(count)} }}"
+    for count in (16, 64):
+        bodies[f"nocond{count}"] = f"{{ {read} {_chain(count)} }}"
+        bodies[f"open{count}"] = f"{{ {made} {_chain(count)} }}"
+    for count in (4, 16, 32, 64):
+        bodies[f"after{count}"] = f"if (at >= 0) {{ {made} {_chain(count)} }}"
+    bodies["break"] = "if (at < 0) break; v += at;"
+    bodies["breakdep"] = f"if (at < 0) break; {read}"
+    return {name: _LOOP % (ITEMS, body) for name, body in bodies.items()}
+
+
+def _chain(count: int) -> str:
+    """Return operations each of which needs the one before."""
+    return " ".join(
+        f"v = fma(v, r.{'xyzw'[number % 4]}, r.{'yzwx'[number % 4]});" for number in range(count)
+    )
+
+
+def main() -> None:
+    """Measure the loops on the first device of a platform."""
+    parser = argparse.ArgumentParser(description="What a trip of a loop waits for.")
+    parser.add_argument("--platform", required=True)
+    parser.add_argument("--json", type=Path, required=True)
+    arguments = parser.parse_args()
+    platforms = [item for item in cl.get_platforms() if arguments.platform in item.name]
+    if not platforms:
+        sys.exit(f"no platform is named {arguments.platform}")
+    device = platforms[0].get_devices()[0]
+    profiling = cl.command_queue_properties.PROFILING_ENABLE
+    queue = cl.CommandQueue(cl.Context([device]), properties=profiling)
+    per_trip = _measure(queue)
+    for name, duration_ns in per_trip.items():
+        print(f"{name:10} {duration_ns:7.1f} ns a trip")
+    facts = {"device": device.name, "driver": device.driver_version, "trips": TRIPS}
+    text = json.dumps({**facts, "ns_per_trip": per_trip}, indent=1)
+    arguments.json.write_text(text + "\n", encoding="utf-8")
+
+
+def _measure(queue: cl.CommandQueue) -> dict[str, float]:
+    """Return the median duration of a trip of each loop in ns."""
+    flags = cl.mem_flags
+    drawn = np.random.default_rng(1).integers(0, 1 << 18, TRIPS * ITEMS, dtype=np.int32)
+    read = flags.READ_ONLY | flags.COPY_HOST_PTR
+    indices = cl.Buffer(queue.context, read, hostbuf=drawn)
+    vectors = cl.Buffer(queue.context, read, hostbuf=np.zeros((1 << 18, 4), np.float32))
+    out = cl.Buffer(queue.context, flags.WRITE_ONLY, 4 * ITEMS)
+    per_trip = {}
+    for name, source in sources().items():
+        kernel = cl.Kernel(cl.Program(queue.context, source).build(), "loop")
+        durations_ns = []
+        for _ in range(_ROUNDS):
+            event = kernel(queue, (ITEMS,), (GROUP,), indices, vectors, out, np.int32(TRIPS))
+            event.wait()
+            durations_ns.append(event.profile.end - event.profile.start)
+        per_trip[name] = statistics.median(durations_ns[_WARM_UP_ROUNDS:]) / TRIPS
+    return per_trip
+
+
+if __name__ == "__main__":
+    main()

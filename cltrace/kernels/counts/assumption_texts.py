@@ -1,0 +1,69 @@
+"""Descriptions of the assumptions that counts of unknown contents rest on."""
+
+from collections.abc import Iterator
+
+from cltrace.kernels.counts.records import Assumption
+from cltrace.kernels.counts.scenarios import (
+    MAX_SCENARIO,
+    MAX_TRIPS,
+    MIN_SCENARIO,
+    MIN_TRIPS,
+    TYPICAL_TRIPS,
+    scale_trips,
+)
+from cltrace.kernels.counts.unknown_branches import find_entry_condition, find_exits
+from cltrace.kernels.counts.unknowns import Unknowns
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.ir.instructions import Select
+from cltrace.kernels.ir.source_places import Place
+
+
+def _places_of_selects(sliced_kernel: PreparedKernel, selects: frozenset[int]) -> Iterator[Place]:
+    for block in sliced_kernel.function.blocks:
+        for item in block.instructions:
+            if isinstance(item, Select) and item.result in selects:
+                yield item.place
+
+
+def describe_assumptions(
+    sliced_kernel: PreparedKernel, unknowns: Unknowns
+) -> tuple[Assumption, ...]:
+    """Describe the assumptions, one per place, in source order."""
+    entries: dict[tuple[str, str], Assumption] = {}
+    for number in sorted(unknowns.sites):
+        place = sliced_kernel.sites[number].place
+        what = "the address depends on unknown contents"
+        meaning = "between coalesced addresses and random ones"
+        if number in unknowns.shared_sites:
+            meaning = "random for each work-group, whose work-items keep their distances"
+        entries.setdefault((str(place), meaning), Assumption(place, what, meaning))
+    for place in _places_of_selects(sliced_kernel, unknowns.selects):
+        meaning = "half of the lanes with each value, or all with the same"
+        what = "the selected value depends on unknown contents"
+        entries.setdefault((str(place), what), Assumption(place, what, meaning))
+    for block in sorted(unknowns.blocks):
+        place = sliced_kernel.blocks[block].terminator.place
+        if find_entry_condition(sliced_kernel, block, unknowns.blocks) is not None:
+            continue  # described at the loop that it guards
+        if find_exits(sliced_kernel, block) is not None:
+            what = "the number of trips depends on unknown contents"
+            meaning = _describe_trips(
+                unknowns.segment_trips.get(sliced_kernel.graph.loop_of[block])
+            )
+            if block in unknowns.known_parts:
+                meaning += ", or all that the loop has if these are fewer"
+        else:
+            what = "the branch depends on unknown contents"
+            halves = "work-groups" if block in unknowns.shared_blocks else "lanes"
+            meaning = (
+                f"half of the {halves} in each direction, between none and all in the longer one"
+            )
+        entries.setdefault((str(place), what), Assumption(place, what, meaning))
+    return tuple(sorted(entries.values(), key=lambda item: (item.place.file, item.place.line)))
+
+
+def _describe_trips(average: int | None) -> str:
+    if average is None:
+        return f"{TYPICAL_TRIPS} trips, between {MIN_TRIPS} and {MAX_TRIPS}"
+    low, high = (scale_trips(average, scenario) for scenario in (MIN_SCENARIO, MAX_SCENARIO))
+    return f"{average} trips by the sizes of the arrays, between {low} and {high}"

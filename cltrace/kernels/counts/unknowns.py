@@ -1,0 +1,123 @@
+"""What a launch leaves unknown: the addresses, branches and selections that contents decide."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
+from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
+from cltrace.kernels.flow.group_values import LaneValues, find_lane_values
+from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
+from cltrace.kernels.flow.segments import Segment
+from cltrace.kernels.flow.taint import Taint
+from cltrace.kernels.ir.instructions import Select
+from cltrace.kernels.ir.uses import operands_of
+
+_MAX_SEGMENT_TRIPS: Final = 4096
+"""Trips that are executed at most, as a few arrays are as long as all memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknowns:
+    """Unknown parts of a launch.
+
+    Attributes:
+        sites: numbers of the sites with an unknown address.
+        blocks: blocks that end in an unknown branch.
+        selects: slots of values that an unknown condition selects.
+        known_parts: what is known of the conditions of unknown branches, by block.
+        shared_sites: those of `sites` whose addresses differ by known distances in a work-group.
+        shared_blocks: those of `blocks` whose branch is the same for all work-items of a group.
+        shared_selects: those of `selects` whose condition is the same for all work-items of a group.
+        segment_trips: by loop over segments of an array, their average trips by the sizes of both arrays.
+    """
+
+    sites: frozenset[int]
+    blocks: frozenset[int]
+    selects: frozenset[int]
+    known_parts: Mapping[int, KnownParts]
+    shared_sites: frozenset[int]
+    shared_blocks: frozenset[int]
+    shared_selects: frozenset[int]
+    segment_trips: Mapping[int, int]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is unknown."""
+        return not (self.sites or self.blocks or self.selects)
+
+
+def find_unknowns(
+    analysis: KernelAnalysis, arguments: Sequence[Argument], local_size: tuple[int, ...]
+) -> Unknowns:
+    """Return what is unknown in a launch of a kernel."""
+    kernel = analysis.sliced_kernel
+    taint = analysis.taint_of(frozenset(_unknown_roots(arguments)))
+    sites = [
+        site for site in kernel.sites if taint.reaches((site.pointer, *site.indices), site.block)
+    ]
+    lanes = find_lane_values(analysis.dependencies, taint)
+    return Unknowns(
+        sites=frozenset(site.number for site in sites),
+        blocks=taint.blocks,
+        selects=taint.selects,
+        known_parts=find_known_parts(kernel.function, kernel.graph, taint),
+        shared_sites=frozenset(
+            site.number
+            for site in sites
+            if not site.indices and not lanes.is_scattered((site.pointer,), site.block)
+        ),
+        shared_blocks=frozenset(
+            number
+            for number in taint.blocks
+            if not lanes.varies(operands_of(kernel.function.blocks[number].terminator), number)
+        ),
+        shared_selects=_find_shared_selects(analysis, taint, lanes),
+        segment_trips={
+            loop: trips
+            for loop, segments in analysis.segments.items()
+            if (trips := _average_trips(segments, arguments, local_size)) is not None
+        },
+    )
+
+
+def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:
+    """Return the roots whose contents the launch does not provide."""
+    roots: list[Root] = []
+    for index, argument in enumerate(arguments):
+        if isinstance(argument, BufferArgument | ImageArgument) and argument.contents is None:
+            roots.append(index)
+    if any(isinstance(argument, BufferArgument) for argument in arguments) and roots:
+        roots.append(UNKNOWN_ROOT)
+    return roots
+
+
+def _average_trips(
+    segments: Sequence[Segment], arguments: Sequence[Argument], local_size: tuple[int, ...]
+) -> int | None:
+    """Return the trips of a loop over an average segment, by the smallest of its arrays."""
+    trips = []
+    for segment in segments:
+        begins, elements = arguments[segment.begins], arguments[segment.elements]
+        if isinstance(begins, BufferArgument) and isinstance(elements, BufferArgument):
+            lanes = 1
+            if segment.step_dimension is not None:
+                lanes = (*local_size, 1, 1, 1)[segment.step_dimension]
+            num_begins = max(begins.size_bytes // segment.begin_bytes, 1)
+            length = elements.size_bytes / segment.element_bytes / num_begins
+            trips.append(math.ceil(length / (segment.step * lanes)))
+    return min(max(min(trips), 1), _MAX_SEGMENT_TRIPS) if trips else None
+
+
+def _find_shared_selects(
+    analysis: KernelAnalysis, taint: Taint, lanes: LaneValues
+) -> frozenset[int]:
+    return frozenset(
+        item.result
+        for number, item in analysis.dependencies.instructions
+        if isinstance(item, Select)
+        and item.result in taint.selects
+        and not lanes.varies((item.condition,), number)
+    )

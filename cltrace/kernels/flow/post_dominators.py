@@ -1,0 +1,29 @@
+"""Where all paths from a block come together."""
+
+from collections.abc import Mapping
+
+from cltrace.kernels.flow.loops import Graph
+
+
+def immediate_post_dominators(graph: Graph) -> Mapping[int, int]:
+    """Return by block the first block that all paths from it come to (its post-dominator), or -1."""
+    position = {number: bit for bit, number in enumerate(graph.order)}
+    everything = (1 << len(graph.order)) - 1
+    dominators = dict.fromkeys(graph.order, everything)
+    changed = True
+    while changed:
+        changed = False
+        for number in reversed(graph.order):
+            new = everything if graph.successors[number] else 0
+            for target in graph.successors[number]:
+                new &= dominators[target]
+            new |= 1 << position[number]
+            if new != dominators[number]:
+                dominators[number] = new
+                changed = True
+    immediate = {}
+    for number in graph.order:
+        others = dominators[number] & ~(1 << position[number])
+        candidates = [other for other in graph.order if others >> position[other] & 1]
+        immediate[number] = max(candidates, key=lambda b: dominators[b].bit_count(), default=-1)
+    return immediate
