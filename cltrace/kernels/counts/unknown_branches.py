@@ -4,6 +4,7 @@ import numpy as np
 
 from cltrace.kernels.counts.scenarios import TYPICAL_TRIPS
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.flow.paths import blocks_on_paths
 from cltrace.kernels.ir.instructions import Branch, Switch
 from cltrace.kernels.values import Array
 
@@ -32,23 +33,12 @@ def find_exits(sliced_kernel: PreparedKernel, block: int) -> Array | None:
 def code_size(sliced_kernel: PreparedKernel, block: int, other: int) -> float:
     """Return the size of code reachable from `block`, not from `other`, weighted by loop depth."""
     graph = sliced_kernel.graph
-    exclusive = _reachable(sliced_kernel, block) - _reachable(sliced_kernel, other)
+    exclusive = blocks_on_paths(graph, block) - blocks_on_paths(graph, other)
     return sum(
         float(TYPICAL_TRIPS) ** min(graph.depth(graph.loop_of[number]), 4)
         * (1 + len(sliced_kernel.blocks[number].steps))
         for number in exclusive
     )
-
-
-def _reachable(sliced_kernel: PreparedKernel, block: int) -> set[int]:
-    reachable: set[int] = set()
-    pending = [block]
-    while pending:
-        number = pending.pop()
-        if number not in reachable:
-            reachable.add(number)
-            pending.extend(sliced_kernel.graph.successors[number])
-    return reachable
 
 
 def find_entry_condition(

@@ -14,6 +14,7 @@ from cltrace.kernels.builtins.function_kinds import is_work_item_function
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.flow.loops import Graph
+from cltrace.kernels.flow.paths import immediate_post_dominators
 from cltrace.kernels.ir.instructions import (
     Allocate,
     AtomicExchange,
@@ -60,6 +61,16 @@ class DataDependencies:
         self._parameters = {item.slot: index for index, item in enumerate(function.parameters)}
 
     @cached_property
+    def definitions(self) -> Mapping[int, Instruction]:
+        """The instruction that defines each slot."""
+        return {result_of(item): item for _, item in self.instructions if result_of(item) >= 0}
+
+    @cached_property
+    def post_dominators(self) -> Mapping[int, int]:
+        """By block, the first block that all paths from it come to, or -1."""
+        return immediate_post_dominators(self.graph)
+
+    @cached_property
     def roots(self) -> Mapping[int, frozenset[Root]]:
         """The possible roots of each slot that may be an address."""
         roots: dict[int, frozenset[Root]] = {}
@@ -69,7 +80,7 @@ class DataDependencies:
             if isinstance(constant.value, SymbolAddress):
                 roots[constant.slot] = frozenset({f"@{constant.value.symbol}"})
         sources = {slot: tuple(values) for slot, values in self._incoming.items()}
-        for slot, instruction in self._definitions.items():
+        for slot, instruction in self.definitions.items():
             own, sources[slot] = _root_sources(instruction, slot)
             if own:
                 roots[slot] = own
@@ -155,15 +166,10 @@ class DataDependencies:
             for slot, values in self._incoming.items():
                 if not slots.isdisjoint(values):
                     slots.add(slot)
-            for slot, item in self._definitions.items():
+            for slot, item in self.definitions.items():
                 if slot not in slots and not slots.isdisjoint(operands_of(item)):
                     slots.add(slot)
         return frozenset(slots)
-
-    @cached_property
-    def _definitions(self) -> Mapping[int, Instruction]:
-        """The instruction that defines each slot."""
-        return {result_of(item): item for _, item in self.instructions if result_of(item) >= 0}
 
     @cached_property
     def _incoming(self) -> Mapping[int, Sequence[int]]:
@@ -192,7 +198,7 @@ class DataDependencies:
             check_cpu_limit()
             slots.add(slot)
             waiting.extend(self._incoming.get(slot, ()))
-            instruction = self._definitions.get(slot)
+            instruction = self.definitions.get(slot)
             if instruction is None:
                 continue
             waiting.extend(operands_of(instruction))

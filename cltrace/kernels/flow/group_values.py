@@ -6,7 +6,6 @@ does, has an unknown address that all its work-items share: their distances are 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from cltrace.kernels.builtins.function_kinds import (
@@ -16,8 +15,8 @@ from cltrace.kernels.builtins.function_kinds import (
 )
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.flow.dependencies import DataDependencies, is_pure
-from cltrace.kernels.flow.post_dominators import immediate_post_dominators
-from cltrace.kernels.flow.taint import Taint
+from cltrace.kernels.flow.paths import blocks_on_paths
+from cltrace.kernels.flow.taint import Taint, reaches_block
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
     AtomicUpdate,
@@ -60,15 +59,11 @@ class LaneValues:
 
     def varies(self, slots: Iterable[int], block: int) -> bool:
         """Return whether any of `slots` may differ between work-items where `block` uses it."""
-        return any(slot in self.varying or self._left(slot, block) for slot in slots)
+        return reaches_block(slots, block, self.varying, self.varying_after)
 
     def is_scattered(self, slots: Iterable[int], block: int) -> bool:
         """Return whether any of `slots`, which are unknown, differs by unknown amounts there."""
-        return any(slot in self.scattered or self._left(slot, block) for slot in slots)
-
-    def _left(self, slot: int, block: int) -> bool:
-        inside = self.varying_after.get(slot)
-        return inside is not None and block not in inside
+        return reaches_block(slots, block, self.scattered, self.varying_after)
 
 
 def find_lane_values(dependencies: DataDependencies, taint: Taint) -> LaneValues:
@@ -109,19 +104,11 @@ class _LaneAnalysis:
         return sum(map(len, (self._varying, self._after, self._joins, self._split)))
 
     def _varies(self, slots: Iterable[int], block: int) -> bool:
-        return any(
-            slot in self._varying or (slot in self._after and block not in self._after[slot])
-            for slot in slots
-        )
+        return reaches_block(slots, block, self._varying, self._after)
 
     def _is_scattered(self, slots: Iterable[int], block: int) -> bool:
-        return any(
-            self._taint.reaches((slot,), block)
-            and (
-                slot in self._scattered or (slot in self._after and block not in self._after[slot])
-            )
-            for slot in slots
-        )
+        unknown = [slot for slot in slots if self._taint.reaches((slot,), block)]
+        return reaches_block(unknown, block, self._scattered, self._after)
 
     def _spread_varying(self) -> None:
         for number in self._graph.order:
@@ -149,30 +136,14 @@ class _LaneAnalysis:
 
     def _find_joins(self, number: int) -> set[int]:
         """Return the blocks that several ways from a branch lead to before it is run again."""
+        ends = {number, self._dependencies.post_dominators[number]}
         seen: set[int] = set()
         joins: set[int] = set()
         for target in self._graph.successors[number]:
-            ways = self._way(target, number)
-            joins |= seen & ways
-            seen |= ways
-        return joins
-
-    def _way(self, target: int, branch: int) -> set[int]:
-        """Return the blocks on the way from a branch's target to where all its ways meet."""
-        meeting = self._graph_meeting.get(branch, -1)
-        way: set[int] = set()
-        waiting = [target]
-        while waiting:
-            block = waiting.pop()
-            if block not in way and block != branch:
-                way.add(block)
-                if block != meeting:
-                    waiting.extend(self._graph.successors[block])
-        return way
-
-    @cached_property
-    def _graph_meeting(self) -> Mapping[int, int]:
-        return immediate_post_dominators(self._graph)
+            way = blocks_on_paths(self._graph, target, ends)
+            joins |= seen & way
+            seen |= way
+        return joins - {number}
 
     def _leave_loops(self, number: int) -> None:
         """Note the values of loops that work-items leave at a branch after different trips."""
@@ -236,13 +207,10 @@ def _differs(item: Instruction) -> bool:
         case AtomicUpdate() | AtomicExchange():
             return True
         case Call():
-            return not _is_same(item) and (_is_id(item) or not is_pure(item))
+            is_id = is_work_item_function(base_name(demangle(item.callee)))
+            return is_id or not is_pure(item)
         case _:
             return False
-
-
-def _is_id(call: Call) -> bool:
-    return is_work_item_function(base_name(demangle(call.callee)))
 
 
 def _is_same(item: Instruction) -> bool:

@@ -11,13 +11,13 @@ when it is compared with a known bound. A loop that it ends is followed: it ends
 the bound, as in `while (i < n) while (i < n && a[i++]) …`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root
 from cltrace.kernels.flow.loops import Graph
-from cltrace.kernels.flow.post_dominators import immediate_post_dominators
+from cltrace.kernels.flow.paths import blocks_on_paths
 from cltrace.kernels.ir.instructions import Compare, Instruction, Select
 from cltrace.kernels.ir.types import IntegerType
 from cltrace.kernels.ir.uses import operands_of, result_of
@@ -48,11 +48,23 @@ class Taint:
 
     def reaches(self, slots: Iterable[int], block: int) -> bool:
         """Return whether any of `slots` is tainted where `block` uses it."""
-        return any(
-            slot in self.slots
-            or (slot in self.untainted_within and block not in self.untainted_within[slot])
-            for slot in slots
-        )
+        return reaches_block(slots, block, self.slots, self.untainted_within)
+
+
+def reaches_block(
+    slots: Iterable[int],
+    block: int,
+    reached: Collection[int],
+    unreached_within: Mapping[int, frozenset[int]],
+) -> bool:
+    """Return whether any of `slots` is among the `reached` where `block` uses it.
+
+    Slots in `unreached_within` are so only outside of the blocks of a loop.
+    """
+    return any(
+        slot in reached or (slot in unreached_within and block not in unreached_within[slot])
+        for slot in slots
+    )
 
 
 def find_taint(dependencies: DataDependencies, unknown: frozenset[Root]) -> Taint:
@@ -93,7 +105,6 @@ class _TaintAnalysis:
         self._taints_after_loops = taints_after_loops
         self._graph = dependencies.graph
         self._blocks_of = dependencies.function.blocks
-        self._post_dominators = immediate_post_dominators(dependencies.graph)
         self._slots: set[int] = set()
         self._untainted_within: dict[int, frozenset[int]] = {}
         self._memory: set[Root] = set(unknown)
@@ -134,17 +145,13 @@ class _TaintAnalysis:
         return sum(map(len, (self._slots, self._untainted_within, self._memory, self._blocks)))
 
     def _is_tainted(self, slots: Iterable[int], block: int) -> bool:
-        return any(
-            slot in self._slots
-            or (slot in self._untainted_within and block not in self._untainted_within[slot])
-            for slot in slots
-        )
+        return reaches_block(slots, block, self._slots, self._untainted_within)
 
     def _taint_branch(self, number: int) -> None:
         """Mark a branch as tainted, with the blocks that depend on it and the loops that it exits."""
         self._blocks.add(number)
         paths = [
-            self._path_blocks(target, self._post_dominators[number])
+            blocks_on_paths(self._graph, target, {self._dependencies.post_dominators[number]})
             for target in self._graph.successors[number]
         ]
         if len(paths) > 1:
@@ -175,18 +182,6 @@ class _TaintAnalysis:
 
     def _reads_memory(self, instruction: Instruction) -> bool:
         return bool(self._dependencies.reads(instruction))
-
-    def _path_blocks(self, target: int, join: int) -> frozenset[int]:
-        """Return the blocks that can be reached from `target`, up to and including block `join`."""
-        path: set[int] = set()
-        waiting = [target]
-        while waiting:
-            block = waiting.pop()
-            if block not in path:
-                path.add(block)
-                if block != join:
-                    waiting.extend(self._graph.successors[block])
-        return frozenset(path)
 
     def _spread_phis(self) -> None:
         for number in self._graph.order:

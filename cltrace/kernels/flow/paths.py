@@ -1,8 +1,21 @@
-"""Where all paths from a block come together."""
+"""Paths through a control-flow graph: what they lead to, and where all of them come together."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from cltrace.kernels.flow.loops import Graph
+
+
+def blocks_on_paths(graph: Graph, begin: int, ends: Container[int] = ()) -> frozenset[int]:
+    """Return the blocks that paths from block `begin` lead to, up to and including those in `ends`."""
+    blocks: set[int] = set()
+    waiting = [begin]
+    while waiting:
+        block = waiting.pop()
+        if block not in blocks:
+            blocks.add(block)
+            if block not in ends:
+                waiting.extend(graph.successors[block])
+    return frozenset(blocks)
 
 
 def immediate_post_dominators(graph: Graph) -> Mapping[int, int]:
