@@ -58,6 +58,20 @@ __kernel void addresses(__global const int *begins, __global const float *in, __
 }
 """
 PROGRAM = parse(SOURCE)
+LOOPS = {
+    "forwards": "for (int j = begins[i]; j < begins[i + 1]; j++) sum += values[j];",
+    "backwards": "for (int j = begins[i + 1] - 1; j >= begins[i]; j--) sum += values[j];",
+    "in pairs": "for (int j = pairs[i].x; j < pairs[i].y; j++) sum += values[j];",
+    "by pointers": """
+        for (__global const float *at = values + begins[i]; at != values + begins[i + 1]; at++)
+            sum += *at;""",
+    "two at a time": """
+        for (int j = begins[i]; j < begins[i + 1]; j += 2) sum += values[j] + values[j + 1];""",
+    "by the size of no dimension": """
+        for (int j = begins[i]; j < begins[i + 1]; j += get_local_size(7)) sum += values[j];""",
+    "doubled": """
+        for (int j = begins[i]; j < begins[i + 1]; j++) sum += values[2 * j] + values[2 * j + 1];""",
+}
 
 
 def counts_of(kernel: str, arguments: list[BufferArgument | int]) -> KernelCounts:
@@ -126,3 +140,21 @@ def test_known_distances_stay() -> None:
     assert others[:2] == [pytest.approx(4.9, abs=0.2)] * 2
     assert others[2] == pytest.approx(8.9, abs=0.3)
     assert all(each > 16 for each in others[3:])
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_segments_are_counted_through_in_many_ways(name: str) -> None:
+    source = f"""
+        __kernel void k(__global const int *begins, __global const int2 *pairs,
+                        __global const float *values, __global float *out) {{
+            int i = get_global_id(0);
+            float sum = 0;
+            {LOOPS[name]}
+            out[i] = sum;
+        }}"""
+    items = 4096
+    buffers = [BufferArgument(size * items) for size in (4, 8, 96 * 4, 4)]
+    counts = count(parse(source), "k", (items,), (GROUP,), buffers)
+    assert [round(loop.trips.value) for loop in counts.loops] == [
+        48 if name in {"two at a time", "doubled"} else 96
+    ]

@@ -15,20 +15,12 @@ from cltrace.kernels.counts.unknown_branches import find_entry_condition, find_e
 from cltrace.kernels.counts.unknowns import Unknowns
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.ir.instructions import Select
-from cltrace.kernels.ir.source_places import Place
-
-
-def _places_of_selects(sliced_kernel: PreparedKernel, selects: frozenset[int]) -> Iterator[Place]:
-    for block in sliced_kernel.function.blocks:
-        for item in block.instructions:
-            if isinstance(item, Select) and item.result in selects:
-                yield item.place
 
 
 def describe_assumptions(
     sliced_kernel: PreparedKernel, unknowns: Unknowns
 ) -> tuple[Assumption, ...]:
-    """Describe the assumptions, one per place, in source order."""
+    """Describe the assumptions, one of each kind per place, in source order."""
     entries: dict[tuple[str, str], Assumption] = {}
     for number in sorted(unknowns.sites):
         place = sliced_kernel.sites[number].place
@@ -37,10 +29,11 @@ def describe_assumptions(
         if number in unknowns.shared_sites:
             meaning = "random for each work-group, whose work-items keep their distances"
         entries.setdefault((str(place), meaning), Assumption(place, what, meaning))
-    for place in _places_of_selects(sliced_kernel, unknowns.selects):
-        meaning = "half of the lanes with each value, or all with the same"
+    for item in _selects(sliced_kernel, unknowns.selects):
+        halves = "work-groups" if item.result in unknowns.shared_selects else "lanes"
+        meaning = f"half of the {halves} with each value, or all with the same"
         what = "the selected value depends on unknown contents"
-        entries.setdefault((str(place), what), Assumption(place, what, meaning))
+        entries.setdefault((str(item.place), what), Assumption(item.place, what, meaning))
     for block in sorted(unknowns.blocks):
         place = sliced_kernel.blocks[block].terminator.place
         if find_entry_condition(sliced_kernel, block, unknowns.blocks) is not None:
@@ -60,6 +53,13 @@ def describe_assumptions(
             )
         entries.setdefault((str(place), what), Assumption(place, what, meaning))
     return tuple(sorted(entries.values(), key=lambda item: (item.place.file, item.place.line)))
+
+
+def _selects(sliced_kernel: PreparedKernel, slots: frozenset[int]) -> Iterator[Select]:
+    for block in sliced_kernel.function.blocks:
+        for item in block.instructions:
+            if isinstance(item, Select) and item.result in slots:
+                yield item
 
 
 def _describe_trips(average: int | None) -> str:

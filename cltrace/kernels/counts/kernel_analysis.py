@@ -14,6 +14,7 @@ from cltrace.kernels.counts.access_places import has_unplaced_accesses, place_ac
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_function
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_loops
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root, SliceInputs
+from cltrace.kernels.flow.group_values import LaneValues, find_lane_values
 from cltrace.kernels.flow.segments import Segment, find_segments
 from cltrace.kernels.flow.slicing import reduce_to_slice
 from cltrace.kernels.flow.taint import Taint, find_taint
@@ -52,6 +53,7 @@ class KernelAnalysis:
         self.full_kernel = full_kernel
         self._module = module
         self._taints: dict[frozenset[Root], Taint] = {}
+        self._lane_values: dict[frozenset[Root], LaneValues] = {}
         self._folded: dict[Machine, FoldedKernel] = {}
 
     @cached_property
@@ -85,6 +87,14 @@ class KernelAnalysis:
         cached = self._taints.get(unknown)
         if cached is None:
             cached = self._taints[unknown] = find_taint(self.dependencies, unknown)
+        return cached
+
+    def lane_values_of(self, unknown: frozenset[Root]) -> LaneValues:
+        """Return what differs between the work-items of a group, computed once per set of roots."""
+        cached = self._lane_values.get(unknown)
+        if cached is None:
+            cached = find_lane_values(self.dependencies, self.taint_of(unknown))
+            self._lane_values[unknown] = cached
         return cached
 
     @cached_property

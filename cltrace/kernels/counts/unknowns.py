@@ -8,7 +8,7 @@ from typing import Final
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
-from cltrace.kernels.flow.group_values import LaneValues, find_lane_values
+from cltrace.kernels.flow.group_values import LaneValues
 from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
 from cltrace.kernels.flow.segments import Segment
 from cltrace.kernels.flow.taint import Taint
@@ -43,22 +43,17 @@ class Unknowns:
     shared_selects: frozenset[int]
     segment_trips: Mapping[int, int]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is unknown."""
-        return not (self.sites or self.blocks or self.selects)
-
 
 def find_unknowns(
     analysis: KernelAnalysis, arguments: Sequence[Argument], local_size: tuple[int, ...]
 ) -> Unknowns:
     """Return what is unknown in a launch of a kernel."""
     kernel = analysis.sliced_kernel
-    taint = analysis.taint_of(frozenset(_unknown_roots(arguments)))
+    roots = frozenset(_unknown_roots(arguments))
+    taint, lanes = analysis.taint_of(roots), analysis.lane_values_of(roots)
     sites = [
         site for site in kernel.sites if taint.reaches((site.pointer, *site.indices), site.block)
     ]
-    lanes = find_lane_values(analysis.dependencies, taint)
     return Unknowns(
         sites=frozenset(site.number for site in sites),
         blocks=taint.blocks,
@@ -77,7 +72,7 @@ def find_unknowns(
         shared_selects=_find_shared_selects(analysis, taint, lanes),
         segment_trips={
             loop: trips
-            for loop, segments in analysis.segments.items()
+            for loop, segments in (analysis.segments.items() if taint.blocks else ())
             if (trips := _average_trips(segments, arguments, local_size)) is not None
         },
     )
@@ -102,12 +97,10 @@ def _average_trips(
     for segment in segments:
         begins, elements = arguments[segment.begins], arguments[segment.elements]
         if isinstance(begins, BufferArgument) and isinstance(elements, BufferArgument):
-            lanes = 1
-            if segment.step_dimension is not None:
-                lanes = (*local_size, 1, 1, 1)[segment.step_dimension]
+            lanes = _local_size(local_size, segment.step_dimension)
             num_begins = max(begins.size_bytes // segment.begin_bytes, 1)
-            length = elements.size_bytes / segment.element_bytes / num_begins
-            trips.append(math.ceil(length / (segment.step * lanes)))
+            length_bytes = elements.size_bytes / num_begins
+            trips.append(math.ceil(length_bytes / (segment.trip_bytes * lanes)))
     return min(max(min(trips), 1), _MAX_SEGMENT_TRIPS) if trips else None
 
 
@@ -121,3 +114,10 @@ def _find_shared_selects(
         and item.result in taint.selects
         and not lanes.varies((item.condition,), number)
     )
+
+
+def _local_size(local_size: tuple[int, ...], dimension: int | None) -> int:
+    """Return the local size in a dimension: 1 for none, and in one that the launch does not have."""
+    if dimension is None or not 0 <= dimension < len(local_size):
+        return 1
+    return local_size[dimension]

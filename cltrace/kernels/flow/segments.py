@@ -5,17 +5,19 @@
 sizes of both arrays do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from cltrace.kernels.builtins.mangling import demangle
-from cltrace.kernels.flow.dependencies import DataDependencies, Root
+from cltrace.kernels.flow.dependencies import DataDependencies
+from cltrace.kernels.flow.loops import Loop
 from cltrace.kernels.ir.instructions import (
     Binary,
     Call,
     Convert,
     Copy,
+    ExtractElement,
     Instruction,
     Load,
     Offset,
@@ -24,6 +26,7 @@ from cltrace.kernels.ir.instructions import (
 )
 from cltrace.kernels.ir.types import size_bytes
 from cltrace.kernels.ir.uses import result_of
+from cltrace.kernels.limits import check_cpu_limit
 
 _SIZE_OF_GROUP: Final = frozenset({"get_local_size", "get_enqueued_local_size"})
 _WIDTHS: Final = frozenset({"sext", "zext", "trunc"})
@@ -37,15 +40,14 @@ class Segment:
         begins: the array with their begins: its argument's number.
         begin_bytes: the distance of two begins in it.
         elements: the array that they are part of: its argument's number.
-        element_bytes: the size of an element.
-        step: elements per trip, times the local size in dimension `step_dimension` if it has one.
+        trip_bytes: what a trip advances by in it, times the local size in dimension `step_dimension`, if
+            any.
     """
 
     begins: int
     begin_bytes: int
     elements: int
-    element_bytes: int
-    step: int
+    trip_bytes: int
     step_dimension: int | None
 
 
@@ -57,93 +59,115 @@ def find_segments(dependencies: DataDependencies) -> Mapping[int, list[Segment]]
 class _SegmentAnalysis:
     def __init__(self, dependencies: DataDependencies) -> None:
         self._dependencies = dependencies
+        self._definitions = dependencies.definitions
         self._graph = dependencies.graph
-        self._blocks = dependencies.function.blocks
-        self._roots = dependencies.roots
-        self._constants = {item.slot: item.value for item in dependencies.function.constants}
-        self._definitions: dict[int, Instruction | Phi] = {
-            result_of(item): item for _, item in dependencies.instructions
+        self._constants = {
+            item.slot: item.value
+            for item in dependencies.function.constants
+            if isinstance(item.value, int)
         }
-        for number in self._graph.order:
-            self._definitions.update({phi.result: phi for phi in self._blocks[number].phis})
 
     def run(self) -> Mapping[int, list[Segment]]:
         """Look for counters that begin where an array says, and for arrays that they count through."""
         found: dict[int, list[Segment]] = {}
         for number, loop in enumerate(self._graph.loops):
-            for phi in self._blocks[loop.header].phis:
-                outer = [slot for block, slot in phi.incoming if block not in loop.blocks]
-                inner = [slot for block, slot in phi.incoming if block in loop.blocks]
-                if len(outer) != 1 or len(inner) != 1:
-                    continue
-                begin, step = self._find_begin(outer[0]), self._find_step(inner[0], phi.result)
-                if begin is None or step is None:
-                    continue
-                segments = [
-                    Segment(
-                        begins=begin[0],
-                        begin_bytes=begin[1],
-                        elements=elements,
-                        element_bytes=size,
-                        step=step[0],
-                        step_dimension=step[1],
-                    )
-                    for elements, size in self._arrays(number, phi.result)
-                    if elements != begin[0]
-                ]
-                found.setdefault(number, []).extend(segments)
-        return {number: segments for number, segments in found.items() if segments}
+            for phi in self._dependencies.function.blocks[loop.header].phis:
+                segments = list(self._segments(number, loop, phi))
+                if segments:
+                    found.setdefault(number, []).extend(segments)
+        return found
+
+    def _segments(self, number: int, loop: Loop, phi: Phi) -> Iterator[Segment]:
+        """Yield the segments that a value of a loop's header counts through."""
+        outer = [slot for block, slot in phi.incoming if block not in loop.blocks]
+        inner = [slot for block, slot in phi.incoming if block in loop.blocks]
+        if len(outer) != 1 or len(inner) != 1:
+            return
+        begin, step = self._find_begin(outer[0]), self._find_step(inner[0], phi.result)
+        if begin is None or step is None:
+            return
+        for elements, factor in self._arrays(number, phi.result):
+            if elements != begin[0]:
+                yield Segment(
+                    begins=begin[0],
+                    begin_bytes=begin[1],
+                    elements=elements,
+                    trip_bytes=abs(factor * step[0]),
+                    step_dimension=step[1],
+                )
 
     def _find_begin(self, slot: int) -> tuple[int, int] | None:
         """Return the array that a counter begins by, and the distance of its elements in bytes."""
-        loads = [item for item in self._terms(slot) if isinstance(item, Load)]
-        if len(loads) != 1:
+        loads = self._summed_loads(slot)
+        array = self._array(loads[0].pointer) if len(loads) == 1 else None
+        if array is None:
             return None
-        (load,) = loads
-        array = self._array(load.pointer)
-        size = max(self._stride(load.pointer) or 0, size_bytes(load.type))
-        return None if array is None else (array, size)
+        pointer = self._definitions.get(loads[0].pointer)
+        strides = [stride for _, stride in pointer.terms] if isinstance(pointer, Offset) else []
+        return array, max([*strides, size_bytes(loads[0].type)])
 
     def _find_step(self, slot: int, counter: int) -> tuple[int, int | None] | None:
         """Return what a counter advances by: a number, and the dimension of the local size, if any."""
-        item = self._definitions.get(slot)
-        if not isinstance(item, Binary) or item.operator != "add":
-            return None
-        if counter not in (item.left, item.right):
-            return None
-        step = self._uncast(item.right if item.left == counter else item.left)
-        value = self._constants.get(step)
-        if isinstance(value, int):
-            return (value, None) if value > 0 else None
+        match self._definitions.get(slot):
+            case Binary(_, "add", _, left, right) if counter in (left, right):
+                return self._read_step(right if left == counter else left)
+            case Offset(_, pointer, constant_bytes, ()) if pointer == counter:
+                return (constant_bytes, None) if constant_bytes else None
+            case Offset(_, pointer, 0, ((index, stride),)) if pointer == counter:
+                step = self._read_step(index)
+                return None if step is None else (step[0] * stride, step[1])
+            case _:
+                return None
+
+    def _read_step(self, slot: int) -> tuple[int, int | None] | None:
+        step = self._uncast(slot)
+        value = self._constants.get(step, 0)
+        if value:
+            return value, None
         call = self._definitions.get(step)
         if isinstance(call, Call) and demangle(call.callee).name in _SIZE_OF_GROUP:
             dimension = self._constants.get(call.arguments[0])
-            return (1, dimension) if isinstance(dimension, int) else None
+            return None if dimension is None else (1, dimension)
         return None
 
     def _arrays(self, loop: int, counter: int) -> Iterator[tuple[int, int]]:
-        """Yield the arrays that a loop reads where its counter is, with their elements' sizes."""
+        """Yield the arrays that a loop reads as its counter says, and the bytes that one of it makes."""
+        check_cpu_limit()
+        factors = {counter: 1}
         for number, item in self._dependencies.instructions:
-            if not isinstance(item, Load | Touch) or self._graph.loop_of[number] != loop:
-                continue
-            pointer = self._definitions.get(item.pointer)
-            if not isinstance(pointer, Offset) or len(pointer.terms) != 1:
-                continue
-            ((index, stride),) = pointer.terms
-            array = self._array(item.pointer)
-            if array is not None and stride > 0 and counter in self._slots(index):
-                yield array, stride
+            if isinstance(item, Load | Touch):
+                array, factor = self._array(item.pointer), factors.get(item.pointer, 0)
+                if array is not None and factor and self._graph.loop_of[number] == loop:
+                    yield array, factor
+            elif factor := self._factor(item, factors):
+                factors[result_of(item)] = factor
+
+    def _factor(self, item: Instruction, factors: Mapping[int, int]) -> int:
+        """Return how often a result has a counter as a summand, by the `factors` of its operands."""
+        match item:
+            case Binary(_, "add", _, left, right):
+                return factors.get(left, 0) + factors.get(right, 0)
+            case Binary(_, "sub", _, left, right):
+                return factors.get(left, 0) - factors.get(right, 0)
+            case Binary(_, "mul", _, left, right):
+                of_left = factors.get(left, 0) * self._constants.get(right, 0)
+                return of_left + factors.get(right, 0) * self._constants.get(left, 0)
+            case Binary(_, "shl", _, left, right) if 0 <= self._constants.get(right, -1) < 32:
+                return factors.get(left, 0) << self._constants[right]
+            case Convert() if item.operator in _WIDTHS:
+                return factors.get(item.operand, 0)
+            case Copy():
+                return factors.get(item.operand, 0)
+            case Offset():
+                indices = sum(factors.get(index, 0) * stride for index, stride in item.terms)
+                return factors.get(item.pointer, 0) + indices
+            case _:
+                return 0
 
     def _array(self, pointer: int) -> int | None:
-        roots: frozenset[Root] = self._roots.get(pointer, frozenset())
+        roots = self._dependencies.roots.get(pointer, frozenset())
         (root,) = roots if len(roots) == 1 else (None,)
         return root if isinstance(root, int) else None
-
-    def _stride(self, pointer: int) -> int | None:
-        item = self._definitions.get(pointer)
-        if isinstance(item, Offset) and len(item.terms) == 1:
-            return item.terms[0][1]
-        return None
 
     def _uncast(self, slot: int) -> int:
         item = self._definitions.get(slot)
@@ -152,8 +176,9 @@ class _SegmentAnalysis:
             item = self._definitions.get(slot)
         return slot
 
-    def _slots(self, slot: int) -> set[int]:
-        """Return the summands of a value, by their slots, and the sums in between."""
+    def _summed_loads(self, slot: int) -> list[Load]:
+        """Return the reads whose results, or elements of them, a value is the sum of."""
+        loads: list[Load] = []
         seen: set[int] = set()
         waiting = [slot]
         while waiting:
@@ -161,14 +186,15 @@ class _SegmentAnalysis:
             if at in seen:
                 continue
             seen.add(at)
-            item = self._definitions.get(at)
-            if isinstance(item, Binary) and item.operator in {"add", "sub"}:
-                waiting += [item.left, item.right]
-        return seen
-
-    def _terms(self, slot: int) -> Iterable[Instruction | Phi]:
-        """Return the instructions whose results a value is the sum of."""
-        for at in self._slots(slot):
-            item = self._definitions.get(at)
-            if item is not None and not isinstance(item, Binary):
-                yield item
+            match self._definitions.get(at):
+                case Binary(_, "add" | "sub", _, left, right):
+                    waiting += [left, right]
+                case Offset() as item:
+                    waiting += [item.pointer, *(index for index, _ in item.terms)]
+                case ExtractElement() as item:
+                    waiting.append(item.vector)
+                case Load() as item:
+                    loads.append(item)
+                case _:
+                    pass
+        return loads
