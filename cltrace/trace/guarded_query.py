@@ -16,7 +16,7 @@ import sqlite3
 import time
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from cltrace import errors
 from cltrace.errors import CltraceError, QueryError
@@ -37,10 +37,14 @@ def run_guarded_query(path: Path, sql: str, *, max_rows: int, max_seconds: float
     The calling process has one thread. Raises: `TraceError`, `QueryError`.
     """
     reading, writing = os.pipe()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _answer(writing, path, sql, max_rows, max_seconds)
+        with suppress(BaseException):  # the parent says what happened
+            _tie_to_parent(parent, math.ceil(max_seconds) + _SPARE_CPU_S)
+            _answer(writing, path, sql, max_rows, max_seconds)
+        os._exit(0)
     os.close(writing)
     try:
         answer = _read_answer(reading, time.monotonic() + max_seconds + _GRACE_S)
@@ -77,30 +81,29 @@ def _error_of(name: str, text: str) -> CltraceError:
     return error
 
 
-def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: float) -> NoReturn:
-    """Compute in the child, write the answer, and end. Without memory there is no answer."""
-    with suppress(BaseException):  # the parent says what happened
-        _tie_to_parent(math.ceil(max_seconds) + _SPARE_CPU_S)
-        # Private memory alone: the code of libraries does not count.
-        resource.setrlimit(resource.RLIMIT_DATA, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
-        with closing(sqlite3.connect(":memory:")) as connection:
-            connection.execute(f"PRAGMA hard_heap_limit = {MAX_HEAP_BYTES}")  # of the whole process
-        try:
-            result = query(path, sql, max_rows=max_rows, max_seconds=max_seconds)
-            answer = marshal.dumps(("rows", result.column_names, result.rows, result.is_cut))
-        except CltraceError as error:
-            answer = marshal.dumps((type(error).__name__, str(error)))
-        view = memoryview(answer)
-        while view:
-            view = view[os.write(writing, view[:_PART_BYTES]) :]
-    os._exit(0)
+def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: float) -> None:
+    """Compute in the child and write the answer. Without memory there is no answer."""
+    # Private memory alone: the code of libraries does not count.
+    resource.setrlimit(resource.RLIMIT_DATA, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"PRAGMA hard_heap_limit = {MAX_HEAP_BYTES}")  # of the whole process
+    try:
+        result = query(path, sql, max_rows=max_rows, max_seconds=max_seconds)
+        answer = marshal.dumps(("rows", result.column_names, result.rows, result.is_cut))
+    except CltraceError as error:
+        answer = marshal.dumps((type(error).__name__, str(error)))
+    view = memoryview(answer)
+    while view:
+        view = view[os.write(writing, view[:_PART_BYTES]) :]
 
 
-def _tie_to_parent(cpu_s: int) -> None:
+def _tie_to_parent(parent: int, cpu_s: int) -> None:
     """End with the parent, or after some CPU time, and hold none of its streams."""
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(0)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
         os.dup2(nothing, stream)

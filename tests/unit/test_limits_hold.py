@@ -51,11 +51,25 @@ def test_a_query_whose_parent_gets_no_time_has_run_for_too_long(
         run_guarded_query(GOLDEN, sql, max_rows=10, max_seconds=0.5)
 
 
-def test_a_query_ends_with_its_parent() -> None:
+LATE_TIE = """
+        import ctypes, os, time
+        parent, library = os.getpid(), ctypes.CDLL(None)
+        class Late:
+            def prctl(self, *words):
+                while os.getppid() == parent:
+                    time.sleep(0.01)
+                library.prctl(*words)
+        ctypes.CDLL = lambda _: Late()
+"""
+
+
+@pytest.mark.parametrize("before", ["", LATE_TIE], ids=["tied", "killed before it is tied"])
+def test_a_query_ends_with_its_parent(before: str) -> None:
     endless = "WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT max(x) FROM a"
     code = f"""if True:
         from pathlib import Path
         from cltrace.trace.guarded_query import run_guarded_query
+        {before}
         run_guarded_query(Path({str(GOLDEN)!r}), {endless!r}, max_rows=1, max_seconds=600)
     """
     parent = subprocess.Popen([sys.executable, "-c", code])
