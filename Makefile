@@ -1,12 +1,12 @@
 # `make check` is what CI runs, step by step, the cheapest first.
 PYTHON ?= python3
 
-# Benchmarks are held to the calls that they make of the package, not to every type. `kernels.py`,
-# `counter_*.py` and `pair_*.py` are checked as what others import of them.
+# Benchmarks are held to the calls that they make of the package, not to every type. What others import,
+# `kernels.py`, `profiled_queues.py`, `counter_*.py` and `pair_*.py`, is checked where it is imported.
 BENCHMARK_TYPES = --config-file ../pyproject.toml --explicit-package-bases --no-warn-unused-ignores \
 	--disable-error-code list-item --disable-error-code arg-type --disable-error-code misc
 
-.PHONY: check format lint types imports test docs bench bench-tenth
+.PHONY: check format lint types imports test docs docs-outputs bench bench-tenth
 
 check: lint types imports test
 
@@ -20,7 +20,7 @@ lint:
 
 types:
 	mypy
-	cd benchmarks && MYPYPATH=.:.. mypy $(BENCHMARK_TYPES) $$(ls *.py | grep -vxE 'kernels.py|counter_.*|pair_.*')
+	cd benchmarks && MYPYPATH=.:.. mypy $(BENCHMARK_TYPES) $$(ls *.py | grep -vxE 'kernels.py|profiled_queues.py|counter_.*|pair_.*')
 
 imports:
 	lint-imports
@@ -36,6 +36,9 @@ test: .oclgrind
 
 docs:
 	$(PYTHON) docs/generate.py
+
+docs-outputs:
+	$(PYTHON) docs/record.py
 
 bench:
 	$(PYTHON) benchmarks/overhead.py
@@ -54,11 +57,11 @@ bench:
 # A tenth of each, for continuous integration: that they run, and what they say there.
 bench-tenth:
 	$(PYTHON) benchmarks/entry_points.py --rounds 2 --calls-factor 0.1
-	$(PYTHON) benchmarks/whole_programs.py --rounds 2 --length short
+	$(PYTHON) benchmarks/whole_programs.py --rounds 1 --length short
 	$(PYTHON) benchmarks/native.py --calls 10000 --rounds 3
-	$(PYTHON) benchmarks/timeline.py --launches 100000 --rounds 2
-	$(PYTHON) benchmarks/page.py --commands 10000,100000 --rounds 2
-	$(PYTHON) benchmarks/cluster.py --launches 125000 --rounds 2
+	$(PYTHON) benchmarks/timeline.py --launches 100000 --rounds 1
+	$(PYTHON) benchmarks/page.py --commands 10000,100000 --rounds 1
+	$(PYTHON) benchmarks/cluster.py --launches 125000 --rounds 1
 	$(PYTHON) benchmarks/finalise.py --launches 100000
 	$(PYTHON) benchmarks/clocks.py --seconds 4
 	$(PYTHON) benchmarks/kernels.py --programs 60

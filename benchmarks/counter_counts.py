@@ -146,7 +146,8 @@ class JobCounts:
 
 def _memory_bytes(region: Traffic, missing: float) -> float:
     refetched = max(region.window_sectors - region.launch_sectors, 0.0)
-    return region.granule_bytes * (missing + refetched / max(region.launch_sectors, 1.0))
+    moved_bytes = region.granule_bytes + region.fetched_bytes
+    return moved_bytes * (missing + refetched / max(region.launch_sectors, 1.0))
 
 
 def count_job(job: Job, machine: Machine, costs: Costs) -> JobCounts:

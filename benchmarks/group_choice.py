@@ -19,6 +19,9 @@ from typing import Any, Final
 import numpy as np
 import pyopencl as cl
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.profiled_queues import device_facts, open_queue
+
 _KERNELS: Final = """
 #define WRITE_SIZES \\
     if (!get_global_id(0) && !get_global_id(1) && !get_global_id(2)) \\
@@ -80,15 +83,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    platforms = [item for item in cl.get_platforms() if arguments.platform in item.name]
-    if not platforms:
-        sys.exit(f"no platform is named {arguments.platform}")
-    device = platforms[0].get_devices()[0]
-    queue = cl.CommandQueue(cl.Context([device]))
+    queue = open_queue(arguments.platform)
     sizes = [*_chosen_sizes(queue, arguments.seed)]
-    orders = [*_orders(queue)] if "NVIDIA" in platforms[0].name else []
-    facts = {"device": device.name, "driver": device.driver_version}
-    text = json.dumps({**facts, "sizes": sizes, "orders": orders})
+    orders = [*_orders(queue)] if "NVIDIA" in queue.device.platform.name else []
+    text = json.dumps({**device_facts(queue), "sizes": sizes, "orders": orders})
     arguments.json.write_text(text, encoding="utf-8")
 
 

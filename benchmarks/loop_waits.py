@@ -10,13 +10,16 @@ the loop.
 
 import argparse
 import json
-import statistics
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyopencl as cl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.profiled_queues import device_facts, median_ns, open_queue
 
 ITEMS: Final = 1024
 GROUP: Final = 32
@@ -65,17 +68,12 @@ def main() -> None:
     parser.add_argument("--platform", required=True)
     parser.add_argument("--json", type=Path, required=True)
     arguments = parser.parse_args()
-    platforms = [item for item in cl.get_platforms() if arguments.platform in item.name]
-    if not platforms:
-        sys.exit(f"no platform is named {arguments.platform}")
-    device = platforms[0].get_devices()[0]
-    profiling = cl.command_queue_properties.PROFILING_ENABLE
-    queue = cl.CommandQueue(cl.Context([device]), properties=profiling)
+    queue = open_queue(arguments.platform)
     per_trip = _measure(queue)
     for name, duration_ns in per_trip.items():
         print(f"{name:10} {duration_ns:7.1f} ns a trip")
-    facts = {"device": device.name, "driver": device.driver_version, "trips": TRIPS}
-    text = json.dumps({**facts, "ns_per_trip": per_trip}, indent=1)
+    facts = device_facts(queue)
+    text = json.dumps({**facts, "trips": TRIPS, "ns_per_trip": per_trip}, indent=1)
     arguments.json.write_text(text + "\n", encoding="utf-8")
 
 
@@ -90,12 +88,9 @@ def _measure(queue: cl.CommandQueue) -> dict[str, float]:
     per_trip = {}
     for name, source in sources().items():
         kernel = cl.Kernel(cl.Program(queue.context, source).build(), "loop")
-        durations_ns = []
-        for _ in range(_ROUNDS):
-            event = kernel(queue, (ITEMS,), (GROUP,), indices, vectors, out, np.int32(TRIPS))
-            event.wait()
-            durations_ns.append(event.profile.end - event.profile.start)
-        per_trip[name] = statistics.median(durations_ns[_WARM_UP_ROUNDS:]) / TRIPS
+        arrays = (indices, vectors, out)
+        launch = partial(kernel, queue, (ITEMS,), (GROUP,), *arrays, np.int32(TRIPS))
+        per_trip[name] = median_ns(launch, _ROUNDS, _WARM_UP_ROUNDS) / TRIPS
     return per_trip
 
 

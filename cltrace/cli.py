@@ -1,10 +1,10 @@
 """The command line: parses, dispatches to `commands`, exits. No logic."""
 
 import argparse
-import difflib
 import errno
 import logging
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -12,18 +12,28 @@ from typing import Any, Final, NoReturn
 
 from cltrace.commands import VERBS
 from cltrace.commands.shared.argument_types import COLORS, add_color_argument
-from cltrace.commands.shared.messages import discard_unwritten, discard_unwritten_errors, say
-from cltrace.errors import CltraceError, ExitStatus
+from cltrace.commands.shared.configuration import read_configuration
+from cltrace.commands.shared.defaults import apply_color, apply_defaults, check_tables
+from cltrace.commands.shared.messages import (
+    discard_unwritten,
+    discard_unwritten_errors,
+    prepare_output,
+    say,
+)
+from cltrace.errors import CltraceError, ExitStatus, OutputError, UsageError
+from cltrace.similar_names import suggest_name
 from cltrace.version import __version__
 
 _UNREACHABLE: Final = {
     errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.ENOTDIR, errno.EPERM
 }  # fmt: skip
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a verb and exit with its status: the entry point of `cltrace`."""
     words = list(sys.argv[1:] if argv is None else argv)
+    prepare_output()
     try:
         status = _run_told(words)
     except CltraceError as error:
@@ -49,27 +59,49 @@ def _run_told(words: list[str]) -> int:
     """Run a verb. A path that this system or user cannot even look at is an error of usage."""
     verb, color, rest = _split_words(make_parser(), words)
     try:
-        return _run(verb, color, rest)
+        status = _run(verb, color, rest)
+        sys.stdout.flush()
+        return status
     except BrokenPipeError:
         raise
     except OSError as error:
+        if error.filename is None and error.errno in _FULL:
+            discard_unwritten(sys.stdout)
+            raise OutputError(f"the output cannot be written: {error.strerror}") from error
         if not isinstance(error.filename, (str, bytes)) or error.errno not in _UNREACHABLE:
             raise
         say(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
         return int(VERBS[verb].usage_status)
 
 
-def _run(verb: str, color: str, rest: list[str]) -> int:
+def _run(verb: str, color: str | None, rest: list[str]) -> int:
     module, parser = VERBS[verb].load(), make_verb_parser(verb)
-    parser.set_defaults(color=color)
     split_command = getattr(module, "split_command", None)
-    if split_command is None:
-        arguments = _parse(parser, rest)
+    options, command = (rest, None) if split_command is None else split_command(parser, rest)
+    try:
+        _set_defaults(parser, verb, color, options)
+    except UsageError as error:
+        say(str(error))
+        return int(VERBS[verb].usage_status)
+    if command is None:
+        arguments = _parse(parser, options)
     else:
-        options, command = split_command(parser, rest)
         arguments = parser.parse_args(options)
         arguments.command = command
     return module.execute(arguments)
+
+
+def _set_defaults(
+    parser: argparse.ArgumentParser, verb: str, color: str | None, options: list[str]
+) -> None:
+    """Set the defaults of a verb's options. `color` is the value before the verb."""
+    configuration = read_configuration(os.environ)
+    check_tables(configuration, tuple(VERBS))
+    parser.set_defaults(color="auto")
+    apply_color(parser, configuration)
+    apply_defaults(parser, (verb,), options, configuration)
+    if color is not None:
+        parser.set_defaults(color=color)
 
 
 def _parse(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
@@ -114,13 +146,16 @@ class _VerbParser(argparse.ArgumentParser):
         self.exit(int(self._usage_status), f"{self.prog}: error: {text}\n")
 
     def _similar_options(self, message: str) -> str:
-        """Return a suggestion for the first unknown option that argparse's message lists, or ""."""
+        """Return a suggestion for the first unknown option or choice of argparse's message, or ""."""
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", message)
+        if choice:
+            return suggest_name(choice[1], re.findall(r"[^', ]+", choice[2]))
         _, _, words = message.partition("unrecognized arguments: ")
         for word in words.split():
             option = word.partition("=")[0]
-            close = difflib.get_close_matches(option, self._option_string_actions, 1)
-            if option.startswith("--") and close:
-                return f": did you mean {close[0]}?"
+            suggestion = suggest_name(option, self._option_string_actions)
+            if option.startswith("--") and suggestion:
+                return suggestion
         return ""
 
 
@@ -136,15 +171,15 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=__version__)
-    parser.add_argument(
-        "--color", choices=COLORS, default="auto", help="colour the output (NO_COLOR is honoured)"
-    )
+    parser.add_argument("--color", choices=COLORS, help="colour the output (NO_COLOR is honoured)")
     parser.add_argument("verb", nargs="?", help=argparse.SUPPRESS)
     return parser
 
 
-def _split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[str, str, list[str]]:
-    """Return the verb, the value of `--color` before it, and the words after it."""
+def _split_words(
+    parser: argparse.ArgumentParser, words: list[str]
+) -> tuple[str, str | None, list[str]]:
+    """Return the verb, the value of `--color` before it or None, and the words after it."""
     position = next(
         (index for index in range(len(words)) if not _is_before_verb(words, index)), len(words)
     )
@@ -163,9 +198,9 @@ def _is_before_verb(words: list[str], index: int) -> bool:
 
 
 def _unknown_verb(word: str) -> str:
-    close = difflib.get_close_matches(word, VERBS, 1)
-    if close:
-        return f"there is no verb {word!r}: did you mean {close[0]!r}?"
+    suggestion = suggest_name(word, VERBS)
+    if suggestion:
+        return f"there is no verb {word!r}{suggestion}"
     if word.endswith(".py") or shutil.which(word):
         return f"there is no verb {word!r}: `cltrace run {word} ...` traces it"
     return f"there is no verb {word!r}; there are {', '.join(VERBS)}"

@@ -114,7 +114,10 @@ class MissingExtraError(CltraceError):
     """A feature needs a package that is not installed."""
 
     def __init__(self, what: str, extra: str, error: ImportError) -> None:
-        super().__init__(f"{what} needs more packages: pip install 'cltrace[{extra}]' ({error})")
+        # Traced programs import this module, and `installation` needs more of the standard library.
+        from cltrace.installation import suggest_install  # noqa: PLC0415
+
+        super().__init__(f"{what} needs more packages: {suggest_install(extra)} ({error})")
 
 
 def require_module(name: str, purpose: str, extra: str) -> None:

@@ -12,12 +12,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cltrace.errors import CltraceError, TracingError
-from cltrace.events.kinds import Timing
+from cltrace.events import DEFAULT_CALLSITE_DEPTH, MAX_CALLSITE_DEPTH
 from cltrace.intercept import session
-from cltrace.spool.settings import DEFAULT_CALLSITE_DEPTH, Settings
 
 if TYPE_CHECKING:
+    from cltrace.events.kinds import Timing
     from cltrace.power.sampler import ChosenReader, Sampler
+    from cltrace.spool.settings import Settings
     from cltrace.trace.recording import Recording
 
 
@@ -32,7 +33,7 @@ class Tracing:
     """
 
     def __init__(
-        self, path: Path, settings: Settings, *, force: bool, power: Sequence[str] = ()
+        self, path: Path, settings: "Settings", *, force: bool, power: Sequence[str] = ()
     ) -> None:
         self.path = path.absolute()
         self._settings = settings
@@ -137,8 +138,7 @@ def trace(
     """Trace this process within a `with` block and write the trace to `path` at its end.
 
     In a process that `cltrace run` traces, or within another such block, the block becomes a region of
-    that tracing, and nothing is written to `path`. Objects created before the block appear in the trace
-    with their later uses only.
+    that tracing, and nothing is written to `path`. Earlier objects appear with their later uses only.
 
     `timing` is `event`, `callback` or `sync`; kernels are chosen by globs of their names; `capture_bytes`
     limits the recorded contents of host-written buffers; `power` are readers, as `--power` takes them.
@@ -147,8 +147,9 @@ def trace(
     and `force` is false, `TracingError` when pyopencl is missing, `PowerError` for an unknown reader. On
     leaving: `OutputError`.
     """
-    if callsite_depth < 0 or capture_bytes < 0:
-        raise ValueError("callsite_depth and capture_bytes are 0 or more")
+    _check_numbers(callsite_depth, capture_bytes)
+    from cltrace.spool.settings import Settings  # noqa: PLC0415 - `region` alone takes no such addresses
+
     settings = Settings(
         timing=_parse_timing(timing),
         include_kernels=_as_tuple(include_kernels),
@@ -156,14 +157,23 @@ def trace(
         callsite_depth=callsite_depth,
         record_source=record_source,
         record_arguments=record_arguments,
-        force_profiling=_parse_timing(timing) is Timing.EVENT,
+        force_profiling=timing == "event",
         follow_children=False,
         capture_bytes=capture_bytes,
     )
     return Tracing(Path(path), settings, force=force, power=_as_tuple(power))
 
 
-def _parse_timing(timing: str) -> Timing:
+def _check_numbers(callsite_depth: int, capture_bytes: int) -> None:
+    if not 0 <= callsite_depth <= MAX_CALLSITE_DEPTH:
+        raise ValueError(f"callsite_depth is {callsite_depth}: give 0 to {MAX_CALLSITE_DEPTH}")
+    if capture_bytes < 0:
+        raise ValueError(f"capture_bytes is {capture_bytes}: give 0 or more")
+
+
+def _parse_timing(timing: str) -> "Timing":
+    from cltrace.events.kinds import Timing  # noqa: PLC0415 - as in `trace`
+
     if timing not in set(Timing):
         raise ValueError(f"timing is {timing!r}: give one of {', '.join(Timing)}")
     return Timing(timing)

@@ -265,9 +265,12 @@ class _SavedWork:
                 f"{', '.join(self._new[:3])}{', …' if len(self._new) > 3 else ''}"
             )
         if self._uncounted:
+            # Every session of pytest imports this module.
+            from cltrace.installation import suggest_install  # noqa: PLC0415
+
             terminalreporter.write_line(
                 f"cltrace: operations and memory transactions of {self._uncounted} tests are not "
-                "compared, as there was no clang: `pip install 'cltrace[predict]'` brings one"
+                f"compared, as there was no clang: `{suggest_install('predict')}` brings one"
             )
 
     def _read(self, name: str | None) -> "Mapping[str, RunSample]":

@@ -11,10 +11,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from cltrace.cli import make_verb_parser
 from cltrace.commands import VERBS
+from cltrace.commands.shared.defaults import ONLY_TRUSTED, ONLY_TRUSTED_OF
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.trace.limits import LIMITS
 from cltrace.trace.schema import SCHEMA_VERSION
@@ -25,11 +27,15 @@ _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 _OUTPUTS = {
+    "advice": ("timeline", "two-devices.cltrace"),
     "devices_kernels": ("summary", "two-devices.cltrace", "--table", "kernels_by_device"),
     "devices_queues": ("summary", "two-devices.cltrace", "--by", "queue", "--table", "by_queue"),
     "devices_memory": ("summary", "two-devices.cltrace", "--table", "memory_by_device"),
 }
 """Generated outputs by name: the verb, the trace, and flags."""
+
+_PARAGRAPHS = {"advice": ("Advice", "1 ")}
+"""Beginnings of the paragraphs that a generated output shows; of the others all."""
 
 
 def main() -> int:
@@ -67,22 +73,43 @@ def part(name: str) -> str:
             )
         case "views":
             return views()
-        case "entry_points":
-            rows = [(f"`{api.name}`", COMMAND_KINDS.get(api, "–")) for api in Api]
-            return table(("entry point", "kind of command"), rows)
-        case "limits":
-            return table(
-                ("limit", "missing from the trace"),
-                [(f"`{limit.code}`", limit.text) for limit in LIMITS],
-            )
+        case "entry_points" | "limits":
+            return codes(name)
+        case "only_trusted" | "only_trusted_of":
+            return refused_settings(name)
         case _ if name in _OUTPUTS:
-            return output(*_OUTPUTS[name])
+            return output(*_OUTPUTS[name], beginnings=_PARAGRAPHS.get(name, ("",)))
         case _:
             return flags(name)
 
 
-def output(*words: str) -> str:
-    """Return a command with what it prints on a terminal of 80 columns, for a trace of the tests."""
+def refused_settings(name: str) -> str:
+    """Return the options that a file does not set: those of all verbs, or a table of those of some."""
+    if name == "only_trusted":
+        return f"{_names(ONLY_TRUSTED)}\n"
+    rows = [(f"`{' '.join(words)}`", _names(names)) for words, names in ONLY_TRUSTED_OF.items()]
+    return table(("verb", "options"), rows)
+
+
+def _names(options: Collection[str]) -> str:
+    return ", ".join(f"`--{option}`" for option in sorted(options))
+
+
+def codes(name: str) -> str:
+    """Return the table of entry points, or that of limits."""
+    if name == "entry_points":
+        rows = [(f"`{api.name}`", COMMAND_KINDS.get(api, "–")) for api in Api]
+        return table(("entry point", "kind of command"), rows)
+    return table(
+        ("limit", "missing from the trace"), [(f"`{limit.code}`", limit.text) for limit in LIMITS]
+    )
+
+
+def output(*words: str, beginnings: tuple[str, ...]) -> str:
+    """Return a command with what it prints on a terminal of 80 columns, for a trace of the tests.
+
+    Paragraphs with other beginnings are left out, with … at the end.
+    """
     verb, trace, *flags = words
     done = subprocess.run(
         [sys.executable, "-m", "cltrace", verb, str(ROOT / "tests" / "data" / trace), *flags],
@@ -91,7 +118,11 @@ def output(*words: str) -> str:
         check=True,
         env={**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT)},
     )
-    lines = [f"$ cltrace {verb} app.cltrace {' '.join(flags)}", *done.stdout.splitlines()]
+    paragraphs = done.stdout.split("\n\n")
+    shown = [paragraph for paragraph in paragraphs if paragraph.startswith(beginnings)]
+    lines = [f"$ cltrace {verb} app.cltrace {' '.join(flags)}", *"\n\n".join(shown).splitlines()]
+    if len(shown) < len(paragraphs):
+        lines.append("…")
     return "".join(f"    {line}".rstrip() + "\n" for line in lines)
 
 

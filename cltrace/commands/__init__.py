@@ -63,5 +63,6 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "merge": VerbEntry("merge", "merge the traces of several ranks or runs into one file"),
     "doctor": VerbEntry("doctor", "check what can be traced on this machine and what is missing"),
     "completion": VerbEntry("completion", "print a completion script for bash, zsh or fish"),
+    "help": VerbEntry("help", "show a guide, a verb's page or another topic, offline"),
 }
 """Every verb, in the order in which help lists them."""

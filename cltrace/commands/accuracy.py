@@ -22,12 +22,12 @@ from cltrace.predict.measurements import (
     write_measurements,
 )
 from cltrace.predict.scored_launches import evaluate_launches
-from cltrace.predict.sets import SetName, launches_of
+from cltrace.predict.sets import MAX_SAMPLES, SetName, launches_of
 from cltrace.predict.trace_accuracy import TraceAccuracy, require_scorable, score_trace
 from cltrace.predict.trace_profile import ProfileChoice, choose_profiles, devices_of_trace
 from cltrace.profile import DeviceProfile, load_profile, profile_for
 from cltrace.report.accuracy import accuracy_report
-from cltrace.report.accuracy_figures import draw_accuracy
+from cltrace.report.accuracy_figures import trace_origin, write_accuracy
 from cltrace.report.prediction import missing_notes
 from cltrace.report.trace_accuracy import trace_accuracy_report
 from cltrace.trace.reader import Trace
@@ -112,8 +112,8 @@ def _add_set_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--samples",
         metavar="N",
-        type=parse_positive,
-        help=f"measure N launches (default {_DEFAULT_SAMPLES})",
+        type=_parse_samples,
+        help=f"measure N launches (default {_DEFAULT_SAMPLES}, at most {MAX_SAMPLES:,})",
     )
     parser.add_argument(
         "--seed", metavar="S", type=int, help="generate random kernels from this seed"
@@ -129,12 +129,22 @@ def _add_set_arguments(parser: argparse.ArgumentParser) -> None:
     add_measurement_file_arguments(parser, "predict")
 
 
+def _parse_samples(text: str) -> int:
+    """Return a number of launches between 1 and `MAX_SAMPLES`."""
+    number = parse_positive(text)
+    if number > MAX_SAMPLES:
+        raise argparse.ArgumentTypeError(f"{text} launches are too many: at most {MAX_SAMPLES:,}")
+    return number
+
+
 def execute(arguments: argparse.Namespace) -> int:
     """Measure, predict and compare; or score traces."""
     if not arguments.traces:
         return _evaluate_set(arguments)
     for attribute, flag in _OF_SETS.items():
-        if getattr(arguments, attribute) is not None:
+        value = getattr(arguments, attribute)
+        # A setting may clear a switch, which is as if it were not given. A seed of 0 is given.
+        if value is not None and value is not False:
             raise UsageError(f"--trace scores what a program recorded: leave out {flag}")
     scored, notes = _score_traces(arguments)
     top = _DEFAULT_TOP if arguments.top is None else arguments.top or None
@@ -198,11 +208,12 @@ def _draw_traces(traces: Sequence[TraceAccuracy], directory: Path) -> None:
         launches[_ALL_TRACES] = tuple(each for trace in traces for each in trace.launches)
     for name, scored in launches.items():
         if scored:
-            _draw(name, evaluate_launches(scored), directory)
+            own = [trace for trace in traces if name in (trace.trace, _ALL_TRACES)]
+            _draw(name, trace_origin(own), evaluate_launches(scored), directory)
 
 
-def _draw(name: str, evaluation: Evaluation, directory: Path) -> None:
-    for figure in draw_accuracy(name, evaluation, directory):
+def _draw(name: str, origin: str, evaluation: Evaluation, directory: Path) -> None:
+    for figure in write_accuracy(name, origin, evaluation, directory):
         say(f"wrote {figure}")
 
 
@@ -225,7 +236,8 @@ def _evaluate_set(arguments: argparse.Namespace) -> int:
     document = accuracy_report(measurements, profile, evaluation)
     print_document(document, color=arguments.color, output_format=arguments.format)
     if arguments.plot is not None:
-        _draw(str(measurements.set_name), evaluation, arguments.plot)
+        origin = f"{measurements.device.name}, measured {measurements.date}"
+        _draw(str(measurements.set_name), origin, evaluation, arguments.plot)
     return 0
 
 
@@ -243,7 +255,7 @@ def _plan(arguments: argparse.Namespace) -> _Plan:
         set_name=SetName(arguments.set_name or SetName.RESTRICTED),
         num_samples=arguments.samples or _DEFAULT_SAMPLES,
         seed=_DEFAULT_SEED if arguments.seed is None else arguments.seed,
-        is_cold=arguments.cold is not None,
+        is_cold=bool(arguments.cold),
     )
 
 
@@ -256,7 +268,7 @@ def _measure(plan: _Plan, *, needs_profile: bool) -> Measurements:
     device = find_device(plan.device)
     if needs_profile:
         profile_for(device_facts(device))
-    with Bench(device) as bench, progress_bar() as bar:
+    with Bench(device) as bench, progress_bar(f"measuring {bench.facts.name}") as bar:
         launches = launches_of(plan.set_name, plan.num_samples, plan.seed, bench.facts)
         task = bar.add_task("measuring", total=2 * len(launches))
         timings = measure_set(

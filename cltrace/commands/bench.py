@@ -11,7 +11,7 @@ from pathlib import Path
 from cltrace.commands.shared.argument_types import parse_natural, parse_positive
 from cltrace.commands.shared.command_line import split_command as split_command
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.messages import say, show_progress
+from cltrace.commands.shared.messages import TaskProgress, say
 from cltrace.commands.shared.recording_flags import add_power_arguments
 from cltrace.commands.shared.regression_flags import add_floor_arguments, floors_of
 from cltrace.errors import UsageError
@@ -24,15 +24,19 @@ from cltrace.regress.run_records import Round
 from cltrace.regress.sample_files import SampleFile, Side, write_samples
 from cltrace.regress.samples import DEFAULT_DROP
 from cltrace.regress.statistics import MIN_PAIRS
+from cltrace.report.benchmark_sides import side_facts
 from cltrace.report.comparison import regression_report
 from cltrace.runs.command_power import choose_power_readers
 from cltrace.runs.revisions import describe_side, open_base
 from cltrace.runs.run_sampler import Invocation, RunSampler
+from cltrace.spool.secret_words import mask_words
 from cltrace.version import __version__
 
 _DEFAULT_PAIRS = 8
 _DEFAULT_RUNS = 16
 _DEFAULT_MAX_PAIRS = 32
+_MAX_TASK = 40
+"""Letters of a command before the progress, which has the rest of a line."""
 _EPILOG = """\
 A sample is a process: launches of one process depend on each other. Runs of
 both sides take turns, so that drift affects both. A kernel counts as slower
@@ -128,20 +132,23 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError("give --vs BASE to compare, or -o FILE to store the samples")
     readers = choose_power_readers(arguments.power, arguments.power_period)
     head = Invocation(tuple(arguments.command), Path.cwd())
-    sampler = RunSampler(arguments.drop, show_progress, say, readers)
     budget = Budget(num_pairs, max(arguments.max_pairs, num_pairs))
     floors = floors_of(arguments)
-    with _signals_as_exits():
+    task = f"running {' '.join(mask_words(head.words))[:_MAX_TASK]}"
+    with _signals_as_exits(), TaskProgress(task) as progress:
+        sampler = RunSampler(arguments.drop, progress, say, readers)
         base, rounds = _take_samples(
             sampler, head, _Plan(arguments.vs, arguments.aa, budget, floors)
         )
-    show_progress("")
+    head_side = describe_side(head)
     if output is not None:
-        samples = _make_file(arguments.drop, describe_side(head), base, rounds)
+        samples = _make_file(arguments.drop, head_side, base, rounds)
         write_samples(samples, output)
         say(f"wrote {output}; next: cltrace check {output}")
     if base is not None:
-        document = regression_report(compare_rounds(rounds, floors), is_all=arguments.all)
+        document = regression_report(
+            compare_rounds(rounds, floors), sides=side_facts(base, head_side), is_all=arguments.all
+        )
         print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
 

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, TextColumn
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments, check_targets
-from cltrace.commands.shared.messages import progress_bar, say
+from cltrace.commands.shared.messages import TaskProgress, progress_bar, say
 from cltrace.commands.shared.process_age import process_age_s
 from cltrace.errors import MissingExtraError, ProfileError, UsageError
 from cltrace.files import find_output
@@ -124,7 +124,9 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.noisy:
         require_settled(profile, remedy)
-    profile = fit_models(profile, deadline)
+    with TaskProgress("fitting models") as progress:
+        progress(profile.device.name)
+        profile = fit_models(profile, deadline)
     path = output or user_profile_path(profile.device)
     _write(profile, path, partial)
     say(f"wrote {path}")
@@ -163,11 +165,14 @@ def _measure(plan: _Plan, share: float) -> tuple[DeviceProfile, Path]:
             earlier = keep_settled(earlier)
         device = MeasuredDevice.of(bench, find_clock_source(bench.device))
         deadline = plan.deadline.first_part(share)
-        profile = _run(Calibration(device, plan.effort, earlier, deadline), partial, earlier)
+        run = Calibration(device, plan.effort, earlier, deadline)
+        profile = _run(run, bench.facts.name, partial, earlier)
     return replace(profile, notes=(*profile.notes, *find_doubts(profile))), partial
 
 
-def _run(run: Calibration, partial: Path, earlier: DeviceProfile | None) -> DeviceProfile:
+def _run(
+    run: Calibration, device: str, partial: Path, earlier: DeviceProfile | None
+) -> DeviceProfile:
     """Measure with a progress bar, and write the results so far to `partial` after each family."""
     columns = (
         TextColumn("{task.description:24}"),
@@ -176,7 +181,7 @@ def _run(run: Calibration, partial: Path, earlier: DeviceProfile | None) -> Devi
         TextColumn("{task.fields[left]}"),
     )
     profile = earlier
-    with progress_bar(*columns) as bar:
+    with progress_bar(f"measuring {device}", *columns) as bar:
         task = bar.add_task("measuring", total=None, left="")
 
         def report(progress: CalibrationProgress) -> None:

@@ -31,10 +31,11 @@ from cltrace.regress.floors import Floors
 from cltrace.regress.gate import Basis, Judgement, OnAmbiguous, Outcome, judge
 from cltrace.regress.rounds import split_rounds
 from cltrace.regress.run_records import Round, RunSample
-from cltrace.regress.sample_files import SampleFile, is_samples, read_samples
+from cltrace.regress.sample_files import SampleFile, Side, is_samples, read_samples
+from cltrace.report.benchmark_sides import side_facts, side_of
 from cltrace.report.comparison import regression_report
 from cltrace.report.comparison_files import to_chart_entries, to_junit, to_whole_json
-from cltrace.report.document import Document
+from cltrace.report.document import Document, Fact
 from cltrace.report.formats.text import to_markdown
 from cltrace.runs.predicted_sample import read_modelled_sample
 from cltrace.trace.reader import Trace
@@ -93,9 +94,10 @@ class _Outputs:
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """A file to compare: the trace of a single run, or samples."""
+    """A file to compare: the trace of a single run, or samples. `side` is what it was made of."""
 
     path: Path
+    side: Side
     trace: RunSample | None
     samples: SampleFile | None
 
@@ -194,12 +196,14 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     _check_reports(outputs, options)
     head = _read_input(options.head)
-    basis, measured = _make_rounds(head, _find_base(options, head))
+    base = _find_base(options, head)
+    basis, measured = _make_rounds(head, base)
     if not any(rounds.num_pairs for rounds in measured):
         return _say_nothing_to_compare(options)
     comparison, notes = _compare(measured, basis, options)
     judgement = _judge(comparison, basis, options)
-    document = regression_report(comparison, basis, judgement, is_all=arguments.all)
+    sides = _side_facts(head, base)
+    document = regression_report(comparison, basis, judgement, sides=sides, is_all=arguments.all)
     document = replace(document, notes=[*notes, *document.notes])
     _write(outputs, comparison, judgement, document, measured)
     status = int(_STATUS[judgement.outcome])
@@ -208,6 +212,14 @@ def execute(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:  # a reader that has gone does not change the status
         discard_unwritten(sys.stdout)
     return status
+
+
+def _side_facts(head: _Input, base: _Input | None) -> Sequence[Fact]:
+    """Return base and head as lines; without a file of the base, that of the samples of head."""
+    if base is not None:
+        return side_facts(base.side, head.side)
+    of_pairs = head.samples.base if head.samples is not None else None
+    return side_facts(of_pairs, head.side) if of_pairs is not None else ()
 
 
 def _compare(
@@ -240,14 +252,14 @@ def _read_input(path: Path) -> _Input:
         samples = read_samples(path)
         if not any(rounds.head for rounds in samples.rounds):
             raise SampleFileError(f"{path} holds no run")
-        return _Input(path, None, samples)
+        return _Input(path, samples.head, None, samples)
     with Trace(path) as trace:
         if trace.meta.get("state") != "complete":
             reasons = [text for (text,) in trace.rows(_INCOMPLETE)] or ["it does not say why"]
             raise IncomparableError(
                 f"{path} is incomplete, so its counters are those of a part: {'; '.join(reasons)}"
             )
-        return _Input(path, read_modelled_sample(trace), None)
+        return _Input(path, side_of(trace), read_modelled_sample(trace), None)
 
 
 def _find_base(options: _Options, head: _Input) -> _Input | None:

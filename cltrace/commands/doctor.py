@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.used_settings import find_used_settings
 from cltrace.errors import ExitStatus, LayerError
+from cltrace.installation import suggest_install
 from cltrace.intercept.native.build import build_layer
 from cltrace.report.environment import CheckResult, environment_report
 from cltrace.runs.child import traced_environment
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Check everything that tracing needs, and print the results."""
+    configuration = _check_configuration()
     survey, problem = _survey(with_surcharge=not arguments.no_surcharge)
     results = [
         _check_pyopencl(survey, problem),
@@ -49,6 +52,7 @@ def execute(arguments: argparse.Namespace) -> int:
         *_check_builds(survey),
         _check_injection(),
         *_check_layer(survey),
+        configuration,
     ]
     if survey is not None:
         results += [
@@ -69,6 +73,16 @@ def execute(arguments: argparse.Namespace) -> int:
     print_document(document, color=arguments.color, output_format=arguments.format)
     can_trace = all(result.is_ok or not result.is_needed for result in results)
     return int(ExitStatus.OK if can_trace else ExitStatus.USAGE)
+
+
+def _check_configuration() -> CheckResult:
+    """Check the settings of every verb. Raises: `UsageError` for a wrong one."""
+    places, problem = find_used_settings()
+    if places is None:
+        return CheckResult(
+            "defaults", is_ok=False, is_needed=False, detail=f"not checked: {problem}"
+        )
+    return CheckResult("defaults", is_ok=True, detail=", ".join(places) or "cltrace's own")
 
 
 def _survey(*, with_surcharge: bool) -> tuple[dict[str, Any] | None, str]:
@@ -114,7 +128,7 @@ def _platform_remedy() -> str:
     runtime = find_intel_runtime()
     if runtime is not None:
         return name_working_device([], runtime)
-    return "install the vendor's OpenCL driver, or a CPU device: pip install cltrace[pocl]"
+    return f"install the vendor's OpenCL driver, or a CPU device: {suggest_install('pocl')}"
 
 
 def _check_linker(platforms: str) -> list[CheckResult]:

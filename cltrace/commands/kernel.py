@@ -40,6 +40,7 @@ from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report, register_targets
 from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.traced_kernel import launch_report
+from cltrace.similar_names import suggest_name
 
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
 _SCALES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -232,7 +233,8 @@ def _count_source(
         return
     names = [name for name in program.kernels if fnmatchcase(name, target.kernel)]
     if not names:
-        raise UsageError(f"no kernel of {target.file} is called {target.kernel}")
+        suggestion = suggest_name(target.kernel, program.kernels)
+        raise UsageError(f"no kernel of {target.file} is called {target.kernel}{suggestion}")
     machine = target.machine(target.profile)
     local_size = launch.local_size or usual_local_size(launch.global_size, machine)
     if len(local_size) != len(launch.global_size):
@@ -338,11 +340,13 @@ def _count_trace(
     with open_trace(target.file) as trace:
         if profile is None:
             profile = profile_of_trace(trace).profile
-        launches = [
-            launch for launch in traced_launches(trace) if fnmatchcase(launch.kernel, target.kernel)
-        ]
+        traced = list(traced_launches(trace))
+        launches = [launch for launch in traced if fnmatchcase(launch.kernel, target.kernel)]
     if not launches:
-        raise UsageError(f"{target.file} has no launch of {target.kernel} with its arguments")
+        suggestion = suggest_name(target.kernel, [launch.kernel for launch in traced])
+        raise UsageError(
+            f"{target.file} has no launch of {target.kernel} with its arguments{suggestion}"
+        )
     launches.sort(key=lambda launch: -launch.calls)
     machine, costs = target.machine(profile), _costs(profile)
     counter = TracedLaunchCounter(machine, settings, targets=register_targets(machine))

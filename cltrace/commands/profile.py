@@ -10,7 +10,7 @@ from cltrace.errors import UsageError
 from cltrace.profile import load_profile, profile_paths
 from cltrace.report.document import Document
 from cltrace.report.profile import comparison_report, list_report, profile_report
-from cltrace.report.profile_figures import draw_family
+from cltrace.report.profile_figures import write_family
 
 _ACTIONS = ("list", "show", "plot", "compare")
 
@@ -71,6 +71,6 @@ def _plot(name: str, families: Sequence[str], directory: Path) -> int:
         present = ", ".join(profile.families)
         raise UsageError(f"the profile has no family {unknown[0]}; it has {present}")
     for family in families or profile.families:
-        path = draw_family(profile, family, directory)
+        path = write_family(profile, family, directory)
         sys.stdout.write(f"{path}\n")
     return 0

@@ -13,12 +13,13 @@ from cltrace.commands.shared.messages import say
 from cltrace.commands.shared.trace_argument import as_trace_file
 from cltrace.errors import UsageError
 from cltrace.report.document import Column, Document, Table, Unit, Value
-from cltrace.report.formats.terminal import console_for, hidden_columns, is_ascii_only
 from cltrace.trace.guarded_query import run_guarded_query
 from cltrace.trace.query import QueryResult
 from cltrace.trace.views import VIEWS
 
 _MAX_SHOWN: Final = 4096
+_MAX_COLUMNS: Final = 100_000
+"""More than a statement of SQLite can select."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +66,6 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     document = _make_document(_shorten(result) if arguments.format == "table" else result)
     print_document(document, color=arguments.color, output_format=arguments.format)
-    if arguments.format == "table":
-        _say_hidden_columns(document)
     if result.is_cut:
         say(f"only the first {arguments.limit} rows: --limit raises that")
     return 0
@@ -85,15 +84,16 @@ def _shorten(result: QueryResult) -> QueryResult:
 
 
 def _make_document(result: QueryResult) -> Document:
-    # The first columns stay where there is no room for all.
+    # Texts are shortened before a column is left out, and the first columns stay.
     columns = [
-        Column(key, name, _column_unit(result, index), -index)
+        Column(key, name, _column_unit(result, index), _MAX_COLUMNS - index)
         for index, (key, name) in enumerate(_unique_keys(result.column_names))
     ]
     rows = [[_to_value(value) for value in row] for row in result.rows]
-    return Document(
-        "", [], [Table(key="rows", title="", columns=columns, rows=rows, why_empty="no row")]
+    table = Table(
+        key="rows", title="", columns=columns, rows=rows, why_empty="no row", lists_hidden=True
     )
+    return Document("", [], [table])
 
 
 def _unique_keys(names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -104,19 +104,6 @@ def _unique_keys(names: Sequence[str]) -> Iterator[tuple[str, str]]:
         key = next(candidate for candidate in candidates if candidate not in used)
         used.add(key)
         yield key, name
-
-
-def _say_hidden_columns(document: Document) -> None:
-    width, is_ascii = console_for(sys.stdout).width, is_ascii_only(sys.stdout.encoding)
-    hidden = [
-        name
-        for table in document.tables
-        for name in hidden_columns(table, width, is_ascii=is_ascii)
-    ]
-    if hidden:
-        say(
-            f"no room for {len(hidden)} columns ({', '.join(hidden)}): select fewer, or --format csv"
-        )
 
 
 def _column_unit(result: QueryResult, index: int) -> Unit:

@@ -18,7 +18,14 @@ from cltrace.commands.shared.recording_flags import RecordingOptions, options_of
 from cltrace.commands.shared.recording_flags import add_arguments as add_recording_arguments
 from cltrace.errors import CltraceError, ExitStatus, RefusedError, UsageError
 from cltrace.intercept.ranks import rank_of
-from cltrace.runs.child import die_of_signal, resolve_command, run_to_end, traced_environment
+from cltrace.runs.child import (
+    MISSING_SCRIPT_STATUS,
+    die_of_signal,
+    find_missing_script,
+    resolve_command,
+    run_to_end,
+    traced_environment,
+)
 from cltrace.runs.command_power import PowerRecording, choose_power_readers
 from cltrace.runs.layer import prepare_layer
 from cltrace.runs.trial_builds import (
@@ -68,12 +75,11 @@ def run_traced(
     """Trace a command, given as the words after `run`, with more variables, and return its status."""
     given = {**os.environ, **(variables or {})}
     command = resolve_command(words)
+    missing_script = find_missing_script(words)
     readers = choose_power_readers(options.power_readers, options.power_period_s)
     path = _output_path(words, options.output)
     say = Speaker(is_quiet=options.is_quiet).say
-    warning = warn_of_pocl(find_fault_here(), given)
-    if warning:
-        say(f"warning: {warning}")
+    _warn(given, say)
     layer = prepare_layer(options.settings, say)
     begun = recording.begin(
         path, words, options.settings, recorder_pid=os.getpid(), overwrite=options.is_forced
@@ -100,7 +106,16 @@ def run_traced(
         power.stop()
         raise _discard_refused(begun)
     outcome = _Outcome(begun, status, power, loading, lambda: layer.explain_nothing(command))
+    if missing_script and _has_run_nothing(outcome):
+        return _discard_failed_start(outcome, missing_script, options)
     return _end(outcome, options)
+
+
+def _warn(environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Warn of a PoCL that cannot build programs here."""
+    warning = warn_of_pocl(find_fault_here(), environment)
+    if warning:
+        say(f"warning: {warning}")
 
 
 def _display(begun: Recording, *, is_live: bool) -> contextlib.AbstractContextManager[None]:
@@ -177,9 +192,14 @@ def _end(outcome: _Outcome, options: RecordingOptions) -> int:
             f"internal error: {type(defect).__name__}: {defect}; the parts are kept in {begun.parts}"
         )
     if options.is_strict and not result.has_calls:
-        speaker.error("--strict: no OpenCL call was traced")
-        return int(ExitStatus.REFUSED)
+        return _refuse_nothing(speaker)
     return _end_as_command(status)
+
+
+def _refuse_nothing(speaker: Speaker) -> int:
+    """Say that `--strict` wants calls, and return its exit status."""
+    speaker.error("--strict: no OpenCL call was traced")
+    return int(ExitStatus.REFUSED)
 
 
 def _end_as_command(status: int) -> int:
@@ -209,6 +229,7 @@ def _finish(
         recording.discard_parts(begun.parts)
     with Trace(begun.path) as trace:
         has_calls = bool(trace.rows("SELECT count(*) FROM v_api_rollup")[0][0])
+        next_verb = _next_verb(trace, has_calls=has_calls)
         if has_calls and options.shows_summary:
             try:
                 with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -227,7 +248,7 @@ def _finish(
         speaker.say(reason)
     for text in finalised.missing.stops:
         speaker.error(f"the trace is incomplete: {text}")
-    _say_path(finalised.path, finalised.running_pids, speaker)
+    _say_path(finalised.path, finalised.running_pids, speaker, next_verb)
     return _Result(has_trace=True, has_calls=has_calls)
 
 
@@ -261,14 +282,23 @@ def _reason_of_nothing(trace: "Trace", *, has_processes: bool) -> str:
     return "no traced process imported pyopencl" if has_processes else ""
 
 
-def _say_path(path: Path, running_pids: Sequence[int], speaker: Speaker) -> None:
+def _next_verb(trace: "Trace", *, has_calls: bool) -> str:
+    """Return the verb that shows more than the summary; empty for a trace that says nothing of OpenCL."""
+    if not has_calls:
+        return ""
+    has_commands = bool(trace.rows("SELECT EXISTS (SELECT * FROM v_command)")[0][0])
+    return "timeline" if has_commands else "info"
+
+
+def _say_path(path: Path, running_pids: Sequence[int], speaker: Speaker, next_verb: str) -> None:
     if running_pids:
         pids = ", ".join(map(str, running_pids))
         speaker.say(
             f"process {pids} of this program still runs: `cltrace recover {_shorten(path)}` later "
             "adds its commands"
         )
-    speaker.say(f"wrote {_shorten(path)}; next: cltrace summary {_shorten(path)}")
+    suggestion = f"; next: cltrace {next_verb} {_shorten(path)}" if next_verb else ""
+    speaker.say(f"wrote {_shorten(path)}{suggestion}")
 
 
 def _shorten(path: Path) -> str:
@@ -293,6 +323,23 @@ def _discard_refused(begun: Recording) -> RefusedError:
     reasons = "; ".join(next(iter(untraced_reasons(begun.parts).values()), []))
     shutil.rmtree(begun.parts, ignore_errors=True)
     return RefusedError(reasons)
+
+
+def _has_run_nothing(outcome: _Outcome) -> bool:
+    """Return True if a Python ended as one that cannot open its script, and nothing was recorded."""
+    directories = process_directories(outcome.begun.parts)
+    return outcome.status == MISSING_SCRIPT_STATUS and not any(
+        any(directory.iterdir()) for directory, _ in directories
+    )
+
+
+def _discard_failed_start(outcome: _Outcome, script: str, options: RecordingOptions) -> int:
+    """Remove the parts of a Python that could not open its script, and return the exit status."""
+    outcome.power.stop()
+    shutil.rmtree(outcome.begun.parts, ignore_errors=True)
+    speaker = Speaker(is_quiet=options.is_quiet)
+    speaker.say(f"{script} was not found: no trace is written")
+    return _refuse_nothing(speaker) if options.is_strict else outcome.status
 
 
 _END_MODULES: Final = ("trace.reader", "timeline.timekeeping")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cltrace.commands.shared.argument_types import parse_positive
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.messages import say, show_progress
+from cltrace.commands.shared.messages import TaskProgress, say
 from cltrace.errors import ExitStatus, MissingExtraError, UsageError
 from cltrace.events.benchmarks import Benchmark
 from cltrace.files import check_output, write_atomically
@@ -131,8 +131,10 @@ def _run_suite(
     except ImportError as error:
         raise MissingExtraError("score", "pocl", error) from error
     compiler = find_c_compiler() if compiles_c else None
-    with Bench(find_device(device)) as bench:
-        runner = ScoreRunner(WholeRunTimer(bench), num_runs, compiler, show_progress)
-        score = runner.run(benchmarks, PROBES)
-    show_progress("")
-    return score
+    with (
+        Bench(find_device(device)) as bench,
+        TaskProgress(f"scoring {bench.facts.name}") as progress,
+    ):
+        return ScoreRunner(WholeRunTimer(bench), num_runs, compiler, progress).run(
+            benchmarks, PROBES
+        )

@@ -8,12 +8,16 @@ from cltrace.commands.shared.argument_types import (
     check_time_range,
     parse_natural,
 )
+from cltrace.commands.shared.counting_flags import add_counting_arguments, counting_settings
 from cltrace.commands.shared.documents import add_format_argument, print_document
+from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
+from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.power.energy import energy_of
+from cltrace.predict.kernel_advice import MAX_COUNTING_S, Counting, advise_on_kernels
 from cltrace.report.energy import energy_table
 from cltrace.report.timeline import TimelineOptions, timeline
-from cltrace.timeline.advice.model import MIN_SHARE
+from cltrace.timeline.advice.model import MIN_SHARE, NO_KERNEL_ADVICE, KernelAdvice
 from cltrace.timeline.analysis import Analysis
 from cltrace.trace.power import has_power
 
@@ -36,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show advice that saves less than 1 %% of the run, too",
     )
+    parser.add_argument(
+        "--no-kernels",
+        action="store_true",
+        help="leave out advice about kernels, whose work has to be counted for it",
+    )
+    add_counting_arguments(parser)
     add_format_argument(parser)
 
 
@@ -51,9 +61,18 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     with open_trace(arguments.trace) as trace:
         analysis = Analysis(trace)
-        document = timeline(analysis, options)
+        kernels = NO_KERNEL_ADVICE
+        if options.is_whole and not arguments.no_kernels:
+            kernels = _advise(analysis, counting_settings(arguments))
+        document = timeline(analysis, options, kernels)
         if options.is_whole and has_power(trace):
             energy = energy_table(energy_of(trace, analysis.activity), options.top)
             document = replace(document, tables=[*document.tables, energy])
     print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
+
+
+def _advise(analysis: Analysis, settings: CountingSettings) -> KernelAdvice:
+    """Return the advice about kernels, as far as they are counted in time."""
+    with DelayedProgress("counting") as progress:
+        return advise_on_kernels(analysis, Counting(settings, MAX_COUNTING_S, progress))

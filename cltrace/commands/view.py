@@ -1,7 +1,10 @@
-"""`cltrace view`: write a trace as an offline page for the browser, in one file."""
+"""`cltrace view`: write a trace, or two side by side, as an offline page for the browser."""
 
 import argparse
+import contextlib
 import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from cltrace.commands.shared.argument_types import add_time_range_arguments, check_time_range
@@ -12,36 +15,71 @@ from cltrace.commands.shared.outputs import (
     output_path,
     write_output_atomically,
 )
-from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
+from cltrace.commands.shared.trace_argument import open_trace
+from cltrace.errors import UsageError
 from cltrace.report.page import PageOptions, write_page
+from cltrace.report.page.comparison import write_comparison
 from cltrace.report.page.ownership import is_own_page
+from cltrace.spool.layout import TRACE_SUFFIX
+from cltrace.trace.reader import Trace
 
 SUFFIX: Final = ".html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `view`."""
-    add_trace_argument(parser)
+    parser.add_argument(
+        "traces",
+        metavar="TRACE",
+        nargs="*",
+        type=Path,
+        help="read this trace file, or two to compare (default: the newest *.cltrace here)",
+    )
     add_output_arguments(parser, ending=SUFFIX, kept="a file that is no page of cltrace")
     add_time_range_arguments(parser, "draw activity")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write a trace as a page."""
+    """Write a trace as a page, or two traces side by side. Raises: `CltraceError`."""
     check_time_range(arguments.from_ns, arguments.to_ns)
+    paths: list[Path | None] = arguments.traces or [None]
+    if len(paths) > 2:
+        raise UsageError(f"{len(paths)} traces: a page shows one, or two side by side")
     options = PageOptions(from_ns=arguments.from_ns, to_ns=arguments.to_ns)
-    with open_trace(arguments.trace) as trace:
-        target = output_path(trace, arguments.output, SUFFIX)
+    with contextlib.ExitStack() as stack:
+        traces = [stack.enter_context(open_trace(path)) for path in paths]
+        target = _target(traces, arguments.output)
         write_output_atomically(
             target,
-            lambda path: write_page(trace, options, path),
-            lambda path: check_replaceable_file(trace, path),
+            lambda path: _write(traces, options, path),
+            lambda path: _check_replaceable(traces, path),
             is_forced=arguments.force,
             is_own=is_own_page,
         )
     say(f"wrote {target}")
-    say("it reveals what the trace does: `cltrace info` lists it")
+    say(
+        f"it reveals what the {'traces do' if len(traces) > 1 else 'trace does'}: `cltrace info` lists it"
+    )
     if arguments.open and not webbrowser.open(target.resolve().as_uri()):
         say("there is no browser here: open the file on a machine with one")
     return 0
+
+
+def _target(traces: Sequence[Trace], named: Path | None) -> Path:
+    """Return the path to write to. The default name of two traces has both names."""
+    first, *others = traces
+    names = [trace.path.name.removesuffix(TRACE_SUFFIX) for trace in others]
+    return output_path(first, named, "".join(f"-{name}" for name in names) + SUFFIX)
+
+
+def _write(traces: Sequence[Trace], options: PageOptions, path: Path) -> None:
+    if len(traces) > 1:
+        write_comparison(traces[0], traces[1], options, path)
+    else:
+        write_page(traces[0], options, path)
+
+
+def _check_replaceable(traces: Sequence[Trace], path: Path) -> None:
+    for trace in traces:
+        check_replaceable_file(trace, path)

@@ -14,3 +14,8 @@ from typing import Final
 
 NS_PER_S: Final = 1_000_000_000
 NS_PER_MS: Final = 1_000_000
+
+DEFAULT_CALLSITE_DEPTH: Final = 64
+"""Largest number of the program's frames that a recording keeps per call."""
+MAX_CALLSITE_DEPTH: Final = 128
+"""Most frames of a stack that hooks and the layer (`settings.h`) record, and that are read."""

@@ -10,7 +10,7 @@ import pyopencl as cl
 from cltrace.errors import LayerError
 from cltrace.intercept.import_watch import ImportWatch
 from cltrace.intercept.native.library import LayerLibrary
-from cltrace.intercept.objects.programs import decode_text
+from cltrace.intercept.objects.source_text import decode_text
 from cltrace.intercept.tracebacks import hide_own_frames
 
 _CACHE: Final = "pyopencl.cache"

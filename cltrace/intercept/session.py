@@ -20,18 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cltrace.errors import TracingError
-from cltrace.events.kinds import Severity
 from cltrace.intercept.children import report_untraced
 from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
 from cltrace.spool.layout import NOT_STARTED, ProcessIdentity, create_process_directory
-from cltrace.spool.settings import Settings
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from cltrace.intercept.layer_tracer import LayerTracer
     from cltrace.intercept.tracer import Tracer
+    from cltrace.spool.settings import Settings
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,12 +38,12 @@ class _State:
     """State of the tracing of this process.
 
     `parts` is set from the start, `tracer` once pyopencl is imported. `began_ns` is the begin of the
-    whole recording, in host ns.
+    whole recording, in host ns. `settings` is `None` where only the layer records.
     """
 
     parts: Path | None = None
     directory: Path | None = None
-    settings: Settings | None = None
+    settings: "Settings | None" = None
     began_ns: int = 0
     tracer: "Tracer | LayerTracer | None" = None
     preparation: Preparation | None = None
@@ -67,12 +66,15 @@ def is_recording_here() -> bool:
 
 
 def join(
-    parts: Path, settings: Settings, began_ns: int | None = None, directory: Path | None = None
+    parts: Path,
+    settings: "Settings | None",
+    began_ns: int | None = None,
+    directory: Path | None = None,
 ) -> None:
     """Make this process a part of the recording in `parts`.
 
-    `began_ns` is the begin of the recording in host ns, `None` for now. `directory` is the process's
-    own, if it has one already.
+    `settings` may be `None` if the layer is to record: it reads its own. `began_ns` is the begin of the
+    recording in host ns, `None` for now. `directory` is the process's own, if it has one already.
 
     Raises: `OSError`, `TracingError`.
     """
@@ -92,7 +94,7 @@ def start(library: Path | None = None) -> None:
 
     pyopencl must be importable. Raises: `OSError`, `ImportError`, `LayerError`.
     """
-    if _state.directory is None or _state.settings is None or _state.tracer is not None:
+    if _state.directory is None or _state.tracer is not None:
         return
     if _state.preparation is not None:
         _state.preparation.remove()
@@ -100,6 +102,8 @@ def start(library: Path | None = None) -> None:
         from cltrace.intercept.layer_tracer import LayerTracer  # noqa: PLC0415 - imports pyopencl
 
         _state.tracer = LayerTracer(library, _state.directory)
+    elif _state.settings is None:
+        return
     else:
         from cltrace.intercept.tracer import Tracer  # noqa: PLC0415 - likewise
 
@@ -108,9 +112,13 @@ def start(library: Path | None = None) -> None:
 
 
 def note_hooks() -> None:
-    """Record that hooks serve in place of the layer, which the user did not turn off."""
+    """Record that hooks serve in place of the layer, unless the user turned it off."""
+    from cltrace.events.kinds import LayerUse, Severity  # noqa: PLC0415 - takes addresses
     from cltrace.intercept.tracer import Tracer  # noqa: PLC0415 - imports pyopencl
 
+    settings = _state.settings
+    if settings is None or settings.layer is LayerUse.OFF:
+        return
     if isinstance(_state.tracer, Tracer):
         message = (
             "hooks of pyopencl recorded the calls: those of other libraries are not in the trace"

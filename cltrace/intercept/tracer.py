@@ -56,7 +56,7 @@ _CALLBACK_PATIENCE_S: Final = 0.5
 _PATIENCE_S: Final = 0.25
 """Time without progress for which the end of a process waits for commands to complete."""
 _MAX_OPENED_WORDS: Final = 6
-_OPENED_TABLES: Final = (*ROW_TABLES, *map(arguments_table, range(1, _MAX_OPENED_WORDS + 1)))
+_OPENED_TABLES: Final = (*ROW_TABLES, *map(arguments_table, range(_MAX_OPENED_WORDS + 1)))
 """Tables whose files are opened at the start, those of longer argument lists are not."""
 
 

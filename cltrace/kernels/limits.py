@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
-from cltrace.errors import KernelLimitError
+from cltrace.errors import KernelError, KernelLimitError
 
 COUNTING_CPU_S: Final = 10.0
 """CPU time for counting a launch."""
@@ -20,6 +20,7 @@ READING_BYTES: Final = 1 << 30
 """Memory for reading a source."""
 MAX_CODE_BYTES: Final = 8 << 20
 """Size of compiled code. Reading code takes up to 100 times its size."""
+DEPTH_MESSAGE: Final = "its expressions or types are nested too deeply"
 
 
 @dataclass(slots=True)
@@ -41,11 +42,15 @@ def limit_cpu(seconds: float | None, message: str) -> Iterator[None]:
     """Limit the CPU time of a block that calls `check_cpu_limit`; None is no limit.
 
     A limit inside another one replaces it for its block, whose time is not that of the outer one.
+
+    Raises: `KernelError` for a block that exceeds the interpreter's limit of recursion.
     """
     outer, begin_s = _LIMIT.get(), time.thread_time()
     token = _LIMIT.set(None if seconds is None else CpuLimit(begin_s + seconds, message))
     try:
         yield
+    except RecursionError as error:
+        raise KernelError(DEPTH_MESSAGE) from error
     finally:
         _LIMIT.reset(token)
         if outer is not None:

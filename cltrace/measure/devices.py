@@ -4,6 +4,7 @@ import pyopencl as cl
 
 from cltrace.errors import DeviceError
 from cltrace.profile import DeviceFacts
+from cltrace.similar_names import suggest_name
 
 
 def device_facts(device: cl.Device) -> DeviceFacts:
@@ -42,7 +43,9 @@ def find_device(name: str = "") -> cl.Device:
     matching = [device for device in devices if name.lower() in _description(device).lower()]
     if not matching:
         labels = "; ".join(_label(device) for device in devices)
-        raise DeviceError(f"no device is called {name!r}; there are: {labels}")
+        names = [text for device in devices for text in (device.name, device.platform.name)]
+        suggestion = suggest_name(name, [*names, *" ".join(names).replace("-", " ").split()])
+        raise DeviceError(f"no device is called {name!r}{suggestion or ';'} there are: {labels}")
     gpus = [device for device in matching if device.type & cl.device_type.GPU]
     return (gpus or matching)[0]
 

@@ -79,7 +79,8 @@ def read_devices(trace: Trace) -> tuple[MeteredDevice, ...]:
 def read_channels(trace: Trace, axis: Axis) -> tuple[ChannelReadings, ...]:
     """Return the channels of a trace with their readings, merged over the ranks that read them.
 
-    Labels that channels of different boards or hosts share end with the board's address and the host.
+    Labels that channels of different boards or hosts share end with the board's address and the host,
+    and with the channel's key where they are equal still.
     Raises: `DamagedTraceError`.
     """
     trace.check_tables("power_sample")
@@ -103,7 +104,10 @@ def _distinct_labels(channels: Sequence[PowerChannel]) -> list[str]:
     boards = [f"{label} {_short(each)}" for label, each in zip(labels, channels, strict=True)]
     labels = _mark_shared(labels, boards, [channel.device for channel in channels])
     hosts = [f"{label} on {each.host}" for label, each in zip(labels, channels, strict=True)]
-    return _mark_shared(labels, hosts, [channel.host for channel in channels])
+    labels = _mark_shared(labels, hosts, [channel.host for channel in channels])
+    # A board may have several channels of one name, as two readers give it.
+    keys = [f"{label} ({each.key})" for label, each in zip(labels, channels, strict=True)]
+    return _mark_shared(labels, keys, [channel.key for channel in channels])
 
 
 def _mark_shared(

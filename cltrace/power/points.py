@@ -11,6 +11,9 @@ from cltrace.files import read_input, write_atomically
 from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
+_MAX_RUNS: Final = 1 << 63
+_MIN_S, _MAX_S = 1e-9, 3.2e9
+"""Limits of a point's time: a nanosecond and a century."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +109,9 @@ def _points(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[PowerM
     points = []
     for row in rows:
         values: Mapping[str, Any] = dict(zip(names, row, strict=True))
-        if not isinstance(values["name"], str) or values["runs"] < 1 or values["seconds"] <= 0:
+        # Written so that it refuses NaN, too.
+        is_measured = 1 <= values["runs"] < _MAX_RUNS and _MIN_S <= values["seconds"] < _MAX_S
+        if not isinstance(values["name"], str) or not is_measured:
             raise ValueError(f"{values['name']!r} cannot have been measured")
         _watts(values["power_w"])
         points.append(PowerMeasurement(**values))

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.errors import KernelError
+from cltrace.errors import KernelError, ProfileError
 from cltrace.events.workloads import Transfer
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.workloads import WorkloadCounter
@@ -77,15 +77,19 @@ class ErrorSummary:
 class Evaluation:
     """Measured times of a set, and predictions by model, in ns. NaN where a launch cannot be counted.
 
+    `names` and `families` are those of the launches or transfers, for which each array has an entry.
     `bounds_ns` are lower and upper bounds by model, for models that state them. `ablated_ns` are the
     predictions of the default model's stages. `cold_ns` are the times with emptied caches, NaN where they
     were not measured, and `predicted_cold_ns` their predictions. `is_long` marks the launches that are
     judged by their quotient. `sizes` are work-items, or bytes; 0 where the set has no such launch.
+    `deviations_ns` are the standard deviations of the measured times, NaN where they are not known.
     """
 
+    names: tuple[str, ...]
     families: tuple[str, ...]
     sizes: NDArray[np.int64]
     measured_ns: _Floats
+    deviations_ns: _Floats
     again_ns: _Floats
     is_long: NDArray[np.bool_]
     predicted_ns: Mapping[str, _Floats]
@@ -98,7 +102,10 @@ class Evaluation:
 
 
 def evaluate(measurements: Measurements, profile: DeviceProfile) -> Evaluation:
-    """Predict all launches of a set. Raises: `ProfileError` if the profile is not fitted."""
+    """Predict all launches of a set.
+
+    Raises: `ProfileError` if the profile is not fitted, or of a CPU where the set is not, or the reverse.
+    """
     launches = launches_of(
         measurements.set_name, measurements.samples, measurements.seed, measurements.device
     )
@@ -107,7 +114,18 @@ def evaluate(measurements: Measurements, profile: DeviceProfile) -> Evaluation:
     timed = [(timing, by_name.get((timing.family, timing.name))) for timing in timings]
     if measurements.set_name is SetName.TRANSFERS:
         return _evaluate_transfers(timed, profile)
+    _require_same_kind(measurements, profile)
     return _evaluate_launches(timed, WorkloadCounter(measurements.device), profile)
+
+
+def _require_same_kind(measurements: Measurements, profile: DeviceProfile) -> None:
+    """Raise a `ProfileError` where counts for the set's device need costs that the profile has not."""
+    measured, fitted = measurements.device, profile.device
+    if (measured.kind == "cpu") != (fitted.kind == "cpu"):
+        raise ProfileError(
+            f"the set was measured on a {measured.kind or 'device of no kind'}, {measured.name}, "
+            f"and the profile is of a {fitted.kind}, {fitted.name}: name a profile of the same kind"
+        )
 
 
 def _evaluate_launches(
@@ -180,9 +198,11 @@ class _PredictionTable:
             (first + second) / 2 >= SHORT_NS if is_long is None else np.asarray(is_long, np.bool_)
         )
         return Evaluation(
+            names=tuple(timing.name for timing in timings),
             families=tuple(timing.family for timing in timings),
             sizes=np.asarray([_size(launch) for _, launch in timed], np.int64),
             measured_ns=first,
+            deviations_ns=np.asarray([timing.deviation_ns for timing in timings], np.float64),
             again_ns=second,
             is_long=long,
             predicted_ns={name: np.asarray(values) for name, values in self._warm.items()},

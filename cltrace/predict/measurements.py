@@ -12,7 +12,7 @@ from cltrace.events.workloads import Transfer
 from cltrace.files import read_input, write_atomically
 from cltrace.measure import Bench, StopRule
 from cltrace.measure.transfers import time_transfer
-from cltrace.predict.sets import SetLaunch, SetName
+from cltrace.predict.sets import MAX_SAMPLES, SetLaunch, SetName
 from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
@@ -113,12 +113,20 @@ def read_measurements(path: Path) -> Measurements:
             device=DeviceFacts.from_json(stored["device"]),
             set_name=SetName(stored["set_name"]),
             seed=int(stored["seed"]),
-            samples=int(stored["samples"]),
+            samples=_samples(stored["samples"]),
             date=str(stored["date"]),
             timings=tuple(_timing(dict(zip(names, row, strict=True))) for row in stored["timings"]),
         )
     except (OSError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
         raise ProfileError(f"{path} holds no measurements of cltrace: {error}") from error
+
+
+def _samples(stored: Any) -> int:
+    """Return a number of launches. Raises: `ValueError` for one that no set has."""
+    number = int(stored)
+    if not 0 <= number <= MAX_SAMPLES:
+        raise ValueError(f"{number:,} launches; at most {MAX_SAMPLES:,} are read")
+    return number
 
 
 def _timing(values: dict[str, Any]) -> SetTiming:
@@ -129,4 +137,6 @@ def _timing(values: dict[str, Any]) -> SetTiming:
     for time_ns in (timing.first_ns, timing.second_ns, timing.cold_ns):
         if time_ns is not None and not (math.isfinite(time_ns) and time_ns > 0):
             raise ValueError(f"{timing.name} took {time_ns} ns")
+    if not 0 <= timing.deviation_ns < math.inf:
+        raise ValueError(f"{timing.name} deviates by {timing.deviation_ns} ns")
     return timing

@@ -35,7 +35,8 @@ class ScoredLaunch:
 
     `program` identifies its source, `device` is the label of its device. `measured_ns` is the median of
     its calls; `again_ns` is that times the quotient of the medians of later and earlier calls, NaN for a
-    single call. `causes` are the parts that explain an outlier's error alone, the likeliest first.
+    single call. `deviation_ns` is the standard deviation of its calls, NaN for a single one. `causes` are
+    the parts that explain an outlier's error alone, the likeliest first.
     """
 
     trace: str
@@ -45,12 +46,18 @@ class ScoredLaunch:
     measured_ns: float
     again_ns: float
     by_model: Mapping[str, float]
+    deviation_ns: float = np.nan
     causes: tuple[PartFactor, ...] = ()
 
     @property
     def kernel(self) -> str:
         """Name of the kernel."""
         return self.predicted.launch.kernel
+
+    @property
+    def name(self) -> str:
+        """Name of the kernel, with the work-items of each dimension."""
+        return f"{self.kernel} {' × '.join(map(str, self.predicted.launch.global_size))}"
 
     @property
     def is_long(self) -> bool:
@@ -114,6 +121,7 @@ def _evaluation(groups: Sequence[Sequence[ScoredLaunch]]) -> Evaluation:
     bounds = [group[0].predicted.prediction.interval_ns for group in groups]
     measured = _means([[launch.measured_ns for launch in group] for group in groups])
     return Evaluation(
+        names=tuple(group[0].name for group in groups),
         families=tuple(
             f"{group[0].kernel} {group[0].program} {group[0].device}" for group in groups
         ),
@@ -121,6 +129,9 @@ def _evaluation(groups: Sequence[Sequence[ScoredLaunch]]) -> Evaluation:
             [prod(group[0].predicted.launch.global_size) for group in groups], np.int64
         ),
         measured_ns=measured,
+        deviations_ns=np.asarray(
+            [group[0].deviation_ns if len(group) == 1 else np.nan for group in groups], np.float64
+        ),
         again_ns=_means([[launch.again_ns for launch in group] for group in groups]),
         is_long=np.asarray([group[0].is_long for group in groups], np.bool_),
         predicted_ns={
@@ -163,9 +174,11 @@ def _evaluate_transfers(transfers: Sequence[PredictedTransfers]) -> Evaluation:
     sizes = np.asarray([each.size_bytes for each in transfers], np.int64)
     unknown = np.full(len(transfers), np.nan)
     return Evaluation(
+        names=tuple(str(each.direction) for each in transfers),
         families=tuple(str(each.size_bytes) for each in transfers),
         sizes=sizes,
         measured_ns=np.asarray([each.measured_ns for each in transfers], np.float64),
+        deviations_ns=unknown,
         again_ns=unknown,
         is_long=sizes >= LONG_BYTES,
         predicted_ns={

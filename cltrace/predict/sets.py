@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
+from typing import Final
 
 from cltrace.events.workloads import BufferInput, Direction, HostMemory, Transfer, Workload
 from cltrace.profile import DeviceFacts
@@ -41,6 +42,8 @@ class SetLaunch:
     work: Workload | Transfer
 
 
+MAX_SAMPLES: Final = 100_000
+"""Launches of a set: to generate so many takes some 20 s."""
 _LARGEST_TRANSFER = 28
 """Exponent of the bytes of the largest transfer."""
 _SIZES = tuple(range(11, 27))

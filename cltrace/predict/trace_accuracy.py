@@ -32,6 +32,7 @@ from cltrace.predict.traces import (
 from cltrace.profile import DeviceProfile
 from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
+from cltrace.trace.started import started_at
 
 _RECORDED: Final = """
     SELECT device_id, kind, coalesce(kernel, kind), count(*), coalesce(sum(duration_ns), 0)
@@ -55,6 +56,7 @@ class UnscoredCommands:
 class TraceAccuracy:
     """Scored launches and transfers of a trace.
 
+    `date` is that of the recording in UTC, "" if it is not known.
     `profiles` are those of its devices by label; `what_if` are the labels of the devices that are not
     those of their profiles. `recorded_ns` is the time of all kernel launches of the trace.
     `caveats` are those of predictions with the profiles.
@@ -68,6 +70,7 @@ class TraceAccuracy:
     unscored: tuple[UnscoredCommands, ...]
     recorded_ns: float
     caveats: tuple[Caveat, ...] = ()
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,13 @@ def score_trace(
         unscored=tuple(unscored),
         recorded_ns=float(sum(row.total_ns for row in recorded if row.kind == "kernel")),
         caveats=tuple(_caveats_of(choice, predictions)),
+        date=_date(trace),
     )
+
+
+def _date(trace: Trace) -> str:
+    started = started_at(trace)
+    return f"{started:%Y-%m-%d}" if started else ""
 
 
 def _caveats_of(choice: ProfileChoice, predictions: Sequence[PredictedTrace]) -> Iterator[Caveat]:
@@ -157,13 +166,15 @@ class _DeviceScorer:
 
     def _score(self, predicted: PredictedLaunch, measured_ns: float) -> ScoredLaunch:
         counts, cache, arrival = predicted.counts, predicted.cache, predicted.arrival
+        durations = self._durations_ns(predicted)
         plain = ScoredLaunch(
             trace=self._trace,
             device=self._device,
             program=_identify_source(predicted),
             predicted=predicted,
             measured_ns=measured_ns,
-            again_ns=self._again_ns(predicted),
+            again_ns=_again_ns(measured_ns, durations),
+            deviation_ns=float(np.std(durations)) if len(durations) > 1 else np.nan,
             by_model={
                 DEFAULT: predicted.prediction.duration_ns,
                 **self._predict_others(counts, cache),
@@ -178,14 +189,17 @@ class _DeviceScorer:
             name: model.predict(counts, cache).duration_ns for name, model in self._models.items()
         }
 
-    def _again_ns(self, predicted: PredictedLaunch) -> float:
-        """Return the measured time, times the median of later by that of earlier calls; NaN for one."""
+    def _durations_ns(self, predicted: PredictedLaunch) -> NDArray[np.int64]:
         own = [self._times[number] for number in predicted.launch_ids if number in self._times]
-        durations = np.concatenate(own)
-        earlier, later = np.array_split(durations, 2)
-        if not len(later) or not np.median(earlier) or predicted.measured_ns is None:
-            return np.nan
-        return predicted.measured_ns * float(np.median(later) / np.median(earlier))
+        return np.concatenate(own)
+
+
+def _again_ns(measured_ns: float, durations: NDArray[np.int64]) -> float:
+    """Return the measured time, times the median of later by that of earlier calls; NaN for one."""
+    earlier, later = np.array_split(durations, 2)
+    if not len(later) or not np.median(earlier):
+        return np.nan
+    return measured_ns * float(np.median(later) / np.median(earlier))
 
 
 def _fitted_models(profile: DeviceProfile) -> Iterator[tuple[str, FittedModel]]:

@@ -11,6 +11,7 @@ from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.predict.models import DEFAULT
 from cltrace.predict.traces import PredictedTrace, TracePredictor
 from cltrace.profile import DeviceProfile, find_profile, load_profile
+from cltrace.similar_names import suggest_name
 from cltrace.trace.device_labels import device_labels, used_device_ids
 from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
@@ -182,7 +183,11 @@ def _apply_mapping(devices: Sequence[TraceDevice], request: str) -> Mapping[int,
     ]
     if not matching:
         labels = ", ".join(device.label for device in devices)
-        raise ProfileError(f"no device of the trace is like {pattern!r}: it has {labels}")
+        words = [word for device in devices for word in (device.name, *device.name.split())]
+        suggestion = suggest_name(pattern, words) or ":"
+        raise ProfileError(
+            f"no device of the trace is like {pattern!r}{suggestion} it has {labels}"
+        )
     return dict.fromkeys((device.device_id for device in matching), load_profile(name))
 
 

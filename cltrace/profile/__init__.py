@@ -26,6 +26,7 @@ from cltrace.profile.records import (
     driver_major,
     stored_fields,
 )
+from cltrace.similar_names import suggest_name
 
 __all__ = [
     "DEFAULT_PREFIX",
@@ -68,10 +69,12 @@ def load_profile(name_or_path: str | Path) -> DeviceProfile:
         candidate = directory / f"{name_or_path}.json"
         if candidate.is_file():
             return read_profile(candidate)
-    names = ", ".join(sorted(profile_paths())) or "none"
+    names = sorted(profile_paths())
+    there_are = (
+        suggest_name(str(name_or_path), names) or f"; there are: {', '.join(names) or 'none'}."
+    )
     raise ProfileError(
-        f"there is no profile {name_or_path}; there are: {names}. "
-        "Run `cltrace calibrate` to make one"
+        f"there is no profile {name_or_path}{there_are} Run `cltrace calibrate` to make one"
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 
+from cltrace.installation import suggest_install
 from cltrace.regress.recorded_work import RecordedWork
 from cltrace.regress.work import WorkKind
 
@@ -78,7 +79,7 @@ def _check_work(
     if maximum is None:
         return
     if work.sample.work is None:
-        yield f"{kind} are not known: there is no compiler (pip install 'cltrace[predict]')"
+        yield f"{kind} are not known: there is no compiler ({suggest_install('predict')})"
         return
     value = work.total(kind, limits.kernel)
     if value > maximum:

@@ -32,6 +32,7 @@ def advice_table(findings: Findings, top: int | None, min_share: float = MIN_SHA
             Column("after", "after", Unit.CODE, 21),
             Column("library_site", "in a library", Unit.PLACE, 15),
             Column("other_places", "further places", Unit.COUNT, 10),
+            Column("kernel_line", "kernel's line", Unit.PLACE, 25),
         ),
         rows=[_row(finding) for finding in shown],
         note=_note(findings, len(chosen), top),
@@ -70,16 +71,18 @@ def _note(findings: Findings, count: int, top: int | None) -> str:
 def _row(finding: Finding) -> tuple[Value, ...]:
     proposal, gain = finding.proposal, finding.gain
     bounds = (None,) * 3 if gain is None else (gain.expected_ns, gain.low_ns, gain.high_ns)
+    at_line = f", {proposal.kernel_line}" if proposal.kernel_line else ""
     return (
         proposal.rule,
         proposal.place.site,
         proposal.times,
         *bounds,
-        f"{proposal.title} ({_evidence_text(finding)}): {proposal.remedy.text}",
+        f"{proposal.title}{at_line} ({_evidence_text(finding)}): {proposal.remedy.text}",
         proposal.remedy.before,
         proposal.remedy.after,
         proposal.place.library,
         len(finding.other_places),
+        proposal.kernel_line,
     )
 
 
@@ -91,6 +94,8 @@ def _block(finding: Finding, span_ns: int) -> Block:
         share = value_text(gain.expected_ns / max(span_ns, 1), Unit.SHARE)
         value = f"saves {_gain_text(gain)}, {share} of the run"
     lines = [BlockLine("where", place, Unit.PLACE) for place in [proposal.place.site] if place]
+    if proposal.kernel_line:
+        lines.append(BlockLine("kernel", proposal.kernel_line, Unit.PLACE))
     if proposal.place.library:
         lines.append(BlockLine("called", f"by it: {proposal.place.library}", Unit.PLACE))
     others = [place.site for place in finding.other_places if place.site]

@@ -6,7 +6,8 @@ import numpy as np
 
 from cltrace.regress.baselines import Baseline, head_devices
 from cltrace.regress.run_records import KernelKey
-from cltrace.regress.sample_files import SampleFile, Side
+from cltrace.regress.sample_files import SampleFile
+from cltrace.report.benchmark_sides import revision_text
 from cltrace.report.comparison import size_text
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.untrusted_text import escape_controls
@@ -28,7 +29,7 @@ def baselines_report(baselines: Sequence[tuple[Baseline, SampleFile]]) -> Docume
             _devices(samples),
             samples.date,
             sum(len(round_.head) for round_ in samples.rounds),
-            _revision(samples.head) or None,
+            revision_text(samples.head) or None,
             baseline.machine,
         )
         for baseline, samples in baselines
@@ -55,7 +56,7 @@ def samples_report(name: str, samples: SampleFile) -> Document:
         Fact("runs", "runs", str(len(runs)), len(runs)),
     ]
     if head.revision:
-        facts.append(Fact("revision", "revision", _revision(head)))
+        facts.append(Fact("revision", "revision", revision_text(head)))
     columns = (
         Column("kernel", "kernel"),
         Column("global_size", "global size", keep=60),
@@ -86,8 +87,3 @@ def _row(key: KernelKey, samples: SampleFile) -> tuple[Value, ...]:
 
 def _devices(samples: SampleFile) -> str:
     return ", ".join(f"{device.name} (driver {device.driver})" for device in head_devices(samples))
-
-
-def _revision(side: Side) -> str:
-    changed = " and changes" if side.is_dirty else ""
-    return f"{side.revision[:12]}{changed}" if side.revision else ""

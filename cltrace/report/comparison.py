@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from cltrace.installation import suggest_install
 from cltrace.regress.comparison import ALL_KERNELS, Comparison, KernelComparison
 from cltrace.regress.counters import Difference
 from cltrace.regress.gate import Basis, Judgement
@@ -26,11 +27,13 @@ def regression_report(
     basis: Basis = Basis.INTERLEAVED,
     judgement: Judgement | None = None,
     *,
+    sides: Sequence[Fact] = (),
     is_all: bool = False,
 ) -> Document:
     """Return head compared with base: a sentence first, then what changed; with `is_all` every kernel.
 
-    `judgement` is the outcome of a check; None where no check was asked for.
+    `judgement` is the outcome of a check; None where no check was asked for. `sides` are lines on base
+    and head.
     """
     is_timed = basis is not Basis.SINGLE_TRACES and not comparison.other_devices
     facts = [Fact("verdict", "verdict", verdict_sentence(comparison, basis))]
@@ -41,6 +44,7 @@ def regression_report(
     if smallest is not None:
         text = f"changes of {smallest:.1%} or more would be detected"
         facts.append(Fact("resolution", "resolution", text, smallest))
+    facts += sides
     shown = {
         key: kernel for key, kernel in comparison.kernels.items() if is_all or not _is_same(kernel)
     }
@@ -279,7 +283,7 @@ def not_counted_note(sides: Sequence[str]) -> str:
     """Return the note that the work of kernels was counted in no run of some sides."""
     return (
         "warning: operations and memory transactions are not counted, as there was no clang for "
-        f"{' and '.join(sides)}: `pip install 'cltrace[predict]'` brings one"
+        f"{' and '.join(sides)}: `{suggest_install('predict')}` brings one"
     )
 
 

@@ -1,10 +1,9 @@
 """Contents of a trace file, and what it may reveal."""
 
 import json
-import time
+from datetime import datetime
 from typing import Final
 
-from cltrace.events import NS_PER_S
 from cltrace.report.document import Column, Document, Fact, Table, Unit
 from cltrace.report.header import ended_text, incomplete_text, wall_ns
 from cltrace.report.quantities import time_text, value_text
@@ -13,6 +12,7 @@ from cltrace.trace.limits import applicable_limits
 from cltrace.trace.reader import Trace
 from cltrace.trace.redaction import NAMES
 from cltrace.trace.schema import SCHEMA_VERSION
+from cltrace.trace.started import started_at
 
 _COUNTED_VIEWS: Final = (
     ("v_process", "processes"),
@@ -87,7 +87,7 @@ def _facts(trace: Trace) -> list[Fact]:
         Fact("state", "state", _state(trace)),
         Fact("command", "command", " ".join(trace.command_line) or "–"),
         Fact("host", "host", meta.get("host") or "–"),
-        Fact("started", "started", _date_text(trace.meta_int("started_realtime_ns"))),
+        Fact("started", "started", _date_text(started_at(trace))),
         Fact("ended", "ended", ended_text(trace) + (f" after {time_text(wall)}" if wall else "")),
         Fact("timing", "timing", meta.get("timing") or "–"),
     ]
@@ -252,9 +252,7 @@ def _join_names(text: str | None) -> str:
     return ", ".join(str(name) for name in _parse_json(text))
 
 
-def _date_text(realtime_ns: int | None) -> str:
-    if realtime_ns is None or not 0 <= realtime_ns < 2**62:
+def _date_text(moment: datetime | None) -> str:
+    if moment is None:
         return "–"
-    seconds, rest_ns = divmod(realtime_ns, NS_PER_S)
-    whole = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
-    return f"{whole}.{rest_ns // 1_000_000:03} UTC"
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03} UTC"

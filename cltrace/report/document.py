@@ -73,9 +73,9 @@ class Block:
 class Table:
     """Table of values. `why_empty` says why it has no rows; an empty table without it is left out.
 
-    With `lists_hidden` the columns for which there is no room are named below, as the sides of a
-    comparison are. A table with `blocks` is shown as those on a terminal, above the charts: `rows` have
-    the same contents, for other formats.
+    Two or more columns for which there is no room are named below. With `lists_hidden` a single one is,
+    too, as the sides of a comparison are. A table with `blocks` is shown as those on a terminal, above
+    the charts: `rows` have the same contents, for other formats.
     """
 
     key: str

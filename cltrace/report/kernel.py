@@ -4,15 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from cltrace.kernels.compiler import RegisterUse, Target
+from cltrace.kernels.compiler import SOURCE_NAME, RegisterUse, Target
 from cltrace.kernels.counts.records import AccessSite, Assumption, Estimate, KernelCounts, LineCount
 from cltrace.kernels.demand.cost_types import cost_types
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import Kernel, KernelCode, Program
 from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-
-_MAIN: Final = "program.cl"
 
 
 def kernel_report(code: KernelCode, counts: KernelCounts, costs: Thesis | None = None) -> Document:
@@ -285,7 +283,7 @@ def listing(code: KernelCode, counts: KernelCounts) -> Table:
 
     Short stretches of lines without counts are kept between them.
     """
-    counted = {row.line: row for row in counts.lines if row.file in {_MAIN, ""}}
+    counted = {row.line: row for row in counts.lines if row.file in {SOURCE_NAME, ""}}
     lines = code.source.split("\n")
     numbers = [number for number in counted if number <= len(lines)]
     if code.line:

@@ -1,7 +1,8 @@
 """Sums over selected commands: of some kernels, or of a stretch of time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from cltrace.errors import UsageError
 from cltrace.events.apis import COMMAND_KINDS
 from cltrace.report.activity import RollupRow, label_devices
 from cltrace.report.quantities import time_text
+from cltrace.similar_names import suggest_name
 from cltrace.trace.catalogue import catalogue_of_trace
 from cltrace.trace.column_blocks import ColumnBlocks
 from cltrace.trace.command_groups import KEY_COLUMNS, CommandGroup, device_ids_of, group_by
@@ -59,6 +61,13 @@ class Selection:
     def is_everything(self) -> bool:
         """True without any condition."""
         return self.kernel is None and self.from_ns is None and self.to_ns is None
+
+
+def find_unmatched_note(pattern: str | None, kernels: Sequence[str]) -> str:
+    """Return the note that no kernel that ran matches a glob, with a similar name; empty if one does."""
+    if pattern is None or any(fnmatchcase(name, pattern) for name in kernels):
+        return ""
+    return f"note: no kernel that ran matches {pattern}{suggest_name(pattern, kernels)}"
 
 
 def sum_selected(trace: Trace, dimension: str, selection: Selection) -> list[RollupRow]:

@@ -18,7 +18,7 @@ from cltrace.report.document import Document, Fact, Table
 from cltrace.report.host import api_table, build_table, failure_table, region_table
 from cltrace.report.memory import device_memory_table, leak_table, memory_table
 from cltrace.report.quantities import count_text
-from cltrace.report.selection import Selection, sum_selected
+from cltrace.report.selection import Selection, find_unmatched_note, sum_selected
 from cltrace.trace.command_groups import KERNEL_DEVICE
 from cltrace.trace.device_labels import used_device_ids
 from cltrace.trace.power import has_power
@@ -153,7 +153,9 @@ def _notes(trace: Trace, options: SummaryOptions) -> list[str]:
     skipped = trace.rows("SELECT sum(commands_skipped) FROM v_process")[0][0]
     if skipped:
         notes.append(f"note: {skipped_text(trace, skipped)}")
-    return notes
+    kernels = [line.label for line in read_rollup_rows(trace, "kernel")]
+    unmatched = find_unmatched_note(options.selection.kernel, kernels)
+    return [*notes, unmatched] if unmatched else notes
 
 
 def skipped_text(trace: Trace, count: int) -> str:

@@ -1,5 +1,6 @@
 """Timeline of a trace: a chart, and the analyses that follow from it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cltrace.errors import UsageError
@@ -7,13 +8,14 @@ from cltrace.report import header
 from cltrace.report.advice import advice_table
 from cltrace.report.clocks import clock_table, fault_table, offset_table
 from cltrace.report.critical_path import path_table, slack_table
-from cltrace.report.document import Chart, Column, Document, Table, Unit, Value
+from cltrace.report.document import Column, Document, Table, Unit, Value
 from cltrace.report.gantt import gantt_chart
 from cltrace.report.memory_moves import moves_table
 from cltrace.report.quantities import count_text, time_text
+from cltrace.report.selection import find_unmatched_note
 from cltrace.report.tracks.power_chart import power_rows
 from cltrace.timeline.activity import Activity, clip_activity
-from cltrace.timeline.advice.model import MIN_SHARE
+from cltrace.timeline.advice.model import MIN_SHARE, NO_KERNEL_ADVICE, KernelAdvice
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.busy import BusyTime, device_busy_times, queue_busy_times
 from cltrace.timeline.critical_path import PathStep
@@ -44,8 +46,10 @@ class TimelineOptions:
         return self.from_ns is None and self.to_ns is None
 
 
-def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
-    """Return the timeline of a trace."""
+def timeline(
+    analysis: Analysis, options: TimelineOptions, kernels: KernelAdvice = NO_KERNEL_ADVICE
+) -> Document:
+    """Return the timeline of a trace. `kernels` is the advice about its kernels."""
     trace, whole = analysis.trace, analysis.activity
     begin_ns, end_ns = span_ns(whole, options.from_ns, options.to_ns)
     activity = whole if options.is_whole else clip_activity(whole, begin_ns, end_ns)
@@ -65,7 +69,7 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
         segments = tuple(segment for clock in whole.clocks.values() for segment in clock.segments)
         tables += [
             slack_table(whole, analysis.slack_ns, steps, options.top),
-            advice_table(analysis.findings, options.top, options.min_gain_share),
+            advice_table(analysis.findings_with(kernels), options.top, options.min_gain_share),
             moves_table(whole, analysis.memory_moves, options.top),
             clock_table(trace, segments),
             offset_table(whole, trace),
@@ -75,7 +79,7 @@ def timeline(analysis: Analysis, options: TimelineOptions) -> Document:
         "",
         header.facts(trace)[:2],
         tables,
-        _notes(whole, chart, options),
+        [*_notes(whole, options), *_uncounted_notes(kernels)],
         home=header.home(trace),
         charts=[chart] if chart.rows else [],
     )
@@ -238,10 +242,23 @@ def _latency_table(activity: Activity) -> Table:
     )
 
 
-def _notes(activity: Activity, chart: Chart, options: TimelineOptions) -> list[str]:
+def _uncounted_notes(kernels: KernelAdvice) -> Iterator[str]:
+    """Yield a note for each reason for which there is no advice about kernels."""
+    by_reason: dict[str, list[str]] = {}
+    for kernel, why in kernels.uncounted:
+        by_reason.setdefault(why, []).append(kernel)
+    for why, names in by_reason.items():
+        kernels_text = names[0]
+        if len(names) > 1:
+            kernels_text += f" and {count_text(len(names) - 1, 'other kernel', 'other kernels')}"
+        yield f"note: no advice about {kernels_text}: {why}"
+
+
+def _notes(activity: Activity, options: TimelineOptions) -> list[str]:
     notes = []
-    if options.kernel is not None and not chart.rows:
-        notes.append(f"note: no kernel that ran matches {options.kernel}")
+    unmatched = find_unmatched_note(options.kernel, activity.names.kernels[1:])
+    if unmatched:
+        notes.append(unmatched)
     left_out = int((~activity.commands.is_placed).sum())
     if left_out:
         commands = count_text(left_out, "command is", "commands are")

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -29,6 +30,18 @@ _SENT_TO_GROUPS: Final = (signal.SIGINT, signal.SIGQUIT)
 
 _MAX_NAME_BYTES: Final = 255
 """Limit of Linux's file systems for the name of a file."""
+
+_MAX_INTERPRETER_BYTES: Final = 256
+"""Limit of Linux for the line of a script that names its interpreter."""
+
+_PYTHON_SWITCH: Final = re.compile(r"-[ObBdEiIPqsSuvx]+|-[WX].+")
+"""Options of Python after which the script may follow."""
+
+_PYTHON_VALUED: Final = frozenset(("-W", "-X"))
+"""Options of Python whose value is the next word."""
+
+MISSING_SCRIPT_STATUS: Final = 2
+"""Exit status of a Python that cannot open its script."""
 
 
 def _check_names(first: str) -> None:
@@ -70,6 +83,23 @@ def resolve_command(words: Sequence[str]) -> list[str]:
     raise CommandNotFoundError(f"{first} was not found")
 
 
+def find_missing_script(words: Sequence[str]) -> str:
+    """Return the script that a command gives to a Python and that does not exist; empty otherwise.
+
+    Such a Python ends with status `MISSING_SCRIPT_STATUS` before it runs anything.
+    """
+    if not words or not re.fullmatch(r"python[0-9.]*", Path(words[0]).name):
+        return ""
+    rest = iter(words[1:])
+    for word in rest:
+        if word in _PYTHON_VALUED:
+            next(rest, None)
+        elif not _PYTHON_SWITCH.fullmatch(word):
+            # `Path.exists` raises for a name that is too long.
+            return "" if word.startswith("-") or os.path.exists(word) else word  # noqa: PTH110
+    return ""
+
+
 def traced_environment(
     environment: Mapping[str, str], parts: Path, *, follow_children: bool
 ) -> dict[str, str]:
@@ -89,6 +119,19 @@ def traced_environment(
     }
 
 
+def _missing_interpreter(script: str) -> str:
+    """Return why a script has no interpreter; empty if it names one that exists, or none."""
+    try:
+        with Path(script).open("rb") as file:
+            first = file.readline(_MAX_INTERPRETER_BYTES)
+    except OSError:
+        return ""
+    words = os.fsdecode(first.removeprefix(b"#!")).split()
+    if not first.startswith(b"#!") or not words or Path(words[0]).exists():
+        return ""
+    return f"its interpreter {words[0]} was not found"
+
+
 def run_to_end(
     command: Sequence[str], environment: Mapping[str, str], meanwhile: Callable[[], None]
 ) -> int:
@@ -106,7 +149,8 @@ def run_to_end(
             # Python does not use `posix_spawn`, which makes the command ignore glibc's own signals.
             process = subprocess.Popen(command, env=environment, close_fds=False, cwd=".")
         except OSError as error:
-            message = f"{command[0]} cannot be executed: {error.strerror}"
+            reason = _missing_interpreter(command[0]) or error.strerror
+            message = f"{command[0]} cannot be executed: {reason}"
             raise CommandNotExecutableError(message) from error
         forwarder.forward_to(process)
         meanwhile()
@@ -131,14 +175,18 @@ class _SignalForwarder:
         self._process: subprocess.Popen[bytes] | None = None
         self._witness: GroupWitness | None = None
         self._early: list[int] = []
+        self._previous: dict[int, Any] = {}
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        """Forward within the block. A signal that we were started to ignore stays ignored."""
-        previous: dict[int, Any] = {}
+        """Forward within the block. A signal that we were started to ignore is forwarded later.
+
+        The command inherits that such a signal is ignored, as under `nohup` and in background jobs of
+        shells. It may handle the signal nevertheless.
+        """
         for number in _FORWARDED:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                previous[number] = signal.signal(number, self._forward)
+                self._take(number)
         with contextlib.suppress(
             OSError
         ):  # no process more is allowed: `_is_for_command` does without
@@ -146,16 +194,22 @@ class _SignalForwarder:
         try:
             yield
         finally:
-            for changed, earlier in previous.items():
+            for changed, earlier in self._previous.items():
                 signal.signal(changed, earlier)
             if self._witness is not None:
                 self._witness.close()
 
     def forward_to(self, process: "subprocess.Popen[bytes]") -> None:
-        """Forward to `process` from now on."""
+        """Forward to `process` from now on, which has inherited what we ignore."""
         self._process = process
-        for number in self._early:
-            process.send_signal(number)
+        for number in _FORWARDED:
+            if number not in self._previous:
+                self._take(number)
+        for early in self._early:
+            process.send_signal(early)
+
+    def _take(self, number: int) -> None:
+        self._previous[number] = signal.signal(number, self._forward)
 
     def _forward(self, number: int, _: FrameType | None) -> None:
         if self._process is None:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,7 @@ _READ_ONLY: Final = (
 _SHARED_REFERENCES: Final = ("refs/heads", "refs/tags")
 _FILTER: Final = re.compile(r"(filter\..*)\.(clean|smudge|process|required)", re.IGNORECASE)
 """Names of settings that name programs which git runs on contents of files."""
+_NOTHING: Final[Mapping[str, str]] = {}
 _REPOSITORY_VARIABLES: Final = frozenset(
     {
         "GIT_DIR",
@@ -70,6 +71,11 @@ def open_base(text: str, head: Invocation) -> Iterator[tuple[Invocation, str]]:
         directory = checkout / head.directory.resolve().relative_to(top.resolve())
         if not directory.is_dir():
             raise UsageError(f"{text} has no directory {head.directory.name}")
+        if not directory.resolve().is_relative_to(checkout.resolve()):
+            name = head.directory.name
+            raise UsageError(
+                f"{name} of {text} is a link to {directory.resolve()}, outside of the revision"
+            )
         yield replace(head, directory=directory), revision
 
 
@@ -83,7 +89,8 @@ def _make_repository_sharing_objects(top: Path, checkout: Path) -> None:
     _git(checkout, "init", "--quiet", "--template=", f"--object-format={object_format}")
     repository = checkout / ".git"
     objects = top / _git(top, "rev-parse", "--git-path", "objects")
-    (repository / "objects" / "info" / "alternates").write_text(f"{objects.resolve()}\n")
+    alternates = repository / "objects" / "info" / "alternates"
+    alternates.write_bytes(os.fsencode(f"{objects.resolve()}\n"))
     shallow = top / _git(top, "rev-parse", "--git-path", "shallow")
     if shallow.is_file():
         shutil.copy(shallow, repository / "shallow")
@@ -91,8 +98,8 @@ def _make_repository_sharing_objects(top: Path, checkout: Path) -> None:
     remote = [
         line.replace(" refs/heads/", " refs/remotes/origin/", 1) for line in references.split("\n")
     ]
-    lines = sorted(filter(None, remote), key=lambda line: line.partition(" ")[2].encode())
-    (repository / "packed-refs").write_text("".join(f"{line}\n" for line in lines))
+    lines = sorted(filter(None, map(os.fsencode, remote)), key=lambda line: line.partition(b" ")[2])
+    (repository / "packed-refs").write_bytes(b"".join(line + b"\n" for line in lines))
 
 
 def _check_out(checkout: Path, revision: str) -> None:
@@ -114,7 +121,8 @@ def describe_side(invocation: Invocation, revision: str = "") -> Side:
         return Side(words, str(directory), revision, is_dirty=False)
     revision = _find_commit(directory, "HEAD")
     quietly = ("--untracked-files=no", "--ignore-submodules=dirty")
-    changes = _try_git(directory, *_without_filters(directory), "status", "--porcelain", *quietly)
+    settings = _settings_without_filters(directory)
+    changes = _try_git(directory, "status", "--porcelain", *quietly, settings=settings)
     return Side(words, str(directory), revision, bool(revision and changes))
 
 
@@ -141,43 +149,54 @@ def _find_commit(directory: Path, text: str) -> str:
     return _try_git(directory, "rev-parse", *words) or ""
 
 
-def _without_filters(directory: Path) -> list[str]:
-    """Return options that turn off the filter programs of a repository's configuration."""
+def _settings_without_filters(directory: Path) -> dict[str, str]:
+    """Return settings that turn off the filter programs of a repository's configuration."""
     words = ("--null", "--name-only", "--get-regexp", r"^filter\.")
     names = (_try_git(directory, "config", *words) or "").split("\0")
     drivers = dict.fromkeys(match[1] for name in names if (match := _FILTER.fullmatch(name)))
-    options = []
-    for driver in drivers:
-        for setting in ("clean=", "smudge=", "process=", "required=false"):
-            options += ["-c", f"{driver}.{setting}"]
-    return options
+    off = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    return {f"{driver}.{name}": value for driver in drivers for name, value in off.items()}
 
 
-def _try_git(directory: Path, *words: str) -> str | None:
+def _try_git(directory: Path, *words: str, settings: Mapping[str, str] = _NOTHING) -> str | None:
     """Return the output of git, None where it fails or is not installed."""
     try:
-        return _git(directory, *words)
+        return _git(directory, *words, settings=settings)
     except (OSError, UsageError):
         return None
 
 
-def _git(directory: Path, *words: str) -> str:
-    """Return the output of git. Raises: `UsageError` with its error message."""
+def _git(directory: Path, *words: str, settings: Mapping[str, str] = _NOTHING) -> str:
+    """Return the output of git, bytes that are not UTF-8 as in file names.
+
+    Raises: `UsageError` with its error message.
+    """
+    process = subprocess.run(
+        ["git", *_READ_ONLY, "-C", str(directory), *words],
+        capture_output=True,
+        check=False,
+        env=_make_environment(settings),
+    )
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").strip().splitlines() or ["it failed"]
+        verb = next(word for word in words if not word.startswith("-"))
+        raise UsageError(f"git {verb}: {lines[-1]}")
+    return os.fsdecode(process.stdout).strip()
+
+
+def _make_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return variables for git, in which `settings` are the last of its configuration."""
     environment = {
         name: value for name, value in os.environ.items() if name not in _REPOSITORY_VARIABLES
     }
     # Git fetches what a partial clone lacks, by programs of the repository's configuration.
     environment["GIT_ALLOW_PROTOCOL"] = ""
-    process = subprocess.run(
-        ["git", *_READ_ONLY, "-C", str(directory), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        errors="replace",
-        env=environment,
-    )
-    if process.returncode:
-        lines = process.stderr.strip().splitlines() or ["it failed"]
-        verb = next(word for word in words if not word.startswith("-"))
-        raise UsageError(f"git {verb}: {lines[-1]}")
-    return process.stdout.strip()
+    if settings:
+        # In `-c NAME=VALUE`, a name ends at its first "=".
+        first = environment.get("GIT_CONFIG_COUNT", "")
+        begin = int(first) if first.isdecimal() else 0
+        for number, (name, value) in enumerate(settings.items(), start=begin):
+            environment[f"GIT_CONFIG_KEY_{number}"] = name
+            environment[f"GIT_CONFIG_VALUE_{number}"] = value
+        environment["GIT_CONFIG_COUNT"] = str(begin + len(settings))
+    return environment

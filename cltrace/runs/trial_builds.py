@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from cltrace.installation import suggest_install
 from cltrace.runs.child_json import run_for_json
 
 POCL: Final = "Portable Computing Language"
@@ -25,9 +26,6 @@ _ZEN_4_MODELS: Final = (range(0x10, 0x20), range(0x60, 0x80), range(0xA0, 0xB0))
 _VENDORS, _CONTEXT = "OCL_ICD_VENDORS", "PYOPENCL_CTX"
 _CHOICES: Final = frozenset({_VENDORS, _CONTEXT})
 """Variables by which a user chooses a device."""
-_INTEL_REMEDY: Final = (
-    "pip install 'cltrace[intel]' installs Intel's CPU runtime, which runs on AMD's processors, too"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def name_working_device(builds: Sequence[TrialBuild], intel_runtime: Path | None
             return f"{_CONTEXT}={build.choice} chooses {build.device}, which works"
     if intel_runtime is not None:
         return f"{_VENDORS}={intel_runtime} chooses Intel's CPU runtime"
-    return _INTEL_REMEDY
+    return f"{suggest_install('intel')} installs Intel's CPU runtime, which runs on AMD's processors, too"
 
 
 def choose_working_device(
@@ -145,14 +143,17 @@ def has_choice(environment: Mapping[str, str]) -> bool:
 
 
 def warn_of_pocl(fault: str, environment: Mapping[str, str]) -> str:
-    """Return a warning that PoCL does not work here; empty if it does, or the user chose a device.
+    """Return a warning that PoCL does not work here; empty if it does, or the user chose other drivers.
 
-    Trials confirm a `fault` that is known of the processor: PoCL may have been repaired.
+    Trials confirm a `fault` that is known of the processor: PoCL may have been repaired. A device that
+    the user chose among several is taken for one that works, if any does.
     """
-    if not fault or has_choice(environment):
+    if not fault or _VENDORS in environment:
         return ""
     survey, _ = run_for_json(["-m", "cltrace.intercept.survey"])
     builds = list(try_builds(survey)) if survey is not None else []
+    if _CONTEXT in environment and not all(build.fault for build in builds):
+        return ""
     return describe_pocl_fault(fault, builds, find_intel_runtime())
 
 

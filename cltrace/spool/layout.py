@@ -4,11 +4,13 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cltrace.errors import SpoolError
-from cltrace.events.tables import RowTable
 from cltrace.spool.guarded_files import read_guarded
+
+if TYPE_CHECKING:
+    from cltrace.events.tables import RowTable
 
 TRACE_SUFFIX: Final = ".cltrace"
 PARTS_SUFFIX: Final = ".parts"
@@ -43,7 +45,7 @@ def trace_path_of(parts: Path) -> Path:
     return parts.with_name(parts.name.removesuffix(PARTS_SUFFIX))
 
 
-def rows_file(spool: Path, table: RowTable) -> Path:
+def rows_file(spool: Path, table: "RowTable") -> Path:
     """Return the path of a row table's file."""
     return spool / f"{table.name}.rows"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import SpoolError
+from cltrace.events import DEFAULT_CALLSITE_DEPTH
 from cltrace.events.kinds import LayerUse, Timing
 from cltrace.spool.guarded_files import read_guarded
 from cltrace.spool.layout import FILE_MODE, OUTCOME_FILE, SESSION_FILE
@@ -28,8 +29,6 @@ _NUMBERS: Final = ("recorder_pid", "origin_host_ns", "started_realtime_ns")
 """Fields of a session that are texts, and numbers."""
 _NUMBERS_END: Final = 1 << 63
 
-DEFAULT_CALLSITE_DEPTH: Final = 64
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -40,7 +39,7 @@ class Settings:
     include_kernels: tuple[str, ...] = ()
     exclude_kernels: tuple[str, ...] = ()
     callsite_depth: int = DEFAULT_CALLSITE_DEPTH
-    """Largest number of the program's frames to record per call; 0 records none."""
+    """Largest number of the program's frames to record per call, 0 for none to `MAX_CALLSITE_DEPTH`."""
     record_source: bool = True
     record_arguments: bool = True
     keep_secrets: bool = False
@@ -155,8 +154,12 @@ def _require_types(values: dict[str, Any]) -> None:
         if not isinstance(values.get(name, ""), str):
             raise TypeError(f"{name} is no text")
     for name in _NUMBERS:
-        if type(values.get(name)) is not int or not -_NUMBERS_END <= values[name] < _NUMBERS_END:
-            raise TypeError(f"{name} is no number of 64 bits")
+        _require_number(name, values.get(name))
+
+
+def _require_number(name: str, value: object) -> None:
+    if not (type(value) is int and -_NUMBERS_END <= value < _NUMBERS_END):
+        raise TypeError(f"{name} is no number of 64 bits")
 
 
 def _reserve_outcome(parts: Path) -> None:
@@ -183,7 +186,11 @@ def read_outcome(parts: Path) -> CommandOutcome | None:
         return None
     values = _read_json(path)
     try:
-        return CommandOutcome(**values)
+        outcome = CommandOutcome(**values)
+        for status in (outcome.exit_status, outcome.signal):
+            _require_number("status", 0 if status is None else status)
+        _require_number("ended_host_ns", outcome.ended_host_ns)
+        return outcome
     except TypeError as error:
         raise SpoolError(f"{parts / OUTCOME_FILE} is damaged: {error}") from error
 

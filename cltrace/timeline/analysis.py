@@ -1,10 +1,12 @@
 """Results that are derived from one trace's activity, each computed at its first use."""
 
+from dataclasses import replace
 from functools import cached_property
 
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice import Evidence, Finding, Findings, advise
 from cltrace.timeline.advice.evidence import read_evidence
+from cltrace.timeline.advice.model import NO_KERNEL_ADVICE, KernelAdvice
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.critical_path import PathStep, StepKind, find_critical_path
 from cltrace.timeline.dependencies import Dependencies, find_dependencies
@@ -48,8 +50,14 @@ class Analysis:
 
     @cached_property
     def findings(self) -> Findings:
-        """The findings of all rules with their gains."""
-        return advise(self._evidence)
+        """The findings of all rules about the run, with their gains."""
+        return advise(self.evidence)
+
+    def findings_with(self, kernels: KernelAdvice) -> Findings:
+        """Return the findings of all rules, those about kernels included, with their gains."""
+        if kernels == NO_KERNEL_ADVICE:
+            return self.findings
+        return advise(replace(self.evidence, modelled=kernels.modelled), kernels.proposals)
 
     @property
     def advice(self) -> tuple[Finding, ...]:
@@ -59,8 +67,9 @@ class Analysis:
     @cached_property
     def memory_moves(self) -> MemoryMoves:
         """Uses of memory objects that another device had last."""
-        return self._evidence.moves
+        return self.evidence.moves
 
     @cached_property
-    def _evidence(self) -> Evidence:
+    def evidence(self) -> Evidence:
+        """All facts that rules examine."""
         return read_evidence(self.trace, self.activity, self.dependencies)

@@ -23,6 +23,8 @@ from cltrace.errors import CltraceError, QueryError
 from cltrace.trace.query import MAX_HEAP_BYTES, QueryResult, query, too_long
 
 _MAX_MEMORY_BYTES: Final = 1 << 30
+_MIN_MEMORY_BYTES: Final = 3 << 28
+"""Memory of a query whose process inherited much from the one that asks."""
 _GRACE_S: Final = 0.5
 """Time in which SQLite itself ends a statement that is between two steps."""
 _PART_BYTES: Final = 1 << 20
@@ -84,7 +86,8 @@ def _error_of(name: str, text: str) -> CltraceError:
 def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: float) -> None:
     """Compute in the child and write the answer. Without memory there is no answer."""
     # Private memory alone: the code of libraries does not count.
-    resource.setrlimit(resource.RLIMIT_DATA, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
+    limit_bytes = max(_MAX_MEMORY_BYTES, _private_bytes() + _MIN_MEMORY_BYTES)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"PRAGMA hard_heap_limit = {MAX_HEAP_BYTES}")  # of the whole process
     try:
@@ -95,6 +98,12 @@ def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: floa
     view = memoryview(answer)
     while view:
         view = view[os.write(writing, view[:_PART_BYTES]) :]
+
+
+def _private_bytes() -> int:
+    """Return the memory of this process that counts towards `RLIMIT_DATA`."""
+    with Path("/proc/self/statm").open(encoding="ascii") as file:
+        return int(file.read().split()[5]) * resource.getpagesize()
 
 
 def _tie_to_parent(parent: int, cpu_s: int) -> None:

@@ -1,10 +1,12 @@
 """Start and end of a recording, outside the traced program."""
 
 import os
+import secrets
 import shutil
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,7 +92,11 @@ def end(recording: Recording, exit_status: int | None, signal_number: int | None
 
 def discard_parts(parts: Path) -> None:
     """Remove the spools of a recording after its trace was written."""
-    shutil.rmtree(parts, ignore_errors=True)
+    try:
+        _remove_tree(parts)
+    except OSError:
+        with suppress(RecursionError):
+            shutil.rmtree(parts, ignore_errors=True)
 
 
 def _make_room(parts: Path, path: Path, *, overwrite: bool) -> None:
@@ -107,9 +113,35 @@ def _make_room(parts: Path, path: Path, *, overwrite: bool) -> None:
             "it, -f discards it"
         )
     try:
-        shutil.rmtree(parts)
+        _remove_tree(parts)
     except OSError as error:
         raise RefusedError(f"{parts} cannot be removed: {error.strerror}") from error
+
+
+def _remove_tree(parts: Path) -> None:
+    """Remove a directory of any depth; `shutil.rmtree` has a limit. Raises: `OSError`."""
+    try:
+        shutil.rmtree(parts)
+    except (OSError, RecursionError):
+        if not parts.is_symlink():
+            _move_directories_up(parts)
+        shutil.rmtree(parts)
+
+
+def _move_directories_up(parts: Path) -> None:
+    """Move each directory below `parts` into it, however deep it is. Raises: `OSError`."""
+    prefix = f".cltrace-{secrets.token_hex(8)}"
+    pending = _directories_in(parts)
+    moved = 0
+    while pending:
+        for inner in _directories_in(pending.pop()):
+            moved += 1
+            pending.append(inner.rename(parts / f"{prefix}-{moved}"))
+
+
+def _directories_in(path: Path) -> list[Path]:
+    with os.scandir(path) as entries:
+        return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _working_directory() -> str:

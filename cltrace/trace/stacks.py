@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from cltrace.events import MAX_CALLSITE_DEPTH
 from cltrace.events.source_files import is_installed
 
-MAX_FRAMES: Final = 128
+MAX_FRAMES: Final = MAX_CALLSITE_DEPTH
 """Most frames of a stack that are read: a damaged trace may have a site that calls itself."""
 
 STACKS_SQL: Final = "SELECT site_id, file, line, function, outer_site_id FROM v_site"

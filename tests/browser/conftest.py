@@ -1,12 +1,18 @@
-"""A headless Chromium, and a server for what it opens. Nothing leaves the machine."""
+"""Headless browsers, and a server for what they open. Nothing leaves the machine.
+
+Tests of the page run in Chromium, those marked `firefox` in Firefox, too; with
+`CLTRACE_TESTS_FIREFOX=all` in the environment all do. Firefox is Debian's, and driven by WebDriver BiDi.
+"""
 
 import functools
 import http.server
+import os
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +20,7 @@ import pytest
 
 import cltrace
 from cltrace.report.page import PageOptions, render_page
+from cltrace.report.page.comparison import render_comparison
 from tests.browser.pages import READY, Open, Opened
 from tests.conftest import MakeTrace
 from tests.hostile import hostile_text
@@ -21,26 +28,74 @@ from tests.patience import HANG_S
 from tests.synthetic import as_it_is
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Playwright
 
 BROWSER_WAIT_MS = 300_000
 """Limit of a wait for an element: ten times Playwright's own, for a loaded machine."""
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
+BIDI = "moz-firefox"
+"""Channel of a Firefox that is not Playwright's own build: it is driven by WebDriver BiDi."""
+COLOR_SCHEME = "layout.css.prefers-color-scheme.content-override"
+"""Preference of Firefox: 0 is dark, 1 is light."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of the page in Chromium, and those that are to be in Firefox, too, in both."""
+    if "kind_of_browser" in metafunc.fixturenames:
+        is_for_both = any(mark.name == "firefox" for mark in metafunc.definition.iter_markers())
+        wants_all = os.environ.get("CLTRACE_TESTS_FIREFOX") == "all"
+        kinds = ["chromium", "firefox"] if is_for_both or wants_all else ["chromium"]
+        metafunc.parametrize("kind_of_browser", kinds, indirect=True)
+
+
+@pytest.fixture
+def kind_of_browser(request: pytest.FixtureRequest) -> str:
+    """Name of the browser that a page is opened in."""
+    kind: str = request.param
+    return kind
 
 
 @pytest.fixture(scope="session")
-def browser() -> "Iterator[Browser]":
-    """Headless Chromium; the test is skipped where there is none."""
+def driver() -> "Iterator[Playwright]":
+    """Driver of browsers."""
     playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(driver: "Playwright") -> "Iterator[Browser]":
+    """Headless Chromium; the test is skipped where there is none."""
     if CHROMIUM is None:
         pytest.skip("needs Chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
+    browser = driver.chromium.launch(
+        executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+    )
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def launch_firefox(driver: "Playwright") -> "Iterator[Callable[[str], Browser]]":
+    """Launches headless Firefox with a colour scheme, once each. Without Firefox the test is skipped."""
+    launched: dict[str, Browser] = {}
+
+    def launch(scheme: str) -> "Browser":
+        if FIREFOX is None:
+            pytest.skip("needs Firefox")
+        if scheme not in launched:
+            launched[scheme] = driver.firefox.launch(
+                executable_path=FIREFOX,
+                channel=BIDI,
+                firefox_user_prefs={COLOR_SCHEME: 0 if scheme == "dark" else 1},
+            )
+        return launched[scheme]
+
+    yield launch
+    for browser in launched.values():
         browser.close()
 
 
@@ -77,9 +132,37 @@ def mixed_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def write_pages(target: Path, paths: Sequence[Path], options: PageOptions | None) -> None:
+    """Write the page of one trace, or of two."""
+    with ExitStack() as opened:
+        traces = [opened.enter_context(cltrace.load(path)) for path in paths]
+        chosen = options or PageOptions()
+        if len(traces) == 1:
+            text = render_page(traces[0], chosen)
+        else:
+            text = render_comparison(traces[0], traces[1], chosen)
+    target.write_text(text, encoding="utf-8")
+
+
+def note_troubles(opened: Opened, address: str) -> None:
+    """Note errors, messages, dialogs, and requests of anything but the page itself."""
+    page, trouble = opened.page, opened.trouble
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on("console", lambda said: trouble.append(f"console: {said.text}"))
+    page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
+    page.on(
+        "request",
+        lambda asked: None if asked.url == address else trouble.append(f"request: {asked.url}"),
+    )
+
+
 @pytest.fixture
 def open_page(
-    browser: "Browser", mixed_trace: Path, make_trace: MakeTrace, tmp_path: Path
+    request: pytest.FixtureRequest,
+    kind_of_browser: str,
+    mixed_trace: Path,
+    make_trace: MakeTrace,
+    tmp_path: Path,
 ) -> Iterator[Open]:
     """Opens the page of a trace as a file; nothing may go wrong in it, nothing be asked for."""
     found: list[Opened] = []
@@ -90,25 +173,21 @@ def open_page(
         dark: str = "light",
         which: str = "mixed",
         path: Path = mixed_trace,
+        second: Path | None = None,
     ) -> Opened:
         made = {"made": as_it_is, "hostile": hostile_text}
         trace_path = make_trace("t.cltrace", text=made[which]) if which in made else path
         target = tmp_path / "page.html"
-        with cltrace.load(trace_path) as trace:
-            target.write_text(render_page(trace, options or PageOptions()), encoding="utf-8")
-        page = browser.new_page(viewport={"width": 1300, "height": 800}, color_scheme=dark)  # type: ignore[arg-type]
+        write_pages(target, [trace_path, *([] if second is None else [second])], options)
+        if kind_of_browser == "firefox":
+            browser = request.getfixturevalue("launch_firefox")(dark)
+        else:
+            browser = request.getfixturevalue("browser")
+        page = browser.new_page(viewport={"width": 1300, "height": 800}, color_scheme=dark)
         one = Opened(page)
         found.append(one)
         address = target.as_uri()
-        page.on("pageerror", lambda error: one.trouble.append(f"error: {error}"))
-        page.on("console", lambda said: one.trouble.append(f"console: {said.text}"))
-        page.on("dialog", lambda dialog: one.trouble.append(f"dialog: {dialog.message}"))
-        page.on(
-            "request",
-            lambda asked: (
-                None if asked.url == address else one.trouble.append(f"request: {asked.url}")
-            ),
-        )
+        note_troubles(one, address)
         page.goto(address)
         page.set_default_timeout(BROWSER_WAIT_MS)
         page.wait_for_selector(READY, state="attached")

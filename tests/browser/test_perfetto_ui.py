@@ -49,7 +49,8 @@ def check_counters(ask: Callable[[str], list[list[str]]], levels: int) -> None:
     # 25 readings of a meter and their end; beside it a counter with four stretches and its end.
     assert ask("SELECT count(*) FROM counter") == [[str(levels + 26 + 5)]]
     highest = ask(
-        "SELECT max(value) FROM counter c JOIN track t ON t.id = c.track_id WHERE t.name = 'a meter'"
+        "SELECT max(value) FROM counter c JOIN track t ON t.id = c.track_id "
+        "WHERE t.name = 'a meter (exec:meter:a)'"
     )
     assert [[float(one) for one in row] for row in highest] == [[40.0]]
 

@@ -167,3 +167,40 @@ def test_a_transfer_has_its_rate(open_page: Open) -> None:
     value, unit = term.locator("xpath=following-sibling::dd[1]").inner_text().split()
     scale = {"kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9}[unit]
     assert abs(float(value) * scale / (size * 1e9 / duration) - 1) < 0.006
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+def test_no_table_goes_beyond_the_window(open_page: Open, width: int) -> None:
+    opened = open_page()
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": 720})
+    for tab in page.locator('[role="tab"]').all():
+        tab.click()
+        tables = page.locator('[role="tabpanel"]:visible .table')
+        for table in tables.all():
+            table.locator(".tabulator-row").first.wait_for()
+            box = table.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= width, (tab.inner_text(), width)
+    assert opened.number("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.firefox
+def test_all_tabs_are_in_the_header_of_one_line_at_1280_pixels(open_page: Open) -> None:
+    opened = open_page()
+    opened.page.set_viewport_size({"width": 1280, "height": 720})
+    width, room, height = opened.number(
+        """() => {
+            const tabs = document.getElementById("tabs");
+            const has = new Set([...tabs.children].map(tab => tab.textContent));
+            // The tabs of a trace with predictions and energy.
+            for (const title of ["Predicted", "Energy"].filter(title => !has.has(title))) {
+                const tab = tabs.firstElementChild.cloneNode();
+                tab.textContent = title;
+                tabs.append(tab);
+            }
+            return [tabs.scrollWidth, tabs.clientWidth, document.querySelector("header").offsetHeight];
+        }"""
+    )
+    assert width <= room
+    assert height < 48

@@ -39,6 +39,7 @@ for _ in range(300):
     cl.enqueue_copy(queue, buffer, data)
     kernel(queue, data.shape, None, buffer)
     queue.finish()
+cl._cl._enqueue_marker(queue)
 try:
     cl.Buffer(context, cl.mem_flags.READ_WRITE, 1 << 60)
 except cl.Error:
@@ -49,8 +50,8 @@ except cl.Error:
 @pytest.mark.parametrize(
     ("tab", "table", "line", "name"),
     [
-        ("advice", "advice", 12, "clEnqueueWriteBuffer"),
-        ("host", "failures", 16, "clCreateBuffer"),
+        ("advice", "advice", 15, "clEnqueueMarker"),
+        ("host", "failures", 17, "clCreateBuffer"),
         ("memory", "live_at_exit", 10, "clCreateBuffer"),
     ],
 )
@@ -73,6 +74,18 @@ def test_rows_lead_to_the_timeline_and_back(
     page.locator("#detail section:has-text('about this place') button").first.click()
     marked = page.locator(f"[data-table='{table}'] .tabulator-row.marked")
     assert marked.inner_text() == shown
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+def test_sentences_of_advice_are_in_view(open_page: Open, wasteful_trace: Path, width: int) -> None:
+    opened = open_page(path=wasteful_trace)
+    opened.page.set_viewport_size({"width": width, "height": 720})
+    opened.page.reload()
+    opened.number("cltrace.showTab('advice')")
+    cells = opened.page.locator("[data-table='advice'] .tabulator-col[tabulator-field='advice']")
+    box = cells.first.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= width
 
 
 def test_an_exact_place_finds_no_other(open_page: Open, wasteful_trace: Path) -> None:

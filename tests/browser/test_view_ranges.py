@@ -102,9 +102,13 @@ def test_energy_of_a_range_is_the_integral_of_the_power(open_page: Open) -> None
     shown = opened.number("cltrace.ranges.chosen.energies.map(one => one.energy_j)")
     assert max(shown) > 0
     assert shown == pytest.approx(expected)
-    assert "a meter" in opened.page.inner_text("#ranges")
+    # Two channels of one name have a row each.
+    text = opened.page.inner_text("#ranges")
+    assert "a meter (exec:meter:a)" in text
+    assert "a meter (exec:meter:b)" in text
 
 
+@pytest.mark.firefox
 def test_dragging_shows_statistics_and_a_second_range_compares(open_page: Open) -> None:
     opened = open_page()
     page = opened.page
@@ -113,7 +117,9 @@ def test_dragging_shows_statistics_and_a_second_range_compares(open_page: Open) 
     drag(page, box, 0.4, 0.7)
     assert opened.range_ns == whole
     text = page.inner_text("#ranges")
-    for word in ("busy", "gaps", "longest gap", "heavy", "moved", "rate"):
+    chosen = opened.number("cltrace.ranges.chosen")
+    names = [line["name"] for line in (*chosen["kernels"], *chosen["transfers"])]
+    for word in ("busy", "gaps", "longest gap", *names):
         assert word in text
     low, high = opened.number("[cltrace.ranges.chosen.from, cltrace.ranges.chosen.to]")
     page.click("#ranges button:has-text('pin')")
@@ -141,3 +147,17 @@ def test_the_time_in_view_is_taken_as_a_range_by_a_key(open_page: Open) -> None:
     assert opened.number("[cltrace.ranges.chosen.from, cltrace.ranges.chosen.to]") == pytest.approx(
         opened.range_ns
     )
+
+
+def test_names_beside_statistics_are_wrapped_and_not_cut(open_page: Open) -> None:
+    opened = open_page(which="made")
+    opened.page.set_viewport_size({"width": 800, "height": 720})
+    opened.page.click("#take-range")
+    overflow = opened.number(
+        """[...document.querySelectorAll('#ranges th[scope="row"]')].map(name => {
+            name.append(" with a long name of a sensor".repeat(2));
+            return name.scrollWidth - name.clientWidth;
+        })"""
+    )
+    assert overflow
+    assert max(overflow) <= 0

@@ -3,11 +3,13 @@
 import sys
 from ctypes.util import find_library
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cltrace.events import MAX_CALLSITE_DEPTH
 from cltrace.events.apis import Api
 from cltrace.events.records import Diagnostic, Kernel, ProcessStarted, Site
 from cltrace.events.tables import CALLS, CIRCUMSTANCES, LAUNCHES
@@ -114,6 +116,11 @@ def test_a_chain_of_frames_is_recorded(toolbox: Toolbox, tmp_path: Path) -> None
     inner = next(site for site in sites.values() if site.function == "add")
     outer = sites[inner.outer_site_id]
     assert (outer.function, outer.line, outer.outer_site_id) == ("<module>", 14, 0)
+
+
+def test_the_layer_has_the_maximum_of_the_settings() -> None:
+    header = resources.files("cltrace.intercept.native") / "layer" / "settings.h"
+    assert f"#define MAX_CALLSITE_DEPTH {MAX_CALLSITE_DEPTH}\n" in header.read_text()
 
 
 def test_calls_of_another_loader_are_recorded_once(toolbox: Toolbox, tmp_path: Path) -> None:

@@ -124,6 +124,9 @@ def test_bases_as_events_give_them(checkout: tuple[Path, str], tmp_path: Path, b
     [
         "--upload-pack=touch ran;false",
         "--output=ran",
+        "^main",
+        "origin/^main",
+        "origin/+main",
         "main:refs/heads/evil",
         "+refs/heads/*:refs/heads/*",
         "main evil",
@@ -152,6 +155,7 @@ PROGRAMS = {
     "proxy": ("core.gitProxy", "EVIL"),
     "helper": ("credential.helper", "!EVIL"),
     "its helper": ("credential.https://nowhere.helper", "!EVIL"),
+    "no UTF-8": (os.fsdecode(b"credential.https://nowhere/\xff.helper"), "!EVIL"),
     "hook": ("hook.any.command", "EVIL"),
     "references": ("core.alternateRefsCommand", "EVIL"),
     "ext": ("remote.origin.url", "ext::EVIL"),
@@ -163,8 +167,9 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("how", PROGRAMS)
 def test_no_program_of_the_configuration_fetches(
-    how: str, checkout: tuple[Path, str], tmp_path: Path
+    how: str, checkout: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")  # regular expressions match no other bytes there
     there, before = checkout
     ran, program = tmp_path / "ran", tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")

@@ -25,6 +25,8 @@ print(sizes[0])
 LAYERS = pytest.mark.parametrize("layer", ["auto", "off"])
 MAX_MIB = {"limited": 6, "unlimited": 150}
 """Without a limit, the C library reserves 64 MiB for each thread that allocates."""
+MAX_OWN_MIB = {"auto": 2, "off": 5}
+"""Of a program with one heap, traced or not."""
 LIMIT_KB = 4_000_000
 
 
@@ -33,6 +35,13 @@ LIMIT_KB = 4_000_000
 def test_tracing_takes_few_addresses(layer: str, limit: str, run: Runner, tmp_path: Path) -> None:
     plain, traced = sizes_mib(layer, limit, run, tmp_path, {})
     assert traced - plain < MAX_MIB[limit]
+
+
+@LAYERS
+def test_tracing_itself_takes_few_addresses(layer: str, run: Runner, tmp_path: Path) -> None:
+    # Where tracing decides the number of heaps, a program with threads has fewer than untraced.
+    plain, traced = sizes_mib(layer, "limited", run, tmp_path, {"MALLOC_ARENA_MAX": "1"})
+    assert plain < traced < plain + MAX_OWN_MIB[layer]
 
 
 @LAYERS

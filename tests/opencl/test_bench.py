@@ -50,12 +50,17 @@ def test_a_change_of_the_source_fails_by_its_transactions(repository: Path, run:
     words = ("--pairs", "6", "--max-pairs", "6", "--floor", "900%", "-o", "s.json", "--vs", "HEAD")
     done = run("bench", *words, "--", "app.py", cwd=repository)
     assert done.status == 0, done.stderr
+    assert done.stderr.startswith("cltrace: running app.py …\ncltrace: wrote s.json")
     samples = read_samples(repository / "s.json")
     (only,) = samples.rounds
     assert (len(only.base), len(only.head)) == (6, 6)
     assert samples.base is not None
     assert samples.base.revision == samples.head.revision != ""
     assert samples.head.is_dirty
+    revision = samples.head.revision[:12]
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert f"base app.py, revision {revision}" in lines
+    assert f"head app.py, revision {revision} and changes" in lines
     key = SizedKernel("gather", "[65536]")
     for side, sectors in ((only.base, 16384), (only.head, 24576)):
         works = [one.work for one in side]

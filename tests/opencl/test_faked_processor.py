@@ -59,9 +59,7 @@ def test_a_fault_and_its_remedy_are_named_before_the_program_starts(tmp_path: Pa
     warning, _, rest = done.stderr.partition("the program starts")
     assert "PoCL 3.0" in warning
     assert "builds nothing on this processor (AMD Zen 5 or newer)" in warning
-    assert (
-        "PYOPENCL_CTX=" in warning or "cltrace[intel]" in warning or "OCL_ICD_VENDORS=" in warning
-    )
+    assert "PYOPENCL_CTX=" in warning or "[intel]" in warning or "OCL_ICD_VENDORS=" in warning
     assert "warning" not in rest
 
 

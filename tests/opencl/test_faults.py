@@ -147,7 +147,7 @@ def test_the_doctor_says_when_a_driver_builds_nothing(run: Runner) -> None:
     done = run("doctor", "--no-surcharge", env=environment)
     assert done.status == 2
     assert "builds nothing: Invalid build option: --no-such-flag" in done.stdout
-    assert "trial build: PoCL compiles with its own LLVM" in done.stdout
+    assert "trial build: PoCL" in done.stdout
 
 
 def test_the_doctor_survives_a_build_that_crashes(run: Runner) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import cltrace
+from cltrace.events import MAX_CALLSITE_DEPTH
 from cltrace.timeline.advice.model import Place
 from cltrace.timeline.advice.places import read_places
 from cltrace.trace.reader import Trace
@@ -101,6 +102,22 @@ queue.finish()
 """
 
 
+DEEP = """
+import pyopencl as cl
+
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+
+def recurse(levels):
+    if levels:
+        recurse(levels - 1)
+    else:
+        queue.finish()
+
+recurse(LEVELS)
+"""
+
+
 @pytest.mark.parametrize("layer", ["off", "on"])
 def test_a_stack_begins_at_the_programs_line_and_is_bounded(
     run: Runner, tmp_path: Path, layer: str
@@ -135,3 +152,21 @@ def test_a_stack_begins_at_the_programs_line_and_is_bounded(
 
 def _short(place: Place) -> Place:
     return Place(Path(place.site).name, Path(place.library).name if place.library else "")
+
+
+@pytest.mark.parametrize("layer", ["off", "on"])
+@pytest.mark.parametrize("levels", ["200", "900"])
+def test_the_deepest_stack_that_is_recorded_is_read_as_a_whole(
+    run: Runner, tmp_path: Path, layer: str, levels: str
+) -> None:
+    """However deep the recursion is, the outermost frame is the program's first line."""
+    (tmp_path / "program.py").write_text(DEEP.replace("LEVELS", levels))
+    words = ("run", "-q", "--layer", layer, "-o", tmp_path / "d.cltrace", "--callsite-depth")
+    done = run(*words, MAX_CALLSITE_DEPTH, sys.executable, "program.py")
+    assert done.status == 0, done.stderr
+    with cltrace.load(tmp_path / "d.cltrace") as trace:
+        stacks = trace.rows(
+            "SELECT count(*), max(CASE function WHEN '<module>' THEN position END) FROM v_stack "
+            "GROUP BY site_id ORDER BY 1 DESC LIMIT 1"
+        )
+    assert stacks == [(MAX_CALLSITE_DEPTH, MAX_CALLSITE_DEPTH - 1)]

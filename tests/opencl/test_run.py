@@ -112,6 +112,63 @@ def test_a_program_that_fails_leaves_older_traces_alone(run: Runner, tmp_path: P
     assert older.read_bytes() == before
 
 
+def test_a_command_that_cannot_start_leaves_no_trace(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("echo\n")
+    for name, interpreter in (("gone", "/no/such/interpreter -x"), ("script", "/bin/sh")):
+        (tmp_path / name).write_text(f"#!{interpreter}\n")
+    (tmp_path / "gone").chmod(0o755)
+    before = sorted(tmp_path.iterdir())
+    for words, status, text in (
+        (("nosuchcommand",), ExitStatus.NOT_FOUND, "nosuchcommand was not found"),
+        (("nosuch.py",), ExitStatus.NOT_FOUND, "nosuch.py was not found"),
+        (("./plain",), ExitStatus.NOT_EXECUTABLE, "./plain cannot be executed"),
+        (("./script",), ExitStatus.NOT_EXECUTABLE, "./script cannot be executed"),
+        (("./gone",), ExitStatus.NOT_EXECUTABLE, "its interpreter /no/such/interpreter was not"),
+    ):
+        done = run("run", "--", *words)
+        assert (done.status, text in done.stderr) == (status, True), done.stderr
+        assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("nosuch.py",), ("-uB", "-X", "dev", "-Wignore", "nosuch.py", "x"), (f"{300 * 'x'}.py",)],
+)
+def test_a_python_without_its_script_ends_as_it_does_untraced(
+    words: tuple[str, ...], run: Runner, tmp_path: Path
+) -> None:
+    alone = subprocess.run(
+        [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert alone.returncode == 2
+    quiet = run("run", "-q", "--", sys.executable, *words)
+    assert (quiet.status, quiet.stdout, quiet.stderr) == (2, "", alone.stderr)
+    traced = run("run", "-o", "t.cltrace", "--", sys.executable, *words)
+    script = next(word for word in words if word.endswith(".py"))
+    message = f"cltrace: {script} was not found: no trace is written\n"
+    assert (traced.status, traced.stderr) == (2, f"{alone.stderr}{message}")
+    assert run("run", "-q", "--strict", "--", sys.executable, *words).status == ExitStatus.REFUSED
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_that_ends_like_a_failed_start_leaves_a_trace(
+    run: Runner, tmp_path: Path
+) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__main__.py").write_text("import sys; sys.exit(2)")
+    assert run("run", "-q", "-o", "t.cltrace", sys.executable, "app").status == 2
+    assert (tmp_path / "t.cltrace").exists()
+
+
+def test_a_trace_without_commands_suggests_no_timeline(run: Runner) -> None:
+    nothing = run("run", "-o", "nothing.cltrace", "-c", "pass")
+    assert nothing.stderr.endswith("cltrace: wrote nothing.cltrace\n")
+    calls = run(
+        "run", "-o", "calls.cltrace", "-c", "import pyopencl as cl; cl.create_some_context()"
+    )
+    assert calls.stderr.endswith("wrote calls.cltrace; next: cltrace info calls.cltrace\n")
+
+
 def test_an_interpreter_without_cltrace_is_refused_before_its_first_line(
     run: Runner, tmp_path: Path
 ) -> None:
@@ -120,7 +177,7 @@ def test_an_interpreter_without_cltrace_is_refused_before_its_first_line(
     python = bare / "bin" / "python"
     refused = run("run", "-o", "t.cltrace", python, "-c", "print('ran')")
     assert (refused.status, refused.stdout) == (ExitStatus.REFUSED, "")
-    assert f"{python} -m pip install cltrace" in refused.stderr
+    assert f"{python} -m pip install -e '{Path(__file__).parents[2]}'" in refused.stderr
     assert not list(tmp_path.glob("t.cltrace*"))
     child = f"import subprocess; subprocess.run([{str(python)!r}, '-c', 'print(5)'], check=True)"
     parent = run("run", "-o", "t.cltrace", "-c", child)
@@ -145,9 +202,9 @@ def test_speaks_after_the_program_and_only_on_stderr(run: Runner) -> None:
     done = run("run", "-o", "t.cltrace", TICK)
     assert done.stdout == "[]\n"
     assert "Kernels" in done.stderr
-    assert done.stderr.endswith("cltrace: wrote t.cltrace; next: cltrace summary t.cltrace\n")
+    assert done.stderr.endswith("cltrace: wrote t.cltrace; next: cltrace timeline t.cltrace\n")
     silent = run("run", "--no-summary", "-f", "-o", "t.cltrace", TICK)
-    assert silent.stderr == "cltrace: wrote t.cltrace; next: cltrace summary t.cltrace\n"
+    assert silent.stderr == "cltrace: wrote t.cltrace; next: cltrace timeline t.cltrace\n"
 
 
 def test_a_pipe_that_closes_early_harms_nothing(tmp_path: Path) -> None:

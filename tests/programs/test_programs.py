@@ -31,10 +31,8 @@ EXAMPLES = [
             *("svm", "dump-properties", "black-hole-accretion"),
         )
     ),
-    *(
-        ("reikna", f"examples/demo_{name}.py")
-        for name in ("specgram", "specialized_fft", "struct_reduce")
-    ),
+    *(("reikna", f"examples/demo_{name}.py") for name in ("specialized_fft", "struct_reduce")),
+    pytest.param("reikna", "examples/demo_specgram.py", marks=pytest.mark.slow),
     pytest.param(
         "reikna",
         "examples/demo_real_to_complex_fft.py",
@@ -43,15 +41,16 @@ EXAMPLES = [
             reason="its own bound is too near where PoCL takes a processor for another",
         ),
     ),
+    *(("loopy", f"examples/python/{name}.py") for name in ("hello-loopy", "vector-types")),
     *(
-        ("loopy", f"examples/python/{name}.py")
-        for name in ("hello-loopy", "rank-one", "vector-types", "find-centers")
+        pytest.param("loopy", f"examples/python/{name}.py", marks=pytest.mark.slow)
+        for name in ("rank-one", "find-centers")
     ),
 ]
 
 TESTS_OF_OTHERS = [
     ("pyopencl", "test/test_wrapper.py"),
-    ("pyopencl", "test/test_clrandom.py"),
+    pytest.param("pyopencl", "test/test_clrandom.py", marks=pytest.mark.slow),
     pytest.param("pyopencl", "test/test_algorithm.py", marks=pytest.mark.slow),
     pytest.param("pyopencl", "test/test_clmath.py", marks=pytest.mark.slow),
     pytest.param("reikna", "test/test_algorithms", marks=pytest.mark.slow),

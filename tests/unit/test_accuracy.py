@@ -35,9 +35,11 @@ CPU = load_profile("pocl-cpu").device
 def evaluated_with(predicted: list[float], measured: list[float], again: list[float]) -> Evaluation:
     first, second, said = (np.asarray(one, np.float64) for one in (measured, again, predicted))
     return Evaluation(
+        names=tuple(f"launch {number}" for number in range(len(measured))),
         families=tuple(str(number % 3) for number in range(len(measured))),
         sizes=np.full(len(measured), 1024),
         measured_ns=first,
+        deviations_ns=first / 10,
         again_ns=second,
         is_long=(first + second) / 2 >= SHORT_NS,
         predicted_ns={"thesis": said},
@@ -149,6 +151,15 @@ def test_recorded_measurements_are_predicted(tmp_path: Path) -> None:
     assert read_measurements(tmp_path / "again.json") == few
 
 
+def test_a_set_of_a_gpu_is_not_predicted_with_costs_of_a_cpu() -> None:
+    for file, profile in (
+        ("h200-restricted.json", "pocl-cpu"),
+        ("pocl-restricted.json", "nvidia-h200"),
+    ):
+        with pytest.raises(ProfileError, match="name a profile of the same kind"):
+            evaluate(read_measurements(DATA / file), load_profile(profile))
+
+
 @pytest.mark.parametrize(
     ("name", "mean", "deviation", "distance"),
     [
@@ -190,6 +201,25 @@ def test_what_holds_no_measurements_is_one_line(text: str, tmp_path: Path, run: 
     done = run("accuracy", "--from", "bad.json")
     assert done.status == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("samples", [-1, 1 << 31, 1 << 63, 1e308])
+def test_a_set_of_impossible_length_is_refused(samples: float, tmp_path: Path, run: Runner) -> None:
+    stored = json.loads((DATA / "pocl-restricted.json").read_text())
+    (tmp_path / "bad.json").write_text(json.dumps({**stored, "samples": samples}))
+    done = run("accuracy", "--from", "bad.json", "--profile", "pocl-cpu")
+    assert done.status == 2
+    assert "at most 100,000" in done.stderr
+    assert run("accuracy", "--samples", "100001").status == 2
+
+
+@pytest.mark.parametrize("deviation", ["x", [[]], None, -1.0, float("nan"), float("inf")])
+def test_an_impossible_deviation_is_refused(deviation: object, tmp_path: Path) -> None:
+    stored = json.loads((DATA / "pocl-restricted.json").read_text())
+    stored["timings"][0][stored["timing"].index("deviation_ns")] = deviation
+    (tmp_path / "bad.json").write_text(json.dumps(stored))
+    with pytest.raises(ProfileError):
+        read_measurements(tmp_path / "bad.json")
 
 
 def test_recorded_measurements_are_reported_and_drawn(run: Runner, tmp_path: Path) -> None:

@@ -40,6 +40,30 @@ __kernel void searched(__global const int *c, __global const int *a, __global co
 }
 """
 PROGRAM = parse(SOURCE)
+CHOSEN = """
+__kernel void apart(__global const int *c, __global float *a, __global float *b,
+                    __global float *out) {
+    int i = get_global_id(0);
+    __global float *p = (i & 1) ? a : b;
+    out[i] = p[c[i]];
+}
+__kernel void drawn(__global const int *c, __global float *a, __global float *b,
+                    __global float *out) {
+    int i = get_global_id(0);
+    __global float *p = c[i] > 0 ? a : b;
+    p[c[i]] = i;
+}
+__kernel void local_drawn(__global const int *c, __global float *a, __global float *b,
+                          __global float *out) {
+    int i = get_global_id(0), own = get_local_id(0);
+    __local float x[256], y[256];
+    x[own] = i; y[own] = -i;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    __local float *p = (i & 1) ? x : y;
+    out[i] = p[c[i] & 255];
+}
+"""
+"""Pointers to one of two objects, at places that contents decide."""
 BOX = """
 __kernel void dilated(__global const float *in, __global float *out, int side, int radius) {
     int x = get_global_id(0), y = get_global_id(1);
@@ -91,6 +115,26 @@ def test_neighbours_write_runs_but_read_at_random() -> None:
     assert written.sectors.value == pytest.approx(7.5 * ITEMS / 32, rel=0.1)
     assert written.sectors.low == pytest.approx(4 * ITEMS / 32, rel=0.02)
     assert written.sectors.high == pytest.approx(read.sectors.value, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "memory", "access", "low"),
+    [
+        ("apart", "a, b", Access.READ, 8),
+        ("drawn", "a, b", Access.WRITE, 4),
+        ("local_drawn", "x, y", Access.READ, 8),
+    ],
+)
+def test_unknown_places_of_two_objects_are_in_both(
+    kernel: str, memory: str, access: Access, low: int
+) -> None:
+    buffers = [BufferArgument(4 * ITEMS)] * 4
+    site = site_of(count(parse(CHOSEN), kernel, (ITEMS,), (256,), buffers), memory, access)
+    assert site.is_assumed
+    assert site.sectors.low == pytest.approx(low * ITEMS / 32, rel=0.02)
+    if kernel == "apart":
+        # Half of the lanes read each object, of which they touch nearly all.
+        assert site.footprint.launch_sectors > 1.5 * ITEMS / 8
 
 
 def test_a_search_begins_at_one_place_for_all() -> None:

@@ -105,6 +105,27 @@ def test_single_traces_are_compared_by_counters_only(tmp_path: Path, run: Runner
     assert run("check", DATA / "h200-mixture.cltrace", GOLDEN, cwd=tmp_path).status == 3
 
 
+def test_a_report_names_the_commands_and_revisions_of_both_sides(
+    tmp_path: Path, run: Runner
+) -> None:
+    pairs = written(tmp_path / "pairs.json", round_of(1, {}))
+    line = "python app.py, revision abc123def456"
+    for words in ((pairs,), (pairs, alone(tmp_path / "base.json", round_of(2, {})))):
+        shown = run("check", *words).stdout
+        assert [
+            " ".join(each.split()) for each in shown.splitlines() if "python app.py" in each
+        ] == [
+            f"base {line}",
+            f"head {line}",
+        ]
+        whole = json.loads(run("check", *words, "--format", "json").stdout)
+        assert (whole["facts"]["base"], whole["facts"]["head"]) == (line, line)
+        assert f"- **head**: {line}" in run("check", *words, "--format", "md").stdout
+    traces = json.loads(run("check", GOLDEN, GOLDEN, "--format", "json").stdout)["facts"]
+    with cltrace.load(GOLDEN) as trace:
+        assert traces["base"] == " ".join(trace.command_line)
+
+
 def test_samples_that_say_nothing_of_each_other(tmp_path: Path, run: Runner) -> None:
     one = alone(tmp_path / "one.json", round_of(1, {}))
     other = alone(tmp_path / "other.json", round_of(2, {}))

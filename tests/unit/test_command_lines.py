@@ -152,6 +152,8 @@ def test_run_refuses_before_the_program(place: Path, run: Runner) -> None:
         ["--duration", "inf"],
         ["--max-events", "9" * 30],
         ["--callsite-depth", "9" * 30],
+        ["--callsite-depth", "129"],
+        ["--callsite-depth", "4294967296"],
     ):
         done = run("run", *flags, "-c", "print('ran')", cwd=place)
         assert (done.status, done.stdout) == (125, ""), (flags, done.stderr)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import stat
 import threading
 import time
@@ -20,11 +21,12 @@ from cltrace.errors import (
     KernelSourceError,
     UnsupportedKernelError,
 )
+from cltrace.installation import suggest_install
 from cltrace.kernels import BufferArgument, Sampling, count, execute, parse
 from cltrace.kernels.compiler import CodeForm, Compiler, CompileRequest, read_options
 from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
-from cltrace.kernels.compiler.confinement import ProcessLimits
+from cltrace.kernels.compiler.confinement import ProcessLimits, run_confined
 from tests.kernels.catalogue import CASES
 from tests.patience import HANG_S
 
@@ -153,6 +155,16 @@ def test_a_macro_bomb_ends_in_time(tmp_path: Path) -> None:
     assert time.monotonic() - began < HANG_S / 2
 
 
+def test_a_message_names_the_limit_of_time(tmp_path: Path) -> None:
+    bomb = f"{MACRO_BOMB}\n__kernel void k(void) {{ int x; A11; }}"
+    for limits, message in (
+        (ProcessLimits(cpu_s=1), "limit of 1 s of CPU time"),
+        (ProcessLimits(wall_s=0.01), "did not end within 0.01 s"),
+    ):
+        with pytest.raises(CompilerFailedError, match=message):
+            parse(bomb, compiler=Compiler(DiskCache(tmp_path), limits))
+
+
 def test_output_is_bounded(tmp_path: Path) -> None:
     many = "".join(
         f"__kernel void k{n}(__global int *a) {{ a[{n}] += {n}; }}\n" for n in range(400)
@@ -279,7 +291,7 @@ def test_several_threads_compile_at_once(tmp_path: Path) -> None:
 
 def test_without_a_compiler_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLTRACE_CLANG", os.devnull)
-    with pytest.raises(CompilerMissingError, match=r"pip install 'cltrace\[predict\]'"):
+    with pytest.raises(CompilerMissingError, match=re.escape(suggest_install("predict"))):
         find_clang()
 
 
@@ -328,3 +340,10 @@ def test_large_constants_and_lone_surrogates_take_no_time(source: str) -> None:
     with contextlib.suppress(CltraceError):
         count(parse(source), "k", (64,), (64,), [BufferArgument(256)])
     assert time.process_time() - began < 10
+
+
+def test_a_compiler_that_exits_without_memory_names_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "prelude.h").touch()
+    command = ("/bin/sh", "-c", "echo 'LLVM ERROR: out of memory'; exit 1")
+    with pytest.raises(CompilerFailedError, match="more than 1 GiB of memory"):
+        run_confined(command, "", {}, tmp_path / "prelude.h", ProcessLimits())

@@ -3,6 +3,7 @@
 import pytest
 
 from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
+from cltrace.kernels.costs.operation import INVERTED
 
 
 def counted(expression: str, pragma: str = "", machine: Machine | None = None) -> KernelCounts:
@@ -36,6 +37,7 @@ def per_item(counts: KernelCounts, cost: CostClass) -> float:
         ("1.0f / b + c", 1, 0, 0, 1),
         ("a * b / c", 0, 1, 0, 1),
         ("2.0f * a", 1, 0, 0, 0),
+        ("a / 3.0f", 0, 1, 0, 0),
     ],
 )
 def test_sums_are_parts_of_products_and_quotients(
@@ -72,3 +74,17 @@ def test_a_quotient_that_is_used_twice_stays_apart() -> None:
 def test_a_processor_divides_before_it_adds() -> None:
     counts = counted("a / b + c", machine=Machine.of_cpu(4))
     assert per_item(counts, CostClass.FLOAT_ADD) == 1
+
+
+def test_quotients_by_one_number_take_its_reciprocal_once() -> None:
+    assert inverted("a / b * (c / b)") == 1
+    assert inverted("a / b * (c / a)") == 0
+
+
+def inverted(expression: str) -> float:
+    rows = [row for row in counted(expression).folded if row.function == INVERTED]
+    return sum(row.total for row in rows) / 256
+
+
+def test_a_cpu_divides_by_literals() -> None:
+    assert per_item(counted("a / 3.0f", machine=Machine.of_cpu(4)), CostClass.FLOAT_DIVIDE) == 1

@@ -92,7 +92,7 @@ def test_a_page_names_no_flag_that_there_is_not() -> None:
         "--rate",
         "--kills",
     }  # of benchmarks
-    for page in [*DOCS.glob("*.md"), ROOT / "README.md"]:
+    for page in [*DOCS.rglob("*.md"), ROOT / "README.md"]:
         named = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", page.read_text()))
         assert not named - known - {"--check"}, page.name
 
@@ -123,7 +123,7 @@ def test_every_view_column_and_limit_is_described() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"]:
+    for page in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"]:
         for target, _ in LINK.findall(page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 

@@ -9,14 +9,17 @@ import pytest
 from cltrace.report.advice import advice_table
 from cltrace.report.document import Document
 from cltrace.report.formats.terminal import console_for, renderable
+from cltrace.report.timeline import _uncounted_notes
 from cltrace.timeline.advice.gains import find_gains
 from cltrace.timeline.advice.model import (
     DeviceSummary,
     Findings,
+    KernelAdvice,
     Place,
     Proposal,
     Remedy,
     metric_count,
+    typical_count,
 )
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import find_dependencies
@@ -142,3 +145,23 @@ def test_the_note_counts_what_is_hidden() -> None:
     assert "--all" in table.note
     assert "--all" in screen(found, 80)
     assert len(advice_table(found, 8, 0.0).rows) == 1
+
+
+def test_numbers_of_a_typical_launch_are_not_added_up_over_places() -> None:
+    few = typical_count("work-groups", 8)
+    parts = [
+        replace(
+            without_waits(np.array([at]), f"app.py:{at}"), metrics=(few, metric_count("waits", 1))
+        )
+        for at in range(20)
+    ]
+    (finding,) = find_gains(parts, replay(), GPU).findings
+    assert [metric.value for metric in finding.proposal.metrics] == [8, 20]
+
+
+def test_kernels_without_counts_are_told_once_per_reason() -> None:
+    advice = KernelAdvice(uncounted=(("f", "no clang"), ("g", "no clang"), ("h", "a pipe")))
+    assert list(_uncounted_notes(advice)) == [
+        "note: no advice about f and 1 other kernel: no clang",
+        "note: no advice about h: a pipe",
+    ]

@@ -233,3 +233,45 @@ def test_what_is_read_again_too_late_is_fetched_again() -> None:
     )
     assert again.window_sectors > 4 * again.footprint.launch_sectors
     assert once.window_sectors == pytest.approx(once.footprint.launch_sectors, rel=0.05)
+
+
+TILES = """
+__kernel void tiles(__global float *RESTRICT x, __global const float *RESTRICT y, int n) {
+    __local float tile[128];
+    int lid = get_local_id(0), items = get_global_size(0);
+    float sum = 0;
+    for (int k = 0; k < n; k++) { BODY }
+    x[get_global_id(0)] = sum;
+}
+"""
+_ONE_READ = "y[k * items + get_global_id(0)]"
+_TILE = f"tile[lid] = {_ONE_READ}; barrier(1); sum += tile[lid ^ 1]; barrier(1);"
+
+
+@pytest.mark.parametrize(
+    ("restrict", "body", "waits_per_trip"),
+    [
+        ("restrict", _TILE, 0.25),
+        ("", _TILE, 1),
+        ("", f"sum += {_ONE_READ}; barrier(1);", 0.125),  # the next copy's reads begin before
+        ("restrict", _TILE + "x[k * items + get_global_id(0)] = sum;", 0.25),
+        ("restrict", f"{_TILE} ((__global float *)y)[k] = sum;", 1),
+        ("restrict", f"sum += {_ONE_READ}; sum = work_group_reduce_add(sum);", 1),
+    ],
+)
+def test_reads_of_several_trips_wait_together_over_barriers(
+    restrict: str, body: str, waits_per_trip: float
+) -> None:
+    """As an H200's times show: 111 ns a trip of the first, 226 of the second, 98 of the third."""
+    trips, items = 64, 1 << 14
+    source = TILES.replace("RESTRICT", restrict).replace("BODY", body)
+    arguments: list[Argument] = [
+        BufferArgument(4 * items),
+        BufferArgument(4 * items * trips),
+        trips,
+    ]
+    program = parse(source, "-cl-std=CL2.0")
+    counts = count(program, "tiles", (items,), (128,), arguments, machine=Machine())
+    far = {at for at, site in enumerate(counts.sites) if site.space == "global"}
+    waits = sum(each.waits for each in counts.rounds if far.intersection(each.sites))
+    assert waits / counts.warps / trips == pytest.approx(waits_per_trip, rel=0.1)

@@ -31,7 +31,8 @@ DATA = ROOT / "tests" / "data"
 FEW = 12
 COUNT = int(os.environ.get("CLTRACE_FUZZ", FEW))
 SEED = int(os.environ.get("CLTRACE_FUZZ_SEED", 1))
-MAX_S = 30
+MAX_CPU_S = 30
+MAX_WALL_S = 300
 MAX_MEMORY_KB = 2 << 20
 H200 = ("--profile", "=nvidia-h200")
 
@@ -96,7 +97,7 @@ SUBJECTS: Mapping[str, Subject] = {
         f"trace-{version}": Subject(
             copy_of(GOLDEN / f"schema-{version}.cltrace"), "t.cltrace", TRACE_VERBS
         )
-        for version in (1, 2, 3, 4)
+        for version in (1, 2, 3, 4, 5)
     },
     "devices": Subject(copy_of(DATA / "two-devices.cltrace"), "t.cltrace", TRACE_VERBS),
     "power": Subject(copy_of(DATA / "h200-mixture.cltrace"), "t.cltrace", TRACE_VERBS),
@@ -144,16 +145,28 @@ class HangError(BaseException):
 
 @contextlib.contextmanager
 def time_limit() -> Iterator[None]:
+    """Limit the CPU time of a verb, because other work on the machine stretches the time that it takes.
+
+    The limit of elapsed time is for verbs that wait.
+    """
+
     def stop(*_: object) -> None:
         raise HangError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(MAX_S)
+    limits = {
+        signal.SIGPROF: (signal.ITIMER_PROF, MAX_CPU_S),
+        signal.SIGALRM: (signal.ITIMER_REAL, MAX_WALL_S),
+    }
+    before = {number: signal.signal(number, stop) for number in limits}
+    for timer, seconds in limits.values():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, _ in limits.values():
+            signal.setitimer(timer, 0)
+        for number, action in before.items():
+            signal.signal(number, action)
 
 
 def status_of(words: list[str]) -> tuple[int, str]:
@@ -203,7 +216,7 @@ def test_mutated_files_are_read_or_refused(kind: str, place: Path) -> None:
         try:
             status, messages = status_of(words)
         except HangError:
-            failures.append(f"{seed}: {words} took more than {MAX_S} s")
+            failures.append(f"{seed}: {words} took more than {MAX_CPU_S} s of CPU time")
             continue
         if status not in {0, 1, 2, 3, 4} or "internal error" in messages or "Traceback" in messages:
             failures.append(f"{seed}: {words} ended with {status}: {messages[-300:]}")

@@ -52,9 +52,34 @@ sys.exit(count)
 @pytest.mark.parametrize("is_group", [False, True])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU"])
 def test_a_command_gets_a_signal_once(name: str, is_group: bool, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "cltrace", "run", "-q", "-o", str(tmp_path / "t.cltrace")]
+    assert count_of_signals((), name, tmp_path, is_group=is_group) == 1
+
+
+@pytest.mark.parametrize("is_group", [False, True])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
+def test_a_command_that_handles_what_it_inherits_as_ignored_gets_it(
+    name: str, is_group: bool, tmp_path: Path
+) -> None:
+    # Shells start background jobs with SIGINT ignored, `nohup` starts a command with SIGHUP ignored.
+    ignoring = ("sh", "-c", f'trap "" {name.removeprefix("SIG")}; exec "$@"', "sh")
+    assert count_of_signals(ignoring, name, tmp_path, is_group=is_group) == 1
+
+
+def test_a_command_inherits_that_a_signal_is_ignored(tmp_path: Path) -> None:
+    program = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+    command = [sys.executable, "-m", "cltrace", "run", "-q", sys.executable, "-c", program]
+    assert finished([*ignoring, *command], tmp_path).stdout == "True\n"
+
+
+def count_of_signals(before: tuple[str, ...], name: str, place: Path, *, is_group: bool) -> int:
+    """Return how often a traced command gets a signal, sent to cltrace alone or to the group.
+
+    `before` are the words of a command that starts cltrace.
+    """
+    command = [sys.executable, "-m", "cltrace", "run", "-q", "-o", str(place / "t.cltrace")]
     with subprocess.Popen(
-        [*command, sys.executable, "-c", COUNTING, name],
+        [*before, *command, sys.executable, "-c", COUNTING, name],
         stdout=subprocess.PIPE,
         env=clean_environment(),
         start_new_session=True,
@@ -62,7 +87,7 @@ def test_a_command_gets_a_signal_once(name: str, is_group: bool, tmp_path: Path)
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         (os.killpg if is_group else os.kill)(process.pid, getattr(signal, name))
-        assert process.wait(HANG_S) == 1
+        return process.wait(HANG_S)
 
 
 def test_a_witness_ends_with_its_process(tmp_path: Path) -> None:

@@ -80,15 +80,8 @@ READING = {
 """How each verb that reads traces is tried; a verb that reads none is in `READ_NOTHING`."""
 
 READ_NOTHING = {
-    "score",
-    "baseline",
-    "bench",
-    "calibrate",
-    "profile",
-    "run",
-    "demo",
-    "doctor",
-    "completion",
+    *("score", "baseline", "bench", "calibrate", "profile"),
+    *("run", "demo", "doctor", "completion", "help"),
 }
 
 

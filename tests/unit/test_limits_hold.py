@@ -11,9 +11,10 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from cltrace.errors import PowerError, QueryError
+from cltrace.errors import KernelError, PowerError, QueryError
 from cltrace.events.power import ProbeState
 from cltrace.kernels.ir.types import ArrayType, IntegerType
+from cltrace.kernels.limits import limit_counting
 from cltrace.kernels.values import constant_value, plain_array_bytes, to_bytes
 from cltrace.power.load_classes import Load, LoadKind
 from cltrace.power.readers.exec import ExecReader
@@ -38,6 +39,19 @@ LONG = "printf('%.*c', 20000000, 'x')"
 def test_a_query_ends_in_time_inside_of_functions_too(sql: str) -> None:
     with pytest.raises(QueryError, match=r"longer than 0\.5 s"):
         run_guarded_query(GOLDEN, sql, max_rows=10, max_seconds=0.5)
+
+
+def test_what_the_parent_holds_is_not_the_querys_memory() -> None:
+    sql = f"SELECT length({LONG})"
+    code = f"""if True:
+        from pathlib import Path
+        from cltrace.trace.guarded_query import run_guarded_query
+        held = bytearray(1 << 30)
+        print(run_guarded_query(Path({str(GOLDEN)!r}), {sql!r}, max_rows=1, max_seconds=60).rows)
+    """
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "[(20000000,)]\n", done.stderr
 
 
 def test_a_query_whose_parent_gets_no_time_has_run_for_too_long(
@@ -187,6 +201,38 @@ def test_copies_of_work_groups_end_at_the_limit(call: str, run: Runner, tmp_path
     assert done.status == 2
     assert "more than the limit of 0.5 s of CPU time: --cpu-limit 0 lifts it" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("number", [10**9, 1 << 44, 1 << 62, (1 << 63) - 1, 1 << 63])
+def test_stray_addresses_are_counted(number: int, run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text(
+        "kernel void f(global int *a, local int *l, ulong n) {"
+        " a[get_global_id(0) * n] = 1; a[0] = l[n]; a[n] = l[get_local_id(0) * n]; }"
+    )
+    words = ("kernel", "k.cl", "--no-cache", "--global-size", "64", "--arg", "l=4096")
+    done = run(*words, "--arg", f"n={number}")
+    assert done.status == 0, done.stderr
+
+
+def test_a_recursion_that_is_too_deep_is_an_error_of_the_kernel() -> None:
+    def descend() -> None:
+        descend()
+
+    with pytest.raises(KernelError, match="nested too deeply"), limit_counting(10.0):
+        descend()
+
+
+@pytest.mark.slow
+def test_a_chain_of_a_thousand_sums_is_refused(run: Runner, tmp_path: Path) -> None:
+    sums = "".join(f"x += a[i * 1100 + {number}];\n" for number in range(1100))
+    (tmp_path / "k.cl").write_text(
+        "kernel void f(global int *a, int n) {"
+        f" int x = 0; for (int i = 0; i < n; i++) {{ {sums} }} a[0] = x; }}"
+    )
+    words = ("kernel", "k.cl", "--no-cache", "--global-size", "64", "--arg", "a=4M", "--arg", "n=2")
+    done = run(*words)
+    assert (done.status, len(done.stderr.splitlines())) == (2, 1)
+    assert "nested too deeply" in done.stderr
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])

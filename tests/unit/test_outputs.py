@@ -1,6 +1,7 @@
 """Outputs of all verbs: they write to pipes and devices, follow links, and replace regular files only."""
 
 import os
+import shlex
 import shutil
 import socket
 import stat
@@ -12,7 +13,7 @@ import pytest
 
 from cltrace.errors import OutputError
 from cltrace.files import check_output, find_output, find_trace_output, write_atomically
-from tests.conftest import Runner, needs
+from tests.conftest import CLTRACE, Runner, needs
 from tests.run_samples import round_of
 from tests.unit.test_check import written
 
@@ -262,3 +263,13 @@ def test_long_names_are_written(tmp_path: Path) -> None:
     write_atomically("text", path)
     assert path.read_text() == "text"
     assert find_trace_output(path) == path
+
+
+@pytest.mark.parametrize("words", ["help energy", "completion bash", "profile list", "power list"])
+def test_stdout_that_is_closed_or_full_is_no_internal_error(words: str, run: Runner) -> None:
+    verb = f"{shlex.join(CLTRACE)} {words}"
+    closed = run(f"{verb} >&-", command=["sh", "-c"])
+    assert (closed.status, closed.stderr) == (0, "")
+    full = run(f"{verb} >/dev/full", command=["sh", "-c"])
+    assert full.status == 2
+    assert full.stderr == "cltrace: the output cannot be written: No space left on device\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cltrace.events.cost_names import CostName
-from cltrace.kernels import CostClass
+from cltrace.kernels import BufferArgument, CostClass, count, parse
 from cltrace.kernels.costs.operation import OF_INTS, TO_FLOAT, AddressForm
 from cltrace.kernels.counts.records import FoldedCount
 from cltrace.kernels.counts.workloads import WorkloadCounter
@@ -139,3 +139,28 @@ def test_each_pair_of_a_mixture_has_two_pipes() -> None:
     probes, _ = mixtures()
     for probe in probes:
         assert len({work.pipe for work in probe.demand.work if work.warp_total > 1e3}) >= 2
+
+
+@pytest.mark.parametrize(
+    ("function", "instructions"),
+    [("native_exp(x)", 1), ("exp(x)", 8), ("(x + 3) / x", 8)],
+)
+def test_a_function_takes_the_issue_slots_of_its_instructions(
+    function: str, instructions: int
+) -> None:
+    """The numbers are those of NVIDIA's assembler: one of each function is for its own pipe."""
+    profile = read_profile(H200)
+    costs = Costs.of(profile.parameters["overlap"])
+    source = (
+        "__kernel void one(__global float *a) {{ size_t i = get_global_id(0); float x = a[i]; {} }}"
+    )
+    slots = []
+    for body in (f"a[i] = {function};", "a[i] = x + 3;"):
+        counts = count(
+            parse(source.format(body)), "one", (1 << 20,), (256,), [BufferArgument(4 << 20)]
+        )
+        demand = demand_of(counts, costs.operations)
+        issue_ns = pipe_times(demand, costs)[Pipe.ISSUE] * demand.units / demand.warps
+        slots.append(issue_ns / costs["slot"])
+    rest = 0 if "+" in function else 1
+    assert slots[0] - slots[1] + rest == pytest.approx(instructions, rel=0.15)

@@ -31,7 +31,6 @@ from cltrace.profile import (
     read_profile,
     write_profile,
 )
-from cltrace.report.profile_figures import draw_family
 from tests.conftest import Runner
 
 H200 = Path(__file__).parents[1] / "data" / "nvidia-h200-calibration.json"
@@ -125,7 +124,7 @@ def test_a_users_profile_stands_before_a_shipped_one(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert load_profile("nvidia-h200").device.name == "NVIDIA H200"
-    own = replace(fit_models(measured), notes=("mine",))
+    own = replace(load_profile("nvidia-h200"), device=measured.device, notes=("mine",))
     write_profile(own, tmp_path / "cltrace" / "profiles" / "nvidia-h200.json")
     assert load_profile("nvidia-h200").notes == ("mine",)
     assert profile_for(measured.device).notes == ("mine",)
@@ -199,7 +198,7 @@ def test_the_costs_of_the_default_model_are_those_of_the_hardware(whole: DeviceP
 def test_a_profile_that_lacks_a_family_is_not_fitted(measured: DeviceProfile) -> None:
     families = {name: rows for name, rows in measured.families.items() if name != "classes"}
     with pytest.raises(ProfileError, match="classes"):
-        fit_models(replace(measured, families=families))
+        THESIS.fit(replace(measured, families=families))
     with pytest.raises(ProfileError, match="not fitted"):
         THESIS.for_device(measured)
 
@@ -242,14 +241,6 @@ def test_repeating_ends_when_time_is_up() -> None:
     assert sample.runs == 12
     point = Point(series="s", x=1.0, **asdict(sample))
     assert point.standard_error_ns == pytest.approx(sample.deviation_ns / 12**0.5)
-
-
-@pytest.mark.parametrize("family", ["base", "elementary", "occupancy"])
-def test_figures_are_drawn(whole: DeviceProfile, family: str, tmp_path: Path) -> None:
-    path = draw_family(whole, family, tmp_path)
-    text = path.read_text()
-    assert text.startswith("<?xml")
-    assert "NVIDIA H200" in text
 
 
 def test_what_models_make_of_a_family_is_kept_with_it() -> None:

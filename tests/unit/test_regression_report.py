@@ -7,6 +7,8 @@ import pytest
 
 from cltrace.regress.comparison import Comparison, compare_rounds
 from cltrace.regress.run_records import Round
+from cltrace.regress.sample_files import Side
+from cltrace.report.benchmark_sides import side_facts
 from cltrace.report.comparison import regression_report, verdict_sentence
 from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.formats.text import to_json, to_markdown
@@ -92,3 +94,22 @@ def test_verdicts_are_never_cut(width: int) -> None:
     assert "…" not in text
     assert "SLOW, not" in text
     assert "confirmed" in text
+
+
+def test_a_head_names_both_commands_with_their_revisions(changed: Comparison) -> None:
+    old = Side(("python", "old.py"), "/work", "0123456789abcdef", is_dirty=False)
+    new = Side(("python", "new\x1b.py"), "/work", "fedcba9876543210", is_dirty=True)
+    document = regression_report(changed, sides=side_facts(old, new))
+    facts = json.loads(to_json(document))["facts"]
+    assert facts["base"] == "python old.py, revision 0123456789ab"
+    assert facts["head"] == r"python new\x1b.py, revision fedcba987654 and changes"
+    assert "- **base**: python old.py, revision 0123456789ab\n" in to_markdown(document)
+
+
+def test_a_head_names_directories_only_where_nothing_else_differs() -> None:
+    here, there = (Side(("./app",), place, "", is_dirty=False) for place in ("/here", "/there"))
+    assert [fact.text for fact in side_facts(here, here)] == ["./app", "./app"]
+    assert [fact.text for fact in side_facts(here, there)] == [
+        "./app, in /here",
+        "./app, in /there",
+    ]

@@ -142,6 +142,12 @@ def test_a_later_wait_waits_for_what_a_removed_one_waited_for() -> None:
     assert replay.gain_ns(Change(removed_calls=positions(0))) <= 6
 
 
+def test_two_threads_finish_a_queue_in_the_order_of_their_times() -> None:
+    runs = [Run(0, 1, 2, queue=3), Run(25, 26, 28, queue=3)]
+    calls = [Call(30, 31, queue=3), Call(20, 21, queue=3, thread=2)]
+    expect_exact(replay_of(activity(runs, calls, out_of_order=(3,))))
+
+
 def test_scaled_commands_shorten_a_run_only_where_it_waited_for_them() -> None:
     runs = [Run(0, 5, 105), Run(1, 6, 56, queue=2, device=2)]
     replay = replay_of(activity(runs, [Call(10, 110, queue=1), Call(111, 112, queue=2)]))

@@ -238,6 +238,23 @@ def test_names_that_differ_look_different(
     assert [shown[name] for name in names] == expected
 
 
+@pytest.mark.parametrize(
+    ("longest", "expected"),
+    [
+        (40, "/home/me/code/solver/kernels.py:120"),
+        (30, "…/code/solver/kernels.py:120"),
+        (23, "…/solver/kernels.py:120"),
+        (22, "…/kernels.py:120"),
+        (16, "…/kernels.py:120"),
+        (15, "kernels.py:120"),
+        (12, "ker…s.py:120"),
+    ],
+)
+def test_places_lose_directories_from_the_left(longest: int, expected: str) -> None:
+    place = "/home/me/code/solver/kernels.py:120"
+    assert shorten_column([place], longest, Unit.PLACE, is_ascii=False) == {place: expected}
+
+
 def test_every_format_takes_an_empty_document() -> None:
     empty: dict[str, Any] = {name: form(Document("", [], [])) for name, form in FORMATS.items()}
     assert set(empty) == {"csv", "json", "md"}
@@ -251,7 +268,7 @@ def test_a_selection_of_everything_sums_as_the_stored_sums(by: str, make_trace: 
         assert sum(line.rollup.calls for line in chosen) > 60
 
 
-def test_sides_without_room_are_named_and_other_columns_are_not() -> None:
+def test_columns_without_room_are_named() -> None:
     columns = [Column("name", "name"), *(Column(one, one, Unit.PLAIN, 50) for one in "ABCDEF")]
     rows = [("a kernel", *(123456,) * 6)]
     for lists_hidden in (True, False):
@@ -260,17 +277,10 @@ def test_sides_without_room_are_named_and_other_columns_are_not() -> None:
         )
         narrow = printed(Document("", (), [table], ()), 40)
         wide = printed(Document("", (), [table], ()), 100)
-        assert ("no room for" in narrow) == lists_hidden
+        assert "no room for A; B; C:" in narrow
+        almost = printed(Document("", (), [table], ()), 62)
+        assert ("no room for A:" in almost) == lists_hidden
         assert "no room for" not in wide
-    assert "no room for A; B; C:" in printed(
-        Document(
-            "",
-            (),
-            [Table(key="key", title="title", columns=columns, rows=rows, lists_hidden=True)],
-            (),
-        ),
-        40,
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What `--vs` names: a directory, a revision, a command; and nothing of the repository changes."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def test_a_directory_comes_before_a_revision_of_its_name(
 
 def test_anything_else_is_a_command(repository: Path, tmp_path: Path) -> None:
     head = Invocation(("app.py",), repository / "sub")
+    (head.directory / "my app.py").touch()
     with open_base("python 'my app.py' --fast", head) as (place, _):
         assert place == Invocation(("python", "my app.py", "--fast"), head.directory)
     outside = Invocation(("app.py",), tmp_path)
@@ -158,6 +160,42 @@ def test_no_program_of_the_configuration_runs(repository: Path, tmp_path: Path) 
         assert (place.directory / "app.py").read_text() == "old"
         describe_side(place, revision)
     assert not ran.exists()
+
+
+@pytest.mark.parametrize("name", [b"a=b", b"a\xff", b"a.b", "ä".encode()])
+def test_no_filter_runs_whatever_its_name(name: bytes, repository: Path, tmp_path: Path) -> None:
+    ran, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")
+    program.chmod(0o755)
+    (repository / ".gitattributes").write_bytes(b"* filter=" + name + b"\n")
+    with (repository / ".git" / "config").open("ab") as file:
+        file.write(b'[filter "%b"]\n\tclean = %b\n' % (name, os.fsencode(program)))
+    (repository / "sub" / "app.py").write_text("nex")  # of the same size, so git compares contents
+    assert describe_side(Invocation(("app.py",), repository / "sub")).is_dirty
+    assert not ran.exists()
+
+
+def test_a_revision_runs_in_its_own_files_only(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    git(repository, "rm", "-q", "-r", "-f", "sub")
+    (repository / "sub").symlink_to(tmp_path / "other")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "-m", "link")
+    (repository / "sub").unlink()
+    (repository / "sub").mkdir()
+    head = Invocation(("app.py",), repository / "sub")
+    with pytest.raises(UsageError, match=r"a link to .*, outside of the revision"):  # noqa: SIM117
+        with open_base("HEAD", head):
+            pass
+
+
+def test_names_that_are_not_utf_8(repository: Path) -> None:
+    renamed = repository.rename(repository.with_name(os.fsdecode(b"a\xffb")))
+    git(renamed, "branch", os.fsdecode(b"c\xffd"), "HEAD~1")
+    with open_base("HEAD~1", Invocation(("app.py",), renamed / "sub")) as (place, revision):
+        assert (place.directory / "app.py").read_text() == "old"
+        reference = os.fsdecode(b"refs/remotes/origin/c\xffd")
+        assert git(place.directory, "rev-parse", reference) == revision
 
 
 FETCHES = {

@@ -24,6 +24,7 @@ from cltrace.events.benchmarks import (
     RateLimit,
     Step,
 )
+from cltrace.installation import suggest_install
 from cltrace.measure.sequential import SequentialRun, time_shortest
 from cltrace.measure.whole_runs import WholeRuns
 from cltrace.regress.score import (
@@ -267,7 +268,7 @@ def test_compare_puts_traces_beside_each_other(tmp_path: Path, run: Runner) -> N
     assert "no clang" not in done.stdout
     samples = GOLDEN.parents[2] / "benchmarks/results/verdicts/h200-same.json"
     text = " ".join(run("compare", samples, data, samples).stdout.split())
-    assert "there was no clang for A and C: `pip install 'cltrace[predict]'`" in text
+    assert f"there was no clang for A and C: `{suggest_install('predict')}`" in text
 
 
 def zeroing_benchmark(step: Step, calls: Iterator[int]) -> Benchmark:

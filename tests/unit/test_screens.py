@@ -136,7 +136,7 @@ def test_a_value_that_no_flag_takes_is_a_usage_error(make_trace: MakeTrace, run:
 
 def test_a_wrong_verb_is_answered_with_the_right_one(run: Runner) -> None:
     for words, answer in (
-        (["rnu", "python", "app.py"], "did you mean 'run'?"),
+        (["rnu", "python", "app.py"], "did you mean run?"),
         (["app.py", "--flag"], "`cltrace run app.py ...` traces it"),
         (["nosuch", "x"], "there are run, demo"),
     ):
@@ -153,10 +153,21 @@ def test_columns_without_room_are_named(make_trace: MakeTrace, run: Runner) -> N
     path = make_trace()
     done = run("query", path, "SELECT * FROM v_command", env={"COLUMNS": "60"})
     assert done.stdout.split()[0] == "command_id"
-    assert "no room for" in done.stderr
-    assert "first_launch" in done.stderr
+    assert "no room for" in done.stdout
+    assert "first_launch" in done.stdout
     whole = run("query", path, "SELECT * FROM v_command", "--format", "csv", env={"COLUMNS": "60"})
-    assert whole.stderr == ""
+    assert "no room" not in whole.stdout
+
+
+def test_texts_of_a_query_are_shortened_before_a_column_is_left_out(
+    make_trace: MakeTrace, run: Runner
+) -> None:
+    sql = f"SELECT 1 AS first, '{'x' * 90}' AS long, '{'y' * 90}' AS other, 2 AS last"
+    done = run("query", make_trace(), sql, env={"COLUMNS": "60"})
+    assert done.stderr == ""
+    assert done.stdout.split()[:4] == ["first", "long", "other", "last"]
+    assert max(map(len, done.stdout.splitlines())) <= 60
+    assert "…" in done.stdout
 
 
 def test_one_table_is_plain_csv(make_trace: MakeTrace, run: Runner) -> None:

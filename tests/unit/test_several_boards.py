@@ -11,7 +11,7 @@ import pytest
 
 import cltrace
 from cltrace.errors import ProfileError
-from cltrace.power.channels import read_channels, read_stored_channels
+from cltrace.power.channels import _distinct_labels, read_channels, read_stored_channels
 from cltrace.power.energy import TraceEnergy, energy_of
 from cltrace.predict.trace_profile import (
     TraceDevice,
@@ -27,6 +27,7 @@ from cltrace.timeline.reading import read_activity
 from cltrace.trace.device_memory import NO_DEVICE, DeviceMemory, device_memory
 from cltrace.trace.merge import merge
 from cltrace.trace.reader import Trace
+from tests.channels import power_channel
 
 RECORDED = Path(__file__).parents[1] / "data" / "h200-mixture.cltrace"
 LABELS = ("NVIDIA H200 00:06.0, rank 0", "NVIDIA H200 07:00.0, rank 1")
@@ -147,6 +148,32 @@ def test_reports_of_energy_name_the_boards(energy: TraceEnergy) -> None:
 def test_labels_of_channels_are_distinct(two: Trace) -> None:
     labels = [each.channel.label for each in read_channels(two, read_activity(two).axis)]
     assert len(set(labels)) == len(labels) == 6
+
+
+def test_channels_of_one_board_with_equal_names_are_told_apart_by_key() -> None:
+    channels = [
+        power_channel(key=key, label=label, device=device, host=host)
+        for key, label, device, host in (
+            ("nvml:0", "power", "0000:06:00.0", "a"),
+            ("hwmon:3", "power", "0000:06:00.0", "a"),
+            ("nvml:1", "power", "0000:07:00.0", "a"),
+            ("nvml:0", "package", "", "a"),
+            ("nvml:0", "package", "", "b"),
+            ("psu", "wall", "", "a"),
+            ("ups", "wall", "", "a"),
+            ("rail", "rail", "", "a"),
+        )
+    ]
+    assert _distinct_labels(channels) == [
+        "power 06:00.0 (nvml:0)",
+        "power 06:00.0 (hwmon:3)",
+        "power 07:00.0",
+        "package on a",
+        "package on b",
+        "wall (psu)",
+        "wall (ups)",
+        "rail",
+    ]
 
 
 def test_summary_tells_the_boards_apart(two: Trace) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cltrace.errors import ProfileError
 from cltrace.power.points import read_points, write_points
 from cltrace.power.stored_readings import read_readings, write_readings
 from cltrace.predict.measurements import read_measurements, write_measurements
@@ -66,3 +67,20 @@ def test_stored_keys_do_not_follow_the_names_of_fields() -> None:
 def test_what_does_not_describe_a_device_is_refused(stored: Any) -> None:
     with pytest.raises(TypeError):
         DeviceFacts.from_json(stored)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("runs", value) for value in (0, 1 << 63, float("inf"), float("nan"))),
+        *(("seconds", value) for value in (0, 5e-324, 1e10, float("nan"))),
+    ],
+)
+def test_points_of_impossible_times_are_refused(name: str, value: float, tmp_path: Path) -> None:
+    source = ROOT / "tests" / "data" / "h200-power-application.json"
+    stored: dict[str, Any] = json.loads(source.read_text())
+    stored["points"][0][stored["point"].index(name)] = value
+    path = tmp_path / "points.json"
+    path.write_text(json.dumps(stored))
+    with pytest.raises(ProfileError, match="cannot have been measured"):
+        read_points(path)

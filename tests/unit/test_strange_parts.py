@@ -6,6 +6,7 @@ import shutil
 import socket
 import sqlite3
 import stat
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -16,12 +17,12 @@ import pytest
 
 import cltrace
 from cltrace.errors import CltraceError, RefusedError, SpoolError
-from cltrace.spool.layout import SESSION_FILE, STOP_FILE, trace_path_of
+from cltrace.spool.layout import OUTCOME_FILE, SESSION_FILE, STOP_FILE, trace_path_of
 from cltrace.spool.settings import Settings
 from cltrace.spool.stop_page import StopReport, encode_stop
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.recording import begin, discard_parts
-from tests.conftest import Runner
+from tests.conftest import Runner, finished
 from tests.synthetic import write_recording
 
 LIMIT_S = 20
@@ -183,6 +184,40 @@ def test_nothing_outside_is_deleted(run: Runner, tmp_path: Path) -> None:
     linked.symlink_to(real)
     discard_parts(linked)
     assert (real / SESSION_FILE).exists()
+
+
+@pytest.mark.parametrize("name", ["exit_status", "signal", "ended_host_ns"])
+@pytest.mark.parametrize("value", ["\ud800", "0", [[]], 1.5, True, 1 << 63])
+def test_an_outcome_has_numbers_only(name: str, value: object, tmp_path: Path) -> None:
+    parts = write_parts(tmp_path)
+    outcome = {"exit_status": 0, "signal": None, "ended_host_ns": 1, name: value}
+    (parts / OUTCOME_FILE).write_text(json.dumps(outcome))
+    with pytest.raises(SpoolError, match="is damaged"):
+        finalise(parts, tmp_path / "t.cltrace")
+
+
+@pytest.mark.parametrize("max_files", ["300", "$(ulimit -Hn)"])
+def test_parts_of_any_depth_are_removed(max_files: str, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine").write_text("mine")
+    for words in (("recover",), ("run", "-f", "--layer", "off", "-o")):
+        parts = write_parts(tmp_path)
+        deepest = os.open(processes(parts)[0], os.O_RDONLY)
+        for _ in range(1500):
+            os.mkdir("deeper", dir_fd=deepest)
+            inner = os.open("deeper", os.O_RDONLY, dir_fd=deepest)
+            os.close(deepest)
+            deepest = inner
+        os.symlink(outside, "linked", dir_fd=deepest)
+        os.close(deepest)
+        command = [sys.executable, "-m", "cltrace", *words, str(trace_path_of(parts))]
+        limited = ["sh", "-c", f'ulimit -Sn {max_files}; exec "$@"', "sh", *command]
+        done = finished([*limited, *(("true",) * (words[0] == "run"))], tmp_path, seconds=60)
+        assert done.status == 0, done.stderr
+        assert not parts.exists()
+        trace_path_of(parts).unlink()
+    assert (outside / "mine").read_text() == "mine"
 
 
 def test_force_discards_recordings_only(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.large_spools import MIXED, PLAIN, SHAPES, Shape, write_large_recording
-from cltrace.commands.shared.messages import DelayedProgress
+from cltrace.commands.shared.messages import DelayedProgress, TaskProgress
 from cltrace.errors import OutputError
 from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.scratch import MemoryScratch
@@ -197,13 +197,41 @@ def test_a_killed_finaliser_leaves_what_the_next_one_needs_and_nothing_more(
     assert {entry.name for entry in tmp_path.iterdir()} == {path.name, parts.name, other.name}
 
 
+def test_progress_is_one_line_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    now = [0.0]
+    with DelayedProgress("writing t.cltrace", lambda: now[0]) as progress:
+        progress("1 command")
+        assert not log.getvalue()
+        for now[0] in (2.1, 3.0, 9.0):
+            progress("2 commands")
+    assert log.getvalue() == "cltrace: writing t.cltrace …\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_long_task_is_named_from_its_first_state_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, shown in (
+        (io.StringIO(), "cltrace: running app.py …\n"),
+        (
+            Terminal(),
+            "".join(f"\r\x1b[Kcltrace: running app.py: run {n} of 2" for n in (1, 2)) + "\r\x1b[K",
+        ),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with TaskProgress("running app.py") as progress:
+            progress("run 1 of 2")
+            progress("run 2 of 2")
+        assert stream.getvalue() == shown
+
+
 def test_progress_is_shown_on_a_terminal_after_two_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     now = [0.0]

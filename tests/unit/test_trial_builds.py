@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cltrace.installation import suggest_install
 from cltrace.runs.trial_builds import (
     POCL,
     TrialBuild,
@@ -61,7 +62,7 @@ def test_a_device_that_works_is_named() -> None:
     assert "PYOPENCL_CTX=1:0 chooses AMD EPYC" in name_working_device([BROKEN, WORKING], None)
     runtime = Path("lib") / "libintelocl.so"
     assert f"OCL_ICD_VENDORS={runtime}" in name_working_device([BROKEN], runtime)
-    assert "cltrace[intel]" in name_working_device([BROKEN], None)
+    assert suggest_install("intel") in name_working_device([BROKEN], None)
 
 
 def test_only_a_confirmed_fault_is_told() -> None:
@@ -71,9 +72,8 @@ def test_only_a_confirmed_fault_is_told() -> None:
     assert describe_pocl_fault("", [BROKEN], None) == ""
 
 
-def test_nothing_is_told_where_the_user_chose_a_device() -> None:
-    for name in ("OCL_ICD_VENDORS", "PYOPENCL_CTX"):
-        assert warn_of_pocl("PoCL 3.0 builds nothing", {name: "x"}) == ""
+def test_nothing_is_told_where_the_user_chose_drivers() -> None:
+    assert warn_of_pocl("PoCL 3.0 builds nothing", {"OCL_ICD_VENDORS": "x"}) == ""
     assert warn_of_pocl("", {}) == ""
 
 
@@ -86,6 +86,15 @@ def test_trials_confirm_or_refute(monkeypatch: pytest.MonkeyPatch) -> None:
     (broken,) = try_builds(survey)
     assert "builds nothing" in broken.fault
     assert "a fault: " in warn_of_pocl("a fault", {})
+
+
+@pytest.mark.opencl
+def test_a_chosen_device_is_warned_of_where_none_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    chosen = {"PYOPENCL_CTX": "0"}
+    assert warn_of_pocl("a fault", chosen) == ""  # PoCL works
+    monkeypatch.setenv("POCL_EXTRA_BUILD_FLAGS", "--no-such-flag")
+    assert "a fault: " in warn_of_pocl("a fault", chosen)
 
 
 @pytest.mark.opencl

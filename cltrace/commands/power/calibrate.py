@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments, check_targets
-from cltrace.commands.shared.messages import say, show_progress
+from cltrace.commands.shared.messages import TaskProgress, say
 from cltrace.commands.shared.power_measurement import (
     add_device_arguments,
     available_readers,
@@ -152,8 +152,8 @@ def _measure(plan: _Plan, readers: Sequence[ChosenReader]) -> PowerMeasurements:
                 Caches.of(choose_profile(plan.profile, bench.facts))
             probes = set_probes(plan.set_name, bench.facts)
             run = PowerCalibration(bench, find_clock_source(bench.device), plan.pace)
-            run.run(probes, lambda name, done, total: show_progress(f"{done}/{total} {name}"))
-    show_progress("")
+            with TaskProgress(f"measuring the power of {bench.facts.name}") as progress:
+                run.run(probes, lambda name, done, total: progress(f"{done}/{total} {name}"))
     for note in run.notes:
         say(note)
     return run.points(meter.channels(), without_ns)

@@ -9,7 +9,7 @@ from pathlib import Path
 from cltrace.commands.shared.argument_types import parse_seconds
 from cltrace.commands.shared.documents import add_format_argument, print_document
 from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments, check_targets
-from cltrace.commands.shared.messages import say, show_progress
+from cltrace.commands.shared.messages import TaskProgress, say
 from cltrace.commands.shared.power_measurement import (
     add_device_arguments,
     available_readers,
@@ -67,16 +67,19 @@ def execute(arguments: argparse.Namespace) -> int:
 
             with Bench(find_device(arguments.device)) as bench:
                 device = bench.facts
-                with switchable_load(bench, reference_load(device)) as on:
+                task = f"switching the load of {device.name} on and off"
+                with (
+                    switchable_load(bench, reference_load(device)) as on,
+                    TaskProgress(task) as progress,
+                ):
                     phases = run_phases(
                         on,
                         time.sleep,
                         time.perf_counter_ns,
                         square_s=arguments.seconds,
                         load_s=min(_LOAD_S, 2 * arguments.seconds),
-                        report=show_progress,
+                        report=progress,
                     )
-        show_progress("")
         channels = meter.channels()
     if arguments.measure_only is not None:
         write_readings(device, channels, phases, arguments.measure_only)

@@ -4,11 +4,13 @@ A message never fails: a verb goes on without a stderr, or with one that takes n
 """
 
 import contextlib
+import io
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from cltrace.report.untrusted_text import escape_controls
 
@@ -28,24 +30,22 @@ def say(text: str) -> None:
 
 def show_progress(text: str) -> None:
     """Write a line that the next one replaces, on a terminal only; "" clears it."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        if sys.stderr.isatty():
-            _write(f"{_CLEAR_LINE}{escape_controls(text)[:_WIDTH]}" if text else _CLEAR_LINE)
+    if _is_terminal():
+        _write(f"{_CLEAR_LINE}{escape_controls(text)[:_WIDTH]}" if text else _CLEAR_LINE)
 
 
-class DelayedProgress:
-    """Progress of a task that is shown on a terminal once the task has taken two seconds.
+class TaskProgress:
+    """Progress of a task that takes longer than two seconds, shown from its first state on.
 
-    Call it with the state of the task. Leaving its `with` block clears the line.
+    Call it with the state of the task. On a terminal the state is a line that changes, and leaving the
+    `with` block clears it. Elsewhere one line names the task.
     """
 
-    def __init__(self, task: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, task: str) -> None:
         self._task = task
-        self._clock = clock
-        self._next_s = clock() + _DELAY_S
         self._is_shown = False
 
-    def __enter__(self) -> "DelayedProgress":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,10 +54,27 @@ class DelayedProgress:
 
     def __call__(self, state: str) -> None:
         """Show the state of the task."""
+        if _is_terminal():
+            show_progress(f"cltrace: {self._task}: {state}")
+        elif not self._is_shown:
+            say(f"{self._task} …")
+        self._is_shown = True
+
+
+class DelayedProgress(TaskProgress):
+    """Progress of a task that is shown once the task has taken two seconds, five times per second."""
+
+    def __init__(self, task: str, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(task)
+        self._clock = clock
+        self._next_s = clock() + _DELAY_S
+
+    def __call__(self, state: str) -> None:
+        """Show the state of the task if it is time to."""
         now_s = self._clock()
         if now_s >= self._next_s:
-            show_progress(f"cltrace: {self._task}: {state}")
-            self._next_s, self._is_shown = now_s + _PERIOD_S, True
+            super().__call__(state)
+            self._next_s = now_s + _PERIOD_S
 
 
 class Speaker:
@@ -81,12 +98,14 @@ class Speaker:
         say(text)
 
 
-def progress_bar(*columns: "ProgressColumn") -> "Progress":
-    """Return a progress bar on stderr, which shows nothing if that is no terminal."""
+def progress_bar(task: str, *columns: "ProgressColumn") -> "Progress":
+    """Return a progress bar on stderr. If that is no terminal, one line names the task instead."""
     from rich.console import Console  # noqa: PLC0415 - slow, and `run` needs no bar
     from rich.progress import Progress  # noqa: PLC0415 - as above
 
     console = Console(stderr=True)
+    if not console.is_terminal:
+        say(f"{task} …")
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
@@ -100,6 +119,15 @@ def discard_unwritten(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def prepare_output() -> None:
+    """Let stdout take every text: escapes for characters that it lacks, and nothing if it is closed."""
+    if sys.stdout is None:
+        # Python has none where the shell closed it. The next file would become what children print to.
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - it stays open
+    elif isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def discard_unwritten_errors() -> None:
     """Discard the text that stderr does not take: Python would exit with 120 for it."""
     with contextlib.suppress(ValueError, AttributeError):  # stderr may be closed
@@ -107,6 +135,12 @@ def discard_unwritten_errors() -> None:
             sys.stderr.flush()
         except OSError:
             discard_unwritten(sys.stderr)
+
+
+def _is_terminal() -> bool:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return sys.stderr.isatty()
+    return False
 
 
 def _write(text: str) -> None:

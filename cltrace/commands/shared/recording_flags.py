@@ -9,8 +9,9 @@ from cltrace.commands.shared.argument_types import (
     parse_positive,
     parse_seconds,
 )
+from cltrace.events import DEFAULT_CALLSITE_DEPTH, MAX_CALLSITE_DEPTH
 from cltrace.events.kinds import LayerUse, Timing
-from cltrace.spool.settings import DEFAULT_CALLSITE_DEPTH, Settings
+from cltrace.spool.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,9 +137,10 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--callsite-depth",
         metavar="N",
-        type=parse_natural,
+        type=_parse_depth,
         default=DEFAULT_CALLSITE_DEPTH,
-        help="record at most N frames of the program per call: 1 the line only, 0 none "
+        help=f"record at most N frames of the program per call, up to {MAX_CALLSITE_DEPTH}: "
+        "1 the line only, 0 none "
         f"(default {DEFAULT_CALLSITE_DEPTH})",
     )
     _add_omissions(group)
@@ -150,6 +152,14 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="record the contents of host-written buffers, up to MIB MiB (default 0: off)",
     )
+
+
+def _parse_depth(text: str) -> int:
+    """Return a number of frames."""
+    depth = parse_natural(text)
+    if depth > MAX_CALLSITE_DEPTH:
+        raise argparse.ArgumentTypeError(f"{depth} is too large: give 0 to {MAX_CALLSITE_DEPTH}")
+    return depth
 
 
 def _add_omissions(group: argparse._ArgumentGroup) -> None:

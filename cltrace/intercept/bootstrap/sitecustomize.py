@@ -41,8 +41,8 @@ def _has_cltrace():
 
 def _refuse(parts):
     """Report that this interpreter has no cltrace. Exit if it is the command itself, not a child of it."""
-    reason = "%s (Python %d.%d) has no cltrace: run `%s -m pip install cltrace`" % (
-        (sys.executable,) + tuple(sys.version_info[:2]) + (sys.executable,)
+    reason = "%s (Python %d.%d) has no cltrace: run `%s -m pip install %s`" % (
+        (sys.executable,) + tuple(sys.version_info[:2]) + (sys.executable, _find_source())
     )
     if sys.version_info < (3, 11):
         reason = "%s is Python %d.%d, and cltrace needs 3.11 or newer" % (
@@ -51,6 +51,18 @@ def _refuse(parts):
     _report(parts, reason)
     if str(os.getppid()) == os.environ.get("CLTRACE_RECORDER"):
         os._exit(125)
+
+
+def _find_source():
+    """Return the words that name cltrace to pip: the checkout that holds this file, or the index's name."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
+    try:
+        with open(os.path.join(root, "pyproject.toml")) as file:
+            if '\nname = "cltrace"\n' in file.read():
+                return "-e '%s'" % root
+    except Exception:  # no such file, or one in bytes that this version does not decode
+        pass
+    return "cltrace"
 
 
 def _report(parts, reason):

@@ -13,6 +13,8 @@ NO_STAMP: Final = -(2**63)
 """Value of a stamp that the driver does not give."""
 
 _STATUS: Final = int(cl.event_info.COMMAND_EXECUTION_STATUS)
+_FAILED: Final = -1
+"""The least grave status of a failed command."""
 _STAGES: Final = tuple(
     int(stage)
     for stage in (
@@ -28,13 +30,20 @@ _STAGES_LAST_FIRST: Final = _STAGES[::-1]
 class StampReader:
     """Reader of events that bypasses the hooks on the program's own queries."""
 
-    def __init__(self) -> None:
-        self._native_status: Callable[..., Any] = _cl.Event.get_info
+    def __init__(self, native_status: Callable[..., Any] = _cl.Event.get_info) -> None:
+        self._native_status = native_status
         self._native_stamp: Callable[..., Any] = _cl.Event.get_profiling_info
 
     def status_of(self, event: cl.Event) -> int:
-        """Return the execution status of a command: 0 when it is complete, negative when it failed."""
-        return int(self._native_status(event, _STATUS))
+        """Return the execution status of a command: 0 when it is complete, negative when it failed.
+
+        A command of a context that an error has ended has that error as its status: NVIDIA's driver
+        answers no query of its events.
+        """
+        try:
+            return int(self._native_status(event, _STATUS))
+        except cl.Error as error:
+            return min(int(error.code), _FAILED)
 
     def read_if_complete(self, events: list[cl.Event]) -> NDArray[np.int64] | None:
         """Return the stamps of all `events`, of shape (n, 4), or `None` when one is incomplete.

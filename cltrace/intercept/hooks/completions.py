@@ -74,10 +74,10 @@ class SyncCompletions:
 
     def watch(self, event: cl.Event, mark: int) -> None:
         """Wait for `event`."""
-        if self._stuck is not None and self._native_status(self._stuck, _STATUS) > _RUNNING:
-            return
-        self._stuck = None
         with contextlib.suppress(cl.Error):  # a failed command has no completion
+            if self._stuck is not None and self._native_status(self._stuck, _STATUS) > _RUNNING:
+                return
+            self._stuck = None
             self._native_flush(event.command_queue)
             if self._starts(event):
                 self._native_wait(event)
@@ -158,8 +158,13 @@ class CallbackCompletions:
 
     def _is_any_running(self) -> bool:
         """Return whether the command of a pending callback runs, is complete, or failed."""
-        events = list(self._pending.values())
-        return any(self._native_status(event, _STATUS) <= _RUNNING for event in events)
+        return any(map(self._has_started, list(self._pending.values())))
+
+    def _has_started(self, event: cl.Event) -> bool:
+        """Return False, too, for an event whose query fails: its context has ended, and calls nobody."""
+        with contextlib.suppress(cl.Error):
+            return bool(self._native_status(event, _STATUS) <= _RUNNING)
+        return False
 
     def _wait_for_half(self) -> None:
         begin_ns = time.perf_counter_ns()

@@ -15,7 +15,7 @@ from cltrace.intercept.hooks.call_hook import (
 )
 from cltrace.intercept.hooks.call_shapes import byte_count
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
-from cltrace.intercept.objects.programs import decode_text, find_cached_source
+from cltrace.intercept.objects.source_text import decode_text, find_cached_source
 from cltrace.intercept.tracebacks import hide_own_frames
 
 _SOURCE_ARGUMENTS: Final = 2

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.errors import LayerCompilerMissingError, LayerError
+from cltrace.installation import suggest_install
 
 SOURCE_DIRECTORY: Final = Path(__file__).parent / "layer"
 
@@ -41,9 +42,6 @@ _LINK_FLAGS: Final = (
     "-Wl,-z,nodelete",
 )
 _TIMEOUT_S: Final = 120
-_INSTALL_HINT: Final = (
-    "install one: pip install 'cltrace[predict]' (zig), or a system's gcc or clang with its headers"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +71,14 @@ def build_layer(cache: Path | None = None) -> Path:
         except LayerError as error:
             failures.append(str(error))
     if failures:
-        raise LayerError("; ".join(failures) + f"; {_INSTALL_HINT}")
-    raise LayerCompilerMissingError(f"found no C compiler to build the layer with; {_INSTALL_HINT}")
+        raise LayerError("; ".join(failures) + f"; {_suggest_compiler()}")
+    raise LayerCompilerMissingError(
+        f"found no C compiler to build the layer with; {_suggest_compiler()}"
+    )
+
+
+def _suggest_compiler() -> str:
+    return f"install one: {suggest_install('predict')} (zig), or a system's gcc or clang with its headers"
 
 
 def find_built_layer() -> Path | None:

@@ -1,10 +1,9 @@
 """Programs: their sources, the files that these include, and their builds."""
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyopencl as cl
 
@@ -14,11 +13,7 @@ from cltrace.events.records import Build, Include, Program, Text
 from cltrace.intercept.objects.includes import find_included_files
 from cltrace.intercept.sink import Sink
 
-if TYPE_CHECKING:
-    from types import FrameType
-
 _DEFEATED_CACHE: Final = re.compile(r"\n\n__constant int pyopencl_defeat_cache_[0-9a-f]{32} = 0;$")
-_FRAMES_TO_CACHE: Final = 6
 
 
 class Texts:
@@ -152,25 +147,3 @@ class Programs:
 def read_source(program: Any) -> str:
     """Return the source of a program, as the driver reports it; empty if it was made from binaries."""
     return program.get_info(cl.program_info.SOURCE) or ""
-
-
-def find_cached_source() -> str | None:
-    """Return the source of the binary from which pyopencl's cache makes a program; `None` elsewhere.
-
-    pyopencl keeps built binaries on disk and makes programs from them. The source is then only in a
-    variable of the function that does so, a few frames above the constructor's hook.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    for _ in range(_FRAMES_TO_CACHE):
-        if frame is None:
-            return None
-        if frame.f_code.co_name == "_create_built_program_from_source_cached":
-            source = frame.f_locals.get("src")
-            return decode_text(source) if isinstance(source, (bytes, str)) else None
-        frame = frame.f_back
-    return None
-
-
-def decode_text(value: Any) -> str:
-    """Return a text that a program passed as `str` or `bytes`."""
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

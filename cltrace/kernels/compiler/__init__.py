@@ -102,6 +102,8 @@ _OPTIMISED: Final = (
     "-inline-threshold=1000000",
     "-mllvm",
     "-disable-vector-combine",
+    "-mllvm",
+    "-disable-loop-idiom-all",  # GPUs' compilers call no functions that set or copy memory
 )
 _FLAGS: Final[Mapping[CodeForm, tuple[str, ...]]] = {
     CodeForm.OPTIMISED: (*_COMMON, *_IR, *_OPTIMISED),

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.errors import CompilerMissingError
+from cltrace.installation import suggest_install
 
 OLDEST: Final = 19
 """The oldest supported clang: older ones write the images and pointers of OpenCL differently."""
 NEWEST: Final = 23
 """The newest tested clang."""
-_INSTALL_HINT: Final = "install one with: pip install 'cltrace[predict]'"
 _VARIABLE: Final = "CLTRACE_CLANG"
 
 
@@ -36,6 +36,10 @@ def find_clang() -> Clang:
     return _select_clang(os.environ.get(_VARIABLE, ""), os.environ.get("PATH", ""))
 
 
+def _suggest_clang() -> str:
+    return f"install one with: {suggest_install('predict')}"
+
+
 @cache
 def _select_clang(choice: str, path: str) -> Clang:
     if choice:
@@ -50,17 +54,17 @@ def _select_clang(choice: str, path: str) -> Clang:
             if version is not None and _is_supported(version):
                 return Clang((program,), version)
     raise CompilerMissingError(
-        f"found no clang from {OLDEST} to {NEWEST} to read OpenCL C with; {_INSTALL_HINT}"
+        f"found no clang from {OLDEST} to {NEWEST} to read OpenCL C with; {_suggest_clang()}"
     )
 
 
 def _check_clang(command: tuple[str, ...], origin: str) -> Clang:
     version = _read_version(command)
     if version is None:
-        raise CompilerMissingError(f"the clang of {origin} does not run; {_INSTALL_HINT}")
+        raise CompilerMissingError(f"the clang of {origin} does not run; {_suggest_clang()}")
     if not _is_supported(version):
         raise CompilerMissingError(
-            f"the clang of {origin} is {version}, not one from {OLDEST} to {NEWEST}; {_INSTALL_HINT}"
+            f"the clang of {origin} is {version}, not one from {OLDEST} to {NEWEST}; {_suggest_clang()}"
         )
     return Clang(command, version)
 

@@ -9,6 +9,7 @@ whole.
 import json
 import os
 import posixpath
+import re
 import select
 import signal
 import subprocess
@@ -28,12 +29,18 @@ _OWN: Final = "/cltrace/"
 HEADERS: Final = f"{_OWN}headers"
 """The directory in which the compiler sees a program's headers."""
 
+_NO_MEMORY: Final = re.compile(r"LLVM ERROR: out of memory")
+"""Message with which the compiler may exit, rather than abort, at the limit of its memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """Resource limits of a compilation. `output_bytes` bounds each file that is written."""
+    """Resource limits of a compilation. `output_bytes` bounds each file that is written.
 
-    wall_s: float = 30.0
+    `wall_s` ends a compiler that waits. It is far above `cpu_s`, because a loaded machine stretches time.
+    """
+
+    wall_s: float = 300.0
     cpu_s: int = int(READING_CPU_S)
     memory_bytes: int = READING_BYTES
     output_bytes: int = 256 << 20
@@ -69,7 +76,7 @@ def run_confined(
         words = [*_limit(limits), *command, "-ivfsoverlay", str(overlay), "-o", "output", "-"]
         status = _run(words, directory, limits)
         diagnostics = _read_text(directory / "diagnostics", 1 << 20)
-        if status < 0 or status > 128:
+        if status < 0 or status > 128 or (status and _NO_MEMORY.match(diagnostics)):
             raise CompilerFailedError(_explain_kill(status, limits, diagnostics))
         output = _read_text(directory / "output", limits.output_bytes) if status == 0 else ""
         return ConfinedRun(status, output, diagnostics)
@@ -116,7 +123,10 @@ def _limit(limits: ProcessLimits) -> list[str]:
 
 
 def _run(words: Sequence[str], directory: Path, limits: ProcessLimits) -> int:
-    """Run in a session of its own, and return the exit status, which is negative after a signal."""
+    """Run in a session of its own, and return the exit status, which is negative after a signal.
+
+    Raises: `CompilerFailedError` when it takes longer than `wall_s`.
+    """
     environment = {
         "PATH": "/usr/bin:/bin",
         "LC_ALL": "C",
@@ -134,8 +144,10 @@ def _run(words: Sequence[str], directory: Path, limits: ProcessLimits) -> int:
     )
     try:
         return _wait(process, limits.wall_s)
-    except subprocess.TimeoutExpired:
-        return -int(signal.SIGXCPU)
+    except subprocess.TimeoutExpired as expired:
+        raise CompilerFailedError(
+            f"compiling did not end within {limits.wall_s:g} s: the machine may be busy, try again"
+        ) from expired
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -169,7 +181,7 @@ def _explain_kill(status: int, limits: ProcessLimits, diagnostics: str) -> str:
     """Return the error message for a compiler that was killed by a signal."""
     number = -status if status < 0 else status - 128
     if number in {signal.SIGXCPU, signal.SIGKILL}:
-        return f"compiling took more than the limit of {limits.cpu_s} s"
+        return f"compiling took more than the limit of {limits.cpu_s} s of CPU time"
     if number == signal.SIGXFSZ:
         return f"compiling wrote more than {limits.output_bytes >> 20} MiB"
     if (

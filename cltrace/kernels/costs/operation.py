@@ -10,6 +10,8 @@ SUM: Final = "sum"
 """Function of a multiply-add whose summand arrives last: only the sum is waited for."""
 JOINED: Final = "and sum"
 """Function of a division whose last step, a product, is one instruction with a sum."""
+INVERTED: Final = "by an inverted number"
+"""Function of a division by a number whose reciprocal an earlier division has taken."""
 RECIPROCAL: Final = "reciprocal"
 """Function of a division of 1."""
 OF_INTS: Final = "of ints"
@@ -35,7 +37,7 @@ class Operation:
     """An operation: the type that it works on, its class, and its function within the class.
 
     `function` is a function's name, or `shift`, `remainder`, `divide by a literal`, `SUM`, `JOINED`,
-    `RECIPROCAL`, `OF_INTS`, `TO_FLOAT`, an `AddressForm`; "" for others.
+    `INVERTED`, `RECIPROCAL`, `OF_INTS`, `TO_FLOAT`, an `AddressForm`; "" for others.
     """
 
     type: str

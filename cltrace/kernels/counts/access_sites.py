@@ -54,9 +54,8 @@ def _build_site(
 ) -> AccessSite:
     estimates = _estimate_columns(sample, site, bounds)
     memory, space, size = _accessed_memory(sample.run, site)
-    own = space in {LOCAL, PRIVATE}
-    footprint = _site_footprint(sample, site, wave_run, wave_groups, size, is_local=own)
-    stride = sample.run.observer.strides[site.number]
+    footprint = _site_footprint(sample, site, wave_run, wave_groups, size, space)
+    stride, folded = sample.run.observer.strides[site.number], sample.folded_kernel
     return AccessSite(
         place=site.place,
         memory=memory,
@@ -77,17 +76,23 @@ def _build_site(
         lane_share=sample.item_steps.lane_share(site.block),
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
         stride_bytes=stride if isinstance(stride, int) else None,
-        contention=_contention(estimates),
+        contention=_contention(sample, site, estimates),
         footprint=footprint,
         reuse=_reuse(estimates[SiteColumn.SECTORS], footprint),
         is_assumed=site.number in sample.task.unknowns.sites,
         loop=sample.task.sliced_kernel.graph.loop_of[site.block],
         texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
-        is_register=space == PRIVATE and site.number not in sample.folded_kernel.private_memory,
+        is_register=space == PRIVATE and site.number not in folded.private_memory,
+        is_summable=site.number in folded.summable_atomics,
     )
 
 
-def _contention(estimates: Mapping[SiteColumn, Estimate]) -> float:
+def _contention(
+    sample: ScaledSample, site: Site, estimates: Mapping[SiteColumn, Estimate]
+) -> float:
+    """Return the lanes of a warp per address; 1 where a warp makes one operation."""
+    if site.number in sample.folded_kernel.shared_atomics:
+        return 1.0
     requests = estimates[SiteColumn.REQUESTS].value
     return estimates[SiteColumn.CONTENTION].value / requests if requests else 0.0
 
@@ -144,14 +149,13 @@ def _site_footprint(
     wave_run: GroupExecution | None,
     wave_groups: int,
     size: int,
-    *,
-    is_local: bool,
+    space: int,
 ) -> Footprint:
     machine = sample.task.machine
     launch_distinct = count_distinct(
         sample.run.observer.touched[site.number], sample.run.grid.groups
     )
-    if is_local:
+    if space in {LOCAL, PRIVATE}:
         return Footprint(launch_distinct.group_mean, 0.0, 0.0, 0.0)
     cap = size / machine.sector_bytes + 1
     wave_distinct = launch_distinct

@@ -15,6 +15,7 @@ from cltrace.kernels.counts.unknown_branches import find_entry_condition, find_e
 from cltrace.kernels.counts.unknowns import Unknowns
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.ir.instructions import Select
+from cltrace.kernels.ir.types import PRIVATE
 
 
 def describe_assumptions(
@@ -25,9 +26,10 @@ def describe_assumptions(
     for number in sorted(unknowns.sites):
         place = sliced_kernel.sites[number].place
         what = "the address depends on unknown contents"
-        meaning = "between coalesced addresses and random ones"
-        if number in unknowns.shared_sites:
-            meaning = "random for each work-group, whose work-items keep their distances"
+        meaning = _describe_address(
+            is_shared=number in unknowns.shared_sites,
+            is_private=sliced_kernel.sites[number].space == PRIVATE,
+        )
         entries.setdefault((str(place), meaning), Assumption(place, what, meaning))
     for item in _selects(sliced_kernel, unknowns.selects):
         halves = "work-groups" if item.result in unknowns.shared_selects else "lanes"
@@ -53,6 +55,14 @@ def describe_assumptions(
             )
         entries.setdefault((str(place), what), Assumption(place, what, meaning))
     return tuple(sorted(entries.values(), key=lambda item: (item.place.file, item.place.line)))
+
+
+def _describe_address(*, is_shared: bool, is_private: bool) -> str:
+    if is_shared:
+        return "random for each work-group, whose work-items keep their distances"
+    # Private variables of neighbours lie side by side, so lanes at one place are coalesced.
+    least = "one place for all lanes" if is_private else "coalesced addresses"
+    return f"between {least} and random ones"
 
 
 def _selects(sliced_kernel: PreparedKernel, slots: frozenset[int]) -> Iterator[Select]:

@@ -18,6 +18,7 @@ from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.execute.state import Frame
 from cltrace.kernels.ir.instructions import Access, Branch, Switch
+from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.values import Array, Value, broadcast
 
 _RUN_LANES: Final = 8
@@ -52,35 +53,60 @@ class ScenarioRedirection:
         }
 
     def redirect_address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
-        """Return addresses within the object that the lanes point into.
+        """Return addresses within the objects that the lanes point into.
 
         Where work-items of a group differ by known distances, the group is moved as a whole.
         """
-        base = int(address if type(address) is not np.ndarray else address.flat[0])
-        first = (base + _HALF_OBJECT) >> SHIFT  # an address may lie before its object, too
+        visit = self._visits[site] = self._visits.get(site, 0) + 1
+        if type(address) is not np.ndarray:
+            return self._move(site, visit, address, lanes, memory)
+        numbers = _object_numbers(address)
+        if (numbers == numbers[:1]).all():
+            return self._move(site, visit, address, lanes, memory)
+        moved = np.empty(lanes.count, np.int64)
+        for number in np.unique(numbers):
+            mask = numbers == number
+            part = lanes.where(mask)
+            moved[mask] = self._move(site, visit, address[mask], part, memory)
+        return moved
+
+    def _move(self, site: int, visit: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
+        """Return addresses within the one object that the lanes point into."""
+        first = int(_object_numbers(address).flat[0])
         if not 0 < first < len(memory.objects):
             return address
         size = self._prepared.sites[site].access_bytes
         num_positions = memory.objects[first].size_bytes // max(size, 1)
         if num_positions < 1:
             return address
-        visit = self._visits[site] = self._visits.get(site, 0) + 1
         if site in self._unknowns.shared_sites:
             shift = _draw(self._group_ids(lanes), visit, num_positions)
             if self._scenario.addresses is AddressAssumption.COALESCED:
                 shift -= shift % lanes.grid.warp_width
             moved = (address - (first << SHIFT) + shift * size) % (num_positions * size)
             return np.int64(first << SHIFT) + moved
+        is_private = memory.objects[first].space == PRIVATE
+        position = self._positions(site, visit, num_positions, lanes, is_private=is_private)
+        return np.int64(first << SHIFT) + position * size
+
+    def _positions(
+        self, site: int, visit: int, num_positions: int, lanes: Lanes, *, is_private: bool
+    ) -> NDArray[np.int64]:
+        """Return the assumed positions of lanes in an object, in units of the access.
+
+        Private variables of neighbours lie side by side, so lanes at one position are coalesced. Each
+        lane has its own variables, so nothing keeps the writes of neighbours together.
+        """
         item = self._linear_ids(lanes)
-        is_write = self._prepared.sites[site].access is Access.WRITE
+        is_write = self._prepared.sites[site].access is Access.WRITE and not is_private
         assumption = self._scenario.writes if is_write else self._scenario.addresses
         if assumption is AddressAssumption.COALESCED:
-            position = (item + visit * lanes.grid.count) % num_positions
-        else:
-            run_lanes = _RUN_LANES if assumption is AddressAssumption.RUNS else 1
-            run = _draw(item // run_lanes, visit, num_positions)
-            position = (run + item % run_lanes) % num_positions
-        return np.int64(first << SHIFT) + position * size
+            if is_private:
+                return np.full(lanes.count, visit % num_positions)
+            return (item + visit * lanes.grid.count) % num_positions
+        run_lanes = _RUN_LANES if assumption is AddressAssumption.RUNS else 1
+        run = _draw(item // run_lanes, visit, num_positions)
+        return (run + item % run_lanes) % num_positions
 
     def _group_ids(self, lanes: Lanes) -> NDArray[np.int64]:
         grid = lanes.grid
@@ -190,6 +216,11 @@ class ScenarioRedirection:
             return leaves == bool(exits[1])
         exit_target, loop_target = int(np.argmax(exits)), int(np.argmin(exits))
         return np.where(leaves, exit_target, broadcast(loop_target, lanes.count))
+
+
+def _object_numbers(address: Value) -> NDArray[np.int64]:
+    """Return the number of the object of each address, which may lie before its object, too."""
+    return (np.asarray(address, np.int64) + _HALF_OBJECT) >> SHIFT
 
 
 def _draw(number: NDArray[np.int64], visit: int, positions: int) -> NDArray[np.int64]:

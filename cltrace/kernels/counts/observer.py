@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cltrace.kernels.counts.access_batch import AccessBatch, BatchMark, SiteColumn
 from cltrace.kernels.counts.lane_tally import LaneTally
+from cltrace.kernels.counts.private_places import WORD_BYTES, find_private_places
 from cltrace.kernels.counts.touched_sectors import TouchedSectors
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
@@ -24,8 +25,6 @@ from cltrace.kernels.values import Array, Value
 
 _REQUESTS: Final = int(SiteColumn.REQUESTS)
 _SECTORS: Final = int(SiteColumn.SECTORS)
-_WORD_BYTES: Final = 4
-"""Bytes of a lane's private variables between which those of other lanes lie on a GPU."""
 
 
 class AccessDetail(Enum):
@@ -162,37 +161,37 @@ class CountObserver:
     def on_access(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
         """Count an access and, depending on the detail, its memory transactions."""
         first = int(address if type(address) is not np.ndarray else address.item(0)) >> SHIFT
-        self.objects[site].add(first)
-        if site in self._mixed_sites and type(address) is np.ndarray:
-            self.objects[site].update(np.unique(address >> SHIFT).tolist())
+        objects = range(len(memory.objects))
+        if first in objects:  # a stray address is in none
+            self.objects[site].add(first)
+        is_mixed = site in self._mixed_sites and type(address) is np.ndarray
+        if is_mixed:
+            numbers = np.unique(address >> SHIFT).tolist()
+            self.objects[site].update(number for number in numbers if number in objects)
         self._tally.count(self._site_base + len(SiteColumn) * site, lanes)
         if self._detail is AccessDetail.ACCESSES:
             return
-        if memory.objects[first if first < len(memory.objects) else 0].space == PRIVATE:
-            self._count_private(site, address, lanes, memory.objects[first].size_bytes)
+        if is_mixed and (is_private := memory.spaces(address) == PRIVATE).any():
+            self._count_private(site, address[is_private], lanes.where(is_private), memory)
+            address, lanes = address[~is_private], lanes.where(~is_private)
+        elif first in objects and memory.objects[first].space == PRIVATE:
+            self._count_private(site, address, lanes, memory)
             return
-        self._batch.add(site, address, lanes, represents_sectors=not self.ignores_sectors)
+        if lanes.count:
+            self._batch.add(site, address, lanes, represents_sectors=not self.ignores_sectors)
 
-    def _count_private(self, site: int, address: Value, lanes: Lanes, size_bytes: int) -> None:
-        """Count an access of private variables.
-
-        A GPU interleaves the words of a warp's lanes, so that lanes which access the same word of their
-        variables touch neighbouring addresses. Wide accesses are one request per word.
-        """
+    def _count_private(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> None:
+        """Count an access of private variables. Wide accesses are one request per word of a GPU."""
         base, width = len(SiteColumn) * site, self._grid.warp_width
         if self._has_item_loops:
             self._site_counters[base + _SECTORS] += lanes.warps_per_group * 4
             return
-        words = -(-self._sites[site].access_bytes // _WORD_BYTES)
+        words = -(-self._sites[site].access_bytes // WORD_BYTES)
         self._site_counters[base + _REQUESTS] += lanes.warps_per_group * (words - 1)
-        grid, index = self._grid, lanes.index
-        offset = np.asarray(address, np.int64) & ((1 << SHIFT) - 1)
-        lane = grid.linear_in_group[index] % width
-        warp_bytes = -(-size_bytes // _WORD_BYTES) * _WORD_BYTES * width
-        word, byte = offset // _WORD_BYTES * _WORD_BYTES, offset % _WORD_BYTES
-        first = grid.warp[index] * warp_bytes + word * width + lane * _WORD_BYTES + byte
+        is_mixed = site in self._mixed_sites
+        first = find_private_places(address, lanes, self._grid, memory, is_mixed=is_mixed)
         for number in range(words):
-            place = first + number * width * _WORD_BYTES
+            place = first + number * width * WORD_BYTES
             self._batch.add(site, place, lanes, represents_sectors=not self.ignores_sectors)
 
     @property
@@ -271,4 +270,4 @@ def _by_word(site: Site, machine: Machine) -> Site:
     """Return a site as its transactions are counted: private variables are accessed word by word."""
     if site.space != PRIVATE or machine.has_item_loops:
         return site
-    return replace(site, access_bytes=min(site.access_bytes, _WORD_BYTES))
+    return replace(site, access_bytes=min(site.access_bytes, WORD_BYTES))

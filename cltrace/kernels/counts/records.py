@@ -98,11 +98,14 @@ class AccessSite:
     `lane_share` is the share of its accesses by lanes of warps or vectors; a CPU makes the others for one
     work-item after another.
     `stride_bytes` is the distance between neighbouring lanes, None unless it is constant.
-    `contention` is the mean number of lanes of a warp per address, for atomics. `reuse` is the mean
+    `contention` is the mean number of lanes of a warp per address, for atomics; 1 where a GPU's compiler
+    makes one operation of a warp's. `reuse` is the mean
     number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
     unknown contents. `loop` is the number of the innermost loop around the access, -1 without one.
     `texel_passes` are the passes through a unit for images that a read takes, 0 for other accesses.
     `is_register` is True for private variables that a GPU's compiler keeps in registers.
+    `is_summable` is True for atomic operations that could be added up first: their order does not matter,
+    and nothing uses their results.
     """
 
     place: Place
@@ -130,6 +133,7 @@ class AccessSite:
     is_assumed: bool
     loop: int
     is_register: bool
+    is_summable: bool
     texel_passes: float
 
 

@@ -15,6 +15,7 @@ from cltrace.kernels.counts.records import (
 )
 from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
 from cltrace.kernels.demand.private_traffic import in_private_memory, private_traffic
+from cltrace.kernels.demand.reads import Reads, with_neighbours
 from cltrace.kernels.demand.region_traffic import footprint_bytes, region_traffic
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
@@ -42,18 +43,6 @@ class Wait:
 
     name: CostName
     per_warp: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reads:
-    """Reads that a warp waits for together: the mean number of waits, and positions of their traffic.
-
-    `has_local` is True if reads of local memory are among them.
-    """
-
-    per_warp: float
-    traffic: tuple[int, ...]
-    has_local: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +75,7 @@ class Demand:
     traffic: tuple[Traffic, ...]
     footprint_bytes: float
     sector_bytes: int
+    line_bytes: int
     has_item_loops: bool
     imbalance: Imbalance
 
@@ -135,6 +125,10 @@ class Demand:
         resident = min(self.groups, self.wave_groups) / self.units
         return resident * sectors / max(self.groups, 1) * self.sector_bytes
 
+    def passing_bytes(self, region: Traffic) -> float:
+        """Return the bytes of the lines that a compute unit touches between two accesses of a warp."""
+        return self.unit_warps * self.line_bytes * region.passing_lines
+
     @property
     def operations(self) -> float:
         """Mean number of operations of a warp, accesses included."""
@@ -161,9 +155,10 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     waves = max(counts.groups / wave_groups, 1.0)
     own = tuple(private_traffic(counts))
     shared = tuple(region_traffic(region, counts, waves) for region in counts.regions)
-    traffic = (*shared, *(region for region, _ in own))
     sites = (*(region.sites for region in counts.regions), *(positions for _, positions in own))
     warps = max(counts.warps, 1.0)
+    reads = tuple(_reads(counts, sites, warps))
+    traffic = tuple(with_neighbours((*shared, *(region for region, _ in own)), reads, warps))
     return Demand(
         groups=counts.groups,
         warps=warps,
@@ -181,10 +176,11 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         local_cycles=sum(site.bank_cycles.value for site in near if site.space == "local")
         + _spilled(counts),
         local_requests=sum(_requests(site, machine) for site in near if site.space == "local"),
-        reads=tuple(_reads(counts, sites, warps)),
+        reads=reads,
         traffic=traffic,
         footprint_bytes=footprint_bytes(traffic),
         sector_bytes=machine.sector_bytes,
+        line_bytes=machine.line_bytes,
         has_item_loops=machine.has_item_loops,
         imbalance=counts.imbalance,
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from cltrace.events.cost_names import CostName
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import OF_INTS, SUM, TO_FLOAT, AddressForm
+from cltrace.kernels.costs.operation import INVERTED, OF_INTS, SUM, TO_FLOAT, AddressForm
 from cltrace.kernels.counts.records import FoldedCount
 
 
@@ -82,6 +82,8 @@ _LOGIC_PIPE: Final = frozenset(
         CostName("long", "add"), CostName("long", "shift"),
     }
 )  # fmt: skip
+_INVERTED: Final = (CostName("float", "multiply"),) * 3
+"""Names of what a division by an inverted number costs: two factors of scale, and the product."""
 _NARROWER: Final[Mapping[str, str]] = {"long": "int", "double": "float"}
 _ADDRESSES: Final[Mapping[str, tuple[CostName, ...]]] = {
     AddressForm.NEAR: (),
@@ -103,6 +105,8 @@ def cost_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostNam
         return (_WIDE_PRODUCT,)
     if row.function == TO_FLOAT and row.cost is CostClass.CONVERT and _INT_LOGIC in measured:
         return (_INT_LOGIC,)
+    if row.function == INVERTED:
+        return _INVERTED
     return tuple(
         candidate for name in _own_names(row) for candidate in _first_measured(name, measured)
     )
@@ -153,3 +157,8 @@ def pipe_of(name: CostName) -> Pipe:
     if name in {_INT_MULTIPLY, _WIDE_PRODUCT}:
         return Pipe.MULTIPLY
     return Pipe.LOGIC if name in _LOGIC_PIPE else Pipe.ISSUE
+
+
+def is_conversion(name: CostName) -> bool:
+    """Return True for conversions between integers and floats, which are instructions by themselves."""
+    return name == _CONVERSION

@@ -6,11 +6,10 @@ from typing import Final
 
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.records import AccessSite, Pattern, SharedSectors
+from cltrace.kernels.demand.stores import different_sectors, stores_of
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 
-_MOSTLY_PARTIAL: Final = 0.5
-"""Share of partly written sectors from which a region's writes count as partial."""
 _READ_BYTES: Final = 64
 """Smallest transfer of memory for a read."""
 _FAR_BYTES: Final = 1024
@@ -23,24 +22,25 @@ def region_traffic(region: SharedSectors, counts: KernelCounts, waves: float) ->
     """Return the traffic of a region of a launch that runs in `waves` waves of work-groups."""
     sites = [counts.sites[position] for position in region.sites]
     footprint = region.footprint
-    sectors, partial = region.sectors, sum(site.partial_sectors for site in sites)
-    partial_share = partial / sectors if sectors else 0.0
-    different = min(footprint.group_sectors * counts.groups, sectors)
-    if region.access is Access.WRITE and _fill_together(region, sites, different, counts):
-        sectors, partial = different, 0.0
+    stores = stores_of(region, sites, counts)
+    granule = _FILLED_BYTES if stores.is_mostly_partial else _READ_BYTES
+    distance = _sector_distance(sites, granule, counts.machine.sector_bytes)
     return Traffic(
         memory=region.memory,
         access=region.access,
         requests=sum(site.requests.value for site in sites),
-        sectors=sectors,
+        sectors=stores.sectors,
         lines=sum(site.lines.value for site in sites),
-        group_sectors=different,
+        group_sectors=different_sectors(region, counts),
         window_sectors=region.window_sectors,
         launch_sectors=footprint.launch_sectors,
-        granule_bytes=_moved_bytes(region, sites, counts.machine.sector_bytes, partial_share),
+        granule_bytes=_moved_bytes(region, granule, counts.machine.sector_bytes, distance),
+        fetched_bytes=stores.fetched_bytes if distance else 0.0,
         scattered_sectors=_scattered(region, sites),
-        partial_sectors=partial,
+        partial_sectors=stores.partial_sectors,
         step_sectors=_step_sectors_of(sites),
+        steps=max((site.requests.value for site in sites), default=0.0),
+        step_lines=max((_step_lines(site) for site in sites), default=0.0),
         moving_share=moving_share(sites),
         repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
         jumping_share=_jumping_share(sites),
@@ -64,6 +64,11 @@ def _step_sectors_of(sites: Sequence[AccessSite]) -> float:
 
 def _step_sectors(site: AccessSite) -> float:
     return site.sectors.value * site.step_share * min(moving_share([site]), 1.0)
+
+
+def _step_lines(site: AccessSite) -> float:
+    """Return the lines that a request of a site touches, less those that its group has in common."""
+    return site.lines.value * site.step_share / max(site.requests.value, 1e-9)
 
 
 def moving_share(sites: Sequence[AccessSite]) -> float:
@@ -110,17 +115,6 @@ def _jumps(site: AccessSite) -> float:
     return min(site.jumping_requests / max(_moving_requests(site), 1e-9), 1.0)
 
 
-def _fill_together(
-    region: SharedSectors, sites: Sequence[AccessSite], different: float, counts: KernelCounts
-) -> bool:
-    """Return True if several stores of a warp together fill sectors that none of them fills alone."""
-    written = sum(site.accesses.value * site.access_bytes for site in sites)
-    full_bytes = different * counts.machine.sector_bytes
-    is_written_once = region.sectors <= 1.05 * len(sites) * different
-    fills_once = 0.95 * full_bytes <= written <= 1.05 * full_bytes
-    return len(sites) > 1 and is_written_once and fills_once
-
-
 def _scattered(region: SharedSectors, sites: Sequence[AccessSite]) -> float:
     """Return the different sectors of a region that lie at random places, or far from each other."""
     at_random = sum(site.sectors.value for site in sites if _is_scattered(site))
@@ -133,33 +127,35 @@ def _is_scattered(site: AccessSite) -> bool:
 
 
 def _moved_bytes(
-    region: SharedSectors, sites: Sequence[AccessSite], sector_bytes: int, partial_share: float
+    region: SharedSectors, granule_bytes: int, sector_bytes: int, distance_bytes: int
 ) -> float:
     """Return the bytes that memory moves for a region's different sectors.
 
-    A sector without neighbours costs a whole granule. Where sectors lie at random places, the number of
-    granules follows from the share of the memory that they fill.
+    A sector without neighbours costs a whole granule. Where sectors lie at random places, which have no
+    distance, the number of granules follows from the share of the memory that they fill.
     """
-    granule = _FILLED_BYTES if partial_share > _MOSTLY_PARTIAL else _READ_BYTES
-    return _granules(region, sites, sector_bytes, granule) * max(granule, sector_bytes)
-
-
-def _granules(
-    region: SharedSectors, sites: Sequence[AccessSite], sector_bytes: int, granule_bytes: int
-) -> float:
-    per_granule = max(granule_bytes // sector_bytes, 1)
     sectors = region.footprint.launch_sectors
-    line_sectors = sum(site.sectors.value for site in sites) / max(
-        sum(site.lines.value for site in sites), 1e-9
-    )
-    if line_sectors >= per_granule or per_granule == 1:
-        return sectors / per_granule
     memory_sectors = max(region.memory_sectors, sectors, 1.0)
-    strides = [site.stride_bytes for site in sites]
-    if all(stride is not None and abs(stride) >= granule_bytes for stride in strides):
-        return min(sectors, memory_sectors / per_granule)
+    if distance_bytes:
+        moved_bytes = sectors * min(distance_bytes, max(granule_bytes, sector_bytes))
+        return min(moved_bytes, memory_sectors * sector_bytes)
+    per_granule = granule_bytes // sector_bytes
     filled = min(sectors / memory_sectors, 1.0)
-    return memory_sectors / per_granule * (1.0 - (1.0 - filled) ** per_granule)
+    granules = memory_sectors / per_granule * (1.0 - (1.0 - filled) ** per_granule)
+    return granules * granule_bytes
+
+
+def _sector_distance(sites: Sequence[AccessSite], granule_bytes: int, sector_bytes: int) -> int:
+    """Return the distance of a region's sectors that lie in order, 0 for those at random places.
+
+    They lie side by side where requests touch as many sectors of a line as a granule has.
+    """
+    lines = sum(site.lines.value for site in sites)
+    per_granule = max(granule_bytes // sector_bytes, 1)
+    if per_granule == 1 or sum(site.sectors.value for site in sites) >= per_granule * lines:
+        return sector_bytes
+    stride = min((abs(site.stride_bytes or 0) for site in sites), default=0)
+    return stride if stride >= sector_bytes else 0
 
 
 def footprint_bytes(traffic: Sequence[Traffic]) -> float:

@@ -13,14 +13,18 @@ class Traffic:
     `group_sectors` are the different sectors of each work-group, added up over groups; `launch_sectors`
     the different sectors of the launch; `window_sectors` those that the shared cache fetches.
     `step_sectors` are the sectors that differ between the warps of a group and from those of the request
-    before: a near cache fetches them if it keeps nothing else.
+    before: a near cache fetches them if it keeps nothing else. `steps` are the requests of the site that
+    makes most of them, `step_lines` the lines that a request touches, less those that the warps of a
+    group have in common.
+    `passing_lines` are those that a warp touches from one access to the next, `reads_per_wait` the reads
+    that it makes before it waits for them.
     `moving_share` is the share of the requests that touch other sectors than the warp's request before.
     `repeated_lines` are those that a CPU fetches if it keeps nothing: a line per access, but for repeated
     ones. `jumping_share` is the share of them that its prefetchers do not foresee, `lattice_bytes` the
     distance at whose multiples most of them lie, 0 if there is none.
     `granule_bytes` are the bytes that memory moves for the launch's different sectors,
     `scattered_sectors` those of them at random places. `new_share` is the share of a wave's sectors that
-    no earlier wave touched.
+    no earlier wave touched. `fetched_bytes` are those that memory reads for partly written sectors.
     """
 
     memory: str
@@ -35,6 +39,8 @@ class Traffic:
     scattered_sectors: float
     partial_sectors: float
     step_sectors: float
+    steps: float
+    step_lines: float
     moving_share: float
     contention: float
     accesses: float
@@ -42,6 +48,9 @@ class Traffic:
     repeated_lines: float = 0.0
     jumping_share: float = 0.0
     lattice_bytes: int = 0
+    fetched_bytes: float = 0.0
+    passing_lines: float = 0.0
+    reads_per_wait: float = 1.0
 
     @property
     def passes(self) -> float:

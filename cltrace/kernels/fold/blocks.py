@@ -6,9 +6,7 @@ from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import (
-    JOINED,
     OF_INTS,
-    RECIPROCAL,
     SUM,
     TO_FLOAT,
     AddressForm,
@@ -37,6 +35,7 @@ from cltrace.kernels.fold.loop_evolution import (
 from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
+from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.fold.wide_integers import WideIntegers
 from cltrace.kernels.ir.instructions import (
@@ -87,21 +86,26 @@ class FoldedBlock:
 class FoldedKernel:
     """A kernel as the compiler of a machine leaves it: its blocks by number.
 
-    `private_memory` are the numbers of the sites of private variables that a GPU keeps in memory; there
-    are none on a CPU.
+    `private_memory` are the numbers of the sites of private variables that a GPU keeps in memory,
+    `shared_atomics` those at which a GPU's warp makes one atomic operation; there are none on a CPU.
+    `summable_atomics` are those of atomic operations that a program could add up first.
     """
 
     blocks: Mapping[int, FoldedBlock]
     private_memory: frozenset[int]
+    shared_atomics: frozenset[int]
+    summable_atomics: frozenset[int]
 
 
 def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     """Return a kernel as the compiler of a machine leaves it."""
     loops = find_unrolled_loops(kernel, machine)
-    private = frozenset[int]()
+    private, shared = frozenset[int](), frozenset[int]()
     if not machine.has_item_loops:
         private = find_private_memory_sites(kernel, loops)
-    return FoldedKernel(_Folding(kernel, machine, loops, private).blocks(), private)
+        shared = find_shared_atomics(kernel)
+    blocks = _Folding(kernel, machine, loops, private).blocks()
+    return FoldedKernel(blocks, private, shared, find_summable_atomics(kernel))
 
 
 class _Folding:
@@ -116,15 +120,13 @@ class _Folding:
         self._function = kernel.function
         values = Definitions.of(kernel)
         self._uses, self._defined = values.uses, values.defined
-        self._users = {slot: users[-1] for slot, users in values.users.items()}
         self._constants = frozenset(item.slot for item in kernel.function.constants)
         self._products = frozenset(self._fused_products())
         self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
         self._calls_functions = machine.item_loops is ItemLoops.LOOPS
         self._fused_into = _FUSED_ON_CPU if machine.has_item_loops else _FUSED_INTO
-        ones, twos = (_constants_of(kernel, value) for value in (1.0, 2.0))
-        self._contraction = Contraction(self._defined, self._users, self._uses, ones, twos)
+        self._contraction = Contraction.of(kernel, values)
         self._wide: WideIntegers | None = None
         self._address_forms: Mapping[int, AddressForm] = {}
         if machine.has_item_loops:
@@ -272,21 +274,13 @@ class _Folding:
             return replace(operation, function=OF_INTS)
         if isinstance(item, Convert) and _is_to_float(item):
             return replace(operation, function=TO_FLOAT)
-        if not isinstance(item, Binary):
-            return operation
-        if self._contraction.joins_sum(item):
-            return replace(operation, function=JOINED)
-        if self._contraction.is_reciprocal(item):
-            return replace(operation, function=RECIPROCAL)
-        if self._contraction.is_doubling(item):
-            return replace(operation, cost=CostClass.FLOAT_ADD)
-        return operation
+        return self._contraction.contracted(operation, item)
 
     def _is_fused_binary(self, item: Binary) -> bool:
         """Return True for an operation that is one instruction with a neighbouring sum or product."""
         if item.operator == "add":
             return item.left in self._products or item.right in self._products
-        user = self._users.get(item.result)
+        user = self._contraction.users.get(item.result)
         operators = self._fused_into.get(item.operator, frozenset())
         is_single = self._uses[item.result] == 1
         return is_single and isinstance(user, Binary) and user.operator in operators
@@ -308,10 +302,6 @@ def _is_to_float(item: Convert) -> bool:
         and isinstance(result, FloatType)
         and result.bits <= _REGISTER_BITS
     )
-
-
-def _constants_of(kernel: PreparedKernel, value: float) -> frozenset[int]:
-    return frozenset(item.slot for item in kernel.function.constants if item.value == value)
 
 
 def _blocks_together(

@@ -5,27 +5,34 @@ The rules are those that the PTX of NVIDIA's driver and the counters of an H200 
 - A product and a sum are one instruction only where the language front end joins them, in one expression.
   All other products that a sum uses are marked as rounded (`mul.rn`) and stay apart.
 - A quotient is a product with a reciprocal (`div.full`), which joins a sum that alone uses it.
+- A quotient by a literal is a product. Of quotients by the same number in a block, the first alone takes
+  its reciprocal; the others are scaled by the same factors, and multiplied with it.
 - A changed sign is a property of an operand.
 - Twice a number is a sum of it with itself.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
-from cltrace.kernels.ir.instructions import Binary, Call, Instruction, Negate
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.operation import INVERTED, JOINED, RECIPROCAL, Operation
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.fold.definitions import Definitions
+from cltrace.kernels.ir.instructions import Binary, Call, Instruction, Negate, Terminator
 from cltrace.kernels.ir.types import FloatType, element_of
 
 _SUMS: Final = frozenset({"fadd", "fsub"})
 _SINGLE: Final = FloatType(32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contraction:
     """Contraction of a kernel's operations.
 
     `defined` has the instruction that defines each slot, `users` the last one that uses it, `uses` the
-    number of its uses. `ones` and `twos` are the slots of the constants 1 and 2.
+    number of its uses. `ones` and `twos` are the slots of the constants 1 and 2, `constants` those of
+    all. `later_quotients` are quotients whose divisor an earlier one of their block has.
     """
 
     defined: Mapping[int, Instruction]
@@ -33,6 +40,22 @@ class Contraction:
     uses: Mapping[int, int]
     ones: frozenset[int]
     twos: frozenset[int]
+    constants: frozenset[int]
+    later_quotients: frozenset[int]
+
+    @classmethod
+    def of(cls, kernel: PreparedKernel, values: Definitions) -> "Contraction":
+        """Return the contraction of a kernel."""
+        constants = kernel.function.constants
+        return cls(
+            defined=values.defined,
+            users={slot: users[-1] for slot, users in values.users.items()},
+            uses=values.uses,
+            ones=frozenset(item.slot for item in constants if item.value == 1.0),
+            twos=frozenset(item.slot for item in constants if item.value == 2.0),
+            constants=frozenset(item.slot for item in constants),
+            later_quotients=frozenset(_later_quotients(kernel)),
+        )
 
     def is_part(self, item: Instruction) -> bool:
         """Return True for an operation that is a part of another one."""
@@ -43,6 +66,22 @@ class Contraction:
                 return self._is_joined(left) or self._is_joined(right)
             case _:
                 return False
+
+    def contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
+        """Return the operation that is left of an instruction's."""
+        if not isinstance(item, Binary):
+            return operation
+        if self.is_scaling(item):
+            return replace(operation, cost=CostClass.FLOAT_MULTIPLY)
+        if item.result in self.later_quotients:
+            return replace(operation, function=INVERTED)
+        if self.joins_sum(item):
+            return replace(operation, function=JOINED)
+        if self.is_reciprocal(item):
+            return replace(operation, function=RECIPROCAL)
+        if self.is_doubling(item):
+            return replace(operation, cost=CostClass.FLOAT_ADD)
+        return operation
 
     def joins_sum(self, item: Instruction) -> bool:
         """Return True for a quotient that joins the sum that uses it."""
@@ -58,6 +97,10 @@ class Contraction:
         """Return True for a quotient of 1, which takes no product."""
         return isinstance(item, Binary) and item.operator == "fdiv" and item.left in self.ones
 
+    def is_scaling(self, item: Instruction | Terminator) -> bool:
+        """Return True for a quotient by a literal."""
+        return isinstance(item, Binary) and _is_quotient(item) and item.right in self.constants
+
     def is_doubling(self, item: Instruction) -> bool:
         """Return True for a product with 2."""
         match item:
@@ -70,8 +113,7 @@ class Contraction:
         item, user = self.defined.get(slot), self.users.get(slot)
         return (
             isinstance(item, Binary)
-            and item.operator == "fdiv"
-            and element_of(item.type) == _SINGLE
+            and _is_quotient(item)
             and not self.is_reciprocal(item)
             and self.uses[slot] == 1
             and isinstance(user, Binary)
@@ -84,3 +126,17 @@ class Contraction:
 
     def _is_arithmetic(self, item: Instruction | None) -> bool:
         return isinstance(item, Binary | Call)
+
+
+def _is_quotient(item: Binary) -> bool:
+    return item.operator == "fdiv" and element_of(item.type) == _SINGLE
+
+
+def _later_quotients(kernel: PreparedKernel) -> Iterator[int]:
+    for block in kernel.function.blocks:
+        divisors: set[int] = set()
+        for item in block.instructions:
+            if isinstance(item, Binary) and _is_quotient(item):
+                if item.right in divisors:
+                    yield item.result
+                divisors.add(item.right)

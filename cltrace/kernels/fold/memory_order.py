@@ -22,10 +22,11 @@ from cltrace.kernels.ir.instructions import (
     Offset,
     Store,
 )
-from cltrace.kernels.ir.types import CONSTANT, GENERIC, PRIVATE, PointerType, size_bytes
+from cltrace.kernels.ir.types import CONSTANT, GENERIC, LOCAL, PRIVATE, PointerType, size_bytes
 from cltrace.kernels.ir.uses import operands_of, result_of
 
 _MAX_OFFSETS: Final = 64
+_NEAR: Final = frozenset({CONSTANT, LOCAL})
 _Address: TypeAlias = tuple[int, int, tuple[tuple[int, int], ...]]
 """An address: the slot of its base, a distance in bytes, and pairs of an index's slot and its stride."""
 
@@ -55,8 +56,15 @@ class MemoryOrder:
         )
 
     @cached_property
-    def _roots(self) -> dict[int, frozenset[Root]]:
-        return dict(DataDependencies(self._kernel.function, self._kernel.graph).roots)
+    def _dependencies(self) -> DataDependencies:
+        return DataDependencies(self._kernel.function, self._kernel.graph)
+
+    @cached_property
+    def _written(self) -> frozenset[Root]:
+        """The roots that the kernel may write."""
+        return frozenset[Root]().union(
+            *(self._dependencies.writes(item) for _, item in self._dependencies.instructions)
+        )
 
     @cached_property
     def _offsets(self) -> dict[int, Offset]:
@@ -80,6 +88,30 @@ class MemoryOrder:
             for found in places_of(read)
         )
 
+    def passes_barriers(self, loop: LoopEvolution) -> bool:
+        """Return True if a loop's reads of global memory may move in front of its barriers.
+
+        So may those through `restrict` parameters that the kernel does not write, and all reads of a loop
+        without a write.
+        """
+        items = list(loop.instructions())
+        if any(isinstance(item, AtomicUpdate | AtomicExchange) for item in items):
+            return False
+        if not any(may_write(item) for item in items):
+            return True
+        read = {
+            root
+            for item in items
+            if may_read(item)
+            for place in places_of(item)
+            if place.space not in _NEAR
+            for root in self._roots_of(place)
+        }
+        return read <= self._restricted and read.isdisjoint(self._written)
+
+    def _roots_of(self, place: _Place) -> frozenset[Root]:
+        return self._dependencies.roots.get(place.pointer) or frozenset({UNKNOWN_ROOT})
+
     def held_back_reads(self, loop: LoopEvolution) -> Iterator[Instruction]:
         """Yield the reads of a loop that stay behind a write of the trip before that waits for reads."""
         late = _late_slots(self._kernel, loop)
@@ -101,12 +133,10 @@ class MemoryOrder:
         spaces = {write.space, read.space}
         if CONSTANT in spaces or (len(spaces) > 1 and GENERIC not in spaces):
             return False
-        unknown: frozenset[Root] = frozenset({UNKNOWN_ROOT})
-        written = self._roots.get(write.pointer) or unknown
-        found = self._roots.get(read.pointer) or unknown
-        if any(self._may_overlap(one, other) for one in written for other in found if one != other):
+        written, taken = self._roots_of(write), self._roots_of(read)
+        if any(self._may_overlap(root, other) for root in written for other in taken - {root}):
             return True
-        return bool(written & found) and not self._is_apart(write, read, loop)
+        return bool(written & taken) and not self._is_apart(write, read, loop)
 
     def _may_overlap(self, one: Root, other: Root) -> bool:
         """Return True if two different roots may be the same memory."""

@@ -1,14 +1,18 @@
 """Private variables that a GPU's compiler keeps in registers, and those that stay in memory.
 
-A variable is in registers if the compiler knows the place of every access: a constant, or a function of
-the counters of loops that it unrolls wholly. A variable that is copied as a whole, or whose address is
-used otherwise, is in memory, with all its accesses.
+A variable is in registers if the compiler knows the place of every access: a constant, a function of
+the counters of loops that it unrolls wholly, or a place that comes back with each copy of a loop's body
+(`last[k % 4]` where four trips are unrolled). Setting it to zeros and copying it to another memory as a
+whole are accesses of its registers, and so are results that a built-in function writes through a pointer.
+A variable whose address is used otherwise is in memory, with all its accesses. So counts one that a copy
+of memory fills as a whole: a GPU's compiler reads it element by element, with a request for each.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.fold.periodic_values import find_periodic_values
 from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -25,10 +29,16 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Touch,
 )
-from cltrace.kernels.ir.types import PRIVATE
+from cltrace.kernels.ir.types import PRIVATE, size_bytes
 from cltrace.kernels.ir.uses import operands_of, result_of
 
+_FILLS: Final = ("llvm.memset", "llvm.memcpy.p0.p2.")
+"""Fills with a number, or with constants: those of an array's initialiser."""
+_OF_WHOLE_ARRAYS: Final = ("llvm.memset", "llvm.memcpy", "llvm.memmove")
+_MAX_REGISTER_BYTES: Final = 255 * 4
+"""Registers of a work-item, which no array is larger than."""
 _COMPUTED: Final = (Binary, Compare, Convert, Copy, Offset, Select)
+_TO_NUMBERS: Final = frozenset({"ptrtoint", "ptrtoaddr"})
 
 
 def find_private_memory_sites(
@@ -43,26 +53,26 @@ def find_private_memory_sites(
 class _PrivateMemory:
     def __init__(self, kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]) -> None:
         self._kernel = kernel
-        self._defined: dict[int, Instruction | Phi] = {}
-        for number in kernel.graph.order:
-            block = kernel.function.blocks[number]
-            self._defined |= {result_of(item): item for item in block.instructions}
-            self._defined |= {phi.result: phi for phi in block.phis}
-        counters = {
-            slot
-            for loop in unrolled.values()
-            if loop.is_whole
-            for slot, _ in loop.evolution.loop.affine
-        }
-        self._fixed = {item.slot: True for item in kernel.function.constants}
-        self._fixed |= dict.fromkeys(counters, True)
+        values = _Values(kernel)
+        self._variables = values.variables()
+        whole = (number for number, loop in unrolled.items() if loop.is_whole)
+        self._unknown = values.unknown(
+            {kernel.graph.loops[number].header for number in whole},
+            find_periodic_values(kernel, unrolled),
+        )
 
     def sites(self) -> frozenset[int]:
         in_memory = {slot for item in self._instructions() for slot in self._kept_by(item)}
+        in_memory |= {
+            item.result
+            for item in self._instructions()
+            if isinstance(item, Allocate)
+            and item.count * size_bytes(item.type) > _MAX_REGISTER_BYTES
+        }
         return frozenset(
             site.number
             for site in self._kernel.sites
-            if not in_memory.isdisjoint(self._variables(site.pointer))
+            if not in_memory.isdisjoint(self._variables.get(site.pointer, ()))
         )
 
     def _instructions(self) -> Iterator[Instruction]:
@@ -73,40 +83,115 @@ class _PrivateMemory:
         """Yield the variables that an instruction keeps in memory."""
         match item:
             case Load() | Store() | Touch():
-                if item.space == PRIVATE and not self._is_fixed(item.pointer):
-                    yield from self._variables(item.pointer)
+                if item.space == PRIVATE and item.pointer in self._unknown:
+                    yield from self._variables.get(item.pointer, ())
+                if isinstance(item, Store):
+                    yield from self._variables.get(item.value, ())
+            case Convert() if item.operator in _TO_NUMBERS:
+                yield from self._variables.get(item.operand, ())
             case Call() if not item.callee.startswith("llvm.lifetime"):
-                for argument in item.arguments:
-                    yield from self._variables(argument)
+                yield from self._kept_by_call(item)
             case _:
                 pass
 
-    def _variables(self, pointer: int, seen: frozenset[int] = frozenset()) -> frozenset[int]:
-        """Return the variables that a pointer may point into."""
-        item = self._defined.get(pointer)
-        if isinstance(item, Allocate):
-            return frozenset({pointer})
-        if pointer in seen or not isinstance(item, Offset | Copy | Convert | Select | Phi):
-            return frozenset()
-        sources = (
-            [slot for _, slot in item.incoming] if isinstance(item, Phi) else operands_of(item)
-        )
-        inner = seen | {pointer}
-        return frozenset().union(*(self._variables(slot, inner) for slot in sources))
+    def _kept_by_call(self, call: Call) -> Iterator[int]:
+        """Yield the variables that a function keeps in memory, which a compiler inlines."""
+        is_copied = call.callee.startswith(_OF_WHOLE_ARRAYS) and not call.callee.startswith(_FILLS)
+        if is_copied:
+            yield from self._variables.get(call.arguments[0], ())
+        for argument in call.arguments:
+            if argument in self._unknown:
+                yield from self._variables.get(argument, ())
 
-    def _is_fixed(self, slot: int) -> bool:
-        """Return True if the compiler knows a value when all whole loops are unrolled.
 
-        A loop of two trips has no counter: its phis select one of two constants.
+class _Values:
+    """The values of a kernel, and what follows from them. Phis are values of the blocks they begin."""
+
+    def __init__(self, kernel: PreparedKernel) -> None:
+        self._constants = frozenset(item.slot for item in kernel.function.constants)
+        self._instructions: list[Instruction] = []
+        self._phis: list[tuple[int, Phi]] = []
+        for number in kernel.graph.order:
+            block = kernel.function.blocks[number]
+            self._instructions += block.instructions
+            self._phis += ((number, phi) for phi in block.phis)
+        self._headers = frozenset(loop.header for loop in kernel.graph.loops)
+
+    def variables(self) -> Mapping[int, frozenset[int]]:
+        """Return the private variables that pointers may point into."""
+        derived: dict[int, list[int]] = {}
+        for item in self._instructions:
+            for source in _pointers(item):
+                derived.setdefault(source, []).append(result_of(item))
+        for _, phi in self._phis:
+            for _, source in phi.incoming:
+                derived.setdefault(source, []).append(phi.result)
+        into: dict[int, set[int]] = {}
+        for item in self._instructions:
+            if isinstance(item, Allocate):
+                for slot in _reached(derived, [item.result]):
+                    into.setdefault(slot, set()).add(item.result)
+        return {slot: frozenset(variables) for slot, variables in into.items()}
+
+    def unknown(self, whole_headers: set[int], periodic: frozenset[int]) -> frozenset[int]:
+        """Return the values that a compiler does not know when the loops of some headers are unrolled.
+
+        It knows the periodic values.
         """
-        is_fixed = self._fixed.get(slot)
-        if is_fixed is None:
-            self._fixed[slot] = False
-            item = self._defined.get(slot)
-            is_fixed = isinstance(item, Allocate)
-            if isinstance(item, Phi):
-                is_fixed = all(self._is_fixed(value) for _, value in item.incoming)
-            elif isinstance(item, _COMPUTED):
-                is_fixed = all(map(self._is_fixed, operands_of(item)))
-            self._fixed[slot] = is_fixed
-        return is_fixed
+        users: dict[int, list[int]] = {}
+        begins: list[int] = []
+        defined = set(self._constants)
+        for item in self._instructions:
+            result = result_of(item)
+            defined.add(result)
+            if not isinstance(item, (*_COMPUTED, Allocate)):
+                begins.append(result)
+            for operand in () if result in periodic else _computed_from(item):
+                users.setdefault(operand, []).append(result)
+        for block, phi in self._phis:
+            defined.add(phi.result)
+            for _, source in phi.incoming:
+                users.setdefault(source, []).append(phi.result)
+            if not self._is_known(block, phi, whole_headers):
+                begins.append(phi.result)
+        begins += users.keys() - defined
+        return frozenset(_reached(users, begins))
+
+    def _is_known(self, block: int, phi: Phi, whole_headers: set[int]) -> bool:
+        """Return True for a phi that is known if its incoming values are.
+
+        A loop of two trips has no counter: its phi is one of two constants.
+        """
+        sources = {source for _, source in phi.incoming}
+        is_of_two_trips = block in self._headers and sources <= self._constants
+        return block in whole_headers or len(sources) == 1 or is_of_two_trips
+
+
+def _computed_from(item: Instruction) -> tuple[int, ...]:
+    """Return the operands from which a compiler computes an instruction's result, if it knows them."""
+    return tuple(operands_of(item)) if isinstance(item, _COMPUTED) else ()
+
+
+def _pointers(item: Instruction) -> tuple[int, ...]:
+    """Return the operands of an instruction whose result may point where they point."""
+    match item:
+        case Offset():
+            return (item.pointer,)
+        case Copy() | Convert():
+            return (item.operand,)
+        case Select():
+            return (item.left, item.right)
+        case _:
+            return ()
+
+
+def _reached(following: Mapping[int, list[int]], begins: list[int]) -> set[int]:
+    """Return the values that follow from some, which are among them."""
+    reached: set[int] = set()
+    waiting = list(begins)
+    while waiting:
+        slot = waiting.pop()
+        if slot not in reached:
+            reached.add(slot)
+            waiting += following.get(slot, ())
+    return reached

@@ -39,6 +39,7 @@ from cltrace.kernels.counts.records import KernelCounts, WrittenCounts
 from cltrace.kernels.counts.stored_counts import decode_counts, decode_written
 from cltrace.kernels.counts.traced_launches import TracedProgram
 from cltrace.kernels.flow.dependencies import SliceInputs
+from cltrace.kernels.limits import DEPTH_MESSAGE
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import KernelCode
 
@@ -96,7 +97,7 @@ def failed(error: KernelError | MemoryError | RecursionError) -> tuple[str, str]
     if isinstance(error, MemoryError):
         return KernelError.__name__, "counting takes more memory than there is"
     if isinstance(error, RecursionError):
-        return KernelError.__name__, "its expressions or types are nested too deeply"
+        return KernelError.__name__, DEPTH_MESSAGE
     return type(error).__name__, str(error)
 
 

@@ -149,7 +149,7 @@ class TaskRunner:
                 outcome = Outcome(counts=_count_form(task, self.program(task.program)))
         except KernelLimitError as error:
             outcome = Outcome("", *failed(error), cpu_s=task.cpu_s)
-        except (KernelError, MemoryError, RecursionError) as error:
+        except (KernelError, MemoryError) as error:
             outcome = Outcome("", *failed(error))
             if not _is_lasting(error):
                 return outcome

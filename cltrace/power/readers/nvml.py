@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from cltrace.errors import PowerError
 from cltrace.events.power import ProbeState, Quantity, SampleFlag, Scope
+from cltrace.installation import suggest_install
 from cltrace.power.protocol import API, Channel, Probe, Sample
 
 _MILLI: Final = 1e-3
@@ -90,7 +91,7 @@ class NvmlReader:
             return Probe(
                 ProbeState.ABSENT,
                 f"the Python module pynvml is missing ({error})",
-                "pip install 'cltrace[nvml]'",
+                suggest_install("nvml"),
             )
         try:
             opened = self._open(library)

@@ -16,6 +16,10 @@ LATER_COSTS: Final[Mapping[str, Parameter]] = {
 A texel: four units for images in a compute unit read a texel per cycle each. An image change: the driver
 binds images to a kernel, and binds others when the kernel is launched with others.
 """
+FIXED_COSTS: Final[Mapping[str, Parameter]] = {
+    "lock step groups": Parameter(2.0, "", 0.0, f"{DEFAULT_PREFIX}waves"),
+}
+"""Costs of the overlap model that earlier versions did not fit, as they had them."""
 
 
 @dataclass(frozen=True, slots=True)

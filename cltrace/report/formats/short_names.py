@@ -40,14 +40,23 @@ def _cuts(names: Sequence[str]) -> Iterator[int]:
 
 
 def _shorten(name: str, longest: int, unit: Unit, mark: str) -> str:
-    """Return a name that is too long without its middle: both ends of a path identify it.
+    """Return a name that is too long without its middle: both ends identify it.
 
-    Code is cut at its end.
+    Code is cut at its end. A place loses directories from its left, and is cut within its file's name
+    only where that alone is too long.
     """
     if len(name) <= longest:
         return name
     room = longest - len(mark)
     if unit is Unit.CODE:
         return f"{name[:room]}{mark}"
+    if unit is Unit.PLACE:
+        starts = (at for at, letter in enumerate(name) if letter == "/" and len(name) - at <= room)
+        start = next(starts, None)
+        if start is not None:
+            return f"{mark}{name[start:]}"
+        name = name.rpartition("/")[2]
+        if len(name) <= longest:
+            return name
     head = room // 3
     return f"{name[:head]}{mark}{name[head - room :]}"

@@ -20,6 +20,9 @@ _MIN_NAME_WIDTH: Final = 12
 _NAME_KEEP: Final = 50
 """Columns with a lower `Column.keep` are left out before any name is shortened for them."""
 
+_MAX_UNNAMED: Final = 1
+"""Number of columns that may be left out without a line that names them."""
+
 _PADDING: Final = 2
 _GAP: Final = _PADDING + 1
 
@@ -28,7 +31,7 @@ def renderable(document: Document, *, width: int, is_ascii: bool) -> RenderableT
     """Return a document as rich prints it on a screen of `width` columns.
 
     Numbers are never cut: whole columns are left out, in the order of `Column.keep`. Names are shortened
-    in the middle.
+    in the middle, places from the left. A line names the columns that are left out, if two or more are.
     """
     parts: list[RenderableType] = []
     if document.title:
@@ -74,11 +77,11 @@ def console_for(file: object, *, width: int | None = None, color: str = "auto") 
     )
 
 
-def hidden_columns(table: Table, width: int, *, is_ascii: bool) -> list[str]:
+def _hidden_columns(table: Table, width: int, home: str, *, is_ascii: bool) -> list[str]:
     """Return the headers of the columns for which a screen of `width` columns has no room."""
     if not table.rows:
         return []
-    cells = _cells(table, home="", is_ascii=is_ascii)
+    cells = _cells(table, home, is_ascii=is_ascii)
     shown = _widths_that_fit(table.columns, cells, width)
     return [column.header for number, column in enumerate(table.columns) if number not in shown]
 
@@ -112,9 +115,10 @@ def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[Rende
     parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
     if table.note:
         parts.append(Text(screen_text(table.note, is_ascii=is_ascii), style="dim"))
-    hidden = hidden_columns(table, width, is_ascii=is_ascii) if table.lists_hidden else []
-    if hidden:
-        parts.append(Text(f"no room for {'; '.join(hidden)}: --format md shows all", style="dim"))
+    hidden = _hidden_columns(table, width, home, is_ascii=is_ascii)
+    if hidden and (table.lists_hidden or len(hidden) > _MAX_UNNAMED):
+        text = f"no room for {'; '.join(hidden)}: --format md shows all"
+        parts.append(Text(screen_text(text, is_ascii=is_ascii), style="dim"))
     return parts
 
 

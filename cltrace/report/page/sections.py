@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.predict.kernel_advice import MAX_COUNTING_S, RULES, Counting, propose_for_kernels
 from cltrace.predict.trace_profile import predict_on_own_devices
 from cltrace.predict.traces import PredictedTrace
 from cltrace.report.activity import TRANSFERS, group_table, read_rollup_rows
@@ -77,7 +78,9 @@ def collect_reports(analysis: Analysis) -> PageReports:
     """Return all reports of a trace, with every row of their tables."""
     trace = analysis.trace
     summary_document = summary(trace, SummaryOptions(top=None))
-    timeline_document = timeline(analysis, TimelineOptions(top=None))
+    predictions = predict_on_own_devices(trace)
+    kernels = propose_for_kernels(predictions, analysis, RULES, Counting(max_s=MAX_COUNTING_S))
+    timeline_document = timeline(analysis, TimelineOptions(top=None), kernels)
     contents = contents_report(trace)
     tables = [
         *summary_document.tables,
@@ -88,7 +91,6 @@ def collect_reports(analysis: Analysis) -> PageReports:
     tables.append(_transfers_by_place(analysis))
     tables.append(stack_table(analysis, Selection(), sort="total", top=_MAX_STACK_ROWS))
     tables.append(place_times_table(analysis, Selection(), sort="total", top=None))
-    predictions = predict_on_own_devices(trace)
     if predictions:
         tables.extend(prediction_tables(predictions, top=None))
     understood = traced_kernel_tables(trace)

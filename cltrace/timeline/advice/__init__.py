@@ -44,8 +44,11 @@ RULES: Final[Sequence[Callable[[Evidence], list[Proposal]]]] = (
 """All rules. Where two of them see the same waits at a place, the first one reports them."""
 
 
-def advise(evidence: Evidence) -> Findings:
-    """Return the findings of all rules, those with the largest gain first."""
+def advise(evidence: Evidence, further: Sequence[Proposal] = ()) -> Findings:
+    """Return the findings of all rules, those with the largest gain first.
+
+    `further` are proposals of other rules, as those about kernels.
+    """
     graph = build_run_graph(evidence.activity, evidence.dependencies, evidence.dropped)
     proposals = [proposal for rule in RULES for proposal in rule(evidence)]
-    return find_gains(proposals, Replay(graph), evidence.devices)
+    return find_gains([*proposals, *further], Replay(graph), evidence.devices)

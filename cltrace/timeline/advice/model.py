@@ -70,6 +70,16 @@ def metric_count(label: str, count: float) -> Metric:
     return Metric(label, count, MetricUnit.COUNT)
 
 
+def typical_count(label: str, count: float) -> Metric:
+    """Return a metric that is a number of a typical occurrence."""
+    return Metric(label, count, MetricUnit.COUNT, is_sum=False)
+
+
+def typical_bytes(label: str, size_bytes: float) -> Metric:
+    """Return a metric that is the size of a typical occurrence."""
+    return Metric(label, size_bytes, MetricUnit.BYTES, is_sum=False)
+
+
 class Place(NamedTuple):
     """Line to change, as `file:line`: the nearest one that belongs to no installed package.
 
@@ -96,6 +106,7 @@ class Proposal:
     `rule` is a stable word for scripts, `times` the number of occurrences. `change` is the remedy's
     effect on the run; `None` if it saves no time. `least` and `most` are changes for the bounds of the
     gain, where a rule cannot know how much of the effect comes about; `None` where `change` serves.
+    `kernel_line` is the line of a kernel's source that the remedy concerns, `file:line`; "" without one.
     """
 
     rule: str
@@ -107,6 +118,23 @@ class Proposal:
     change: Change | None = None
     least: Change | None = None
     most: Change | None = None
+    kernel_line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelAdvice:
+    """Proposals of rules about kernels.
+
+    `modelled` are the launch configurations for which they say whether other work-groups are faster,
+    `uncounted` the kernels that they say nothing of, with the reason.
+    """
+
+    proposals: tuple[Proposal, ...] = ()
+    modelled: frozenset[int] = frozenset()
+    uncounted: tuple[tuple[str, str], ...] = ()
+
+
+NO_KERNEL_ADVICE: Final = KernelAdvice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +249,8 @@ class Evidence:
     `used_buffers` are the memory objects among a launch's arguments, for launches of which all arguments
     are recorded. `moves` are uses of memory objects that another device had last. `parents` maps
     sub-buffers to the buffers that they are parts of. `places` has the place of each site, and
-    `dropped` the commands whose dropped events pyopencl waited for without a recorded call.
+    `dropped` the commands whose dropped events pyopencl waited for without a recorded call. `modelled`
+    are the launch configurations for which a model says what other work-groups would take.
     """
 
     activity: Activity
@@ -237,6 +266,7 @@ class Evidence:
     dropped: Int64s
     pyopencl_below: frozenset[int]
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
+    modelled: frozenset[int] = frozenset()
 
     def by_place(self, sites: Int64s, positions: Int64s) -> Iterator[tuple[Place, Int64s]]:
         """Yield each place with the positions whose sites are there, ascending."""

@@ -20,6 +20,7 @@ from cltrace.timeline.columns import Int64s
 from cltrace.timeline.replay import Change
 from cltrace.trace.commands import FIRST_LAUNCH
 
+_MAX_NAMES: Final = 2
 _CREATING: Final = (
     Api.clCreateProgramWithSource,
     Api.clCreateProgramWithBinary,
@@ -42,21 +43,25 @@ def rebuilt_programs(evidence: Evidence) -> list[Proposal]:
 
 def _proposal(evidence: Evidence, source: str, steps: list[BuildStep]) -> Proposal:
     calls = evidence.activity.calls
-    first_line = next((line.strip() for line in source.splitlines() if line.strip()), "")
     repeated = [step for step in steps if step is not steps[0]]
     positions = np.array([step.call for step in repeated if step.call >= 0], np.int64)
     places = [place for place, _ in evidence.by_place(calls.site[positions], positions)]
-    compiled = _first_launches(evidence, {step.program for step in steps})
+    programs = {step.program for step in steps}
+    compiled = _first_launches(evidence, programs)
     first_launches = _repeated(evidence, compiled)
     calls_of_builds = _creating_calls(evidence.activity, positions)
     return Proposal(
         rule="rebuilt-program",
-        title=f"The same program is built again: {first_line[:40]}",
+        title=f"The same program is built again: {_name(evidence, source, programs)}",
         place=places[0] if places else Place(""),
         times=len(repeated),
         metrics=(
             metric_count("builds", len(steps)),
             metric_ns("all but the first took", sum(step.duration_ns for step in repeated)),
+            metric_ns(
+                "with the calls that create programs and kernels",
+                int((calls.return_ns - calls.enter_ns)[calls_of_builds].sum()),
+            ),
             *(
                 [metric_count("of their kernels compiled again at launches", len(first_launches))]
                 if len(first_launches)
@@ -73,6 +78,20 @@ def _proposal(evidence: Evidence, source: str, steps: list[BuildStep]) -> Propos
         # A driver that builds in one thread delays the first compilation by the second build.
         most=Change(removed_calls=calls_of_builds, prompt=compiled),
     )
+
+
+def _name(evidence: Evidence, source: str, programs: set[int]) -> str:
+    """Return the kernels of some programs that were launched; the source's first line without one."""
+    kernels = {
+        each.kernel: None
+        for each in evidence.configurations.values()
+        if each.program in programs and each.kernel
+    }
+    if not kernels:
+        first_line = next((line.strip() for line in source.splitlines() if line.strip()), "")
+        return first_line[:40]
+    names = ", ".join(list(kernels)[:_MAX_NAMES])
+    return f"{names}, …" if len(kernels) > _MAX_NAMES else names
 
 
 def _first_launches(evidence: Evidence, programs: set[int]) -> Int64s:

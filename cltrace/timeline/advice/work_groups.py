@@ -6,14 +6,15 @@ from typing import Final
 import numpy as np
 
 from cltrace.timeline.advice.model import (
+    DeviceSummary,
     Evidence,
     LaunchConfiguration,
     Metric,
     Place,
     Proposal,
     Remedy,
-    metric_count,
     metric_ns,
+    typical_count,
 )
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
@@ -37,15 +38,23 @@ def wasted_lanes(evidence: Evidence) -> list[Proposal]:
                 (launches, configuration, waste)
                 for launch, launches in groups(commands.launch[own], own)
                 if (configuration := evidence.configurations.get(launch)) is not None
-                and (waste := _measure_waste(configuration, evidence, _device(evidence, launches)))
+                and (waste := _waste_of(launch, launches, evidence))
             ]
             if wasteful:
                 proposals.append(_proposal(evidence, place, wasteful))
     return proposals
 
 
-def _device(evidence: Evidence, launches: Int64s) -> int:
-    return int(evidence.activity.commands.device[launches[0]])
+def _waste_of(launch: int, launches: Int64s, evidence: Evidence) -> "_Waste | None":
+    """Return the waste of a launch configuration; `None` if there is none.
+
+    A model that knows whether other work-groups are faster decides where there is one.
+    """
+    if launch in evidence.modelled:
+        return None
+    configuration = evidence.configurations[launch]
+    device = evidence.devices.get(int(evidence.activity.commands.device[launches[0]]))
+    return _wasted_lanes(configuration, device) or _unused_units(configuration, device)
 
 
 _Waste = tuple[float, tuple[Metric, ...]]
@@ -79,32 +88,37 @@ def _proposal(
     )
 
 
-def _measure_waste(
-    configuration: LaunchConfiguration, evidence: Evidence, device: int
+def _wasted_lanes(
+    configuration: LaunchConfiguration, device: DeviceSummary | None
 ) -> _Waste | None:
-    """Return the used share and the numbers that show waste; `None` if there is none."""
+    """Return the share of lanes that work, where a work-group is no multiple of a warp."""
     multiple, local = configuration.multiple, configuration.local_size
-    summary = evidence.devices.get(device)
-    if local is None:
+    # A processor's compiler vectorises over work-items as it likes: 5 of them take no longer than 8.
+    has_lanes = device is None or device.kind != "CPU"
+    if local is None or not has_lanes or not multiple or multiple <= 1:
         return None
     items = prod(local)
-    # A processor's compiler vectorises over work-items as it likes: 5 of them take no longer than 8.
-    has_lanes = summary is None or summary.kind != "CPU"
-    if (
-        has_lanes
-        and multiple
-        and multiple > 1
-        and -items % multiple / (items + -items % multiple) > _MAX_WASTE
-    ):
-        return items / (items + -items % multiple), (
-            metric_count("work-items per work-group", items),
-            metric_count("work-items that the device runs together", multiple),
-        )
+    idle = -items % multiple
+    if idle / (items + idle) <= _MAX_WASTE:
+        return None
+    return items / (items + idle), (
+        typical_count("work-items per work-group", items),
+        typical_count("work-items that the device runs together", multiple),
+    )
+
+
+def _unused_units(
+    configuration: LaunchConfiguration, device: DeviceSummary | None
+) -> _Waste | None:
+    """Return the share of compute units that work, where there are few work-groups."""
+    local = configuration.local_size
+    units = device.compute_units if device else None
+    if local is None or not units:
+        return None
     count = prod(
         -(-whole // part) for whole, part in zip(configuration.global_size, local, strict=False)
     )
-    units = summary.compute_units if summary else None
-    if units and 1 < count < _MIN_GROUP_SHARE * units and items > 1:
-        metrics = metric_count("work-groups", count), metric_count("compute units", units)
-        return count / units, metrics
-    return None
+    if not 1 < count < _MIN_GROUP_SHARE * units or prod(local) == 1:
+        return None
+    metrics = typical_count("work-groups", count), typical_count("compute units", units)
+    return count / units, metrics

@@ -24,6 +24,9 @@ def awaited_by_calls(activity: Activity) -> Int64s:
     of_queue = dict(groups(commands.queue[placed], placed))
     for queue, queue_calls in groups(calls.queue[finishes], finishes):
         members = of_queue.get(queue, np.empty(0, np.int64))
+        # Calls of several threads are not in the order of their times.
+        members = members[np.argsort(commands.enter_ns[members], kind="stable")]
+        queue_calls = queue_calls[np.argsort(calls.enter_ns[queue_calls], kind="stable")]
         until = np.searchsorted(commands.enter_ns[members], calls.enter_ns[queue_calls])
         if queue in activity.in_order:
             has_command = until > 0

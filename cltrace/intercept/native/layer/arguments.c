@@ -285,7 +285,7 @@ static int64_t write_list(struct thread *thread, struct kernel *kernel)
         count += words_of(&kernel->arguments[i]);
     if (LIKELY(count <= FEW_WORDS))
         return push_list(thread, kernel, few_words);
-    int64_t *words = count < MAX_ENTRY_WORDS ? malloc(count * sizeof *words) : NULL;
+    int64_t *words = count < ring_max_entry(&thread->ring) ? malloc(count * sizeof *words) : NULL;
     const int64_t number = words == NULL ? 0 : push_list(thread, kernel, words);
     free(words);
     return number;

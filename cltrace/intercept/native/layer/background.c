@@ -1,17 +1,21 @@
 #include "background.h"
 
+#include <link.h>
 #include <signal.h>
 #include <time.h>
 
 #include "heaps.h"
 #include "layer.h"
+#include "mapped.h"
 
 /* The end of a process waits no longer: a driver may block its queries while the process exits. */
 #define MAX_STOP_NS (5 * NS_PER_S)
 
 /* The threads call no function of the program, and a driver's queries need little. The default takes 8 MiB
-   of the addresses that a program may have. */
-#define STACK_BYTES (512 << 10)
+   of the addresses that a program may have. The small stack, for programs whose addresses are limited, is as
+   large as musl's default, with which drivers work. */
+#define STACK_BYTES (512U << 10)
+#define SMALL_STACK_BYTES (128U << 10)
 
 #define MAX_BEGIN_NS NS_PER_S
 
@@ -75,11 +79,29 @@ static void wait_until_begun(struct background *background)
     pthread_mutex_unlock(&background->mutex);
 }
 
+static int add_thread_bytes(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    size_t *bytes = argument;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            *bytes += info->dlpi_phdr[i].p_memsz;
+    return 0;
+}
+
+/* Returns the size of a stack. The C library puts the thread-local variables of the program there. */
+static size_t stack_bytes(void)
+{
+    size_t thread_bytes = 0;
+    dl_iterate_phdr(add_thread_bytes, &thread_bytes);
+    return (addresses_are_limited() ? SMALL_STACK_BYTES : STACK_BYTES) + thread_bytes;
+}
+
 static bool create_thread(struct background *background)
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, stack_bytes());
     bool is_started = pthread_create(&background->thread, &attributes, run, background) == 0;
     if (!is_started) /* a program with much memory per thread needs larger stacks */
         is_started = pthread_create(&background->thread, NULL, run, background) == 0;

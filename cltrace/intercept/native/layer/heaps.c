@@ -2,16 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
-static bool are_addresses_limited(void)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-}
+#include "mapped.h"
 
 static bool has_program_chosen(void)
 {
@@ -22,7 +17,7 @@ static bool has_program_chosen(void)
 bool heaps_forbid_new(void)
 {
 #ifdef M_ARENA_MAX
-    return are_addresses_limited() && !has_program_chosen() && mallopt(M_ARENA_MAX, 1);
+    return addresses_are_limited() && !has_program_chosen() && mallopt(M_ARENA_MAX, 1);
 #else
     return false;
 #endif

@@ -33,12 +33,12 @@ enum circumstance_column {
 };
 _Static_assert(CIRCUMSTANCE_COLUMNS == CIRCUMSTANCE_KEY_WORDS, "columns of the table");
 
-static unsigned circumstance_slot(const int64_t *key)
+static unsigned circumstance_slot(const struct thread *thread, const int64_t *key)
 {
     uint64_t hash = 0;
     for (int i = 0; i < CIRCUMSTANCE_KEY_WORDS; i++)
         hash = (hash ^ (uint64_t)key[i]) * 0x9E3779B97F4A7C15U;
-    return (unsigned)(hash >> 40) % CIRCUMSTANCE_SLOTS;
+    return (unsigned)(hash >> 40) & (thread->circumstance_slots - 1);
 }
 
 /* Returns the number of a circumstance, and writes the circumstance at its first use. One whose slot was
@@ -48,7 +48,7 @@ static int64_t circumstance_number(struct thread *thread, const int64_t *key)
     struct circumstance *slot = thread->last_circumstance;
     if (LIKELY(slot != NULL && memcmp(slot->key, key, sizeof slot->key) == 0))
         return slot->id;
-    slot = &thread->circumstances[circumstance_slot(key)];
+    slot = &thread->circumstances[circumstance_slot(thread, key)];
     thread->last_circumstance = slot;
     if (slot->id != 0 && memcmp(slot->key, key, sizeof slot->key) == 0)
         return slot->id;

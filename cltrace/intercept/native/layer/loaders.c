@@ -17,12 +17,6 @@ static pthread_mutex_t adoption_mutex = PTHREAD_MUTEX_INITIALIZER;
 static ElfW(Addr) tried[MAX_LOADERS];
 static int tried_count;
 
-/* Modules of this process that have the name of a loader and were not tried. */
-struct candidates {
-    char paths[MAX_LOADERS][PATH_MAX];
-    int count;
-};
-
 static int read_loads(struct dl_phdr_info *info, size_t size, void *loads)
 {
     (void)size;
@@ -38,17 +32,17 @@ static bool is_tried(ElfW(Addr) base)
     return false;
 }
 
-static int add_candidate(struct dl_phdr_info *info, size_t size, void *argument)
+/* Copies the path of a module that has the name of a loader and was not tried, and ends the search. */
+static int take_candidate(struct dl_phdr_info *info, size_t size, void *path)
 {
-    struct candidates *candidates = argument;
     const char *slash = info->dlpi_name == NULL ? NULL : strrchr(info->dlpi_name, '/');
     (void)size;
     if (slash == NULL || strncmp(slash + 1, "libOpenCL", 9) != 0 || is_tried(info->dlpi_addr) ||
         tried_count == MAX_LOADERS || strlen(info->dlpi_name) >= PATH_MAX)
         return 0;
     tried[tried_count++] = info->dlpi_addr;
-    strcpy(candidates->paths[candidates->count++], info->dlpi_name);
-    return 0;
+    strcpy(path, info->dlpi_name);
+    return 1;
 }
 
 /* A library may call such a loader with objects of another one, which has platforms. */
@@ -80,17 +74,15 @@ static void initialise(const char *path)
 
 void loaders_adopt(void)
 {
-    static struct candidates candidates;
+    static char path[PATH_MAX]; /* protected by `adoption_mutex` */
     unsigned long long loads = 0;
     if (target.clGetPlatformIDs == NULL)
         return; /* the program has not called OpenCL yet: initialising a loader is its choice */
     dl_iterate_phdr(read_loads, &loads);
     if (atomic_exchange(&known_loads, loads) == loads || pthread_mutex_trylock(&adoption_mutex) != 0)
         return;
-    candidates.count = 0;
-    dl_iterate_phdr(add_candidate, &candidates);
-    for (int i = 0; i < candidates.count; i++)
-        initialise(candidates.paths[i]);
+    while (dl_iterate_phdr(take_candidate, path) == 1)
+        initialise(path);
     pthread_mutex_unlock(&adoption_mutex);
 }
 

@@ -10,9 +10,8 @@
 #include "records.h"
 #include "settings.h"
 
-#define BUCKETS 4096
-#define MAX_DEPTH 64
-#define MAX_WALK 256 /* frames to pass over; what is further out is not part of the stack */
+#define BUCKETS 2048
+#define MAX_WALK 4096 /* frames to pass over; what is further out is not part of the stack */
 #define CODE_ITSELF (-1)
 #define OF_LINE(line) (-2 - (line))
 
@@ -337,7 +336,7 @@ static int64_t site_of_stack(const struct stack *stack, int depth)
 static int64_t site_of_thread(void *thread_state)
 {
     struct stack stack;
-    const int depth = settings.callsite_depth < MAX_DEPTH ? settings.callsite_depth : MAX_DEPTH;
+    const int depth = settings.callsite_depth;
     void *frame = python.PyThreadState_GetFrame(thread_state);
     if (frame == NULL)
         return -1;

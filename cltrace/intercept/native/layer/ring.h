@@ -8,18 +8,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RING_WORDS (1U << 17)
-#define RING_MASK (RING_WORDS - 1)
-#define MAX_ENTRY_WORDS (RING_WORDS / 8)
-
 struct ring {
     /* The producer's: */
     _Alignas(64) atomic_uint_fast64_t head; /* words ever written */
     uint64_t known_tail;
+    /* Constant, `size` a power of two: */
+    uint64_t size; /* words */
+    uint64_t *words;
     /* The consumer's: */
     _Alignas(64) atomic_uint_fast64_t tail; /* words ever read */
-    _Alignas(64) uint64_t words[RING_WORDS];
 };
+
+/* Returns the length of the longest entry, in words. */
+static inline unsigned ring_max_entry(const struct ring *ring)
+{
+    return (unsigned)(ring->size / 2);
+}
+
+static inline uint64_t ring_word(const struct ring *ring, uint64_t at)
+{
+    return ring->words[at & (ring->size - 1)];
+}
 
 static inline uint64_t ring_header(unsigned table, unsigned count)
 {
@@ -38,19 +47,22 @@ static inline void ring_clear(struct ring *ring)
 static inline bool ring_has_room(struct ring *ring, unsigned count)
 {
     const uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    if (head + count - ring->known_tail <= RING_WORDS)
+    if (head + count - ring->known_tail <= ring->size)
         return true;
     ring->known_tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-    return head + count - ring->known_tail <= RING_WORDS;
+    return head + count - ring->known_tail <= ring->size;
 }
 
 /* Appends an entry. There must be room for `count` + 1 words. */
 static inline void ring_push(struct ring *ring, unsigned table, const int64_t *words, unsigned count)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    ring->words[head++ & RING_MASK] = ring_header(table, count);
+    /* Read once: the compiler does not know that the words are none of the ring's own numbers. */
+    uint64_t *const to = ring->words;
+    const uint64_t mask = ring->size - 1;
+    to[head++ & mask] = ring_header(table, count);
     for (unsigned i = 0; i < count; i++)
-        ring->words[head++ & RING_MASK] = (uint64_t)words[i];
+        to[head++ & mask] = (uint64_t)words[i];
     atomic_store_explicit(&ring->head, head, memory_order_release);
 }
 

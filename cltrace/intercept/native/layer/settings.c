@@ -28,6 +28,15 @@ static void list_append(struct string_list *list, const char *item)
         list->count++;
 }
 
+/* Returns a number of frames that fits an `int`, and no more than readers read. */
+static int read_callsite_depth(const char *value)
+{
+    const long long depth = strtoll(value, NULL, 10);
+    if (depth < 0)
+        return 0;
+    return depth < MAX_CALLSITE_DEPTH ? (int)depth : MAX_CALLSITE_DEPTH;
+}
+
 static void apply_setting(const char *key, const char *value)
 {
     const struct {
@@ -70,7 +79,7 @@ static void apply_setting(const char *key, const char *value)
         if (strcmp(key, lists[i].key) == 0)
             list_append(lists[i].list, value);
     if (strcmp(key, "callsite_depth") == 0)
-        settings.callsite_depth = (int)strtol(value, NULL, 10);
+        settings.callsite_depth = read_callsite_depth(value);
 }
 
 bool settings_read(const char *parts_directory)

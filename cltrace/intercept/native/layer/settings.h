@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Most frames of a stack, as `cltrace.events` has it. */
+#define MAX_CALLSITE_DEPTH 128
+
 struct string_list {
     char **items;
     int count;

@@ -8,11 +8,19 @@
 #include <unistd.h>
 
 #include "lifecycle.h"
+#include "mapped.h"
 #include "python.h"
 #include "records.h"
 #include "stamps.h"
 #include "stop_page.h"
 #include "writer.h"
+
+/* Sizes of a thread's ring, in words, and of its cache of circumstances; the small ones where addresses are
+   limited. Sizes are powers of two. */
+#define RING_WORDS (1U << 17)
+#define CIRCUMSTANCE_SLOTS 1024
+#define SMALL_RING_WORDS (1U << 13)
+#define SMALL_CIRCUMSTANCE_SLOTS 128
 
 _Atomic(struct thread *) first_thread;
 _Thread_local struct thread *current_thread_state;
@@ -43,18 +51,38 @@ static struct thread *reuse_thread(void)
     return thread;
 }
 
+/* Returns the bytes of a thread with what lies behind it: the words of its ring, then its circumstances. */
+static size_t thread_bytes(size_t ring_words, size_t circumstance_slots)
+{
+    return sizeof(struct thread) + ring_words * sizeof(uint64_t) +
+           circumstance_slots * sizeof(struct circumstance);
+}
+
+/* A small ring fills more often: the thread then waits for the writer, which takes some microseconds. */
 static struct thread *allocate_thread(void)
 {
-    /* Pages get memory at their first use: most threads need few of them. */
-    void *memory = mmap(NULL, sizeof(struct thread), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    const bool is_small = addresses_are_limited();
+    const unsigned words = is_small ? SMALL_RING_WORDS : RING_WORDS;
+    const unsigned slots = is_small ? SMALL_CIRCUMSTANCE_SLOTS : CIRCUMSTANCE_SLOTS;
+    struct thread *thread = mapped_new(thread_bytes(words, slots));
+    if (thread == NULL)
+        return NULL;
+    thread->ring.size = words;
+    thread->ring.words = (uint64_t *)(void *)(thread + 1);
+    thread->circumstance_slots = slots;
+    thread->circumstances = (struct circumstance *)(void *)(thread->ring.words + words);
+    return thread;
+}
+
+static void free_thread(struct thread *thread)
+{
+    munmap(thread, thread_bytes(thread->ring.size, thread->circumstance_slots));
 }
 
 static void clear_caches(struct thread *thread)
 {
     memset(thread->sites, 0, sizeof thread->sites);
-    for (int i = 0; i < CIRCUMSTANCE_SLOTS; i++)
+    for (unsigned i = 0; i < thread->circumstance_slots; i++)
         thread->circumstances[i].id = 0;
 }
 
@@ -119,7 +147,7 @@ void thread_push_slowly(struct thread *thread, enum table table, const int64_t *
 {
     KEEP_ERRNO();
     const int64_t begin_ns = now_host_ns();
-    if (count + 1 > MAX_ENTRY_WORDS)
+    if (count + 1 > ring_max_entry(&thread->ring))
         return;
     while (!ring_has_room(&thread->ring, count + 1)) {
         if (recording_is_over()) {
@@ -138,7 +166,7 @@ void thread_push_slowly(struct thread *thread, enum table table, const int64_t *
 void thread_check_ring(struct thread *thread)
 {
     const uint64_t head = atomic_load_explicit(&thread->ring.head, memory_order_relaxed);
-    if (head - atomic_load_explicit(&thread->ring.tail, memory_order_relaxed) > RING_WORDS / 2)
+    if (head - atomic_load_explicit(&thread->ring.tail, memory_order_relaxed) > thread->ring.size / 2)
         writer_wake();
 }
 
@@ -178,7 +206,7 @@ void threads_forked(void)
     while (thread != NULL) {
         struct thread *next = thread->next;
         if (thread != forking)
-            munmap(thread, sizeof *thread);
+            free_thread(thread);
         thread = next;
     }
 }

@@ -24,7 +24,6 @@ enum table {
 };
 
 #define CIRCUMSTANCE_KEY_WORDS 17
-#define CIRCUMSTANCE_SLOTS 1024
 #define SITE_SLOTS 256
 #define NUMBER_BLOCK 256
 
@@ -69,7 +68,8 @@ struct thread {
     atomic_llong wait_ns;
     atomic_llong skipped;
     struct site_slot sites[SITE_SLOTS];
-    struct circumstance circumstances[CIRCUMSTANCE_SLOTS];
+    unsigned circumstance_slots; /* a power of two */
+    struct circumstance *circumstances;
     struct ring ring;
 };
 

@@ -84,12 +84,12 @@ static bool rows_reserve(struct rows *rows, size_t count)
     return true;
 }
 
-static void rows_append(struct rows *rows, const uint64_t *ring, uint64_t at, unsigned count)
+static void rows_append(struct rows *rows, const struct ring *ring, uint64_t at, unsigned count)
 {
     if (!rows_reserve(rows, count))
         return;
     for (unsigned i = 0; i < count; i++)
-        rows->words[rows->used++] = (int64_t)ring[(at + i) & RING_MASK];
+        rows->words[rows->used++] = (int64_t)ring_word(ring, at + i);
 }
 
 /* Returns the table of argument lists of `width` columns, or NULL without memory. */
@@ -138,7 +138,7 @@ static int64_t row_number(const struct table_file *table)
 
 static void take_entry(const struct ring *ring, uint64_t at, unsigned number, unsigned count)
 {
-    const uint64_t last = ring->words[(at + count - 1) & RING_MASK];
+    const uint64_t last = ring_word(ring, at + count - 1);
     struct table_file *table =
         number == TABLE_ARGUMENTS ? argument_table(count) : &tables[number];
     if (table == NULL)
@@ -147,7 +147,7 @@ static void take_entry(const struct ring *ring, uint64_t at, unsigned number, un
         keep_event(2 * row_number(table), last);
     else if (number == TABLE_CALLS)
         keep_event(2 * row_number(table) + 1, last);
-    rows_append(&table->rows, ring->words, at, count);
+    rows_append(&table->rows, ring, at, count);
 }
 
 static void drain_ring(struct ring *ring)
@@ -155,7 +155,7 @@ static void drain_ring(struct ring *ring)
     const uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     while (tail != head) {
-        const uint64_t header = ring->words[tail & RING_MASK];
+        const uint64_t header = ring_word(ring, tail);
         const unsigned count = (unsigned)(header >> 16);
         take_entry(ring, tail + 1, (unsigned)(header & 0xFFFF), count);
         tail += count + 1;
@@ -304,7 +304,7 @@ bool writer_start(void)
     /* The program may lose the right to open files. One that cannot be opened now is tried again. */
     for (int number = 0; number < TABLE_COUNT; number++)
         spool_open(&tables[number].file);
-    for (unsigned words = 1; words <= OPENED_ARGUMENT_WORDS; words++) {
+    for (unsigned words = 0; words <= OPENED_ARGUMENT_WORDS; words++) {
         struct table_file *table = argument_table(words + 2);
         if (table != NULL)
             spool_open(&table->file);

@@ -33,7 +33,7 @@ def ablation_stages(model: Overlap) -> Mapping[str, Overlap]:
     """Return the model by stages, each with the costs of all stages before it. Nothing is fitted anew."""
     later = {name for _, names in _STAGES for name in names}
     later |= {name for name in model.costs.constants if name.startswith("wait ")}
-    later |= {"turnover", "barrier", "atomic", "steps"}
+    later |= {"turnover", "barrier", "atomic", "steps", "lock step groups"}
     stages = {}
     for stage, names in _STAGES[:-1]:
         later -= set(names)

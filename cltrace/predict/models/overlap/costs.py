@@ -1,10 +1,12 @@
 """The fitted costs of a device, read from the parameters that its profile stores."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from cltrace.events.cost_names import CostName
+from cltrace.kernels.demand import Pipe, is_conversion, pipe_of
 from cltrace.profile import Parameter
 
 _WAIT: Final = "wait "
@@ -21,6 +23,17 @@ class Costs:
     constants: Mapping[str, float]
     operations: Mapping[CostName, float]
     waits: Mapping[CostName, float]
+    special_instruction: float = field(init=False)
+    """An instruction of the special functions' pipe: the fastest function; infinite where none is."""
+
+    def __post_init__(self) -> None:
+        """Find the fastest special function."""
+        special = [
+            cost
+            for name, cost in self.operations.items()
+            if pipe_of(name) is Pipe.SPECIAL and not is_conversion(name)
+        ]
+        object.__setattr__(self, "special_instruction", min(special, default=math.inf))
 
     @classmethod
     def of(cls, parameters: Mapping[str, Parameter]) -> "Costs":

@@ -51,6 +51,7 @@ _GPU: Final = (
     JointCost("p waiting", "", "waves", 1.8),
     JointCost("phases", "", "loops", 3.0),
     JointCost("steps", "", "waves", 30.0),
+    JointCost("lock step groups", "", "waves", 2.0),
     JointCost("p body", "", "several-operations", 3.0),
 )
 _CPU: Final = (

@@ -52,6 +52,7 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
 SHAPE_CONSTANTS: Final = frozenset(
     {
         *("p dispatch", "p levels", "p pipes", "p waiting", "p body", "phases", "steps", "window"),
+        "lock step groups",
         *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "l3 size", "l3 sharpness"),
         *("atomic ways", "writing"),
         *("idle time", "interval low", "interval high"),

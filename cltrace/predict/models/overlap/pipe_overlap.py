@@ -38,6 +38,7 @@ def pipe_overlap(probes: Sequence[MeasuredProbe], costs: Costs) -> Iterator[tupl
 
 def _error(short: MeasuredProbe, long: MeasuredProbe, costs: Costs, exponent: float) -> float:
     """Return the logarithm of predicted by measured, for the time that the longer loop takes more."""
-    before, after = pipe_times(short.demand, costs), pipe_times(long.demand, costs)
+    before = pipe_times(short.demand, costs, exponent)
+    after = pipe_times(long.demand, costs, exponent)
     more = overlap((after[pipe] - before[pipe] for pipe in after), exponent)
     return math.log(more / (long.time_ns - short.time_ns))

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from cltrace.kernels.demand.caches import CacheSize
-from cltrace.kernels.demand.launch import Demand, Reads
+from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.operations import ACCESS, Pipe
+from cltrace.kernels.demand.reads import Reads
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.arrivals import ArrivalTimes

@@ -14,11 +14,13 @@ _SCALED: Final = (
     "window_sectors",
     "launch_sectors",
     "granule_bytes",
+    "fetched_bytes",
     "scattered_sectors",
     "partial_sectors",
     "step_sectors",
     "repeated_lines",
     "accesses",
+    "steps",
 )
 """Fields of traffic that are in proportion to the number of work-groups."""
 

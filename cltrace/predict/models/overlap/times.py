@@ -1,12 +1,13 @@
 """The times of a launch's parts, and their overlap."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cltrace.events.workloads import STEADY, Arrival
-from cltrace.kernels.demand.caches import CacheSize, shared_sectors
+from cltrace.kernels.demand.caches import CacheSize, lost_share, shared_sectors
 from cltrace.kernels.demand.launch import Demand
-from cltrace.kernels.demand.operations import ACCESS, Pipe
+from cltrace.kernels.demand.operations import ACCESS, Pipe, is_conversion
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.arrivals import arrival_times
@@ -17,8 +18,8 @@ from cltrace.predict.models.prediction import Cache
 
 _SCHEDULERS: Final = 4.0
 """Schedulers of a compute unit, each of which issues for its own warps."""
-_LOCK_STEP_GROUPS: Final = 2.0
-"""Up to two work-groups per compute unit run in lock step: both compute, or both move data."""
+_LONGER: Final = 1.05
+"""Cost of a function, by that of an instruction of its pipe, from which more instructions show."""
 
 
 def times_of(
@@ -39,7 +40,7 @@ def times_of(
     atomics = sum(_atomics(region, costs) for region in demand.traffic)
     dispatch = _dispatch(demand, costs)
     waiting_norm = _norm(costs["p waiting"], _phase_separation(demand, costs["phases"]))
-    body_norm = _norm(costs["p body"], _lock_step(demand, costs["steps"]))
+    body_norm = _norm(costs["p body"], _lock_step(demand, costs))
     levels = overlap((l1, l2, memory, atomics), costs["p levels"])
     chains = _chains(demand, costs)
     moving = overlap((levels, latency + chains), waiting_norm)
@@ -86,15 +87,17 @@ def _solitude(demand: Demand) -> float:
     return min(1.0, _SCHEDULERS / demand.unit_warps)
 
 
-def _lock_step(demand: Demand, steps: float) -> float:
+def _lock_step(demand: Demand, costs: Costs) -> float:
     """Return the separation of computing and moving data, from 0 (they overlap) to 1.
 
     The first work-groups of a unit begin together, and compute together before they read or write
-    together. Warps with more than `steps` operations drift apart, and so do many work-groups.
+    together. Warps with more than `steps` operations drift apart. So do work-groups: half of them where
+    there are `lock step groups` beside the first.
     """
     resident = min(demand.wave_groups, demand.groups) / demand.units
-    few_groups = min(1.0, _LOCK_STEP_GROUPS / max(resident, 1.0))
-    together = min(1.0, steps / max(demand.operations, 1.0)) * few_groups
+    others, groups = max(resident - 1.0, 0.0), costs["lock step groups"]
+    few_groups = 1.0 / (1.0 + (others / groups) ** 2) if groups else float(others == 0.0)
+    together = min(1.0, costs["steps"] / max(demand.operations, 1.0)) * few_groups
     return max(together, _solitude(demand))
 
 
@@ -103,20 +106,41 @@ def _norm(overlapping: float, separation: float) -> float:
     return overlapping + (1.0 - overlapping) * separation
 
 
-def pipe_times(demand: Demand, costs: Costs) -> Mapping[Pipe, float]:
-    """Return the time of each pipe of a GPU's compute units by itself, in ns."""
+def pipe_times(demand: Demand, costs: Costs, exponent: float | None = None) -> Mapping[Pipe, float]:
+    """Return the time of each pipe of a GPU's compute units by itself, in ns.
+
+    `exponent` is that with which pipes overlap, by default the one among the costs.
+    """
+    exponent = costs["p pipes"] if exponent is None else exponent
     times = dict.fromkeys(Pipe, 0.0)
     slot = costs["slot"]
+    instruction = costs.special_instruction
     for work in demand.work:
         cost = costs.operations.get(work.name, slot)
         if work.name == ACCESS:
             cost = slot
-        if work.pipe is Pipe.ISSUE:
-            times[Pipe.ISSUE] += work.warp_total * cost
-        else:
-            times[Pipe.ISSUE] += work.warp_total * min(slot, cost)
+        issuing = cost
+        if work.pipe is Pipe.SPECIAL and not is_conversion(work.name):
+            issuing = _issuing(cost, instruction, slot, exponent)
+            cost = min(cost, instruction)
+        elif work.pipe is not Pipe.ISSUE:
+            issuing = min(slot, cost)
+        times[Pipe.ISSUE] += work.warp_total * issuing
+        if work.pipe is not Pipe.ISSUE:
             times[work.pipe] += work.warp_total * cost
     return {pipe: time * demand.busiest_share / demand.units for pipe, time in times.items()}
+
+
+def _issuing(cost: float, instruction: float, slot: float, exponent: float) -> float:
+    """Return the time that a function takes of the issue slots, in ns.
+
+    A function is one instruction of its pipe among others that scale its argument and result. What it
+    takes longer than that instruction shows how many they are, as pipes overlap with the exponent. Where
+    it takes as long, they are hidden, and count as one.
+    """
+    if cost < _LONGER * instruction:
+        return slot
+    return max(slot, math.pow(cost**exponent - instruction**exponent, 1.0 / exponent))
 
 
 def _local(demand: Demand, costs: Costs) -> float:
@@ -144,7 +168,11 @@ def _l1(demand: Demand, costs: Costs) -> float:
 
 def _l2_sectors(region: Traffic, demand: Demand, costs: Costs) -> float:
     """Return the sectors that a region requests from the shared cache."""
-    return shared_sectors(region, demand, CacheSize(costs["l1 size"], costs["l1 sharpness"]))
+    return shared_sectors(region, demand, _near_cache(costs))
+
+
+def _near_cache(costs: Costs) -> CacheSize:
+    return CacheSize(costs["l1 size"], costs["l1 sharpness"])
 
 
 def _missed_lines(region: Traffic, demand: Demand, costs: Costs) -> float:
@@ -173,7 +201,7 @@ def _memory(region: Traffic, costs: Costs, missing: float) -> float:
     share = region.scattered_sectors / region.launch_sectors if region.launch_sectors else 0.0
     in_order = region.granule_bytes * (1.0 - share) * costs[f"byte {kind}"]
     at_random = region.scattered_sectors * costs[f"scattered {kind}"]
-    once = in_order + at_random
+    once = in_order + at_random + region.fetched_bytes * costs["byte read"]
     return once * missing + refetched * once / max(region.launch_sectors, 1.0)
 
 
@@ -229,6 +257,7 @@ def _shared_share(region: Traffic, rounds: float, demand: Demand, costs: Costs) 
     """
     reads = region.requests / demand.warps / rounds
     moves = min(region.moving_share * max(reads, 1.0), 1.0)
+    moves = max(moves, lost_share(region, demand, _near_cache(costs)))
     fetched = _l2_sectors(region, demand, costs)
     return moves * min(fetched / max(region.step_sectors, 1e-9), 1.0)
 

@@ -11,7 +11,7 @@ const MAX_LINES = 3;
 const MAX_IN_LEGEND = 12;
 
 /** Return the contents of the panel for a slice. `go` shows another slice, `find` searches for a name. */
-export function detailOf(timeline, report, { go, find, showTab, showRow }) {
+export function detailOf(timeline, report, { go, find, showTab, showRow, shift }) {
   const { model, selected: slice } = timeline;
   if (slice === NONE) return [element("p", { className: "hint" }, HINT), legend(timeline, find)];
   const { text } = model.nameOf(slice);
@@ -20,7 +20,7 @@ export function detailOf(timeline, report, { go, find, showTab, showRow }) {
     list.append(element("dt", {}, term), element("dd", {}, value));
   }
   const heading = element("h2", {}, text);
-  const parts = [heading, list, ...argumentsOf(model, slice), ...sourceLines(model, slice, report, showTab)];
+  const parts = [heading, list, ...alignment(model, slice, shift), ...argumentsOf(model, slice), ...sourceLines(model, slice, report, showTab)];
   parts.push(...rowLinks(model, slice, report, showRow), ...links(model, slice, go));
   parts.push(element("button", { on: { click: () => find(exactQuery(text)) } }, "find all of this name"));
   return parts;
@@ -68,7 +68,7 @@ function facts(timeline, slice, faultNames) {
   const bound = model.boundOf(slice);
   const isMerged = model.count[slice] > 1;
   const rows = [
-    ["begins", exactText(model.begin_ns[slice])],
+    ["begins", exactText(model.ownBegin(slice))],
     [isMerged ? "spans" : "takes", timeText(model.duration_ns[slice])],
   ];
   if (isMerged) rows.push(["stands for", `${model.count[slice]} slices, merged because there are too many`]);
@@ -83,6 +83,7 @@ function facts(timeline, slice, faultNames) {
     }
   }
   if (model.status[slice]) rows.push(["failed", model.scene.statuses[model.status[slice]]]);
+  if (model.scene.second) rows.unshift(["trace", "AB"[model.traceOf(slice)]]);
   const site = model.siteOf(slice);
   if (site) rows.push(["called at", site]);
   if (model.command[slice] >= 0) rows.push(...commandFacts(model, model.command[slice], faultNames));
@@ -107,6 +108,19 @@ function commandFacts(model, command, faultNames) {
   const faults = faultNames.filter((_, bit) => (links.faults[command] >> bit) & 1);
   if (faults.length) rows.push(["stamps", faults.join(", ")]);
   return rows;
+}
+
+/** Return buttons that move the second of two traces, so that a command begins with its like in the other one. */
+function alignment(model, slice, shift) {
+  if (!model.scene.second) return [];
+  const other = model.isOnDevice(slice) ? model.counterpart(slice) : NONE;
+  const buttons = [];
+  if (other !== NONE) {
+    const [first, second] = model.traceOf(slice) ? [other, slice] : [slice, other];
+    const by = model.ownBegin(first) - model.ownBegin(second);
+    buttons.push(element("button", { id: "align", title: "move B so that both begin at the same time", on: { click: () => shift(by) } }, "align A and B here"));
+  }
+  return buttons.length ? [element("div", { className: "buttons" }, ...buttons)] : [];
 }
 
 /** Return the arguments of a launch, in the order of the kernel's parameters. */
@@ -168,7 +182,7 @@ function links(model, slice, go) {
 
 function linkGroup(model, title, slices, go) {
   const shown = slices.slice(0, MAX_LINKS).map((slice) => {
-    const text = `${model.nameOf(slice).text}, at ${exactText(model.begin_ns[slice])}`;
+    const text = `${model.nameOf(slice).text}, at ${exactText(model.ownBegin(slice))}`;
     return element("li", {}, element("button", { className: "link", on: { click: () => go(slice) } }, text));
   });
   const rest = slices.length - shown.length;

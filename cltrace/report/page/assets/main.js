@@ -14,7 +14,7 @@ import { factList, fillSection } from "./sections.js";
 import { markRow } from "./tables.js";
 import { Timeline, handleTimelineKey } from "./timeline.js";
 
-const DIGEST = [["command", ""], ["ended", ""], ["device busy", "device busy "], ["device", ""]];
+const DIGEST = [["A", "A: "], ["B", "B: "], ["command", ""], ["ended", ""], ["device busy", "device busy "], ["device", ""]];
 const THEMES = ["system", "light", "dark"];
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -52,10 +52,8 @@ class Page {
       },
       () => this.#onSelect(),
     );
-    this.overview = overview(byId("overview"), this.report.overview, this.colours, (from, to) =>
-      this.timeline.show(from, to),
-    );
-    this.charts.push(this.overview);
+    if (this.scene.second) this.#adaptToTwo();
+    else this.#addOverview();
     this.#addToolbar();
     this.applyTheme();
     addGutter();
@@ -74,7 +72,9 @@ class Page {
       const fact = facts.find((candidate) => candidate.label === label);
       return fact ? prefix + fact.text : "";
     }).filter(Boolean);
-    const parts = [texts.join(" · ") || "what was traced"];
+    const parts = this.scene.second
+      ? texts.map((text) => element("span", { className: "trace" }, text))
+      : [texts.join(" · ") || "what was traced"];
     if (notes.length) parts.push(element("span", { className: "notes-count" }, ` · ${notes.length} note${notes.length > 1 ? "s" : ""}`));
     return parts;
   }
@@ -188,8 +188,34 @@ class Page {
       find: (text) => this.find(text),
       showTab: (key) => this.showTab(key),
       showRow: (section, table, row) => this.showRow(section, table, row),
+      shift: (ns) => this.#shift(ns),
     });
     byId("detail").replaceChildren(...parts);
+  }
+
+  #addOverview() {
+    this.overview = overview(byId("overview"), this.report.overview, this.colours, (from, to) =>
+      this.timeline.show(from, to),
+    );
+    this.charts.push(this.overview);
+  }
+
+  /** Leave out what is of one trace only: the strip and the pinning of ranges. */
+  #adaptToTwo() {
+    byId("strip").classList.add("is-empty");
+    byId("strip").replaceChildren();
+    byId("range-keys").textContent = "z";
+    byId("range-help").textContent = "zoom to the range";
+    byId("unalign").addEventListener("click", () => this.#shift(0));
+  }
+
+  /** Move the second of two traces on the axis. */
+  #shift(ns) {
+    this.timeline.shiftSecond(ns);
+    this.ranges.refresh();
+    byId("shift").textContent = ns ? `B is ${timeText(Math.abs(ns))} ${ns < 0 ? "earlier" : "later"}` : "";
+    byId("unalign").hidden = !ns;
+    this.#onSelect();
   }
 
   /** Choose the time in view as a range. */
@@ -204,12 +230,12 @@ class Page {
     });
     byId("ranges").hidden = !parts.length;
     byId("ranges").replaceChildren(...parts);
-    this.timeline.markRanges(this.ranges.lettered);
+    this.timeline.markRanges(this.ranges.marked);
   }
 
   #onRange({ from, to }, hasTooManyEdges) {
     byId("arrows-note").hidden = !hasTooManyEdges;
-    const text = (ns) => axisText(Math.max(ns, 0), (to - from) / 1000, to);
+    const text = (ns) => axisText(Math.max(ns, Math.min(this.scene.begin_ns, 0)), (to - from) / 1000, to);
     byId("range").textContent = `${text(from)} to ${text(to)}, ${timeText(to - from)}`;
     const chart = this.overview;
     if (!chart) return;
@@ -245,8 +271,7 @@ class Page {
 
   /** Run the action of a key on the ranges or on the timeline. Return whether the key has one. */
   #onTimelineKey(key) {
-    const { chosen, pinned } = this.ranges;
-    const range = chosen ?? pinned;
+    const range = this.ranges.marked.at(-1)?.statistics;
     if (key === "r") this.#takeRange();
     else if (key === "p") this.ranges.pin();
     else if (key === "z" && range) this.timeline.show(range.from, range.to);

@@ -49,12 +49,96 @@ export class Model {
         .map(([name, values]) => [name.slice(5), values]),
     );
     this.length = this.begin_ns.length;
+    this.shift_ns = 0;
+    // A shift of the second trace may go beyond 32 bits.
+    if (scene.second) this.begin_ns = Float64Array.from(this.begin_ns);
+    this.bounds = this.#bounds();
     this.commands = this.links.id.length;
     this.rows = this.#rows(columns["row.size"]);
     this.busyBefore = prefixSums(this.busy_ns, Float64Array);
     this.failedBefore = prefixSums(this.status.map((status) => Number(status !== 0)), Uint32Array);
     this.rowOf = (slice) => firstWhere(0, this.rows.length, (at) => this.rows[at].end > slice);
     this.#link();
+  }
+
+  /** Return the first and the last time of each trace on its own axis. */
+  #bounds() {
+    const whole = { begin: this.scene.begin_ns, end: this.scene.end_ns };
+    if (!this.scene.second) return [whole];
+    const { spans } = this.scene.second;
+    return spans.map(([begin, end]) => ({ begin, end }));
+  }
+
+  /** Return the trace of a slice or track of two traces: 0 or 1. */
+  traceOf(slice) {
+    return Number(Boolean(this.scene.second) && slice >= this.scene.second.slice);
+  }
+
+  traceOfRow(row) {
+    return Number(Boolean(this.scene.second) && row.track >= this.scene.second.track);
+  }
+
+  /** Return the first and the last time of a trace on the shared axis. */
+  spanOf(trace) {
+    const { begin, end } = this.bounds[trace];
+    const shift = trace ? this.shift_ns : 0;
+    return { begin: begin + shift, end: end + shift };
+  }
+
+  traceOfLevel(level) {
+    return Number(Boolean(this.scene.second) && this.scene.levels.indexOf(level) >= this.scene.second.level);
+  }
+
+  /** Return the quantities over time of a trace. */
+  levelsOf(trace) {
+    const { levels, second } = this.scene;
+    if (!second) return levels;
+    return trace ? levels.slice(second.level) : levels.slice(0, second.level);
+  }
+
+  /** Return when a slice began on the axis of its own trace. */
+  ownBegin(slice) {
+    return this.begin_ns[slice] - (this.traceOf(slice) ? this.shift_ns : 0);
+  }
+
+  /** Move the second trace on the axis, to `ns` after where it was recorded relative to the first one. */
+  shiftSecond(ns) {
+    const by = ns - this.shift_ns;
+    this.shift_ns = ns;
+    for (let slice = this.scene.second.slice; slice < this.length; slice += 1) this.begin_ns[slice] += by;
+    for (const level of this.levelsOf(1)) level.time_ns = level.time_ns.map((time) => time + by);
+    const [first, second] = this.bounds;
+    this.scene.begin_ns = Math.min(first.begin, second.begin + ns);
+    this.scene.end_ns = Math.max(first.end, second.end + ns);
+  }
+
+  /** Return the command's run of the same name and the same number in the other trace; `NONE` without one. */
+  counterpart(slice) {
+    this.counterparts ??= this.#pairRuns();
+    return this.counterparts[slice];
+  }
+
+  /** Return for each slice its counterpart. One pass over all slices, because a page may have a million. */
+  #pairRuns() {
+    const runs = [new Map(), new Map()];
+    for (const row of this.rows) {
+      if (this.scene.tracks[row.track].kind !== "queue") continue;
+      const byName = runs[this.traceOfRow(row)];
+      for (let slice = row.first; slice < row.end; slice += 1) {
+        if (!byName.has(this.name[slice])) byName.set(this.name[slice], []);
+        byName.get(this.name[slice]).push(slice);
+      }
+    }
+    const counterparts = new Int32Array(this.length).fill(NONE);
+    const byBegin = (left, right) => this.begin_ns[left] - this.begin_ns[right];
+    for (const [name, first] of runs[0]) {
+      const second = (runs[1].get(name) ?? []).sort(byBegin);
+      for (const [at, slice] of first.sort(byBegin).slice(0, second.length).entries()) {
+        counterparts[slice] = second[at];
+        counterparts[second[at]] = slice;
+      }
+    }
+    return counterparts;
   }
 
   #rows(sizes) {

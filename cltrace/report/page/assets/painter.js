@@ -164,11 +164,14 @@ export class Painter {
     const { time_ns: times, value: values } = item.level;
     const perPixel = (view.to - view.from) / view.width;
     const bottom = this.layout.levelTop(item, 0);
+    // The value is not known after the end of its trace, beyond which another trace may go on.
+    const { end } = this.model.spanOf(this.model.traceOfLevel(item.level));
+    const pixels = Math.min(view.width, (end - view.from) / perPixel);
     for (const tick of item.ticks) this.#separator(context, view, y + this.layout.levelTop(item, tick));
     context.fillStyle = this.palette.memory;
     context.globalAlpha = 0.55;
     let at = firstWhere(0, times.length, (index) => times[index] > view.from) - 1;
-    for (let pixel = 0; pixel < view.width; pixel += 1) {
+    for (let pixel = 0; pixel < pixels; pixel += 1) {
       const until = view.from + (pixel + 1) * perPixel;
       let value = at >= 0 ? values[at] : 0;
       while (at + 1 < times.length && times[at + 1] < until) {

@@ -15,30 +15,55 @@ export class Ranges {
     this.onChange = onChange;
     this.chosen = null;
     this.pinned = null;
+    this.shared = null;
   }
 
   choose(from, to) {
     const { begin_ns: begin, end_ns: end } = this.model.scene;
     const [low, high] = [Math.max(from, begin), Math.min(to, end)];
-    if (high > low) this.#set(rangeStatistics(this.model, low, high), this.pinned);
+    if (high <= low) return;
+    const statistics = this.model.bounds.map((_, trace) => rangeStatistics(this.model, low, high, trace));
+    if (this.isOfTwoTraces) {
+      this.shared = { from: low, to: high, span_ns: high - low };
+      this.#set(statistics[1], statistics[0]);
+    } else this.#set(statistics[0], this.pinned);
+  }
+
+  /** Compute the statistics of the chosen range again, after times have changed; give it up if no trace has any of it. */
+  refresh() {
+    if (!this.chosen) return;
+    const { from, to } = this.shared ?? this.chosen;
+    if (from >= this.model.scene.end_ns || to <= this.model.scene.begin_ns) this.clear();
+    else this.choose(from, to);
   }
 
   /** Keep the chosen range, to compare the next one with it. */
   pin() {
-    if (this.chosen) this.#set(null, this.chosen);
+    if (this.chosen && !this.isOfTwoTraces) this.#set(null, this.chosen);
   }
 
   /** Give up the chosen range, or else the pinned one. Return whether there was one. */
   clear() {
     if (!this.chosen && !this.pinned) return false;
-    this.#set(null, this.chosen ? this.pinned : null);
+    this.#set(null, this.chosen && !this.isOfTwoTraces ? this.pinned : null);
     return true;
+  }
+
+  /** Whether A and B are the same range of two traces, not two ranges of one. */
+  get isOfTwoTraces() {
+    return Boolean(this.model.scene.second);
   }
 
   /** Return the ranges with their letters, the pinned one first. */
   get lettered() {
     const all = [this.pinned, this.chosen].filter(Boolean);
     return all.map((statistics, at) => ({ letter: "AB"[at], statistics }));
+  }
+
+  /** Return the ranges to mark on the plot: of two traces only one, because A and B share it. */
+  get marked() {
+    if (!this.isOfTwoTraces) return this.lettered;
+    return this.chosen ? [{ letter: "A", statistics: this.shared }] : [];
   }
 
   #set(chosen, pinned) {
@@ -50,17 +75,17 @@ export class Ranges {
 
 /** Return the panel of the ranges; `actions` has `show(from, to)` and `find(text)`. */
 export function rangePanel(ranges, actions) {
-  const { lettered } = ranges;
+  const { lettered, marked } = ranges;
   if (!lettered.length) return [];
   const rows = table(lettered.map(({ statistics }) => statistics), actions);
   const head = lettered.length > 1 ? [element("tr", {}, ...["", "A", "B", "B to A"].map((text) => element("th", { scope: "col" }, text)))] : [];
   const buttons = [
-    ["zoom to it", "show this range only (z)", () => actions.show(lettered.at(-1).statistics.from, lettered.at(-1).statistics.to)],
-    ...(ranges.chosen ? [["pin", "keep this range to compare another with it (p)", () => ranges.pin()]] : []),
+    ["zoom to it", "show this range only (z)", () => actions.show(marked.at(-1).statistics.from, marked.at(-1).statistics.to)],
+    ...(ranges.chosen && !ranges.isOfTwoTraces ? [["pin", "keep this range to compare another with it (p)", () => ranges.pin()]] : []),
     ["clear", "give this range up (Esc)", () => ranges.clear()],
   ];
   const parts = [
-    ...lettered.map(({ letter, statistics }) => element("h2", {}, title(statistics, letter, lettered.length > 1 || !ranges.chosen))),
+    ...marked.map(({ letter, statistics }) => element("h2", {}, title(statistics, letter, !ranges.isOfTwoTraces && (lettered.length > 1 || !ranges.chosen)))),
     element(
       "div",
       { className: "buttons" },
@@ -69,6 +94,9 @@ export function rangePanel(ranges, actions) {
     element("table", { className: lettered.length > 1 ? "two" : "one" }, element("thead", {}, ...head), element("tbody", {}, ...rows)),
   ];
   if (!ranges.chosen) parts.push(element("p", { className: "hint" }, "Drag over the plot to compare another range with A."));
+  if (ranges.isOfTwoTraces && lettered.some(({ statistics }) => statistics.span_ns < ranges.shared.span_ns)) {
+    parts.push(element("p", { className: "hint" }, "Each trace counts from its own begin to its own end."));
+  }
   if (lettered.some(({ statistics }) => statistics.isApproximate)) {
     parts.push(element("p", { className: "hint" }, "about: short slices are merged, because there are too many"));
   }
@@ -82,7 +110,8 @@ function title({ from, to, span_ns: span }, letter, hasLetter) {
 
 /** Return the rows of the table of one range, or of two. */
 function table(all, actions) {
-  const value = (unit, of) => ({ unit, values: all.map(of) });
+  // A trace that has no part of the range has no values.
+  const value = (unit, of) => ({ unit, values: all.map((one) => (one.span_ns ? of(one) : null)) });
   const rows = [
     row("length", value("ns", (one) => one.span_ns)),
     row("busy", value("ns", (one) => one.busy_ns)),
@@ -97,11 +126,13 @@ function table(all, actions) {
     rows.push(row("moved", value("bytes", sum("bytes"))));
     rows.push(row("rate", value("bytes_per_s", (one) => (sum("time_ns")(one) ? (sum("bytes")(one) * 1e9) / sum("time_ns")(one) : null))));
   }
-  if (all[0].energies.length) rows.push(group("energy", all));
-  all[0].energies.forEach(({ name }, at) => {
-    rows.push(row(name, value("j", (one) => one.energies[at].energy_j)));
-    rows.push(row("mean power", value("w", (one) => (one.energies[at].energy_j * 1e9) / one.span_ns)));
-  });
+  const channels = [...new Set(all.flatMap(({ energies }) => energies.map(({ name }) => name)))];
+  if (channels.length) rows.push(group("energy", all));
+  for (const channel of channels) {
+    const energyOf = ({ energies }) => energies.find(({ name }) => name === channel)?.energy_j ?? null;
+    rows.push(row(channel, value("j", energyOf)));
+    rows.push(row("mean power", value("w", (one) => (energyOf(one) === null ? null : (energyOf(one) * 1e9) / one.span_ns))));
+  }
   return rows;
 }
 

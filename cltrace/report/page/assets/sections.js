@@ -26,7 +26,7 @@ export function fillSection(panel, section, page) {
   if (section.key === "stacks") charts.push(...flameGraphs(panel, page));
   const below = element("div", { className: "charts" });
   for (const table of section.tables) {
-    const tabulator = reportTable(panel, table, placeHandler(table, page) ?? handlerOf(table, page, below, charts));
+    const tabulator = reportTable(panel, table, differenceHandler(table, page) ?? placeHandler(table, page) ?? handlerOf(table, page, below, charts));
     if (tabulator) {
       tables.push(tabulator);
       page.tables.set(table.key, tabulator);
@@ -42,6 +42,11 @@ export function fillSection(panel, section, page) {
   }
   if (!panel.childElementCount) panel.append(element("p", { className: "note" }, "there is nothing here"));
   return charts;
+}
+
+/** Return the handler that shows a kernel of two traces on the timeline; `null` for other tables. */
+function differenceHandler(table, page) {
+  return table.key === "kernel_differences" ? (row) => page.find(exactQuery(row.name)) : null;
 }
 
 /** Add flame graphs below the search field, which marks frames, too. */

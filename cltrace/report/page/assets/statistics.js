@@ -3,18 +3,22 @@
 
 import { firstWhere } from "./model.js";
 
-/** Return the statistics of the time from `from` to `to`, in ns on the trace's axis.
+/** Return the statistics of the time from `low` to `high`, in ns on the axis, as far as it lies in the trace.
  *
+ *  `from` and `to` are the ends of that part; `span_ns` is 0 where no part of the range lies in the trace.
  *  `busy_ns` is the time in which at least one device worked; `gaps` are the times between, as pairs. `kernels`
  *  and `transfers` are lists of `{name, count, time_ns, bytes}`, those that took the most time first. `energies`
- *  are the joules of each channel. `isApproximate` says that some slices stand for several. */
-export function rangeStatistics(model, from, to) {
+ *  are the joules of each channel. Of two traces only `trace` counts. `isApproximate` says that some slices stand for several. */
+export function rangeStatistics(model, low, high, trace = 0) {
+  const { begin, end } = model.spanOf(trace);
+  const from = Math.max(low, begin);
+  const to = Math.max(from, Math.min(high, end));
   const byName = new Map();
   let busy = [[], []];
   let isApproximate = false;
   const parts = [];
-  for (const row of model.rows) {
-    if (model.scene.tracks[row.track].kind !== "queue") continue;
+  for (const row of to > from ? model.rows : []) {
+    if (model.scene.tracks[row.track].kind !== "queue" || model.traceOfRow(row) !== trace) continue;
     const intervals = [[], []];
     const first = model.firstEndingAfter(row, from);
     for (let slice = first; slice < row.end && model.begin_ns[slice] < to; slice += 1) {
@@ -34,8 +38,9 @@ export function rangeStatistics(model, from, to) {
     gaps: gapsBetween(busy, from, to),
     kernels: of("kernel"),
     transfers: of("transfer"),
-    energies: model.scene.levels
-      .filter((level) => level.energy_j.length)
+    energies: model
+      .levelsOf(trace)
+      .filter((level) => to > from && level.energy_j.length)
       .map((level) => ({ name: level.label, energy_j: energyAt(level, to) - energyAt(level, from) })),
     isApproximate,
   };

@@ -6,6 +6,14 @@ import { valueText } from "./format.js";
 const TEXT_UNITS = new Set(["text", "place", "prose", "code"]);
 const MAX_HEIGHT = 520;
 const MAX_BASIC_ROWS = 18;
+const WRAPPED_UNITS = new Set(["text", "place", "code"]);
+const MIN_TEXT_WIDTH = 110;
+const TEXT_SHARE = 0.45;
+const NARROW_TEXT_SHARE = 0.17;
+const MIN_PROSE_WIDTH = 280;
+const PROSE_SHARE = 0.7;
+const NARROW_PROSE_SHARE = 0.36;
+const MAX_WIDE_COLUMNS = 8;
 
 /** Add a table of the report below a heading. `onRow`, if given, gets the values of a clicked row. */
 export function reportTable(holder, table, onRow) {
@@ -54,7 +62,17 @@ function makeReachable(table, tableElement, hasRows) {
   });
 }
 
-function columnOf({ key, header, unit }) {
+/** Return the width in pixels from which names and places are wrapped, so that the numbers beside them are in view. */
+function maxTextWidth(columnCount) {
+  return Math.max(MIN_TEXT_WIDTH, (columnCount > MAX_WIDE_COLUMNS ? NARROW_TEXT_SHARE : TEXT_SHARE) * innerWidth);
+}
+
+/** Return the width in pixels from which sentences are wrapped: most of it where few columns are beside them. */
+function maxProseWidth(columnCount) {
+  return Math.max(MIN_PROSE_WIDTH, (columnCount > MAX_WIDE_COLUMNS ? NARROW_PROSE_SHARE : PROSE_SHARE) * innerWidth);
+}
+
+function columnOf({ key, header, unit }, _, { length }) {
   const isText = TEXT_UNITS.has(unit);
   return {
     title: header,
@@ -67,7 +85,8 @@ function columnOf({ key, header, unit }) {
     headerSortStartingDir: isText ? "asc" : "desc",
     cssClass: unit,
     formatter: (cell) => element("span", {}, valueText(cell.getValue(), unit)),
-    ...(unit === "prose" ? { widthGrow: 3, variableHeight: true } : {}),
+    ...(unit === "prose" ? { widthGrow: 3, maxInitialWidth: maxProseWidth(length), variableHeight: true } : {}),
+    ...(WRAPPED_UNITS.has(unit) ? { maxInitialWidth: maxTextWidth(length), variableHeight: true } : {}),
   };
 }
 

@@ -24,7 +24,7 @@ export class Timeline {
     this.onSelect = onSelect;
     this.layout = new Layout(model);
     this.painter = new Painter(model, this.layout);
-    this.whole = { from: model.scene.begin_ns, to: Math.max(model.scene.end_ns, model.scene.begin_ns + 1) };
+    this.whole = wholeOf(model.scene);
     this.range = { ...this.whole };
     this.paintTimes = [];
     this.#drawLabels();
@@ -54,6 +54,13 @@ export class Timeline {
     const low = Math.min(Math.max(middle - span / 2, whole.from - margin), whole.to + margin - span);
     this.range = { from: low, to: low + span };
     this.plot.setScale("x", { min: low, max: low + span });
+  }
+
+  /** Move the second of two traces on the axis; the time in view stays. */
+  shiftSecond(ns) {
+    this.model.shiftSecond(ns);
+    this.whole = wholeOf(this.model.scene);
+    this.show(this.range.from, this.range.to);
   }
 
   showAll() {
@@ -320,6 +327,8 @@ export class Timeline {
     }
   }
 }
+
+const wholeOf = ({ begin_ns: from, end_ns: end }) => ({ from, to: Math.max(end, from + 1) });
 
 /** Return whether a label of the axis has room: a truncated label would show another number. */
 function isClear(plot, ns) {

@@ -1,0 +1,31 @@
+"""Queues on the device that a benchmark's command line names, and the times of launches on them."""
+
+import statistics
+import sys
+from collections.abc import Callable
+
+import pyopencl as cl
+
+
+def open_queue(platform: str) -> cl.CommandQueue:
+    """Return a queue with profiling on the first device of a platform; exit if there is none."""
+    platforms = [item for item in cl.get_platforms() if platform in item.name]
+    if not platforms:
+        sys.exit(f"no platform is named {platform}")
+    profiling = cl.command_queue_properties.PROFILING_ENABLE
+    return cl.CommandQueue(cl.Context(platforms[0].get_devices()[:1]), properties=profiling)
+
+
+def device_facts(queue: cl.CommandQueue) -> dict[str, str]:
+    """Return the device and the driver of a queue, for the file of a measurement."""
+    return {"device": queue.device.name, "driver": queue.device.driver_version}
+
+
+def median_ns(launch: Callable[[], cl.Event], rounds: int, warm_up_rounds: int) -> float:
+    """Return the median duration of launches one after the other, without the first ones."""
+    durations_ns = []
+    for _ in range(rounds):
+        event = launch()
+        event.wait()
+        durations_ns.append(event.profile.end - event.profile.start)
+    return statistics.median(durations_ns[warm_up_rounds:])

@@ -1,0 +1,129 @@
+"""Stores of warps that meet in sectors of the shared cache and of memory."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cltrace.kernels import KernelCounts
+from cltrace.kernels.counts.records import AccessSite, SharedSectors
+from cltrace.kernels.ir.instructions import Access
+
+_MOSTLY_PARTIAL: Final = 0.5
+"""Share of partly written sectors from which a region's writes count as partial."""
+_MERGED_LINES: Final = 6.0
+"""Lines of a store up to which a compute unit sends it on together with the warp's next one."""
+_SEPARATION: Final = 4.0
+"""Power of the lines beyond that with which stores are sent on by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What the accesses of a region send on, over the whole launch.
+
+    `sectors` go to the shared cache, `partial_sectors` of them written in part. `fetched_bytes` are those
+    that memory reads for sectors of which the launch writes only a part. `is_mostly_partial` is True if
+    most sectors are written in part by each store.
+    """
+
+    sectors: float
+    partial_sectors: float
+    fetched_bytes: float
+    is_mostly_partial: bool
+
+
+def stores_of(region: SharedSectors, sites: Sequence[AccessSite], counts: KernelCounts) -> Stores:
+    """Return what a region sends on: reads and atomics one by one, stores merged with others.
+
+    A compute unit of a GPU sends stores of a warp to the same sectors on together if they touch few
+    lines. So the members of a small structure cost a write, those of a large one a write each.
+    """
+    partial = sum(site.partial_sectors for site in sites)
+    is_mostly_partial = partial > _MOSTLY_PARTIAL * region.sectors
+    if region.access is not Access.WRITE:
+        return Stores(region.sectors, partial, 0.0, is_mostly_partial)
+    is_filled = _fill_together(region, sites, counts)
+    merged = _merged_sectors(region, sites, counts, is_filled=is_filled)
+    is_fetched = is_mostly_partial and not is_filled and not counts.machine.has_item_loops
+    return Stores(
+        region.sectors - merged.sectors,
+        partial - merged.partial_sectors,
+        _unread_sectors(region, counts) * counts.machine.sector_bytes if is_fetched else 0.0,
+        is_mostly_partial,
+    )
+
+
+def different_sectors(region: SharedSectors, counts: KernelCounts) -> float:
+    """Return the different sectors of each work-group, added up over work-groups."""
+    return min(region.footprint.group_sectors * counts.groups, region.sectors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """Sectors that are not sent by themselves, and how many fewer are written in part."""
+
+    sectors: float
+    partial_sectors: float
+
+
+def _merged_sectors(
+    region: SharedSectors, sites: Sequence[AccessSite], counts: KernelCounts, *, is_filled: bool
+) -> _Merged:
+    repeated = region.sectors - different_sectors(region, counts)
+    if is_filled:
+        share = _merged_share(sites)
+        return _Merged(share * repeated, share * sum(site.partial_sectors for site in sites))
+    if counts.machine.has_item_loops:
+        return _Merged(0.0, 0.0)
+    merged = _merged_share(sites) * min(_partial_sectors_of_later_stores(sites), repeated)
+    return _Merged(merged, merged)
+
+
+def _fill_together(
+    region: SharedSectors, sites: Sequence[AccessSite], counts: KernelCounts
+) -> bool:
+    """Return True if several stores of a warp together fill sectors that none of them fills alone.
+
+    They are stores at several places, or at one place in a loop over the members of a sector.
+    """
+    different = different_sectors(region, counts)
+    written = sum(site.accesses.value * site.access_bytes for site in sites)
+    full_bytes = different * counts.machine.sector_bytes
+    fills_once = 0.95 * full_bytes <= written <= 1.05 * full_bytes
+    if len(sites) > 1:
+        return fills_once and region.sectors <= 1.05 * len(sites) * different
+    (site,) = sites
+    is_partial = site.partial_sectors > 0.95 * region.sectors
+    is_within = 0 < (site.stride_bytes or 0) <= counts.machine.sector_bytes
+    return fills_once and is_partial and is_within
+
+
+def _unread_sectors(region: SharedSectors, counts: KernelCounts) -> float:
+    """Return the sectors of a region that the launch does not read as well."""
+    read = sum(
+        other.footprint.launch_sectors
+        for other in counts.regions
+        if other.access is Access.READ and other.memory == region.memory
+    )
+    return max(region.footprint.launch_sectors - read, 0.0)
+
+
+def _partial_sectors_of_later_stores(sites: Sequence[AccessSite]) -> float:
+    """Return the partly written sectors of all stores but the first of each loop's body.
+
+    A store that fills its sectors does not wait for others.
+    """
+    by_loop: dict[int, list[float]] = {}
+    for site in sites:
+        by_loop.setdefault(site.loop, []).append(site.partial_sectors)
+    return sum(sum(sectors) - max(sectors) for sectors in by_loop.values())
+
+
+def _merged_share(sites: Sequence[AccessSite]) -> float:
+    """Return the share of stores that are merged with others to the same sectors, by their lines.
+
+    32 operations between the stores change nothing as long as the shared cache holds what they write.
+    """
+    requests = sum(site.requests.value for site in sites)
+    lines = sum(site.lines.value for site in sites) / max(requests, 1e-9)
+    return math.pow(_MERGED_LINES / max(lines, _MERGED_LINES), _SEPARATION)

@@ -1,0 +1,57 @@
+"""Edits of a kernel's source that variants make. They take time in proportion to its length."""
+
+import re
+from typing import Final
+
+_COMMENT_OR_TEXT: Final = re.compile(
+    r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*+\\?(?:"|(?=\n)|\Z)', re.DOTALL
+)
+"""A comment or a text. Those that nothing ends go to the end of the source, or of the line."""
+_RESTRICT: Final = re.compile(r"\b(?:restrict|__restrict|__restrict__)\b")
+_GLOBAL: Final = re.compile(r"\b(?:__)?global\b")
+_KERNEL: Final = re.compile(r"\b(?:__)?kernel\b")
+_MAX_HEAD: Final = 1000
+"""Characters of a declaration before the kernel's name: qualifiers, attributes and the type."""
+
+
+def restrict_pointers(source: str, kernel: str) -> str | None:
+    """Return a source whose kernel declares all of its pointers to global memory `restrict`.
+
+    `None` if its declaration is not found in plain text, as in a macro, or if nothing is to be added.
+    """
+    plain = without_comments(source)
+    span = _parameters(plain, kernel)
+    if span is None:
+        return None
+    begin, end = span
+    changed, at = [source[:begin]], begin
+    for parameter in plain[begin:end].split(","):
+        stop = at + len(parameter)
+        star = parameter.rfind("*") + 1
+        is_plain = star and _GLOBAL.search(parameter) and not _RESTRICT.search(parameter)
+        text = source[at:stop]
+        changed.append(f"{text[:star]} restrict {text[star:]}" if is_plain else text)
+        changed.append(source[stop : min(stop + 1, end)])
+        at = stop + 1
+    result = "".join((*changed, source[end:]))
+    return result if result != source else None
+
+
+def without_comments(source: str) -> str:
+    """Return a source with blanks in place of comments and texts."""
+    return _COMMENT_OR_TEXT.sub(lambda match: _blanked(match.group()), source)
+
+
+def _parameters(plain: str, kernel: str) -> tuple[int, int] | None:
+    """Return where the parameters of a kernel's definition are; `None` without one."""
+    definition = re.compile(rf"\b{re.escape(kernel)}\s*\(([^;{{}}()]*)\)\s*\{{")
+    for match in definition.finditer(plain):
+        head = plain[max(match.start() - _MAX_HEAD, 0) : match.start()]
+        own = head[max(map(head.rfind, ";{}")) + 1 :]
+        if _KERNEL.search(own):
+            return match.span(1)
+    return None
+
+
+def _blanked(text: str) -> str:
+    return "".join("\n" if letter == "\n" else " " for letter in text)
