@@ -33,6 +33,7 @@ def advice_table(findings: Findings, top: int | None, min_share: float = MIN_SHA
             Column("library_site", "in a library", Unit.PLACE, 15),
             Column("other_places", "further places", Unit.COUNT, 10),
             Column("kernel_line", "kernel's line", Unit.PLACE, 25),
+            Column("until_site", "until", Unit.PLACE, 24),
         ),
         rows=[_row(finding) for finding in shown],
         note=_note(findings, len(chosen), top),
@@ -83,6 +84,7 @@ def _row(finding: Finding) -> tuple[Value, ...]:
         proposal.place.library,
         len(finding.other_places),
         proposal.kernel_line,
+        proposal.until_site,
     )
 
 
@@ -94,6 +96,8 @@ def _block(finding: Finding, span_ns: int) -> Block:
         share = value_text(gain.expected_ns / max(span_ns, 1), Unit.SHARE)
         value = f"saves {_gain_text(gain)}, {share} of the run"
     lines = [BlockLine("where", place, Unit.PLACE) for place in [proposal.place.site] if place]
+    if proposal.until_site:
+        lines.append(BlockLine("until", proposal.until_site, Unit.PLACE))
     if proposal.kernel_line:
         lines.append(BlockLine("kernel", proposal.kernel_line, Unit.PLACE))
     if proposal.place.library:

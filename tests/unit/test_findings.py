@@ -23,7 +23,7 @@ from cltrace.timeline.advice.model import (
 )
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import find_dependencies
-from cltrace.timeline.replay import Change, Replay, build_run_graph
+from cltrace.timeline.replay import Change, Replay, build_run_graph, find_host_events
 from tests.activities import Call, Run, activity
 
 US = 1000
@@ -40,7 +40,9 @@ def replay() -> Replay:
         runs.append(Run(begin + 20 * US, begin + 25 * US, begin + 75 * US))
         calls.append(Call(begin + 22 * US, begin + 90 * US, queue=1))
     made = activity(runs, calls)
-    return Replay(build_run_graph(made, find_dependencies(made), np.empty(0, np.int64)))
+    dependencies = find_dependencies(made)
+    events = find_host_events(made, dependencies, np.empty(0, np.int64))
+    return Replay(build_run_graph(made, dependencies, events))
 
 
 def without_waits(calls: Int64s, site: str = "app.py:3", rule: str = "unneeded-wait") -> Proposal:

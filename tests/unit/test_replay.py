@@ -13,7 +13,14 @@ from cltrace.timeline.activity import Activity
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import find_dependencies
-from cltrace.timeline.replay import Change, MovedWaits, Replay, build_run_graph, combine
+from cltrace.timeline.replay import (
+    Change,
+    MovedWaits,
+    Replay,
+    build_run_graph,
+    combine,
+    find_host_events,
+)
 from tests.activities import Call, Run, activity
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +32,9 @@ def positions(*values: int) -> Int64s:
 
 
 def replay_of(made: Activity, *dropped: int) -> Replay:
-    return Replay(build_run_graph(made, find_dependencies(made), positions(*dropped)))
+    dependencies = find_dependencies(made)
+    events = find_host_events(made, dependencies, positions(*dropped))
+    return Replay(build_run_graph(made, dependencies, events))
 
 
 def expect_exact(replay: Replay) -> None:

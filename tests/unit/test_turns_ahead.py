@@ -7,6 +7,7 @@ from cltrace.timeline.advice.turns import devices_in_turns
 from cltrace.timeline.blocked_enqueues import find_blocked_enqueues
 from cltrace.timeline.dependencies import find_dependencies
 from cltrace.timeline.memory_moves import find_memory_moves
+from cltrace.timeline.replay import find_host_events
 from tests.activities import Call, Run, activity
 
 US = 1000
@@ -28,6 +29,7 @@ def advice_on(runs: list[Run], calls: list[Call]) -> list[Proposal]:
         parents={},
         places={},
         dropped=np.empty(0, np.int64),
+        events=find_host_events(made, dependencies, np.empty(0, np.int64)),
         pyopencl_below=frozenset(),
     )
     return devices_in_turns(evidence)

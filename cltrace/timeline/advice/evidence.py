@@ -24,6 +24,7 @@ from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.dropped_events import infer_dropped_events
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.memory_moves import MemoryMoves, find_memory_moves
+from cltrace.timeline.replay import find_host_events
 from cltrace.trace.reader import Trace
 
 _MAX_BUILD_OFFSET_NS: Final = 10_000
@@ -56,6 +57,7 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
         int(number)
         for (number,) in trace.rows("SELECT process_id FROM v_process WHERE pyopencl_version != ''")
     )
+    dropped = infer_dropped_events(activity, hooked - pyopencl_below)
     return Evidence(
         activity=activity,
         dependencies=dependencies,
@@ -67,7 +69,8 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
         moves=_find_moves(activity, dependencies, memory, used_buffers),
         parents=parents,
         places=read_places(trace),
-        dropped=infer_dropped_events(activity, hooked - pyopencl_below),
+        dropped=dropped,
+        events=find_host_events(activity, dependencies, dropped),
         pyopencl_below=pyopencl_below,
     )
 

@@ -17,7 +17,7 @@ from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.memory_moves import MemoryMoves
-from cltrace.timeline.replay import Change
+from cltrace.timeline.replay import Change, HostEvents
 
 MIN_SHARE: Final = 0.01
 """Share of the run from which a gain is worth a finding of its own."""
@@ -106,6 +106,7 @@ class Proposal:
     `rule` is a stable word for scripts, `times` the number of occurrences. `change` is the remedy's
     effect on the run; `None` if it saves no time. `least` and `most` are changes for the bounds of the
     gain, where a rule cannot know how much of the effect comes about; `None` where `change` serves.
+    `until_site` is where a part of the program ends that begins at `place`; "" for a single line.
     `kernel_line` is the line of a kernel's source that the remedy concerns, `file:line`; "" without one.
     """
 
@@ -118,6 +119,7 @@ class Proposal:
     change: Change | None = None
     least: Change | None = None
     most: Change | None = None
+    until_site: str = ""
     kernel_line: str = ""
 
 
@@ -248,9 +250,10 @@ class Evidence:
 
     `used_buffers` are the memory objects among a launch's arguments, for launches of which all arguments
     are recorded. `moves` are uses of memory objects that another device had last. `parents` maps
-    sub-buffers to the buffers that they are parts of. `places` has the place of each site, and
-    `dropped` the commands whose dropped events pyopencl waited for without a recorded call. `modelled`
-    are the launch configurations for which a model says what other work-groups would take.
+    sub-buffers to the buffers that they are parts of. `places` has the place of each site,
+    `dropped` the commands whose dropped events pyopencl waited for without a recorded call, and `events`
+    what each thread did. `modelled` are the launch configurations for which a model says what other
+    work-groups would take.
     """
 
     activity: Activity
@@ -264,6 +267,7 @@ class Evidence:
     parents: Mapping[int, int]
     places: Mapping[int, Place]
     dropped: Int64s
+    events: HostEvents
     pyopencl_below: frozenset[int]
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
     modelled: frozenset[int] = frozenset()

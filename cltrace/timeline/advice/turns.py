@@ -9,7 +9,6 @@ import numpy as np
 from cltrace.timeline.advice.model import (
     HOST_MEMORY,
     MIN_OCCURRENCES,
-    READ_ONLY,
     Evidence,
     Place,
     Proposal,
@@ -19,10 +18,10 @@ from cltrace.timeline.advice.model import (
 )
 from cltrace.timeline.advice.sequences import first_proofs
 from cltrace.timeline.advice.unneeded_waits import alone_ns
+from cltrace.timeline.advice.used_memory import UsedMemory
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.replay import Change
-from cltrace.trace.commands import ABSENT
 
 _MIN_ALONE_SHARE: Final = 0.5
 _MAX_COMMANDS: Final = 4096
@@ -137,8 +136,8 @@ class _Orders:
     """Orders that may exist between commands of different devices: events, memory, data of the host."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
         self._commands = commands = evidence.activity.commands
+        self._memory = UsedMemory(evidence)
         waits = evidence.dependencies.waits
         concerns_host = commands.is_kind("read", "write", "map", "unmap")
         self._waits_for_host = first_proofs(evidence.activity, waits, concerns_host)
@@ -176,25 +175,7 @@ class _Orders:
     def _share_memory(self, pending: list[int], following: list[int]) -> bool:
         """Return whether both use a memory object that may change, or an unknown one."""
         used = [
-            {each for command in commands for each in self._memory(command)}
+            {each for command in commands for each in self._memory.of(command)}
             for commands in (pending, following)
         ]
         return None in used[0] | used[1] or bool(used[0] & used[1])
-
-    def _memory(self, command: int) -> Iterator[int | None]:
-        """Yield the memory objects that a command uses and that may change, `None` for unknown ones."""
-        evidence, commands = self._evidence, self._commands
-        if self._is_kernel[command]:
-            used = evidence.used_buffers.get(int(commands.launch[command]))
-            yield from (None,) if used is None else map(self._whole, filter(self._changes, used))
-            return
-        for column in (commands.source_buffer, commands.target_buffer):
-            if column[command] != ABSENT:
-                yield self._whole(int(column[command]))
-
-    def _changes(self, buffer: int) -> bool:
-        memory = self._evidence.memory.get(buffer)
-        return memory is None or not memory.flags & READ_ONLY
-
-    def _whole(self, buffer: int) -> int:
-        return self._evidence.parents.get(buffer, buffer)

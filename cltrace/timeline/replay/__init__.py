@@ -21,15 +21,18 @@ millisecond while another one made calls is taken to have waited for that one, a
 
 from cltrace.timeline.replay.changes import NO_CHANGE, Change, MovedWaits, combine
 from cltrace.timeline.replay.graph import RunGraph, build_run_graph
+from cltrace.timeline.replay.host import HostEvents, find_host_events
 from cltrace.timeline.replay.replaying import Replay, Replayed
 
 __all__ = [
     "NO_CHANGE",
     "Change",
+    "HostEvents",
     "MovedWaits",
     "Replay",
     "Replayed",
     "RunGraph",
     "build_run_graph",
     "combine",
+    "find_host_events",
 ]

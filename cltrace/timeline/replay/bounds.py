@@ -11,8 +11,8 @@ from cltrace.timeline.replay.host_time import changed_host_time
 def upper_bound_ns(graph: RunGraph, change: Change) -> int:
     """Return the sum of all times that a change shortens: it saves no more than that.
 
-    A moved or removed wait counts with the whole time of its call, overlapped commands with their
-    durations.
+    A moved or removed wait counts with the whole time of its call, overlapped and freed commands
+    with their durations.
     """
     before, after = changed_host_time(graph, NO_CHANGE), changed_host_time(graph, change)
     events = graph.events
@@ -22,5 +22,5 @@ def upper_bound_ns(graph: RunGraph, change: Change) -> int:
     times = zip(changed_commands(graph, NO_CHANGE), changed_commands(graph, change), strict=True)
     device = sum(int(np.maximum(old - new, 0).sum()) for old, new in times)
     commands = graph.activity.commands
-    overlapped = commands.end_ns[change.overlapped] - commands.start_ns[change.overlapped]
-    return host + device + int(overlapped.sum())
+    beside = np.concatenate([change.overlapped, change.freed])
+    return host + device + int((commands.end_ns[beside] - commands.start_ns[beside]).sum())

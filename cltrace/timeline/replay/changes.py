@@ -13,6 +13,10 @@ def _none() -> Int64s:
     return np.empty(0, np.int64)
 
 
+def _no_pairs() -> Int64s:
+    return np.empty((0, 2), np.int64)
+
+
 def _no_scales() -> Float64s:
     return np.empty(0, np.float64)
 
@@ -44,9 +48,11 @@ class Change:
     commands whose calls do not wait any more, and `removed_calls` calls that take no time and wait for
     nothing. `unawaited` commands are those whose dropped events are kept, so that the host does not
     wait for them. Before the calls of `saved_commands` the thread works `saved_ns` less, at most as
-    long as it worked since the call before. `overlapped` are commands of in-order queues whose
-    transfers and kernels run beside each other, with two buffers each. `moved` are waits that take
-    place later.
+    long as it worked since the call before; before `saved_calls`, `saved_calls_ns` less. `overlapped`
+    are commands of in-order queues whose transfers and kernels run beside each other, with two buffers
+    each. `freed` commands follow those of their wait lists and of `followed`, pairs of a command and one
+    before it (shape (m, 2)), instead of their queue's order and of busy devices. `moved` are waits that
+    take place later.
     """
 
     scaled: Int64s = field(default_factory=_none)
@@ -60,7 +66,11 @@ class Change:
     removed_calls: Int64s = field(default_factory=_none)
     saved_commands: Int64s = field(default_factory=_none)
     saved_ns: Int64s = field(default_factory=_none)
+    saved_calls: Int64s = field(default_factory=_none)
+    saved_calls_ns: Int64s = field(default_factory=_none)
     overlapped: Int64s = field(default_factory=_none)
+    freed: Int64s = field(default_factory=_none)
+    followed: Int64s = field(default_factory=_no_pairs)
     moved: tuple[MovedWaits, ...] = ()
 
 
@@ -89,6 +99,10 @@ def combine(changes: Sequence[Change]) -> Change:
         removed_calls=np.unique(joined("removed_calls")),
         saved_commands=joined("saved_commands"),
         saved_ns=joined("saved_ns"),
+        saved_calls=joined("saved_calls"),
+        saved_calls_ns=joined("saved_calls_ns"),
         overlapped=np.unique(joined("overlapped")),
+        freed=np.unique(joined("freed")),
+        followed=np.concatenate([_no_pairs(), *(change.followed for change in changes)]),
         moved=tuple(part for change in changes for part in change.moved),
     )

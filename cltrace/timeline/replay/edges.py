@@ -98,7 +98,20 @@ def _edges_of_starts(
         new_later, new_earlier = overlapped_pairs(graph.activity, change.overlapped).T
         usual = graph.start.usual_after_ns[new_later]
         yield new_earlier, new_later, usual + duration_ns[new_later]
+    if len(change.freed):
+        is_freed = _mask(len(duration_ns), change.freed)
+        kept &= ~is_freed[later] | _are_listed(graph, later, earlier)
+        new_later, new_earlier = change.followed.T
+        usual = graph.start.usual_after_ns[new_later]
+        yield new_earlier, new_later, usual + duration_ns[new_later]
     yield earlier[kept], later[kept], (lag_ns + duration_ns[later])[kept]
+
+
+def _are_listed(graph: RunGraph, later: Int64s, earlier: Int64s) -> Bools:
+    """Return a mask of the pairs of which the later command has the earlier one in its wait list."""
+    count, listed = len(graph.activity.commands), graph.activity.edges
+    mask: Bools = np.isin(later * count + earlier, listed[:, 0] * count + listed[:, 1])
+    return mask
 
 
 def _edges_of_waits(graph: RunGraph, host: HostTime) -> _Part:

@@ -8,7 +8,7 @@ from cltrace.timeline.activity import Activity
 from cltrace.timeline.columns import Bools, Int64s
 from cltrace.timeline.dependencies import NONE, Dependencies
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.replay.host import HostEvents, find_host_events
+from cltrace.timeline.replay.host import HostEvents
 from cltrace.timeline.replay.latencies import StartLags, WaitLags, start_lags, wait_lags
 from cltrace.timeline.replay.threads import find_handovers
 
@@ -53,13 +53,9 @@ class RunGraph:
     """The recorded end: the last return of a call, or end of a command."""
 
 
-def build_run_graph(activity: Activity, dependencies: Dependencies, dropped: Int64s) -> RunGraph:
-    """Return the graph of a run.
-
-    `dropped` are the commands whose dropped events pyopencl waited for without a recorded call.
-    """
+def build_run_graph(activity: Activity, dependencies: Dependencies, events: HostEvents) -> RunGraph:
+    """Return the graph of a run. `events` are those of its threads."""
     commands = activity.commands
-    events = find_host_events(activity, dependencies, dropped)
     handovers = find_handovers(events)
     nodes = _host_nodes(events, handovers[:, 0])
     enter = events.enter_ns[events.event_of_command]

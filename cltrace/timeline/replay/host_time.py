@@ -49,6 +49,7 @@ def changed_host_time(graph: RunGraph, change: Change) -> HostTime:
     is_waiting[events.event_of_command[change.unblocked]] = False
     saved = np.zeros(len(events), np.int64)
     np.maximum.at(saved, events.event_of_command[change.saved_commands], change.saved_ns)
+    np.maximum.at(saved, events.event_of_call[change.saved_calls], change.saved_calls_ns)
     gap = np.maximum(gap - saved, 0)
     # An event that is a node has its time on the way to the node.
     body = np.where(is_node, 0, own)

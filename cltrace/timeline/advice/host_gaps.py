@@ -1,0 +1,179 @@
+"""Rule about work of the host during which devices are idle."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cltrace.timeline.advice.model import (
+    MIN_OCCURRENCES,
+    Evidence,
+    Place,
+    Proposal,
+    Remedy,
+    metric_ns,
+    typical_ns,
+)
+from cltrace.timeline.advice.sequences import MAX_LOOP_NS
+from cltrace.timeline.columns import Int64s
+from cltrace.timeline.dependencies import NONE
+from cltrace.timeline.host_gaps import HostGaps, find_host_gaps
+from cltrace.timeline.replay import Change, MovedWaits
+
+_MIN_IDLE_SHARE: Final = 0.5
+"""Share of a loop's time in which devices wait for the host, where the host waits for none."""
+
+_IN_TURNS: Final = Remedy(
+    "Enqueue the next step before the work on the results of this one: read without blocking into two "
+    "arrays in turn, and wait for a step's read in the next one. Where each step needs the work of the "
+    "one before, make the work shorter.",
+    "cl.enqueue_copy(queue, out, y); work(out)",
+    "reads.append(cl.enqueue_copy(queue, outs[i % 2], y, is_blocking=False)); "
+    "if i: reads[i - 1].wait(); work(outs[1 - i % 2])",
+)
+_WORK_ALONE: Final = Remedy(
+    "Do this work before the loop, make it shorter, or let another thread or process run ahead with it."
+)
+
+
+class _Loop(NamedTuple):
+    """Gaps between the same two lines, as positions among the gaps, in the order of time."""
+
+    before: Place
+    after: Place
+    gaps: Int64s
+
+
+def host_gaps(evidence: Evidence) -> list[Proposal]:
+    """Find work of the host between two calls of a loop that keeps devices idle."""
+    gaps = find_host_gaps(evidence.activity, evidence.events)
+    long = np.flatnonzero(gaps.idle_ns > MAX_LOOP_NS)
+    awaited = _last_awaited(evidence)
+    is_result = np.append(evidence.activity.commands.is_kind("read", "map"), np.False_)[awaited]
+    is_alone = awaited == _last_enqueued(evidence)
+    proposals = []
+    for loop in _loops(evidence, gaps, long):
+        before = gaps.event[loop.gaps] - 1
+        if (is_result & is_alone)[before].all():
+            proposals.append(_in_turns(evidence, gaps, loop, awaited[before]))
+        elif not is_alone[before].any() and _is_mostly_idle(evidence, gaps, loop):
+            proposals.append(_work_alone(evidence, gaps, loop))
+    return proposals
+
+
+def _loops(evidence: Evidence, gaps: HostGaps, chosen: Int64s) -> Iterator[_Loop]:
+    """Yield the pairs of lines between which a thread worked often enough."""
+    for before, members in evidence.by_place(gaps.before_site[chosen], chosen):
+        for after, own in evidence.by_place(gaps.after_site[members], members):
+            if len(own) >= MIN_OCCURRENCES and before.site and after.site:
+                yield _Loop(before, after, own)
+
+
+def _last_awaited(evidence: Evidence) -> Int64s:
+    """Return the command that each event waits for, of several the one that ended last, or `NONE`."""
+    event, command = evidence.events.awaited.T
+    awaited = np.full(len(evidence.events), NONE)
+    order = np.argsort(evidence.activity.commands.end_ns[command], kind="stable")
+    awaited[event[order]] = command[order]
+    return awaited
+
+
+def _last_enqueued(evidence: Evidence) -> Int64s:
+    """Return the command that the thread of each event enqueued last, with it or before it."""
+    events = evidence.events
+    has_command = events.command != NONE
+    last = np.maximum.accumulate(np.where(has_command, np.arange(len(events)), 0))
+    return events.command[last]
+
+
+def _is_mostly_idle(evidence: Evidence, gaps: HostGaps, loop: _Loop) -> bool:
+    """Return whether the gaps take most of the time between the first and the last of them."""
+    enter_ns = evidence.events.enter_ns[gaps.event[loop.gaps]]
+    span_ns = int(enter_ns[-1] - enter_ns[0] + gaps.work_ns[loop.gaps[0]])
+    return int(gaps.idle_ns[loop.gaps].sum()) >= _MIN_IDLE_SHARE * span_ns
+
+
+def _in_turns(evidence: Evidence, gaps: HostGaps, loop: _Loop, results: Int64s) -> Proposal:
+    """Return the proposal to work on results while the device computes the next ones."""
+    return _proposal(
+        gaps,
+        loop,
+        "The device is idle while the host works on results",
+        _IN_TURNS,
+        change=_waits_one_step_later(evidence, gaps.event[loop.gaps] - 1, results),
+        least=Change(),
+        most=_without_work(evidence, gaps, loop),
+    )
+
+
+def _work_alone(evidence: Evidence, gaps: HostGaps, loop: _Loop) -> Proposal:
+    """Return the proposal to shorten work that nothing runs beside."""
+    return _proposal(
+        gaps,
+        loop,
+        "The device waits for the program's own work",
+        _WORK_ALONE,
+        change=_without_work(evidence, gaps, loop),
+        least=Change(),
+        most=None,
+    )
+
+
+def _proposal(
+    gaps: HostGaps,
+    loop: _Loop,
+    title: str,
+    remedy: Remedy,
+    *,
+    change: Change,
+    least: Change,
+    most: Change | None,
+) -> Proposal:
+    return Proposal(
+        rule="host-gap",
+        title=title,
+        place=loop.before,
+        until_site=loop.after.site,
+        times=len(loop.gaps),
+        metrics=(
+            typical_ns("the host works for", float(np.median(gaps.work_ns[loop.gaps]))),
+            metric_ns("no device works for", int(gaps.idle_ns[loop.gaps].sum())),
+        ),
+        remedy=remedy,
+        change=change,
+        least=least,
+        most=most,
+    )
+
+
+def _without_work(evidence: Evidence, gaps: HostGaps, loop: _Loop) -> Change:
+    """Return the change that leaves the work out."""
+    events, chosen = evidence.events, gaps.event[loop.gaps]
+    of_command, of_call = events.command[chosen] != NONE, events.call[chosen] != NONE
+    work_ns = gaps.work_ns[loop.gaps]
+    return Change(
+        saved_commands=events.command[chosen[of_command]],
+        saved_ns=work_ns[of_command],
+        saved_calls=events.call[chosen[of_call]],
+        saved_calls_ns=work_ns[of_call],
+    )
+
+
+def _waits_one_step_later(evidence: Evidence, waits: Int64s, results: Int64s) -> Change:
+    """Return the change by which each event that waits for a result waits for that of the step before."""
+    events, commands = evidence.events, evidence.activity.commands
+    later = waits[1:]
+    # A step may wait for its results more than once, as in a blocking read and for its event.
+    until = np.full(len(commands), -1)
+    until[results] = waits
+    event, command = events.awaited.T
+    calls = events.call[event[event <= until[command]]]
+    return Change(
+        unblocked=results[commands.is_blocking[results]],
+        removed_calls=np.unique(calls[calls != NONE]),
+        moved=(
+            MovedWaits(
+                results, np.append(events.command[later], NONE), np.append(events.call[later], NONE)
+            ),
+        ),
+    )
