@@ -27,7 +27,7 @@ from cltrace.timeline.analysis import Analysis
 
 PROGRAMS = Path(__file__).parent / "programs" / "advice"
 RECORDINGS = 3
-MODULES = ("waits", "transfers", "launches")
+MODULES = ("waits", "transfers", "launches", "gaps", "queues")
 CLTRACE = [sys.executable, "-m", "cltrace"]
 
 

@@ -37,6 +37,8 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     select_pocl()
     os.environ[CACHE_VARIABLE] = tempfile.mkdtemp(prefix="cltrace-counts-")
     settings.register_profile("cltrace", deadline=None, print_blob=True)

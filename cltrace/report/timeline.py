@@ -10,6 +10,7 @@ from cltrace.report.clocks import clock_table, fault_table, offset_table
 from cltrace.report.critical_path import path_table, slack_table
 from cltrace.report.document import Column, Document, Table, Unit, Value
 from cltrace.report.gantt import gantt_chart
+from cltrace.report.host_gaps import host_gaps_table
 from cltrace.report.memory_moves import moves_table
 from cltrace.report.quantities import count_text, time_text
 from cltrace.report.selection import find_unmatched_note
@@ -66,6 +67,7 @@ def timeline(
         path_table(whole, steps, options.top),
     ]
     if options.is_whole:
+        tables.insert(3, host_gaps_table(analysis.evidence, options.top))
         segments = tuple(segment for clock in whole.clocks.values() for segment in clock.segments)
         tables += [
             slack_table(whole, analysis.slack_ns, steps, options.top),

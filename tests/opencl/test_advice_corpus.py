@@ -19,7 +19,7 @@ from cltrace.timeline.analysis import Analysis
 pytestmark = [pytest.mark.opencl, pytest.mark.slow]
 
 PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "programs" / "advice"
-MODULES = ("waits", "transfers", "launches")
+MODULES = ("waits", "transfers", "launches", "gaps", "queues")
 MIN_RATE = 0.95
 
 ALSO = {

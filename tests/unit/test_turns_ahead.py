@@ -1,38 +1,16 @@
 """Devices that both work while the host waits for each in turn do not take turns."""
 
-import numpy as np
-
-from cltrace.timeline.advice.model import Evidence, Proposal
+from cltrace.timeline.advice.model import Proposal
 from cltrace.timeline.advice.turns import devices_in_turns
-from cltrace.timeline.blocked_enqueues import find_blocked_enqueues
-from cltrace.timeline.dependencies import find_dependencies
-from cltrace.timeline.memory_moves import find_memory_moves
-from cltrace.timeline.replay import find_host_events
-from tests.activities import Call, Run, activity
+from tests.activities import Call, Run
+from tests.evidence import evidence_of
 
 US = 1000
 USED = {1: frozenset({1}), 2: frozenset({2})}
 
 
 def advice_on(runs: list[Run], calls: list[Call]) -> list[Proposal]:
-    made = activity(runs, calls)
-    dependencies = find_dependencies(made)
-    evidence = Evidence(
-        activity=made,
-        dependencies=dependencies,
-        builds=(),
-        configurations={},
-        memory={},
-        devices={},
-        used_buffers=USED,
-        moves=find_memory_moves(made, USED, {}, find_blocked_enqueues(made, dependencies)),
-        parents={},
-        places={},
-        dropped=np.empty(0, np.int64),
-        events=find_host_events(made, dependencies, np.empty(0, np.int64)),
-        pyopencl_below=frozenset(),
-    )
-    return devices_in_turns(evidence)
+    return devices_in_turns(evidence_of(runs, calls, used_buffers=USED))
 
 
 def launch(device: int, enter: int, start: int, end: int) -> Run:

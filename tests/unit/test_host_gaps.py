@@ -1,0 +1,109 @@
+"""Work of the host between calls: how long devices were idle for it, and what changes would save."""
+
+import pytest
+
+from cltrace.timeline.advice import Evidence
+from cltrace.timeline.advice.host_gaps import host_gaps
+from cltrace.timeline.advice.model import Place, Proposal
+from cltrace.timeline.host_gaps import find_host_gaps
+from cltrace.timeline.replay import Replay, build_run_graph
+from tests.activities import Call, Run
+from tests.evidence import evidence_of
+
+US = 1000
+STEPS = 20
+PLACES = {1: Place("app.py:1"), 2: Place("app.py:2"), 3: Place("app.py:3")}
+
+
+def steps(kernel_us: int, work_us: int) -> list[Run]:
+    """A loop: a kernel, a blocking read of its results, and work of the host on them."""
+    runs = []
+    for at in range(STEPS):
+        begin = at * (kernel_us + work_us + 40)
+        end = begin + 20 + kernel_us
+        runs.append(Run(begin * US, (begin + 10) * US, end * US, site=1))
+        read = Run((begin + 5) * US, end * US, (end + 10) * US, kind="read", site=2)
+        runs.append(Run(read.enter, read.start, read.end, "read", 1, 1, 1, 1, (), (end + 20) * US))
+    return [each if each.kind == "kernel" else _at(each, 2) for each in runs]
+
+
+def _at(run: Run, site: int) -> Run:
+    values = {name: getattr(run, name) for name in Run.__dataclass_fields__}
+    return Run(**(values | {"site": site}))
+
+
+def gain_us(evidence: Evidence, proposal: Proposal) -> float:
+    graph = build_run_graph(evidence.activity, evidence.dependencies, evidence.events)
+    assert proposal.change is not None
+    return Replay(graph).gain_ns(proposal.change) / US
+
+
+def test_gaps_have_the_lines_around_them_and_their_idle_time() -> None:
+    evidence = evidence_of(steps(1000, 500), places=PLACES)
+    gaps = find_host_gaps(evidence.activity, evidence.events)
+    long = gaps.work_ns > 100 * US
+    assert long.sum() == STEPS - 1
+    assert set(gaps.work_ns[long].tolist()) == {500 * US}
+    assert (gaps.idle_ns[long] == 500 * US).all()
+    assert set(gaps.before_site[long].tolist()) == {2}
+    assert set(gaps.after_site[long].tolist()) == {1}
+
+
+def test_work_beside_a_busy_device_is_no_gap() -> None:
+    runs = [Run(at * 1000 * US, (at * 1000 + 10) * US, (at + 1) * 1000 * US) for at in range(10)]
+    evidence = evidence_of(runs, places=PLACES)
+    gaps = find_host_gaps(evidence.activity, evidence.events)
+    assert (gaps.idle_ns < 20 * US).all()
+    assert not host_gaps(evidence)
+
+
+@pytest.mark.parametrize(("kernel_us", "work_us"), [(1000, 500), (500, 1000)])
+def test_working_on_results_beside_the_next_step_saves_the_shorter_of_both(
+    kernel_us: int, work_us: int
+) -> None:
+    evidence = evidence_of(steps(kernel_us, work_us), places=PLACES)
+    (proposal,) = host_gaps(evidence)
+    assert (proposal.place.site, proposal.until_site) == ("app.py:2", "app.py:1")
+    assert proposal.times == STEPS - 1
+    shorter = min(kernel_us, work_us) * (STEPS - 1)
+    assert gain_us(evidence, proposal) == pytest.approx(shorter, rel=0.1)
+
+
+def test_results_that_are_awaited_one_step_later_are_no_mistake() -> None:
+    runs, calls = [], []
+    for at in range(STEPS):
+        begin = at * 1000
+        runs.append(Run(begin * US, (begin + 10) * US, (begin + 700) * US, site=1))
+        start, end = (begin + 700) * US, (begin + 710) * US
+        runs.append(_at(Run((begin + 5) * US, start, end, "read"), 2))
+        if at:
+            returned = (begin + 20) * US
+            calls.append(Call((begin + 15) * US, returned, waits_for=(2 * at - 1,), site=3))
+    assert not host_gaps(evidence_of(runs, calls, places=PLACES))
+
+
+def test_work_that_the_device_mostly_waits_for_is_told_with_what_it_costs() -> None:
+    runs = [
+        Run(at * 1000 * US, (at * 1000 + 10) * US, (at * 1000 + 110) * US) for at in range(STEPS)
+    ]
+    evidence = evidence_of(runs, places=PLACES)
+    (proposal,) = host_gaps(evidence)
+    assert (proposal.place.site, proposal.until_site) == ("app.py:1", "app.py:1")
+    # Without the work the kernels follow each other.
+    assert gain_us(evidence, proposal) == pytest.approx(890 * (STEPS - 1), rel=0.02)
+
+
+def test_work_that_takes_less_than_the_device_is_no_finding() -> None:
+    runs = [
+        Run(at * 1000 * US, (at * 1000 + 10) * US, (at * 1000 + 700) * US) for at in range(STEPS)
+    ]
+    assert not host_gaps(evidence_of(runs, places=PLACES))
+
+
+def test_a_wait_for_kernels_is_left_to_its_own_rule() -> None:
+    runs, calls = [], []
+    for at in range(STEPS):
+        begin = at * 1000
+        runs.append(Run(begin * US, (begin + 10) * US, (begin + 110) * US))
+        calls.append(Call((begin + 20) * US, (begin + 115) * US, queue=1, site=2))
+    assert not host_gaps(evidence_of(runs, calls, places=PLACES))
