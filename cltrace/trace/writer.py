@@ -15,11 +15,10 @@ from cltrace.errors import DamagedTraceError, SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.clocks import ClockSegment
 from cltrace.events.kinds import Severity
-from cltrace.events.records import Content, ProcessStarted
+from cltrace.events.records import Content
 from cltrace.events.tables import CALLS, LAUNCHES
 from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
-from cltrace.spool.secret_words import mask_words
 from cltrace.spool.settings import (
     CommandOutcome,
     SessionFacts,
@@ -35,6 +34,7 @@ from cltrace.trace.database import TraceDatabase
 from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.launch_rows import LaunchWriter
 from cltrace.trace.launches import LaunchConfigurations
+from cltrace.trace.masking import mask_record
 from cltrace.trace.missing_data import MissingData, find_missing_data
 from cltrace.trace.native_sites import with_source_places
 from cltrace.trace.object_rows import (
@@ -132,13 +132,7 @@ def _prepare(spool: ProcessSpool, session: SessionFacts) -> ProcessSpool:
     if this machine recorded the spool.
     """
     if not session.settings.keep_secrets:
-        records = tuple(
-            replace(record, argv=mask_words(record.argv))
-            if isinstance(record, ProcessStarted)
-            else record
-            for record in spool.all_records
-        )
-        spool = replace(spool, all_records=records)
+        spool = replace(spool, all_records=tuple(map(mask_record, spool.all_records)))
     is_own = bool(session.boot_id) and session.boot_id == current_boot_id()
     return with_source_places(spool) if is_own else spool
 
