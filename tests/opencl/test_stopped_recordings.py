@@ -57,6 +57,7 @@ launch(1)
     "limit": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)),
     "setuid": drop_rights,
     "chroot": lambda: os.chroot("/tmp"),
+    "memory": lambda: resource.setrlimit(resource.RLIMIT_AS, (1, 1)),
 }.get(how.removesuffix("-bare"), lambda: None)()
 launch(count - 1)
 if how == "kill":
@@ -145,6 +146,11 @@ def test_a_full_disk(layer: str, disk: Path, run: Runner, tmp_path: Path) -> Non
 def test_a_limit_of_file_size(layer: str, record: Callable[..., Path], run: Runner) -> None:
     path = record("limit", layer)
     assert check_is_told(path, run, "File too large") == LAUNCHES
+
+
+def test_no_memory(record: Callable[..., Path], run: Runner) -> None:
+    path = record("memory", "auto")
+    assert check_is_told(path, run, "no memory to write rows") == LAUNCHES
 
 
 @layers
@@ -267,6 +273,34 @@ def test_rows_of_an_interrupted_drain_are_counted(drains: str, run: Runner, tmp_
         assert trace.meta["state"] == "incomplete"
 
 
+BROKEN_ROWS = """
+import time, numpy, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Kernel(cl.Program(context, "kernel void k() { }").build(), "k")
+def replaced(*words, **options): raise MemoryError
+original, numpy.fromiter = numpy.fromiter, replaced
+for _ in range(30): kernel(queue, (1,), None)
+cl.enqueue_barrier(queue)
+queue.finish()
+time.sleep(0.3)
+numpy.fromiter = original
+for _ in range(7): kernel(queue, (1,), None)
+queue.finish()
+"""
+
+
+def test_rows_that_cannot_be_made_are_counted(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "--layer", "off", "-o", path, "-c", BROKEN_ROWS)
+    assert done.status == 0, done.stderr
+    with cltrace.load(path) as trace:
+        recorded = trace.rows("SELECT count(*) FROM v_command")[0][0]
+        missing = trace.meta_int("commands_missing") or 0
+    assert missing
+    assert recorded + missing == 38
+
+
 BROKEN_JSON = """
 import json
 json.dumps = lambda *words, **options: 1 / 0
@@ -287,3 +321,43 @@ def test_a_recording_that_did_not_start_is_not_complete(run: Runner, tmp_path: P
     with cltrace.load(path) as trace:
         assert (trace.meta["state"], trace.meta["commands_missing"]) == ("incomplete", None)
     assert run("check", path, path).status == 3
+
+
+INTERRUPTED = """
+import signal, sys, numpy as np, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Kernel(cl.Program(context, "kernel void k(global int *a) { a[0]++; }").build(), "k")
+flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+memory = cl.Buffer(context, flags, hostbuf=np.zeros(1, "i4"))
+class Interrupt(Exception): pass
+def interrupt(number, frame): raise Interrupt
+handler = interrupt if sys.argv[1] == "own" else signal.default_int_handler
+signal.signal(signal.SIGALRM, handler)
+for _ in range(int(sys.argv[2])):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0007)
+        while True: kernel(queue, (1,), None, memory)
+    except (Interrupt, KeyboardInterrupt): pass
+result = np.zeros(1, "i4")
+cl.enqueue_copy(queue, result, memory)
+print(result[0])
+"""
+"""A program whose signal handlers interrupt launches by exceptions. It prints how many were executed."""
+
+
+@layers
+@pytest.mark.parametrize("handler", ["own", "default"])
+def test_interrupted_launches_are_recorded_or_told(
+    handler: str, layer: str, run: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "--layer", layer, "-o", path, "-c", INTERRUPTED, handler, "100")
+    assert done.status == 0, done.stderr
+    with cltrace.load(path) as trace:
+        recorded = trace.rows("SELECT count(*) FROM v_command WHERE kind = 'kernel'")[0][0]
+    missing = int(done.stdout) - recorded
+    assert 0 <= missing <= 100
+    assert not missing or "interrupted-call" in run("info", path).stdout
+    if layer == "auto":
+        assert not missing

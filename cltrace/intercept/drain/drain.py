@@ -129,11 +129,14 @@ class Drain:
             self._writer.rows(table, rows)
         for log, flat in logs:
             for part in _parts(flat, log.width):
+                self.losses.part = ([(part, log.width)], [])
                 block, table, stored = self._rows.path_launches(log, part)
                 self._write_commands(block, [(table, stored)])
         for part in _parts(single, SINGLE_LAUNCH_WIDTH):
+            self.losses.part = ([(part, SINGLE_LAUNCH_WIDTH)], [])
             self._write_commands(self._rows.single_launches(part))
         for part in _parts(calls, RAW_CALL_WIDTH):
+            self.losses.part = ([], part)
             self._write_commands(self._rows.calls(part))
 
     def settle(self, patience_s: float) -> None:
@@ -195,7 +198,8 @@ class Drain:
         self, block: CommandBlock, arguments: Sequence[tuple[RowTable, Int64s]] = ()
     ) -> None:
         """Write the rows of commands, after what they refer to, and keep the events."""
-        sink, self.losses.block = self._recorder.sink, block
+        sink = self._recorder.sink
+        self.losses.block, self.losses.part = block, ((), [])
         self._writer.records(sink.take_records())
         for words, flat in sink.take_arguments():
             self._writer.rows(table := arguments_table(words), _as_rows(flat, table))
