@@ -17,7 +17,7 @@ from cltrace.events.clocks import ClockSegment
 from cltrace.events.kinds import Severity
 from cltrace.events.records import Content
 from cltrace.events.tables import CALLS, LAUNCHES
-from cltrace.spool.layout import untraced_reasons
+from cltrace.spool.layout import removed_processes, untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
 from cltrace.spool.settings import (
     CommandOutcome,
@@ -99,8 +99,7 @@ def finalise(
     Raises: `SpoolError` if the spools cannot be read, `OutputError` if the trace cannot be written.
     """
     begin_ns = time.perf_counter_ns()
-    session, outcome = read_session(parts), read_outcome(parts)
-    all_spools = read_parts(parts)
+    session, outcome, all_spools = read_session(parts), read_outcome(parts), read_parts(parts)
     spools = [_prepare(spool, session) for spool in all_spools if spool.all_records]
     database = TraceDatabase(path, is_large=sum(map(_call_count, spools)) > _LARGE_TRACE_COMMANDS)
     try:
@@ -109,7 +108,8 @@ def finalise(
         for spool in spools:
             builder.add(spool)
         untraced = untraced_reasons(parts)
-        missing = find_missing_data(all_spools, session, outcome, builder.damaged_rows, untraced)
+        damaged = (builder.damaged_rows, untraced, removed_processes(parts))
+        missing = find_missing_data(all_spools, session, outcome, *damaged)
         builder.note_untraced(untraced)
         add_recorded_power(database, parts)
         builder.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)

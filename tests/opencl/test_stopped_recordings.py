@@ -31,7 +31,7 @@ if child == 0:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 PROGRAM = """
-import os, resource, signal, sys
+import glob, os, resource, shutil, signal, sys, time
 import numpy as np, pyopencl as cl
 how, count = sys.argv[1], int(sys.argv[2])
 context = cl.create_some_context(interactive=False)
@@ -52,11 +52,18 @@ def drop_rights():
     os.setgid(65534)
     os.setuid(65534)
 
+def cut(pattern):
+    path, = glob.glob(pattern)
+    while not os.path.getsize(path): time.sleep(0.01)
+    os.truncate(path, 0)
+
 launch(1)
 {
     "limit": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)),
     "setuid": drop_rights,
     "chroot": lambda: os.chroot("/tmp"),
+    "removed": lambda: [shutil.rmtree(place) for place in glob.glob("*.parts/*-*/")],
+    "cut": lambda: cut("*.parts/*-*/launches.rows"),
     "memory": lambda: resource.setrlimit(resource.RLIMIT_AS, (1, 1)),
 }.get(how.removesuffix("-bare"), lambda: None)()
 launch(count - 1)
@@ -151,6 +158,38 @@ def test_a_limit_of_file_size(layer: str, record: Callable[..., Path], run: Runn
 def test_no_memory(record: Callable[..., Path], run: Runner) -> None:
     path = record("memory", "auto")
     assert check_is_told(path, run, "no memory to write rows") == LAUNCHES
+
+
+@layers
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("removed", "its part of the recording was removed"),
+        ("cut", "files of its recording were cut off"),
+    ],
+)
+def test_a_recording_that_the_program_removes(
+    how: str, reason: str, layer: str, record: Callable[..., Path], run: Runner
+) -> None:
+    path = record(how, layer, count=50)
+    with cltrace.load(path) as trace:
+        assert (trace.meta["state"], trace.meta["commands_missing"]) == ("incomplete", None)
+    assert "incomplete" in run("summary", path).stdout
+    check = run("check", path, path)
+    assert (check.status, check.stdout) == (3, "")
+    assert reason in check.stderr
+
+
+@layers
+def test_parts_that_the_program_renames(layer: str, run: Runner, tmp_path: Path) -> None:
+    rename = "os.rename('t.cltrace.parts', 'u.cltrace.parts')"
+    program = f"import os, pyopencl as cl; cl.get_platforms(); {rename}"
+    done = run("run", "-q", "--layer", layer, "-o", "t.cltrace", "-c", program)
+    assert done.status == 0
+    assert "was removed or renamed while the command ran" in done.stderr
+    assert "recover" not in done.stderr
+    assert not (tmp_path / "t.cltrace").exists()
+    assert run("recover", "u.cltrace").status == 0
 
 
 @layers
@@ -321,43 +360,3 @@ def test_a_recording_that_did_not_start_is_not_complete(run: Runner, tmp_path: P
     with cltrace.load(path) as trace:
         assert (trace.meta["state"], trace.meta["commands_missing"]) == ("incomplete", None)
     assert run("check", path, path).status == 3
-
-
-INTERRUPTED = """
-import signal, sys, numpy as np, pyopencl as cl
-context = cl.create_some_context(interactive=False)
-queue = cl.CommandQueue(context)
-kernel = cl.Kernel(cl.Program(context, "kernel void k(global int *a) { a[0]++; }").build(), "k")
-flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-memory = cl.Buffer(context, flags, hostbuf=np.zeros(1, "i4"))
-class Interrupt(Exception): pass
-def interrupt(number, frame): raise Interrupt
-handler = interrupt if sys.argv[1] == "own" else signal.default_int_handler
-signal.signal(signal.SIGALRM, handler)
-for _ in range(int(sys.argv[2])):
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.0007)
-        while True: kernel(queue, (1,), None, memory)
-    except (Interrupt, KeyboardInterrupt): pass
-result = np.zeros(1, "i4")
-cl.enqueue_copy(queue, result, memory)
-print(result[0])
-"""
-"""A program whose signal handlers interrupt launches by exceptions. It prints how many were executed."""
-
-
-@layers
-@pytest.mark.parametrize("handler", ["own", "default"])
-def test_interrupted_launches_are_recorded_or_told(
-    handler: str, layer: str, run: Runner, tmp_path: Path
-) -> None:
-    path = tmp_path / "t.cltrace"
-    done = run("run", "-q", "--layer", layer, "-o", path, "-c", INTERRUPTED, handler, "100")
-    assert done.status == 0, done.stderr
-    with cltrace.load(path) as trace:
-        recorded = trace.rows("SELECT count(*) FROM v_command WHERE kind = 'kernel'")[0][0]
-    missing = int(done.stdout) - recorded
-    assert 0 <= missing <= 100
-    assert not missing or "interrupted-call" in run("info", path).stdout
-    if layer == "auto":
-        assert not missing

@@ -181,11 +181,7 @@ class Recorder:
         is_interrupted = isinstance(error, KeyboardInterrupt) or is_from_signal_handler(error)
         if self.gate and is_interrupted and not self._has_interruptions:
             self._has_interruptions = True
-            message = (
-                "exceptions of signal handlers ended calls: commands that these had enqueued are "
-                "not in the trace"
-            )
-            self.note(Severity.WARNING, INTERRUPTED_CALL, message)
+            self.note(Severity.WARNING, INTERRUPTED_CALL, _INTERRUPTED)
 
     def stop_on_fault(self, fault: BaseException) -> None:
         """Stop recording because of a fault of cltrace, and record the reason. The program goes on.
@@ -197,10 +193,7 @@ class Recorder:
         self.stop_because(fault)
 
     def lose_command(self, fault: BaseException) -> None:
-        """Stop recording because of a fault in the hook of a command that was enqueued.
-
-        Raises: `fault` itself if a signal handler of the program raised it.
-        """
+        """Stop recording as `stop_on_fault` does, in the hook of a command that was enqueued."""
         self.stop_on_fault(fault)
         self.tallies.skip_command()
 
@@ -265,4 +258,7 @@ def status_of(error: cl.Error) -> int:
     return int(error.code)
 
 
+_INTERRUPTED: Final = (
+    "exceptions of signal handlers ended calls: commands that these enqueued may be missing"
+)
 _API_OF_ROUTINE: Final = {**Api.__members__, "Kernel.set_arg": Api.clSetKernelArg}
