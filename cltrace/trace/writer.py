@@ -108,8 +108,8 @@ def finalise(
         for spool in spools:
             builder.add(spool)
         untraced = untraced_reasons(parts)
-        damaged = (builder.damaged_rows, untraced, removed_processes(parts))
-        missing = find_missing_data(all_spools, session, outcome, *damaged)
+        losses = (builder.damaged_rows, untraced, removed_processes(parts))
+        missing = find_missing_data(all_spools, session, outcome, *losses)
         builder.note_untraced(untraced)
         add_recorded_power(database, parts)
         builder.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)
