@@ -57,7 +57,7 @@ bench:
 # A tenth of each, for continuous integration: that they run, and what they say there.
 bench-tenth:
 	$(PYTHON) benchmarks/entry_points.py --rounds 2 --calls-factor 0.1
-	$(PYTHON) benchmarks/whole_programs.py --rounds 1 --length short
+	$(PYTHON) benchmarks/whole_programs.py --rounds 2 --length short
 	$(PYTHON) benchmarks/native.py --calls 10000 --rounds 3
 	$(PYTHON) benchmarks/timeline.py --launches 100000 --rounds 1
 	$(PYTHON) benchmarks/page.py --commands 10000,100000 --rounds 1

@@ -4,11 +4,10 @@ import argparse
 import errno
 import logging
 import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from cltrace.commands import VERBS
 from cltrace.commands.shared.argument_types import COLORS, add_color_argument
@@ -20,6 +19,7 @@ from cltrace.commands.shared.messages import (
     prepare_output,
     say,
 )
+from cltrace.commands.shared.one_line_parser import OneLineParser
 from cltrace.errors import CltraceError, ExitStatus, OutputError, UsageError
 from cltrace.similar_names import suggest_name
 from cltrace.version import __version__
@@ -118,7 +118,6 @@ def make_verb_parser(verb: str) -> argparse.ArgumentParser:
         entry.usage_status,
         prog=f"cltrace {verb}",
         description=entry.summary[0].upper() + entry.summary[1:] + ".",
-        allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     entry.load().add_arguments(parser)
@@ -126,49 +125,29 @@ def make_verb_parser(verb: str) -> argparse.ArgumentParser:
     return parser
 
 
-class _VerbParser(argparse.ArgumentParser):
+class _VerbParser(OneLineParser):
     """Parser of a verb. The usage error of `run` is not 2, which may be its program's status."""
 
     def __init__(self, usage_status: ExitStatus, **options: Any) -> None:
         super().__init__(**options)
-        self._usage_status = usage_status
+        self.usage_status = usage_status
         self.has_subverbs = False
 
     def add_subparsers(self, **options: Any) -> Any:
-        """Declare verbs below this one, with parsers of argparse's own."""
+        """Declare verbs below this one, with parsers of their own."""
         self.has_subverbs = True
-        return super().add_subparsers(**{"parser_class": argparse.ArgumentParser, **options})
-
-    def error(self, message: str) -> NoReturn:
-        """Print the usage, the fault and similar options, and exit."""
-        self.print_usage(sys.stderr)
-        text = f"{message}{self._similar_options(message)}"
-        self.exit(int(self._usage_status), f"{self.prog}: error: {text}\n")
-
-    def _similar_options(self, message: str) -> str:
-        """Return a suggestion for the first unknown option or choice of argparse's message, or ""."""
-        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", message)
-        if choice:
-            return suggest_name(choice[1], re.findall(r"[^', ]+", choice[2]))
-        _, _, words = message.partition("unrecognized arguments: ")
-        for word in words.split():
-            option = word.partition("=")[0]
-            suggestion = suggest_name(option, self._option_string_actions)
-            if option.startswith("--") and suggestion:
-                return suggestion
-        return ""
+        return super().add_subparsers(**{"parser_class": OneLineParser, **options})
 
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the words before the verb."""
     verbs = "\n".join(f"  {name:<10} {entry.summary}" for name, entry in VERBS.items())
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="cltrace",
         usage="cltrace [-h] [--version] [--color {auto,always,never}] VERB ...",
         description="Trace pyopencl programs: host calls and device events, in one file.",
         epilog=f"verbs:\n{verbs}\n\n`cltrace VERB -h` shows the flags of a verb.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument("--color", choices=COLORS, help="colour the output (NO_COLOR is honoured)")

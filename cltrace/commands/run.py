@@ -182,6 +182,8 @@ def _end(outcome: _Outcome, options: RecordingOptions) -> int:
     except OSError as error:
         speaker.error(
             f"{begun.parts}: {error.strerror}; `cltrace recover {begun.path}` finishes the trace"
+            if begun.parts.exists()
+            else f"{begun.parts} was removed or renamed while the command ran: there is no trace"
         )
     except KeyboardInterrupt:
         speaker.error(f"interrupted: `cltrace recover {begun.path}` finishes the trace")

@@ -139,3 +139,6 @@ RECORDED_BY_LAYER: Final = "recorded-by-layer"
 
 RELEASES_UNSEEN: Final = "releases-unseen"
 """Code of the diagnostic for a process in which releases of memory objects were not observed."""
+
+INTERRUPTED_CALL: Final = "interrupted-call"
+"""Code of the diagnostic for a process in which signal handlers ended hooked calls by exceptions."""

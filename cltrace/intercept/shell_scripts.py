@@ -7,14 +7,23 @@ from typing import Final
 
 _SHELLS: Final = {"sh", "bash", "dash", "zsh", "ksh", "env"}
 
+_COMMAND: Final = r"(?:^|[;&|(\n]\s*|\s-\w*c\s+)"
+"""Place at which a command begins, in a script or behind a shell's option for one."""
+_REMOVES: Final = r"\b(?:unset\s[^;&|\n]{0,200}|env\s[^;&|\n]{0,200}(?:-u\s*|--unset[=\s]\s*))"
+
 _FAULTS: Final = (
     (re.compile(r"\benv\s+(-\S+\s+|\w+=\S*\s+|[A-Z_]+\s+)*(-i|-|--ignore-environment)(\s|$)"),
      "clears the environment"),
+    (re.compile(_COMMAND + r"(exec\s+-[al]*c|sudo|doas|setpriv\s[^;&|\n]{0,200}--reset-env)\s"),
+     "clears the environment"),
+    (re.compile(_REMOVES + r"(CLTRACE_\w+|OPENCL_LAYERS)\b"), "removes variables of cltrace"),
+    (re.compile(r"(^|[\s;&|(])(CLTRACE_\w+|OPENCL_LAYERS)="), "sets variables of cltrace"),
 )  # fmt: skip
 """Words with which a program is not traced at all."""
 
 _HOOK_FAULTS: Final = (
     (re.compile(r"(^|[\s;&|(])PYTHONPATH="), "sets PYTHONPATH"),
+    (re.compile(_REMOVES + r"PYTHONPATH\b"), "removes PYTHONPATH"),
     (
         re.compile(r"\bpython[\d.]*\s+(-[A-Za-z]+\s+)*-[A-Za-z]*[IES]"),
         "starts Python with -I, -E or -S",

@@ -20,13 +20,13 @@ from cltrace.runs.group_witness import GroupWitness
 
 _FORWARDED: Final = (
     *(signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU),
-    *(signal.SIGINT, signal.SIGQUIT),
+    *(signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT),
 )
 """Signals that are forwarded to the command if cltrace alone receives them. If the whole process group
 does, as from a terminal, the command has them already."""
 
-_SENT_TO_GROUPS: Final = (signal.SIGINT, signal.SIGQUIT)
-"""Signals that terminals send, always to the group."""
+_SENT_TO_GROUPS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT)
+"""Signals that terminals and shells send, always to the group."""
 
 _MAX_NAME_BYTES: Final = 255
 """Limit of Linux's file systems for the name of a file."""
@@ -216,6 +216,14 @@ class _SignalForwarder:
             self._early.append(number)
         elif self._is_for_command(number):
             self._process.send_signal(number)
+        if number == signal.SIGTSTP and self._previous[number] is not signal.SIG_IGN:
+            self._stop_as_by_default()
+
+    def _stop_as_by_default(self) -> None:
+        """Stop this process, as the shell that waits for it expects, until a signal continues it."""
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, self._forward)
 
     def _is_for_command(self, number: int) -> bool:
         """Return whether the command does not have a signal already that this process received."""

@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,6 +27,8 @@ STOP_FILE: Final = "stopped.page"
 
 _MAX_REASONS_BYTES: Final = 16 << 20
 _POWER_DIRECTORY: Final = "power"
+_PROCESSES_FILE: Final = "processes.txt"
+"""Names of all directories of processes, one per line: a program may remove them."""
 _PROCESS_DIRECTORY = re.compile(r"(\d+)-(\d+)(?:-\d+)?")
 NOT_STARTED: Final = "tracing did not start"
 """Begin of the reason that a process gives where cltrace failed, not where it was not to trace."""
@@ -89,8 +92,33 @@ def create_process_directory(parts: Path, identity: ProcessIdentity) -> Path:
             directory.mkdir(mode=DIRECTORY_MODE)
         except FileExistsError:
             continue
+        _enter_process(parts, directory.name)
         return directory
     raise FileExistsError(f"{parts / stem} and 999 more exist already")
+
+
+def _enter_process(parts: Path, name: str) -> None:
+    """Append a process to the list that tells which directories there were, if that can be written."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    with suppress(OSError):
+        descriptor = os.open(parts / _PROCESSES_FILE, flags, FILE_MODE)
+        try:
+            os.write(descriptor, f"{name}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+def removed_processes(parts: Path) -> list[int]:
+    """Return the numbers of the processes whose directories were removed from `parts`, sorted.
+
+    Raises: `SpoolError` if that cannot be read.
+    """
+    try:
+        text = read_guarded(parts / _PROCESSES_FILE, _MAX_REASONS_BYTES).decode("ascii", "replace")
+    except FileNotFoundError:
+        return []  # a recording of an earlier version
+    names = filter(_PROCESS_DIRECTORY.fullmatch, text.splitlines())
+    return sorted(int(name.partition("-")[0]) for name in names if not (parts / name).is_dir())
 
 
 def process_directories(parts: Path) -> list[tuple[Path, ProcessIdentity]]:

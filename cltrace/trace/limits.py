@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from cltrace.events.kinds import RECORDED_BY_LAYER
+from cltrace.events.kinds import INTERRUPTED_CALL, RECORDED_BY_LAYER
 from cltrace.trace.reader import Trace
 
 
@@ -48,6 +48,12 @@ LIMITS: Final = (
         "other-library",
         "a library that calls OpenCL by itself is in this program: its calls are not in the trace",
         "SELECT count(*) FROM v_diagnostic WHERE code = 'other-library'",
+    ),
+    Limit(
+        INTERRUPTED_CALL,
+        "an exception of a signal handler, as of Ctrl-C, ended a call after it had enqueued: that "
+        "command may not be in the trace",
+        f"SELECT count(*) FROM v_diagnostic WHERE code = '{INTERRUPTED_CALL}'",
     ),
     Limit(
         "made-before",

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.events import NS_PER_S
+from cltrace.events.records import ProcessEnded
+from cltrace.events.tables import CALLS, LAUNCHES
 from cltrace.spool.layout import NOT_STARTED
 from cltrace.spool.reader import ProcessSpool
 from cltrace.spool.settings import CommandOutcome, SessionFacts
@@ -31,10 +33,12 @@ def find_missing_data(
     outcome: CommandOutcome | None,
     damaged_rows: int,
     untraced: Mapping[int, Sequence[str]],
+    removed: Sequence[int] = (),
 ) -> MissingData:
     """Return what the trace of some spools will lack, `damaged_rows` among it.
 
-    `untraced` are the reasons for which processes are not traced, by process number.
+    `untraced` are the reasons for which processes are not traced, by process number, and `removed` the
+    numbers of processes whose directories were removed.
     """
     reasons: list[str] = []
     stops: list[str] = []
@@ -53,6 +57,7 @@ def find_missing_data(
         for text in texts
         if text.startswith(NOT_STARTED)
     ]
+    faults += (f"process {pid}: its part of the recording was removed" for pid in removed)
     stops += faults
     commands = None if faults else _count_missing(spools, damaged_rows)
     return MissingData((*stops, *reasons), tuple(stops), commands)
@@ -60,7 +65,8 @@ def find_missing_data(
 
 def _count_missing(spools: Sequence[ProcessSpool], damaged_rows: int) -> int | None:
     """Return the number of missing commands, None where a process did not tell."""
-    if damaged_rows or any(spool.damaged_lines or not _has_told(spool) for spool in spools):
+    is_damaged = any(spool.damaged_lines or _count_lost_calls(spool) for spool in spools)
+    if damaged_rows or is_damaged or not all(map(_has_told, spools)):
         return None
     return sum(spool.stop.missing for spool in spools if spool.stop is not None)
 
@@ -69,6 +75,14 @@ def _has_told(spool: ProcessSpool) -> bool:
     """Return True if a process recorded its end, or that its recording stopped."""
     has_stopped = spool.stop is not None and spool.stop.stopped_host_ns != 0
     return spool.is_complete or has_stopped or not spool.all_records
+
+
+def _count_lost_calls(spool: ProcessSpool) -> int:
+    """Return the number of calls that a process recorded before its end, and whose rows are gone."""
+    if spool.stop is not None and spool.stop.stopped_host_ns:
+        return 0
+    recorded = max((ended.hook_calls for ended in spool.records(ProcessEnded)), default=0)
+    return max(recorded - spool.row_count(LAUNCHES) - spool.row_count(CALLS), 0)
 
 
 def _stops(stop: StopReport, session: SessionFacts) -> Iterator[str]:
@@ -93,6 +107,9 @@ def _gaps(spool: ProcessSpool) -> Iterator[str]:
     has_stopped = spool.stop is not None and spool.stop.stopped_host_ns != 0
     if spool.damaged_lines:
         yield f"{spool.damaged_lines} damaged records were left out"
+    if lost := _count_lost_calls(spool):
+        calls = "1 recorded call is" if lost == 1 else f"{lost:,} recorded calls are"
+        yield f"{calls} missing: files of its recording were cut off or removed"
     if spool.is_complete or has_stopped:
         return
     if spool.identity.is_alive:

@@ -18,7 +18,7 @@ from cltrace.spool.layout import (
     parts_directory,
     process_directories,
 )
-from cltrace.spool.secret_words import mask_words
+from cltrace.spool.secret_words import mask_text, mask_words
 from cltrace.spool.settings import (
     CommandOutcome,
     SessionFacts,
@@ -59,7 +59,7 @@ def begin(
         parts.mkdir(mode=DIRECTORY_MODE)
         session = SessionFacts(
             command=recorded_words(command, settings),
-            working_directory=_working_directory(),
+            working_directory=_recorded_directory(settings),
             host=socket.gethostname(),
             recorder_pid=recorder_pid,
             origin_host_ns=time.perf_counter_ns(),
@@ -144,8 +144,9 @@ def _directories_in(path: Path) -> list[Path]:
         return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
-def _working_directory() -> str:
+def _recorded_directory(settings: Settings) -> str:
     try:
-        return str(Path.cwd())
+        directory = str(Path.cwd())
     except OSError:
         return ""
+    return directory if settings.keep_secrets else mask_text(directory)

@@ -15,11 +15,10 @@ from cltrace.errors import DamagedTraceError, SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.clocks import ClockSegment
 from cltrace.events.kinds import Severity
-from cltrace.events.records import Content, ProcessStarted
+from cltrace.events.records import Content
 from cltrace.events.tables import CALLS, LAUNCHES
-from cltrace.spool.layout import untraced_reasons
+from cltrace.spool.layout import removed_processes, untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
-from cltrace.spool.secret_words import mask_words
 from cltrace.spool.settings import (
     CommandOutcome,
     SessionFacts,
@@ -35,6 +34,7 @@ from cltrace.trace.database import TraceDatabase
 from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.launch_rows import LaunchWriter
 from cltrace.trace.launches import LaunchConfigurations
+from cltrace.trace.masking import mask_record
 from cltrace.trace.missing_data import MissingData, find_missing_data
 from cltrace.trace.native_sites import with_source_places
 from cltrace.trace.object_rows import (
@@ -99,8 +99,7 @@ def finalise(
     Raises: `SpoolError` if the spools cannot be read, `OutputError` if the trace cannot be written.
     """
     begin_ns = time.perf_counter_ns()
-    session, outcome = read_session(parts), read_outcome(parts)
-    all_spools = read_parts(parts)
+    session, outcome, all_spools = read_session(parts), read_outcome(parts), read_parts(parts)
     spools = [_prepare(spool, session) for spool in all_spools if spool.all_records]
     database = TraceDatabase(path, is_large=sum(map(_call_count, spools)) > _LARGE_TRACE_COMMANDS)
     try:
@@ -109,7 +108,8 @@ def finalise(
         for spool in spools:
             builder.add(spool)
         untraced = untraced_reasons(parts)
-        missing = find_missing_data(all_spools, session, outcome, builder.damaged_rows, untraced)
+        losses = (builder.damaged_rows, untraced, removed_processes(parts))
+        missing = find_missing_data(all_spools, session, outcome, *losses)
         builder.note_untraced(untraced)
         add_recorded_power(database, parts)
         builder.finish(session, outcome, missing, time.perf_counter_ns() - begin_ns)
@@ -132,13 +132,7 @@ def _prepare(spool: ProcessSpool, session: SessionFacts) -> ProcessSpool:
     if this machine recorded the spool.
     """
     if not session.settings.keep_secrets:
-        records = tuple(
-            replace(record, argv=mask_words(record.argv))
-            if isinstance(record, ProcessStarted)
-            else record
-            for record in spool.all_records
-        )
-        spool = replace(spool, all_records=records)
+        spool = replace(spool, all_records=tuple(map(mask_record, spool.all_records)))
     is_own = bool(session.boot_id) and session.boot_id == current_boot_id()
     return with_source_places(spool) if is_own else spool
 

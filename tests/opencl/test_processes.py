@@ -93,6 +93,37 @@ if __name__ == "__main__":
     assert counts == {"kernel": 24, "read": 6}
 
 
+FLUSHING = """
+import os, signal, subprocess, sys
+import pyopencl as cl
+if len(sys.argv) == 2:
+    for _ in range(10): subprocess.run([sys.executable, __file__, "child", sys.argv[1]])
+else:
+    from cltrace.intercept import session
+    context = cl.create_some_context(interactive=False)
+    queue = cl.CommandQueue(context)
+    kernel = cl.Kernel(cl.Program(context, "kernel void tick() { }").build(), "tick")
+    for _ in range(4): kernel(queue, (1,), None)
+    queue.finish()
+    if sys.argv[2] == "exec": os.execv("/bin/true", ["true"])
+    session.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("producer", ["on", "off"])
+@pytest.mark.parametrize("end", ["exec", "kill"])
+def test_stamps_are_written_before_an_image_may_end(
+    end: str, producer: str, run: Runner, tmp_path: Path
+) -> None:
+    (tmp_path / "flushing.py").write_text(FLUSHING)
+    done = run("run", "-q", "--layer", producer, "-o", "t.cltrace", "flushing.py", end)
+    assert done.status == 0, done.stderr
+    with cltrace.load(tmp_path / "t.cltrace") as trace:
+        counts = trace.rows("SELECT count(*), count(end_device_ns) FROM v_command")
+    assert counts == [(40, 40)]
+
+
 def test_leaves_children_alone_when_told_to(run: Runner, tmp_path: Path) -> None:
     path = tmp_path / "t.cltrace"
     done = run("run", "-q", "--no-children", "-o", path, FAMILY, "subprocess")

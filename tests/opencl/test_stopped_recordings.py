@@ -31,7 +31,7 @@ if child == 0:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 PROGRAM = """
-import os, resource, signal, sys
+import glob, os, resource, shutil, signal, sys, time
 import numpy as np, pyopencl as cl
 how, count = sys.argv[1], int(sys.argv[2])
 context = cl.create_some_context(interactive=False)
@@ -52,11 +52,19 @@ def drop_rights():
     os.setgid(65534)
     os.setuid(65534)
 
+def cut(pattern):
+    path, = glob.glob(pattern)
+    while not os.path.getsize(path): time.sleep(0.01)
+    os.truncate(path, 0)
+
 launch(1)
 {
     "limit": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)),
     "setuid": drop_rights,
     "chroot": lambda: os.chroot("/tmp"),
+    "removed": lambda: [shutil.rmtree(place) for place in glob.glob("*.parts/*-*/")],
+    "cut": lambda: cut("*.parts/*-*/launches.rows"),
+    "memory": lambda: resource.setrlimit(resource.RLIMIT_AS, (1, 1)),
 }.get(how.removesuffix("-bare"), lambda: None)()
 launch(count - 1)
 if how == "kill":
@@ -145,6 +153,43 @@ def test_a_full_disk(layer: str, disk: Path, run: Runner, tmp_path: Path) -> Non
 def test_a_limit_of_file_size(layer: str, record: Callable[..., Path], run: Runner) -> None:
     path = record("limit", layer)
     assert check_is_told(path, run, "File too large") == LAUNCHES
+
+
+def test_no_memory(record: Callable[..., Path], run: Runner) -> None:
+    path = record("memory", "auto")
+    assert check_is_told(path, run, "no memory to write rows") == LAUNCHES
+
+
+@layers
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("removed", "its part of the recording was removed"),
+        ("cut", "files of its recording were cut off"),
+    ],
+)
+def test_a_recording_that_the_program_removes(
+    how: str, reason: str, layer: str, record: Callable[..., Path], run: Runner
+) -> None:
+    path = record(how, layer, count=50)
+    with cltrace.load(path) as trace:
+        assert (trace.meta["state"], trace.meta["commands_missing"]) == ("incomplete", None)
+    assert "incomplete" in run("summary", path).stdout
+    check = run("check", path, path)
+    assert (check.status, check.stdout) == (3, "")
+    assert reason in check.stderr
+
+
+@layers
+def test_parts_that_the_program_renames(layer: str, run: Runner, tmp_path: Path) -> None:
+    rename = "os.rename('t.cltrace.parts', 'u.cltrace.parts')"
+    program = f"import os, pyopencl as cl; cl.get_platforms(); {rename}"
+    done = run("run", "-q", "--layer", layer, "-o", "t.cltrace", "-c", program)
+    assert done.status == 0
+    assert "was removed or renamed while the command ran" in done.stderr
+    assert "recover" not in done.stderr
+    assert not (tmp_path / "t.cltrace").exists()
+    assert run("recover", "u.cltrace").status == 0
 
 
 @layers
@@ -265,6 +310,34 @@ def test_rows_of_an_interrupted_drain_are_counted(drains: str, run: Runner, tmp_
         assert recorded + missing == 37
         assert missing
         assert trace.meta["state"] == "incomplete"
+
+
+BROKEN_ROWS = """
+import time, numpy, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Kernel(cl.Program(context, "kernel void k() { }").build(), "k")
+def replaced(*words, **options): raise MemoryError
+original, numpy.fromiter = numpy.fromiter, replaced
+for _ in range(30): kernel(queue, (1,), None)
+cl.enqueue_barrier(queue)
+queue.finish()
+time.sleep(0.3)
+numpy.fromiter = original
+for _ in range(7): kernel(queue, (1,), None)
+queue.finish()
+"""
+
+
+def test_rows_that_cannot_be_made_are_counted(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "--layer", "off", "-o", path, "-c", BROKEN_ROWS)
+    assert done.status == 0, done.stderr
+    with cltrace.load(path) as trace:
+        recorded = trace.rows("SELECT count(*) FROM v_command")[0][0]
+        missing = trace.meta_int("commands_missing") or 0
+    assert missing
+    assert recorded + missing == 38
 
 
 BROKEN_JSON = """

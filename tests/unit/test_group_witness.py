@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import clean_environment, finished
-from tests.patience import HANG_S
+from tests.patience import HANG_S, wait_until
 
 PROGRAM = """
 import os, signal, sys
@@ -50,7 +50,7 @@ sys.exit(count)
 
 
 @pytest.mark.parametrize("is_group", [False, True])
-@pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU", "SIGCONT"])
 def test_a_command_gets_a_signal_once(name: str, is_group: bool, tmp_path: Path) -> None:
     assert count_of_signals((), name, tmp_path, is_group=is_group) == 1
 
@@ -99,3 +99,35 @@ def test_a_witness_ends_with_its_process(tmp_path: Path) -> None:
     done = finished([sys.executable, "-c", code], tmp_path)
     # The output ended, which the witness had inherited.
     assert done.status == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("is_group", [False, True])
+def test_a_command_stops_and_continues_with_cltrace(is_group: bool, tmp_path: Path) -> None:
+    program = "import os; print(os.getpid(), flush=True); input(); print('ended')"
+    command = [sys.executable, "-m", "cltrace", "run", "-q", "-o", str(tmp_path / "t.cltrace")]
+    with subprocess.Popen(
+        [*command, sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environment(),
+        process_group=0,
+    ) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        send = os.killpg if is_group else os.kill
+        send(process.pid, signal.SIGTSTP)
+        wait_for_states({process.pid, pid}, "T")
+        send(process.pid, signal.SIGCONT)
+        wait_for_states({process.pid, pid}, "SRD")
+        assert process.communicate(b"\n", timeout=HANG_S)[0] == b"ended\n"
+        assert process.returncode == 0
+
+
+def wait_for_states(pids: set[int], states: str) -> None:
+    """Wait until the processes are in one of the states."""
+    wait_until(lambda: all(state_of(pid) in states for pid in pids), f"states of {pids}")
+
+
+def state_of(pid: int) -> str:
+    """Return the letter of a process's state."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

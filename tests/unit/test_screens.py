@@ -125,12 +125,16 @@ def test_a_value_that_no_flag_takes_is_a_usage_error(make_trace: MakeTrace, run:
         ["summary", path, "--by", "colour"],
         ["summary", path, "--nosuch"],
         ["query", path, "SELECT 1", "--limit", "many"],
+        ["power", "lsit"],
+        ["power", "list", "--nosuch"],
         ["nosuch"],
-        [],
+        ["--nosuch"],
     ):
         done = run(*words)
         assert done.status == 2
-        assert "usage: cltrace" in done.stderr
+        (message,) = done.stderr.splitlines()
+        assert message.startswith("cltrace: ")
+        assert "--help`)" in message
         assert done.stdout == ""
 
 

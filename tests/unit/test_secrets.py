@@ -1,6 +1,7 @@
 """Words of command lines that look like secrets are masked, and others are not."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,49 @@ SECRETS = [
     (['{"password": "my secret words"}'], "words"),
     (["https://user:p@ss@host"], "ss@host"),
     (["https://tok3n@github.com"], "tok3n"),
+    (["--apiKey", "hunter2"], "hunter2"),
+    (["--clientSecret=hunter2"], "hunter2"),
+    (["--pass-phrase", "hunter2"], "hunter2"),
+    (["--pw=hunter2"], "hunter2"),
+    (["/password:hunter2"], "hunter2"),
+    (["-passin", "pass:hunter2"], "hunter2"),
+    (["--secret-id", "hunter2hunter2"], "hunter2"),
+    (["--token-hf", "hunter2hunter2"], "hunter2"),
+    (["--key=hunter2hunter2"], "hunter2"),
+    (["OPENAI_KEY=hunter2hunter2"], "hunter2"),
+    (["--encryption-key", "hunter2"], "hunter2"),
+    (["AccountName=a;AccountKey=hunter2==;x"], "hunter2"),
+    (["https://h/c?sv=2020&sig=hunter2hunter2%3D"], "hunter2"),
+    (["https://user:hunter2/zwei@host"], "zwei"),
+    (["user:hunter2@host/db"], "hunter2"),
+    (["mysql", "-phunter"], "hunter"),
+    (["app.py", "-pSECRET"], "SECRET"),
+    (["sshpass", "-p", "hunter2", "ssh", "h"], "hunter2"),
+    (["curl", "-u", "me:hunter2", "http://h"], "hunter2"),
+    (["curl", "--user=me:hunter2"], "hunter2"),
+    (["bash", "-c", "curl -u me:hunter2 http://h"], "hunter2"),
+    (["-H", "Cookie: session=hunter2"], "hunter2"),
+    (["--env=MYSQL_PASSWORD=eins zwei_phrase"], "zwei_phrase"),
+    (["-DAPI_KEY=hunter2"], "hunter2"),
+    (["bash", "-c", r"x --password=a\ zwei_phrase y"], "zwei_phrase"),
+    (["bash", "-c", "x --password 'it is' --password=a\"b zwei_phrase\" y"], "zwei_phrase"),
+    ([r"{\"password\":\"hunter2\"}"], "hunter2"),
+    (['{"auth": {"token": "hunter2"}}'], "hunter2"),
+    (["-c", "api_key: str = 'hunter2'"], "hunter2"),
+    (["-c", "os.environ['API_KEY']='hunter2'"], "hunter2"),
+    (["-c", "environ.setdefault('API_KEY', 'hunter2')"], "hunter2"),
+    (["-c", "set_password(b'hunter2')"], "hunter2"),
+    (["-c", "x = 1; password = r'hunter2'"], "hunter2"),
+    (["-c", "x = 1; password = '''hunter2'''"], "hunter2"),
+    (["https://hooks.slack.com/services/T0/B0/abcDEFghi"], "abcDEF"),
+    (["x_ghp_0123456789abcdefghijABCDEFGHIJ"], "0123456789abcdefghij"),
+    (["-kghp_0123456789abcdefghijABCDEFGHIJ"], "0123456789abcdefghij"),
+    (["xapp-1-A0B-123-abcdef0123"], "abcdef0123"),
+    (["sk_live_abcDEF123abcDEF123"], "abcDEF123"),
+    (["npm_abcDEF123abcDEF123abcDEF123abcDEF1"], "abcDEF123"),
+    (["ASIAIOSFODNN7EXAMPLE"], "IOSFODNN7"),
+    (["hvs.CAESIabcDEF123abcDEF123abcDEF"], "abcDEF123"),
+    (["-----BEGIN PGP PRIVATE KEY BLOCK-----\nMIIE"], "MIIE"),
     (["-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----"], "MIIE"),
 ]
 HARMLESS = [
@@ -55,6 +99,23 @@ HARMLESS = [
     "data_v1_Large_2x3_4y5_Fold3_seed42_run7_cfg",
     "ssh://git@github.com/x",
     "x" * 100,
+    "--sort-key=name",
+    "--pass=2",
+    "-DMAX_PASS=2",
+    "-DSECRET=1",
+    "-p8080",
+    "-pthread",
+    "-u1000:1000",
+    "repo/image:tag@sha256:0123",
+    "http://host:8080/a@2x.png",
+    "--name=ResNet50v2FinetunedOnImageNet2012Run17Epoch3",
+    "Mesh3D-N128-P4-Re1000-CFL05-T10-run7",
+    "password = None",
+    "password == other",
+    "def f(token: str): ...",
+    "export PASSWORD=$PASSWORD",
+    "550e8400-e29b-41d4-a716-446655440000",
+    "basic example1234 of it",
 ]
 
 
@@ -88,3 +149,43 @@ def test_traces_hold_no_secret_unless_asked(layer: str, run: Runner, tmp_path: P
             argv = trace.rows("SELECT argv FROM v_process")
         assert (command[-1] == "***") != is_kept
         assert ("***" in argv[0][0]) != is_kept
+
+
+HIDDEN = """
+import os, subprocess, sys
+import pyopencl as cl
+secret = os.environ.pop("PLAIN")
+context = cl.create_some_context(interactive=False)
+program = cl.Program(context, "kernel void k() { }")
+program.build(options=["-DN=3", "-DAPI_TOKEN=" + secret, "-I", "token=" + secret])
+subprocess.run([sys.executable, "-I", "-c", "pass", "--password", secret])
+subprocess.run(["env", "-i", "true", "--api-key=" + secret])
+"""
+
+
+@pytest.mark.parametrize("layer", ["auto", "off"])
+@pytest.mark.opencl
+def test_options_variables_and_paths_hold_no_secret(
+    layer: str, run: Runner, tmp_path: Path
+) -> None:
+    place = tmp_path / "password=hunter2hunter2"
+    place.mkdir()
+    (place / "app.py").write_text(HIDDEN)
+    variables = {"PLAIN": "hunter2hunter2", "PYOPENCL_API_TOKEN": "hunter2hunter2"}
+    words = ("run", "-q", "-f", "--layer", layer, "-o", "../t.cltrace", "app.py")
+    for flags, is_kept in (((), False), (("--keep-secrets",), True)):
+        done = run(*words[:1], *flags, *words[1:], env=variables, cwd=place)
+        assert done.status == 0, done.stderr
+        assert (b"hunter2" in (tmp_path / "t.cltrace").read_bytes()) == is_kept
+    assert run("info", tmp_path / "t.cltrace").status == 0
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a:", "a=", "token=", "key=key:", "://", "http://a:", "sk-", "a.", "'", "\"a',", "mysql "],
+)
+def test_long_words_are_masked_at_once(unit: str) -> None:
+    # A pattern that tries each place anew at each place would take hours of processor time.
+    resource_limit = time.process_time() + 60
+    mask_words([unit * (1_000_000 // len(unit))])
+    assert time.process_time() < resource_limit

@@ -16,6 +16,15 @@ from cltrace.intercept.shell_scripts import is_shell_command, script_fault
         ("python -c 'print(1)'", False, False),
         ("environment -i", False, False),
         ("echo PATH=1; python app.py -S", False, False),
+        ("unset A PYTHONPATH; python app.py", True, False),
+        ("env --unset=PYTHONPATH python app.py", True, False),
+        ("env -uOPENCL_LAYERS -u CLTRACE_SESSION python app.py", True, True),
+        ("unset OPENCL_LAYERS; python app.py", True, True),
+        ("OPENCL_LAYERS= python app.py", True, True),
+        ("bash -c sudo python app.py", True, True),
+        ("cd /srv; exec -c python app.py", True, True),
+        ("setpriv --nnp --reset-env python app.py", True, True),
+        ("echo sudo make; unset A; python app.py", False, False),
     ],
 )
 def test_scripts(script: str, by_hooks: bool, by_layer: bool) -> None:

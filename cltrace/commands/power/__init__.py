@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from cltrace.commands import Verb
 
@@ -34,18 +34,9 @@ ACTIONS: Final[Mapping[str, Action]] = {
 """Every action, in the order in which help lists them."""
 
 
-class _ActionParser(argparse.ArgumentParser):
-    """Parser of an action without abbreviations of flags, which a later version could make ambiguous."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions and their arguments."""
-    actions = parser.add_subparsers(
-        dest="action", metavar="ACTION", required=True, parser_class=_ActionParser
-    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, action in ACTIONS.items():
         description = f"{action.summary[0].upper()}{action.summary[1:]}."
         own = actions.add_parser(name, help=action.summary, description=description)

@@ -171,7 +171,7 @@ def _add_omissions(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--keep-secrets",
         action="store_true",
-        help="store words of command lines that look like tokens, keys or passwords",
+        help="store what looks like tokens, keys or passwords in command lines and build options",
     )
     group.add_argument(
         "--no-args",

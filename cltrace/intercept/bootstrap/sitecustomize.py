@@ -66,10 +66,13 @@ def _find_source():
 
 
 def _report(parts, reason):
+    _append_quietly(os.path.join(parts, "untraced-%d.txt" % os.getpid()), reason)
+
+
+def _append_quietly(path, line):
     try:
-        path = os.path.join(parts, "untraced-%d.txt" % os.getpid())
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 384)
-        os.write(descriptor, (reason + "\n").encode("utf-8", "replace"))
+        os.write(descriptor, (line + "\n").encode("utf-8", "replace"))
         os.close(descriptor)
     except OSError:
         pass
@@ -87,6 +90,7 @@ def _make_process_directory(parts):
             os.mkdir(directory, 448)
         except FileExistsError:  # made by an earlier image of this process
             continue
+        _append_quietly(os.path.join(parts, "processes.txt"), os.path.basename(directory))
         return directory
     raise OSError("%s and 999 more exist" % stem)
 

@@ -67,8 +67,7 @@ class Drain:
         self.lock: Final = threading.RLock()
         self._unread: deque[tuple[NDArray[np.int64], list[cl.Event]]] = deque()
         self._unread_count = 0
-        self._written = {LAUNCHES.name: 0, CALLS.name: 0}
-        self._max_unread = _MAX_UNREAD
+        self._written, self._max_unread = {LAUNCHES.name: 0, CALLS.name: 0}, _MAX_UNREAD
         self._anchors = Anchors(writer)
         self._stamps = StampReader()
         self._is_flushing = False
@@ -129,11 +128,14 @@ class Drain:
             self._writer.rows(table, rows)
         for log, flat in logs:
             for part in _parts(flat, log.width):
+                self.losses.part = ([(part, log.width)], [])
                 block, table, stored = self._rows.path_launches(log, part)
                 self._write_commands(block, [(table, stored)])
         for part in _parts(single, SINGLE_LAUNCH_WIDTH):
+            self.losses.part = ([(part, SINGLE_LAUNCH_WIDTH)], [])
             self._write_commands(self._rows.single_launches(part))
         for part in _parts(calls, RAW_CALL_WIDTH):
+            self.losses.part = ([], part)
             self._write_commands(self._rows.calls(part))
 
     def settle(self, patience_s: float) -> None:
@@ -195,7 +197,7 @@ class Drain:
         self, block: CommandBlock, arguments: Sequence[tuple[RowTable, Int64s]] = ()
     ) -> None:
         """Write the rows of commands, after what they refer to, and keep the events."""
-        sink, self.losses.block = self._recorder.sink, block
+        sink, self.losses.block, self.losses.part = self._recorder.sink, block, ((), [])
         self._writer.records(sink.take_records())
         for words, flat in sink.take_arguments():
             self._writer.rows(table := arguments_table(words), _as_rows(flat, table))
@@ -217,9 +219,8 @@ class Drain:
         Blocks without a complete command are kept for the next time. After a few such blocks in a row
         the rest is not tried.
         """
-        is_late = False
+        is_late, fruitless = False, 0
         remaining: list[tuple[NDArray[np.int64], list[cl.Event]]] = []
-        fruitless = 0
         while self._unread and fruitless < _MAX_FRUITLESS_BLOCKS and not is_late:
             commands, events = self._unread.popleft()
             if len(events) > _BLOCK_EVENTS:

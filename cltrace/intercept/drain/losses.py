@@ -26,6 +26,8 @@ class Losses:
         self.has_begun = False
         self.block: CommandBlock | None = None
         """The block that is being written."""
+        self.part: tuple[Taken, list[Any]] = ((), [])
+        """The rows of which a block is being made: of launches, or of calls."""
 
     @contextmanager
     def counted(self, taken: Taken, calls: list[Any]) -> Iterator[None]:
@@ -36,6 +38,7 @@ class Losses:
             self.has_begun = True
             if self.block is not None:
                 self.commands += _count_block(self.block)
+            self.add(*self.part)
             self.add(taken, calls)
             raise
 

@@ -72,7 +72,7 @@ def make(original, recorder, arguments_of, kernels, facts_of, set_arguments, tak
     registry, number_of = recorder.registry, recorder.circumstances.number
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
     next_mark, add_waits = recorder.sink.next_mark, recorder.add_waits
-    sample_hook_time, stop_on_fault = recorder.sample_hook_time, recorder.stop_on_fault
+    sample_hook_time, lose_command = recorder.sample_hook_time, recorder.lose_command
     tallies = recorder.tallies
     last_code = last_sizes = None
     last_at = last_thread = last_queue = last_kernel = circumstance = -1
@@ -117,7 +117,7 @@ def make(original, recorder, arguments_of, kernels, facts_of, set_arguments, tak
                 else:
                     tallies.skip_command()
             except Exception as fault:
-                stop_on_fault(fault)
+                lose_command(fault)
             return event
         except BaseException as error:
             note_failure(error, None, enter, args[0] if args else None)

@@ -70,6 +70,7 @@ def make_fast_hook(
     """
     gate, clock = recorder.gate, recorder.clock
     is_command = api in COMMAND_KINDS
+    stop = recorder.lose_command if is_command else recorder.stop_on_fault
 
     def hook(*args: Any, **kwargs: Any) -> Any:
         enter = clock()
@@ -84,7 +85,7 @@ def make_fast_hook(
                 elif is_command:
                     recorder.tallies.skip_command()
             except Exception as fault:
-                recorder.stop_on_fault(fault)
+                stop(fault)
             return result
         except BaseException as error:
             if api is None:

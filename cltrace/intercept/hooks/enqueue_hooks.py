@@ -30,7 +30,7 @@ def make(original, recorder, shape_of, api, note_failure, parts):
     make_mark, has_completions = recorder.make_mark, recorder.completions is not None
     next_mark, add_waits = recorder.sink.next_mark, recorder.add_waits
     Buffer, NannyEvent, keep, handle_of, undescribed, note_map, capture = parts
-    sample_hook_time, stop_on_fault = recorder.sample_hook_time, recorder.stop_on_fault
+    sample_hook_time, lose_command = recorder.sample_hook_time, recorder.lose_command
     tallies = recorder.tallies
     def hook(*args, **kwargs):
         enter = clock()
@@ -46,7 +46,7 @@ def make(original, recorder, shape_of, api, note_failure, parts):
                         sample_hook_time(leave)
                 {skipped}
             except Exception as fault:
-                stop_on_fault(fault)
+                lose_command(fault)
             return result
         except BaseException as error:
             note_failure(error, args, enter)

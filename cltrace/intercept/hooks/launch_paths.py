@@ -212,7 +212,7 @@ class _KernelPath:
                 *(event, waits, snapshot),
             )
         except Exception as fault:
-            self._recorder.stop_on_fault(fault)
+            self._recorder.lose_command(fault)
 
     def _take_snapshot(self, arguments: tuple[Any, ...], enter_ns: int) -> ArgumentSnapshot:
         frozen = freeze_all(arguments, self._invoker.declared)

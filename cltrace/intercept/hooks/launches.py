@@ -60,7 +60,7 @@ def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kind
     queues, finalised, queue_handle = registry.queues, registry.finalised, registry.queue_handle
     next_mark, add_waits = recorder.sink.next_mark, recorder.add_waits
     sample_hook_time, launch_failed = recorder.sample_hook_time, recorder.launch_failed
-    stop_on_fault, is_from_signal_handler = recorder.stop_on_fault, recorder.is_from_signal_handler
+    lose_command, is_from_signal_handler = recorder.lose_command, recorder.is_from_signal_handler
     rows, active_logs, log_key = log.rows, recorder.sink.active_logs, id(log)
     extend = rows.extend
     last_code = last_size = last_local = last_offset = last_groups = None
@@ -114,7 +114,7 @@ def make(inner, launch_unrecorded, recorder, log, number_of, record_slowly, kind
                 if is_from_signal_handler(fault):
                     raise
             except Exception as fault:
-                stop_on_fault(fault)
+                lose_command(fault)
                 return event
             record_slowly((enter, leave), event, queue, (global_size, local_size, global_offset,
                           g_times_l, allow_empty_ndrange), wait_for, ({parameters}))

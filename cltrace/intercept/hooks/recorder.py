@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import pyopencl as cl
 
 from cltrace.events.apis import Api
-from cltrace.events.kinds import Severity
+from cltrace.events.kinds import INTERRUPTED_CALL, Severity
 from cltrace.events.records import Diagnostic
 from cltrace.events.tables import COMPLETIONS, EDGES, REGIONS
 from cltrace.intercept.hooks.circumstances import Circumstances
@@ -72,6 +72,7 @@ class Recorder:
         self.stop = StopReport()
         """Reason and time of the stop of recording, if it stopped."""
         self._skipped_before_stop = 0
+        self._has_interruptions = False
         self.tallies: Final = Tallies()
         self.texts: Final = Texts(sink)
         self.programs: Final = Programs(sink, self.texts, record_source=settings.record_source)
@@ -153,6 +154,8 @@ class Recorder:
                 api = _API_OF_ROUTINE.get(str(error.routine), row.api)
                 span = (enter_ns, self.clock())
                 self.record_call(row._replace(api=api), span, status=status_of(error))
+            else:
+                self._note_interruption(error)
         except Exception as fault:
             self.stop_on_fault(fault)
         hide_own_frames(error)
@@ -170,7 +173,15 @@ class Recorder:
             row = CallRow(Api.clEnqueueNDRangeKernel, handle)
             self.call_failed(error, row, enter_ns)
         else:
+            self._note_interruption(error)
             hide_own_frames(error)
+
+    def _note_interruption(self, error: BaseException) -> None:
+        """Note that a signal handler ended a call, which may have enqueued a command before."""
+        is_interrupted = isinstance(error, KeyboardInterrupt) or is_from_signal_handler(error)
+        if self.gate and is_interrupted and not self._has_interruptions:
+            self._has_interruptions = True
+            self.note(Severity.WARNING, INTERRUPTED_CALL, _INTERRUPTED)
 
     def stop_on_fault(self, fault: BaseException) -> None:
         """Stop recording because of a fault of cltrace, and record the reason. The program goes on.
@@ -180,6 +191,11 @@ class Recorder:
         if is_from_signal_handler(fault):
             raise fault
         self.stop_because(fault)
+
+    def lose_command(self, fault: BaseException) -> None:
+        """Stop recording as `stop_on_fault` does, in the hook of a command that was enqueued."""
+        self.stop_on_fault(fault)
+        self.tallies.skip_command()
 
     def stop_because(self, fault: BaseException) -> None:
         """Stop recording and record the reason, wherever `fault` is from."""
@@ -242,4 +258,7 @@ def status_of(error: cl.Error) -> int:
     return int(error.code)
 
 
+_INTERRUPTED: Final = (
+    "exceptions of signal handlers ended calls: commands that these enqueued may be missing"
+)
 _API_OF_ROUTINE: Final = {**Api.__members__, "Kernel.set_arg": Api.clSetKernelArg}

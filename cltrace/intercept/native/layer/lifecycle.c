@@ -137,6 +137,8 @@ void process_flush(const char *how)
         return;
     const sigset_t before = block_size_signal();
     writer_flush();
+    /* The process may be killed or replaced before the reader of stamps has its turn. */
+    stamps_release_complete(NULL);
     if (how != NULL)
         writer_record_end(how);
     restore_signals(&before);

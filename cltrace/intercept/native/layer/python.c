@@ -21,7 +21,9 @@ static struct {
     int (*Py_IsFinalizing)(void);
     const char *(*Py_GetVersion)(void);
     void *(*PyGILState_GetThisThreadState)(void);
-    int (*PyGILState_Check)(void);
+    void *(*PyThreadState_GetUnchecked)(void);
+    void *(*PyInterpreterState_Head)(void);
+    void *(*PyInterpreterState_Next)(void *);
     int (*PyGILState_Ensure)(void);
     void (*PyGILState_Release)(int);
     void *(*PyThreadState_GetFrame)(void *);
@@ -73,8 +75,10 @@ void python_prepare(void)
     can_read_frames =
         FIND(Py_IsInitialized) && FIND(Py_GetVersion) &&
         (FIND(Py_IsFinalizing) || find_function((void *)&python.Py_IsFinalizing, "_Py_IsFinalizing")) &&
-        FIND(PyGILState_GetThisThreadState) && FIND(PyGILState_Check) && FIND(PyGILState_Ensure) &&
-        FIND(PyGILState_Release) && FIND(PyThreadState_GetFrame) && FIND(PyFrame_GetCode) &&
+        FIND(PyGILState_GetThisThreadState) && FIND(PyGILState_Ensure) &&
+        (FIND(PyThreadState_GetUnchecked) ||
+         find_function((void *)&python.PyThreadState_GetUnchecked, "_PyThreadState_UncheckedGet")) &&
+        FIND(PyInterpreterState_Head) && FIND(PyInterpreterState_Next) && FIND(PyGILState_Release) && FIND(PyThreadState_GetFrame) && FIND(PyFrame_GetCode) &&
         FIND(PyFrame_GetBack) && FIND(PyFrame_GetLasti) && FIND(PyFrame_GetLineNumber) &&
         FIND(PyObject_GetAttrString) && FIND(PyImport_GetModuleDict) && FIND(PyDict_GetItemString) &&
         FIND(PyDict_GetItem) && FIND(PyLong_FromUnsignedLong) &&
@@ -377,10 +381,26 @@ static void copy_thread_name(char *name, size_t room)
             python.Py_DecRef(owned[i]);
 }
 
+/* Returns true if this thread has the lock of its interpreter. `PyGILState_Check` returns true in every
+   thread as soon as the process has had a second interpreter. */
+static bool has_lock(const void *thread_state)
+{
+    return python.PyThreadState_GetUnchecked() == thread_state;
+}
+
+/* Returns true if this thread may wait for the lock. It may have that of another interpreter: until Python
+   3.11 the current state is that of any thread. */
+static bool may_take_lock(void)
+{
+    return python.PyThreadState_GetUnchecked() == NULL ||
+           python.PyInterpreterState_Next(python.PyInterpreterState_Head()) == NULL;
+}
+
 void python_thread_name(char *name, size_t room)
 {
     /* A driver may be calling back with its locks held: this is no place to wait for the interpreter's. */
-    if (current_thread() != NULL && python.PyGILState_Check())
+    const void *thread_state = current_thread();
+    if (thread_state != NULL && has_lock(thread_state))
         copy_thread_name(name, room);
 }
 
@@ -389,8 +409,10 @@ int64_t python_site(void)
     void *thread_state = current_thread();
     if (thread_state == NULL)
         return -1;
-    if (python.PyGILState_Check())
+    if (has_lock(thread_state))
         return site_of_thread(thread_state);
+    if (!may_take_lock())
+        return -1;
     const int state = python.PyGILState_Ensure();
     const int64_t site = site_of_thread(thread_state);
     python.PyGILState_Release(state);

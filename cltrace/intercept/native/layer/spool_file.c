@@ -34,6 +34,28 @@ static unsigned long long start_ticks(void)
     return field == NULL ? 0 : strtoull(field + 1, NULL, 10);
 }
 
+/* Appends a line to a file in the directory of parts. A line that cannot be written is left out. */
+static void append_line(const char *parts_directory, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    char line[512];
+    const int path_length = snprintf(path, sizeof path, "%s/%s", parts_directory, name);
+    if (path_length < 0 || (size_t)path_length >= sizeof path)
+        return;
+    const int descriptor =
+        open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (descriptor < 0)
+        return;
+    const int length = snprintf(line, sizeof line, "%s\n", text);
+    if (length > 0) {
+        const size_t size = (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
+        if (write(descriptor, line, size) < 0) {
+            /* Nothing more can be done. */
+        }
+    }
+    close(descriptor);
+}
+
 bool spool_create_directory(const char *parts_directory)
 {
     const unsigned long long ticks = start_ticks();
@@ -46,8 +68,10 @@ bool spool_create_directory(const char *parts_directory)
                                     parts_directory, (long)getpid(), ticks, suffix);
         if (length < 0 || (size_t)length >= sizeof process_directory)
             return false;
-        if (mkdir(process_directory, 0700) == 0)
+        if (mkdir(process_directory, 0700) == 0) {
+            append_line(parts_directory, "processes.txt", strrchr(process_directory, '/') + 1);
             return true;
+        }
         if (errno != EEXIST)
             return false;
     }
@@ -169,22 +193,7 @@ void spool_close(struct spool_file *file)
 
 void spool_report_untraced(const char *parts_directory, const char *reason)
 {
-    char path[PATH_MAX];
-    char line[512];
-    const int path_length =
-        snprintf(path, sizeof path, "%s/untraced-%ld.txt", parts_directory, (long)getpid());
-    if (path_length < 0 || (size_t)path_length >= sizeof path)
-        return;
-    const int descriptor =
-        open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-    if (descriptor < 0)
-        return;
-    const int length = snprintf(line, sizeof line, "%s\n", reason);
-    if (length > 0) {
-        const size_t size = (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
-        if (write(descriptor, line, size) < 0) {
-            /* Nothing more can be done. */
-        }
-    }
-    close(descriptor);
+    char name[64];
+    snprintf(name, sizeof name, "untraced-%ld.txt", (long)getpid());
+    append_line(parts_directory, name, reason);
 }

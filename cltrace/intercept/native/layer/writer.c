@@ -84,12 +84,14 @@ static bool rows_reserve(struct rows *rows, size_t count)
     return true;
 }
 
-static void rows_append(struct rows *rows, const struct ring *ring, uint64_t at, unsigned count)
+/* Returns false if there is no memory for the row. */
+static bool rows_append(struct rows *rows, const struct ring *ring, uint64_t at, unsigned count)
 {
     if (!rows_reserve(rows, count))
-        return;
+        return false;
     for (unsigned i = 0; i < count; i++)
         rows->words[rows->used++] = (int64_t)ring_word(ring, at + i);
+    return true;
 }
 
 /* Returns the table of argument lists of `width` columns, or NULL without memory. */
@@ -147,7 +149,8 @@ static void take_entry(const struct ring *ring, uint64_t at, unsigned number, un
         keep_event(2 * row_number(table), last);
     else if (number == TABLE_CALLS)
         keep_event(2 * row_number(table) + 1, last);
-    rows_append(&table->rows, ring, at, count);
+    if (!rows_append(&table->rows, ring, at, count))
+        stop_page_add_missing(number == TABLE_LAUNCHES || (number == TABLE_CALLS && last != 0));
 }
 
 static void drain_ring(struct ring *ring)

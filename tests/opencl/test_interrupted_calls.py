@@ -1,0 +1,49 @@
+"""Calls that exceptions of signal handlers end: the layer records them, hooks tell of them."""
+
+from pathlib import Path
+
+import pytest
+
+import cltrace
+from tests.conftest import Runner
+
+pytestmark = pytest.mark.opencl
+
+INTERRUPTED = """
+import signal, sys, numpy as np, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Kernel(cl.Program(context, "kernel void k(global int *a) { a[0]++; }").build(), "k")
+flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+memory = cl.Buffer(context, flags, hostbuf=np.zeros(1, "i4"))
+class Interrupt(Exception): pass
+def interrupt(number, frame): raise Interrupt
+handler = interrupt if sys.argv[1] == "own" else signal.default_int_handler
+signal.signal(signal.SIGALRM, handler)
+for _ in range(int(sys.argv[2])):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0007)
+        while True: kernel(queue, (1,), None, memory)
+    except (Interrupt, KeyboardInterrupt): pass
+result = np.zeros(1, "i4")
+cl.enqueue_copy(queue, result, memory)
+print(result[0])
+"""
+"""A program whose signal handlers interrupt launches by exceptions. It prints how many were executed."""
+
+
+@pytest.mark.parametrize("layer", ["auto", "off"])
+@pytest.mark.parametrize("handler", ["own", "default"])
+def test_interrupted_launches_are_recorded_or_told(
+    handler: str, layer: str, run: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.cltrace"
+    done = run("run", "-q", "--layer", layer, "-o", path, "-c", INTERRUPTED, handler, "100")
+    assert done.status == 0, done.stderr
+    with cltrace.load(path) as trace:
+        recorded = trace.rows("SELECT count(*) FROM v_command WHERE kind = 'kernel'")[0][0]
+    missing = int(done.stdout) - recorded
+    assert 0 <= missing <= 100
+    assert not missing or "interrupted-call" in run("info", path).stdout
+    if layer == "auto":
+        assert not missing
