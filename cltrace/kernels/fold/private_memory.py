@@ -4,6 +4,7 @@ A variable is in registers if the compiler knows the place of every access: a co
 the counters of loops that it unrolls wholly, or a place that comes back with each copy of a loop's body
 (`last[k % 4]` where four trips are unrolled). Setting it to zeros and copying it to another memory as a
 whole are accesses of its registers, and so are results that a built-in function writes through a pointer.
+What it reads of a table, an array of constants that nothing else writes, it knows as well.
 A variable whose address is used otherwise is in memory, with all its accesses. So counts one that a copy
 of memory fills as a whole: a GPU's compiler reads it element by element, with a request for each.
 """
@@ -29,7 +30,7 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Touch,
 )
-from cltrace.kernels.ir.types import PRIVATE, size_bytes
+from cltrace.kernels.ir.types import CONSTANT, PRIVATE, size_bytes
 from cltrace.kernels.ir.uses import operands_of, result_of
 
 _FILLS: Final = ("llvm.memset", "llvm.memcpy.p0.p2.")
@@ -116,6 +117,13 @@ class _Values:
             self._instructions += block.instructions
             self._phis += ((number, phi) for phi in block.phis)
         self._headers = frozenset(loop.header for loop in kernel.graph.loops)
+        self._variables = self.variables()
+        self._written = frozenset(
+            variable
+            for item in self._instructions
+            for pointer in _written_pointers(item)
+            for variable in self._variables.get(pointer, ())
+        )
 
     def variables(self) -> Mapping[int, frozenset[int]]:
         """Return the private variables that pointers may point into."""
@@ -144,9 +152,10 @@ class _Values:
         for item in self._instructions:
             result = result_of(item)
             defined.add(result)
-            if not isinstance(item, (*_COMPUTED, Allocate)):
+            sources = self._computed_from(item)
+            if not sources and not isinstance(item, Allocate):
                 begins.append(result)
-            for operand in () if result in periodic else _computed_from(item):
+            for operand in () if result in periodic else sources:
                 users.setdefault(operand, []).append(result)
         for block, phi in self._phis:
             defined.add(phi.result)
@@ -156,6 +165,21 @@ class _Values:
                 begins.append(phi.result)
         begins += users.keys() - defined
         return frozenset(_reached(users, begins))
+
+    def _computed_from(self, item: Instruction) -> tuple[int, ...]:
+        """Return the operands from which a compiler that knows them computes an instruction's result."""
+        if isinstance(item, _COMPUTED):
+            return tuple(operands_of(item))
+        return (item.pointer,) if isinstance(item, Load) and self._is_of_table(item) else ()
+
+    def _is_of_table(self, load: Load) -> bool:
+        """Return True for a read of constants: of the program, or of a private variable's initialiser.
+
+        Pointers to constant memory that are arguments are not known, so nor is what is read through them.
+        """
+        variables = self._variables.get(load.pointer, frozenset())
+        is_unchanged = bool(variables) and variables.isdisjoint(self._written)
+        return load.space == CONSTANT or (load.space == PRIVATE and is_unchanged)
 
     def _is_known(self, block: int, phi: Phi, whole_headers: set[int]) -> bool:
         """Return True for a phi that is known if its incoming values are.
@@ -167,9 +191,17 @@ class _Values:
         return block in whole_headers or len(sources) == 1 or is_of_two_trips
 
 
-def _computed_from(item: Instruction) -> tuple[int, ...]:
-    """Return the operands from which a compiler computes an instruction's result, if it knows them."""
-    return tuple(operands_of(item)) if isinstance(item, _COMPUTED) else ()
+def _written_pointers(item: Instruction) -> tuple[int, ...]:
+    """Return the operands through which an instruction may write something else than an initialiser."""
+    match item:
+        case Store():
+            return (item.pointer, item.value)
+        case Call() if item.callee.startswith((*_FILLS, "llvm.lifetime")):
+            return ()
+        case Load() | Convert() | Copy() | Offset() | Select() | Touch():
+            return ()
+        case _:
+            return tuple(operands_of(item))
 
 
 def _pointers(item: Instruction) -> tuple[int, ...]:
