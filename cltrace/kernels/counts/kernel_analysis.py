@@ -21,6 +21,7 @@ from cltrace.kernels.flow.taint import Taint, find_taint
 from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
 from cltrace.kernels.fold import FoldedKernel, fold_kernel
 from cltrace.kernels.fold.instruction_operations import operations_of
+from cltrace.kernels.fold.remainders import restore_remainders
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
     AtomicUpdate,
@@ -49,9 +50,11 @@ class KernelAnalysis:
     decide control and addresses. Blocks have the same numbers in both.
     """
 
-    def __init__(self, full_kernel: PreparedKernel, module: Module) -> None:
+    def __init__(self, full_kernel: PreparedKernel, module: Module, source: str = "") -> None:
+        """`source` is the program's text."""
         self.full_kernel = full_kernel
         self._module = module
+        self._source = source
         self._taints: dict[frozenset[Root], Taint] = {}
         self._lane_values: dict[frozenset[Root], LaneValues] = {}
         self._folded: dict[Machine, FoldedKernel] = {}
@@ -113,7 +116,10 @@ class KernelAnalysis:
         """Return the kernel as the compiler of a machine leaves it, computed once per machine."""
         cached = self._folded.get(machine)
         if cached is None:
-            cached = self._folded[machine] = fold_kernel(self.full_kernel, machine)
+            kernel = self.full_kernel
+            if not machine.has_item_loops:
+                kernel = restore_remainders(kernel, self._source)
+            cached = self._folded[machine] = fold_kernel(kernel, machine)
         return cached
 
     @cached_property
@@ -223,7 +229,7 @@ def analyse_kernel(program: Program, kernel: str, form: CodeForm) -> KernelAnaly
         prepared, module = program.prepare(kernel, form), program.module(form)
         if form is CodeForm.OPTIMISED:
             prepared = _place_accesses(program, prepared, module)
-        analysis = analyses[kernel, form] = KernelAnalysis(prepared, module)
+        analysis = analyses[kernel, form] = KernelAnalysis(prepared, module, program.source)
     return analysis
 
 
