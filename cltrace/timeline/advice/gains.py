@@ -18,6 +18,7 @@ from cltrace.timeline.advice.model import (
     Place,
     Proposal,
 )
+from cltrace.timeline.advice.warm_cores import at_best
 from cltrace.timeline.replay import Change, Replay, combine
 from cltrace.timeline.replay.bounds import upper_bound_ns
 
@@ -120,7 +121,10 @@ class _Estimate:
         change = _change(proposal)
         expected = self._replay.gain_ns(change)
         low = min(expected, self._replay.gain_ns(proposal.least or change, worked_share=1.0))
-        high = max(expected, self._replay.gain_ns(proposal.most) if proposal.most else expected)
+        most = proposal.most or change
+        if self._frees_host(change) and self._has_processor():
+            most = combine([most, at_best(self._replay.graph, change)])
+        high = max(expected, self._replay.gain_ns(most))
         error = _MODEL_ERROR + self._spread(change)
         return self._bounded(
             expected, low * self._kept_share(change) * (1 - error), high * (1 + error)
@@ -161,10 +165,15 @@ class _Estimate:
         A processor runs kernels on the cores that the host needs. Its gain may be none: a thread that had
         slept in a wait is scheduled sooner than one that works all the time.
         """
+        return 0.0 if self._frees_host(change) and self._has_processor() else 1.0
+
+    def _frees_host(self, change: Change) -> bool:
+        """Return True if the host waits less, and commands remain beside which it works."""
         calls = self._replay.graph.activity.calls
         # Where commands go away as well, the host works beside nothing.
         is_wait = calls.is_api(Api.clFinish, Api.clWaitForEvents)[change.removed_calls]
         frees_host = bool(len(change.unblocked) or len(change.unawaited))
-        frees_host |= bool(is_wait.any()) and not len(change.removed)
-        has_processor = any(device.kind == "CPU" for device in self._devices.values())
-        return 0.0 if frees_host and has_processor else 1.0
+        return frees_host or (bool(is_wait.any()) and not len(change.removed))
+
+    def _has_processor(self) -> bool:
+        return any(device.kind == "CPU" for device in self._devices.values())
