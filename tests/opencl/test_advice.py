@@ -57,6 +57,19 @@ for _ in range(20):
         "for _ in range(200):\n    run(1); sum(range(3000))\nqueue.finish()\n",
         "for _ in range(200):\n    run(20000)\nqueue.finish()\n",
     ),
+    "host-gap": (
+        "import time\nfor _ in range(20):\n    run(100); time.sleep(0.01)\nqueue.finish()\n",
+        "for _ in range(20):\n    run(20000)\nqueue.finish()\n",
+    ),
+    "serial-queue": (
+        """
+other = buffer(1 << 16)
+for _ in range(10):
+    run(20000, 64, (64,)); spin(queue, (64,), (64,), other, np.int32(20000))
+queue.finish()
+""",
+        "for _ in range(20):\n    run(20000, 64, (64,))\nqueue.finish()\n",
+    ),
     "unoverlapped-transfers": (
         """
 large = np.zeros(1 << 24, np.float32); there = buffer(large.nbytes)

@@ -154,6 +154,7 @@ class World:
             sample_hook_time=lambda _: None,
             launch_failed=lambda error, *_: self.faults.append(error),
             stop_on_fault=self.faults.append,
+            lose_command=self.faults.append,
             is_from_signal_handler=is_from_signal_handler,
         )
 
