@@ -40,12 +40,12 @@ def host_gaps_table(evidence: Evidence, top: int | None) -> Table:
         key="host_gaps",
         title="What the program did while devices were idle",
         columns=(
-            Column("before", "after the call in", Unit.PLACE, 95),
-            Column("after", "before the call in", Unit.PLACE, 90),
+            Column("before", "from", Unit.PLACE, 95),
+            Column("after", "until", Unit.PLACE, 90),
             Column("times", "times", Unit.COUNT, 60),
             Column("idle_ns", "idle", Unit.NS, 100),
             Column("idle_share", "share", Unit.SHARE, 70),
         ),
         rows=sorted(rows, key=lambda row: -row[3])[:top],
-        note="the program's own work between two calls, while nothing was enqueued",
+        note="the program's own work between the calls of two lines, while nothing was enqueued",
     )
