@@ -110,7 +110,7 @@ def find_unrolled_loops(kernel: PreparedKernel, machine: Machine) -> Mapping[int
         trips = evolution.trips()
         if trips is not None and trips <= _max_whole_trips(evolution, machine):
             unrolled[number] = UnrolledLoop(evolution, trips, is_whole=True)
-        elif not inner and evolution.has_constant_step():
+        elif not inner and evolution.has_known_step():
             unrolled[number] = UnrolledLoop(evolution, machine.unrolled_trips, is_whole=False)
     return unrolled
 

@@ -88,11 +88,12 @@ def _binary(
 ) -> Instruction:
     if operator == "or" and tokens.peek() == "disjoint":
         operator = "add"  # LLVM turns an add of numbers that share no bit into such an `or`
-    tokens.skip_any(FLAGS)
+    is_signed = "nsw" in tokens.skip_any(FLAGS)
     kind, left = operands.read_typed_value(tokens)
     tokens.expect(",")
     right = operands.read_value(tokens, kind)
-    return Binary(_result(operands, name, kind), operator, kind, left, right, place)
+    result = _result(operands, name, kind)
+    return Binary(result, operator, kind, left, right, place, is_signed)
 
 
 def _convert(

@@ -13,7 +13,10 @@ from cltrace.kernels.ir.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """`result = left operator right`, elementwise: LLVM's `add`, `fmul`, `ashr` and so on."""
+    """`result = left operator right`, elementwise: LLVM's `add`, `fmul`, `ashr` and so on.
+
+    `is_signed` is True if the result of signed numbers does not overflow (`nsw`).
+    """
 
     result: int
     operator: str
@@ -21,6 +24,7 @@ class Binary:
     left: int
     right: int
     place: Place
+    is_signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

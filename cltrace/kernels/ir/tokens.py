@@ -67,12 +67,17 @@ class Tokens:
         while self.peek() in words:
             self.position += 1
 
-    def skip_any(self, words: frozenset[str]) -> None:
-        """Consume all of `words` that come next, with any group in parentheses after each."""
+    def skip_any(self, words: frozenset[str]) -> frozenset[str]:
+        """Consume all of `words` that come next, with any group in parentheses after each.
+
+        Return those that were there.
+        """
+        skipped: list[str] = []
         while self.peek() in words:
-            self.position += 1
+            skipped.append(self.take())
             if self.peek() == "(":
                 self.skip_group()
+        return frozenset(skipped)
 
     def skip_group(self) -> None:
         """Consume a group in parentheses."""
