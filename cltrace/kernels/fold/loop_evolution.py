@@ -205,12 +205,21 @@ class LoopEvolution:
         have four reads in their PTX and take 59 ns a trip; with unsigned counters, or sizes of 64 bits,
         they have one, and take 178 ns.
         """
-        comparison = self.loop.comparison
-        return any(
-            bool(self._constant_step(phi, following)) or self._has_signed_step(phi, following)
-            for phi, following in self.loop.affine
-            if {phi, following} & {comparison.left, comparison.right}
+        return self.has_constant_step() or any(
+            self._has_signed_step(phi, following) for phi, following in self._compared_counters()
         )
+
+    def has_constant_step(self) -> bool:
+        """Return True if the counter that ends the loop advances by a compile-time constant."""
+        return any(
+            bool(self._constant_step(phi, following))
+            for phi, following in self._compared_counters()
+        )
+
+    def _compared_counters(self) -> Iterator[tuple[int, int]]:
+        """Yield the counters that end the loop, as pairs of a phi and its next value."""
+        compared = {self.loop.comparison.left, self.loop.comparison.right}
+        return (pair for pair in self.loop.affine if compared & set(pair))
 
     def _has_signed_step(self, phi: int, following: int) -> bool:
         """Return True if a counter advances by the same signed number in each trip, without overflow."""
