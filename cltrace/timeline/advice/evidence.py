@@ -20,6 +20,7 @@ from cltrace.timeline.advice.model import (
 )
 from cltrace.timeline.advice.places import read_places
 from cltrace.timeline.blocked_enqueues import find_blocked_enqueues
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import Dependencies
 from cltrace.timeline.dropped_events import infer_dropped_events
 from cltrace.timeline.grouping import groups
@@ -53,11 +54,7 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
     }
     used_buffers = _read_used_buffers(trace)
     pyopencl_below = _read_pyopencl_below(trace)
-    hooked = frozenset(
-        int(number)
-        for (number,) in trace.rows("SELECT process_id FROM v_process WHERE pyopencl_version != ''")
-    )
-    dropped = infer_dropped_events(activity, hooked - pyopencl_below)
+    dropped = _infer_dropped(trace, activity, pyopencl_below)
     return Evidence(
         activity=activity,
         dependencies=dependencies,
@@ -73,6 +70,13 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
         events=find_host_events(activity, dependencies, dropped),
         pyopencl_below=pyopencl_below,
     )
+
+
+def _infer_dropped(trace: Trace, activity: Activity, pyopencl_below: frozenset[int]) -> Int64s:
+    """Return the commands whose dropped events pyopencl waited for without a recorded call."""
+    rows = trace.rows("SELECT process_id FROM v_process WHERE pyopencl_version != ''")
+    hooked = frozenset(int(number) for (number,) in rows)
+    return infer_dropped_events(activity, hooked - pyopencl_below)
 
 
 def _read_pyopencl_below(trace: Trace) -> frozenset[int]:
