@@ -16,14 +16,14 @@ def work_on_results() -> tuple[Variant, Variant]:
 
     def before() -> None:
         for _ in range(60):
-            spin(x, 500)
+            spin(x, 2000)
             cl.enqueue_copy(queue, outs[0], x)
             work(150_000)
 
     def after() -> None:
         last: list[cl.Event] = []
         for at in range(60):
-            spin(x, 500)
+            spin(x, 2000)
             last.append(cl.enqueue_copy(queue, outs[at % 2], x, is_blocking=False))
             queue.flush()
             if at:
@@ -41,7 +41,7 @@ def finish_before_results() -> tuple[Variant, Variant]:
 
     def step(at: int) -> cl.Event:
         copied = cl.enqueue_copy(queue, x, ins[at % 2], is_blocking=False)
-        spin(x, 400)
+        spin(x, 1600)
         moved = cl.enqueue_copy(queue, y, x)
         read = cl.enqueue_copy(queue, outs[at % 2], y, is_blocking=False)
         step.kept = copied, moved  # type: ignore[attr-defined]
