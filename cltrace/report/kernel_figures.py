@@ -20,7 +20,7 @@ _COLUMNS: Final = 3
 _MIN_SIZES: Final = 2
 _MIN_TOP: Final = 2.0
 _SIZE_MARK: Final = " 2^"
-"""What follows the kernel in the names of launches of the evaluation suite."""
+"""Text after the kernel in the names of launches of the evaluation suite."""
 _MAX_TITLE: Final = 40
 _INTERVAL_COLOR: Final = "#a9c4de"
 

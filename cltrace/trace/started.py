@@ -1,4 +1,4 @@
-"""When a recording began."""
+"""The time at which a recording began."""
 
 from datetime import UTC, datetime
 from typing import Final

@@ -152,7 +152,7 @@ def note_troubles(opened: Opened, address: str) -> None:
     page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
     page.on(
         "request",
-        lambda asked: None if asked.url == address else trouble.append(f"request: {asked.url}"),
+        lambda sent: None if sent.url == address else trouble.append(f"request: {sent.url}"),
     )
 
 

@@ -297,13 +297,13 @@ def test_the_policy_holds(open_page: Open) -> None:
     opened.page.wait_for_timeout(200)
     assert opened.number("window.injected") is None
     refused = [
-        one
-        for one in opened.trouble
-        if "Content Security Policy" in one or "settings blocked" in one
+        line
+        for line in opened.trouble
+        if "Content Security Policy" in line or "settings blocked" in line
     ]
     assert len(refused) >= 2
     opened.trouble[:] = [
-        one for one in opened.trouble if one not in refused and "data:,x" not in one
+        line for line in opened.trouble if line not in refused and "data:,x" not in line
     ]
 
 

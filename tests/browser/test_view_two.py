@@ -45,8 +45,10 @@ def two(open_page: Open, make_trace: MakeTrace) -> Opened:
 
 
 def begins(two: Opened, *slices: int) -> list[float]:
-    found: list[float] = two.number(f"{list(slices)}.map(slice => cltrace.model.begin_ns[slice])")
-    return found
+    begin_ns: list[float] = two.number(
+        f"{list(slices)}.map(slice => cltrace.model.begin_ns[slice])"
+    )
+    return begin_ns
 
 
 def test_a_kernel_of_both_is_aligned_on_one_axis_and_back(two: Opened) -> None:

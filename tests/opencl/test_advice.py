@@ -203,12 +203,12 @@ def rules_of(after: After, code: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("rule", PROGRAMS)
 def test_a_rule_speaks_where_it_should(rule: str, after: After) -> None:
-    found = rules_of(after, PROGRAMS[rule][0])
+    sites = rules_of(after, PROGRAMS[rule][0])
     for _ in range(_MORE_RUNS):  # on a busy machine the host may be what a run waits for
-        if rule not in found:
-            found = rules_of(after, PROGRAMS[rule][0])
-    assert rule in found
-    assert found[rule].startswith("<string>:")
+        if rule not in sites:
+            sites = rules_of(after, PROGRAMS[rule][0])
+    assert rule in sites
+    assert sites[rule].startswith("<string>:")
 
 
 SOUND = {

@@ -75,10 +75,10 @@ def test_a_launch_of_the_suite_is_named_with_its_family() -> None:
 
 
 def test_many_outliers_are_counted() -> None:
-    many = replace(
+    all_beyond = replace(
         evaluation(), predicted_ns={"overlap": np.full(6, 1e6), "thesis": np.full(6, 1e7)}
     )
-    lines = texts(draw_histograms(many).axes[2]).splitlines()
+    lines = texts(draw_histograms(all_beyond).axes[2]).splitlines()
     assert lines[0] == "6 of 6 launches are beyond ± 25 %"
     assert len(lines) == 7
     assert lines[-1] == "1 more"

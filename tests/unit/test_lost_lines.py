@@ -38,8 +38,8 @@ def counted(kernel: str, groups_per_unit: int) -> KernelCounts:
 
 def demand(kernel: str, groups_per_unit: int) -> tuple[Demand, Traffic]:
     """Return the demand of a launch, and its reads."""
-    found = demand_of(counted(kernel, groups_per_unit), ())
-    return found, next(region for region in found.traffic if region.access is Access.READ)
+    demanded = demand_of(counted(kernel, groups_per_unit), ())
+    return demanded, next(region for region in demanded.traffic if region.access is Access.READ)
 
 
 def fetched_per_read(kernel: str, groups_per_unit: int) -> float:

@@ -36,9 +36,9 @@ def written(source: str) -> Traffic:
 
 
 def test_members_of_a_small_structure_are_written_together(sources: dict[str, str]) -> None:
-    one, three = (written(sources[f"alone 6 {members}"]) for members in (1, 3))
-    assert three.sectors == pytest.approx(one.sectors, rel=0.01)
-    assert three.partial_sectors == pytest.approx(one.partial_sectors, rel=0.01)
+    single, three = (written(sources[f"alone 6 {members}"]) for members in (1, 3))
+    assert three.sectors == pytest.approx(single.sectors, rel=0.01)
+    assert three.partial_sectors == pytest.approx(single.partial_sectors, rel=0.01)
     whole = written(sources["alone 4 4"])
     assert whole.partial_sectors == 0.0
     assert whole.sectors == pytest.approx(ITEMS / 2, rel=0.01)
@@ -49,10 +49,10 @@ def test_members_of_a_large_structure_are_written_one_by_one(
     sources: dict[str, str], numbers: int
 ) -> None:
     """A store touches a line per four lanes or fewer; the share that is merged falls with the lines."""
-    one, three = (written(sources[f"alone {numbers} {members}"]) for members in (1, 3))
+    single, three = (written(sources[f"alone {numbers} {members}"]) for members in (1, 3))
     separate = 1 + 2 * (1 - (6 / numbers) ** 4)
-    assert three.sectors == pytest.approx(separate * one.sectors, rel=1e-3)
-    assert three.partial_sectors == pytest.approx(separate * one.partial_sectors, rel=1e-3)
+    assert three.sectors == pytest.approx(separate * single.sectors, rel=1e-3)
+    assert three.partial_sectors == pytest.approx(separate * single.partial_sectors, rel=1e-3)
 
 
 @pytest.mark.parametrize("count", member_stores.OPERATIONS)

@@ -81,12 +81,12 @@ def test_kernels_of_two_programs_on_other_devices_have_their_own_times(
                 "SELECT kernel, count(*), sum(duration_ns) FROM v_command WHERE kernel IS NOT NULL "
                 "GROUP BY 1"
             )
-            found = [
+            listed = [
                 (name, row[f"calls_{letter}"], row[f"total_{letter}_ns"])
                 for name, row in rows.items()
                 if row["in"] not in names
             ]
-            assert sorted(found) == sorted(map(tuple, commands))
+            assert sorted(listed) == sorted(map(tuple, commands))
     assert {name: row["in"] for name, row in rows.items()} == {"scale": "both", "add": "B only"}
     added = rows["add"]
     assert added["calls_a"] == 0

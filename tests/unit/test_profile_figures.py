@@ -139,8 +139,8 @@ def test_names_from_a_profile_are_no_mathematics(tmp_path: Path) -> None:
 
 
 def test_a_figure_is_written_with_the_same_bytes_each_time(tmp_path: Path, run: Runner) -> None:
-    found = run("profile", "plot", "nvidia-h200", "--family", "occupancy", "-o", str(tmp_path))
+    done = run("profile", "plot", "nvidia-h200", "--family", "occupancy", "-o", str(tmp_path))
     path = tmp_path / "nvidia-h200-occupancy.svg"
-    assert (found.status, found.stdout) == (0, f"{path}\n")
+    assert (done.status, done.stdout) == (0, f"{path}\n")
     before = path.read_bytes()
     assert write_family(H200, "occupancy", tmp_path).read_bytes() == before

@@ -1,5 +1,7 @@
 """Programs whose own work keeps the device idle. See `workload`."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pyopencl as cl
 from workload import ITEMS, Variant, buffer, case, main, queue, spin, work
@@ -10,9 +12,26 @@ def arrays(count: int = 2) -> list[np.ndarray]:
     return [np.zeros(ITEMS, np.float32) for _ in range(count)]
 
 
+def one_step_later(steps: int, step: Callable[[int], cl.Event], rounds: int) -> None:
+    """Enqueue each step before the work on the results of the one before. `step` returns its read."""
+    last: list[cl.Event] = []
+    for at in range(steps):
+        last.append(step(at))
+        queue.flush()
+        if at:
+            last[at - 1].wait()
+            work(rounds)
+    last[-1].wait()
+    work(rounds)
+
+
 @case("work-on-results", "host-gap")
 def work_on_results() -> tuple[Variant, Variant]:
     x, outs = buffer(4 * ITEMS), arrays()
+
+    def step(at: int) -> cl.Event:
+        spin(x, 2000)
+        return cl.enqueue_copy(queue, outs[at % 2], x, is_blocking=False)
 
     def before() -> None:
         for _ in range(60):
@@ -20,32 +39,19 @@ def work_on_results() -> tuple[Variant, Variant]:
             cl.enqueue_copy(queue, outs[0], x)
             work(150_000)
 
-    def after() -> None:
-        last: list[cl.Event] = []
-        for at in range(60):
-            spin(x, 2000)
-            last.append(cl.enqueue_copy(queue, outs[at % 2], x, is_blocking=False))
-            queue.flush()
-            if at:
-                last[at - 1].wait()
-                work(150_000)
-        last[-1].wait()
-        work(150_000)
-
-    return before, after
+    return before, lambda: one_step_later(60, step, 150_000)
 
 
 @case("finish-before-results", "host-gap")
 def finish_before_results() -> tuple[Variant, Variant]:
     x, y, outs, ins = buffer(4 * ITEMS), buffer(4 * ITEMS), arrays(), arrays()
+    kept: list[cl.Event] = []
 
     def step(at: int) -> cl.Event:
         copied = cl.enqueue_copy(queue, x, ins[at % 2], is_blocking=False)
         spin(x, 1600)
-        moved = cl.enqueue_copy(queue, y, x)
-        read = cl.enqueue_copy(queue, outs[at % 2], y, is_blocking=False)
-        step.kept = copied, moved  # type: ignore[attr-defined]
-        return read
+        kept[:] = copied, cl.enqueue_copy(queue, y, x)
+        return cl.enqueue_copy(queue, outs[at % 2], y, is_blocking=False)
 
     def before() -> None:
         for _ in range(50):
@@ -54,18 +60,7 @@ def finish_before_results() -> tuple[Variant, Variant]:
             del read
             work(120_000)
 
-    def after() -> None:
-        last: list[cl.Event] = []
-        for at in range(50):
-            last.append(step(at))
-            queue.flush()
-            if at:
-                last[at - 1].wait()
-                work(120_000)
-        last[-1].wait()
-        work(120_000)
-
-    return before, after
+    return before, lambda: one_step_later(50, step, 120_000)
 
 
 @case("work-before-each-launch", "host-gap")

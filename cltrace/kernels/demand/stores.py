@@ -19,7 +19,7 @@ _SEPARATION: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What the accesses of a region send on, over the whole launch.
+    """Sectors and writes that the accesses of a region send on, over the whole launch.
 
     `sectors` go to the shared cache, `partial_sectors` of them written in part. `fetched_bytes` are those
     that memory reads for sectors of which the launch writes only a part. `is_mostly_partial` is True if

@@ -111,8 +111,7 @@ def prepare_function(function: Function, module: Module) -> PreparedKernel:
     graph = build_graph(function)
     variables = _used_variables(function, module)
     symbols = {variable.name: number for number, variable in enumerate(variables, 1)}
-    integers = {item.slot: item.value for item in function.constants if isinstance(item.value, int)}
-    sites = SiteTable(len(variables) + len(function.parameters), integers)
+    sites = SiteTable(len(variables) + len(function.parameters), function.integer_constants())
     live_in = find_live_in(function, graph)
     blocks = {
         number: _prepare_block(function, graph, number, sites, live_in[number])

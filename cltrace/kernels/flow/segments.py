@@ -61,11 +61,7 @@ class _SegmentAnalysis:
         self._dependencies = dependencies
         self._definitions = dependencies.definitions
         self._graph = dependencies.graph
-        self._constants = {
-            item.slot: item.value
-            for item in dependencies.function.constants
-            if isinstance(item.value, int)
-        }
+        self._constants = dependencies.function.integer_constants()
 
     def run(self) -> Mapping[int, list[Segment]]:
         """Look for counters that begin where an array says, and for arrays that they count through."""

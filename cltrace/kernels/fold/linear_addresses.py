@@ -37,6 +37,7 @@ class LinearAddresses:
 
     def __init__(self, kernel: PreparedKernel) -> None:
         self._kernel = kernel
+        self._constants = kernel.function.integer_constants()
         self._addresses: dict[int, LinearAddress] = {}
 
     def of(self, pointer: int) -> LinearAddress:
@@ -66,14 +67,6 @@ class LinearAddresses:
             for number in self._kernel.graph.order
             for item in self._kernel.function.blocks[number].instructions
             if isinstance(item, Offset | Binary | Convert)
-        }
-
-    @cached_property
-    def _constants(self) -> Mapping[int, int]:
-        return {
-            item.slot: item.value
-            for item in self._kernel.function.constants
-            if isinstance(item.value, int)
         }
 
     def _compute(self, pointer: int) -> LinearAddress:

@@ -142,9 +142,7 @@ class LoopEvolution:
         self._inlines_calls = inlines_calls
         self.blocks = graph.loops[loop.number].blocks
         self._function = function
-        self._constants = {
-            item.slot: item.value for item in function.constants if isinstance(item.value, int)
-        }
+        self._constants = function.integer_constants()
         self._all_constants = {item.slot for item in function.constants}
         self._cache: dict[int, Evolution] = {}
 

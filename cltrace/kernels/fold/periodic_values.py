@@ -25,9 +25,7 @@ def find_periodic_values(
     kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]
 ) -> frozenset[int]:
     """Return the slots of remainders that are constants in each copy of an unrolled loop's body."""
-    constants = {
-        item.slot: item.value for item in kernel.function.constants if isinstance(item.value, int)
-    }
+    constants = kernel.function.integer_constants()
     return frozenset(
         slot
         for number, loop in unrolled.items()

@@ -25,7 +25,7 @@ def restore_remainders(kernel: PreparedKernel, source: str) -> PreparedKernel:
         for item in block.instructions
         if isinstance(item, Binary) and item.operator == "add"
     }
-    constants = {item.slot: item.value for item in kernel.function.constants}
+    constants = kernel.function.integer_constants()
 
     def restored(item: Instruction) -> Instruction:
         if not isinstance(item, Binary) or item.operator != "and" or not _is_percent(item, lines):

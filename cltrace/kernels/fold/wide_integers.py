@@ -23,9 +23,7 @@ class WideIntegers:
 
     def __init__(self, function: Function, defined: Mapping[int, Instruction]) -> None:
         self._defined = defined
-        self._constants = {
-            item.slot: item.value for item in function.constants if isinstance(item.value, int)
-        }
+        self._constants = function.integer_constants()
 
     def is_product(self, item: Instruction | Terminator) -> bool:
         """Return True for a product of two numbers of 32 bits of which 64, or the upper 32, are used."""

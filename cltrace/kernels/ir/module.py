@@ -84,6 +84,10 @@ class Function:
     types: tuple[Type | None, ...] = ()
     """The type of each slot; None for slots that nothing defines."""
 
+    def integer_constants(self) -> dict[int, int]:
+        """Return the constants that are integers, by their slots."""
+        return {item.slot: item.value for item in self.constants if isinstance(item.value, int)}
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:

@@ -36,7 +36,7 @@ _WORK_ALONE: Final = Remedy(
 )
 
 
-class _Loop(NamedTuple):
+class GapsOfLines(NamedTuple):
     """Gaps between the same two lines, as positions among the gaps, in the order of time."""
 
     before: Place
@@ -50,9 +50,11 @@ def host_gaps(evidence: Evidence) -> list[Proposal]:
     long = np.flatnonzero(gaps.idle_ns > MAX_LOOP_NS)
     awaited = _last_awaited(evidence)
     is_result = np.append(evidence.activity.commands.is_kind("read", "map"), np.False_)[awaited]
-    is_alone = awaited == _last_enqueued(evidence)
+    is_alone = (awaited != NONE) & (awaited == _last_enqueued(evidence))
     proposals = []
-    for loop in _loops(evidence, gaps, long):
+    for loop in gaps_by_lines(evidence, gaps, long):
+        if len(loop.gaps) < MIN_OCCURRENCES or not (loop.before.site and loop.after.site):
+            continue
         before = gaps.event[loop.gaps] - 1
         if (is_result & is_alone)[before].all():
             proposals.append(_in_turns(evidence, gaps, loop, awaited[before]))
@@ -61,12 +63,11 @@ def host_gaps(evidence: Evidence) -> list[Proposal]:
     return proposals
 
 
-def _loops(evidence: Evidence, gaps: HostGaps, chosen: Int64s) -> Iterator[_Loop]:
-    """Yield the pairs of lines between which a thread worked often enough."""
+def gaps_by_lines(evidence: Evidence, gaps: HostGaps, chosen: Int64s) -> Iterator[GapsOfLines]:
+    """Yield the pairs of lines between which threads worked, of the chosen gaps."""
     for before, members in evidence.by_place(gaps.before_site[chosen], chosen):
         for after, own in evidence.by_place(gaps.after_site[members], members):
-            if len(own) >= MIN_OCCURRENCES and before.site and after.site:
-                yield _Loop(before, after, own)
+            yield GapsOfLines(before, after, own)
 
 
 def _last_awaited(evidence: Evidence) -> Int64s:
@@ -86,14 +87,14 @@ def _last_enqueued(evidence: Evidence) -> Int64s:
     return events.command[last]
 
 
-def _is_mostly_idle(evidence: Evidence, gaps: HostGaps, loop: _Loop) -> bool:
+def _is_mostly_idle(evidence: Evidence, gaps: HostGaps, loop: GapsOfLines) -> bool:
     """Return whether the gaps take most of the time between the first and the last of them."""
     enter_ns = evidence.events.enter_ns[gaps.event[loop.gaps]]
     span_ns = int(enter_ns[-1] - enter_ns[0] + gaps.work_ns[loop.gaps[0]])
     return int(gaps.idle_ns[loop.gaps].sum()) >= _MIN_IDLE_SHARE * span_ns
 
 
-def _in_turns(evidence: Evidence, gaps: HostGaps, loop: _Loop, results: Int64s) -> Proposal:
+def _in_turns(evidence: Evidence, gaps: HostGaps, loop: GapsOfLines, results: Int64s) -> Proposal:
     """Return the proposal to work on results while the device computes the next ones."""
     return _proposal(
         gaps,
@@ -101,12 +102,11 @@ def _in_turns(evidence: Evidence, gaps: HostGaps, loop: _Loop, results: Int64s) 
         "The device is idle while the host works on results",
         _IN_TURNS,
         change=_waits_one_step_later(evidence, gaps.event[loop.gaps] - 1, results),
-        least=Change(),
         most=_without_work(evidence, gaps, loop),
     )
 
 
-def _work_alone(evidence: Evidence, gaps: HostGaps, loop: _Loop) -> Proposal:
+def _work_alone(evidence: Evidence, gaps: HostGaps, loop: GapsOfLines) -> Proposal:
     """Return the proposal to shorten work that nothing runs beside."""
     return _proposal(
         gaps,
@@ -114,20 +114,17 @@ def _work_alone(evidence: Evidence, gaps: HostGaps, loop: _Loop) -> Proposal:
         "The device waits for the program's own work",
         _WORK_ALONE,
         change=_without_work(evidence, gaps, loop),
-        least=Change(),
-        most=None,
     )
 
 
 def _proposal(
     gaps: HostGaps,
-    loop: _Loop,
+    loop: GapsOfLines,
     title: str,
     remedy: Remedy,
     *,
     change: Change,
-    least: Change,
-    most: Change | None,
+    most: Change | None = None,
 ) -> Proposal:
     return Proposal(
         rule="host-gap",
@@ -141,12 +138,12 @@ def _proposal(
         ),
         remedy=remedy,
         change=change,
-        least=least,
+        least=Change(),
         most=most,
     )
 
 
-def _without_work(evidence: Evidence, gaps: HostGaps, loop: _Loop) -> Change:
+def _without_work(evidence: Evidence, gaps: HostGaps, loop: GapsOfLines) -> Change:
     """Return the change that leaves the work out."""
     events, chosen = evidence.events, gaps.event[loop.gaps]
     of_command, of_call = events.command[chosen] != NONE, events.call[chosen] != NONE

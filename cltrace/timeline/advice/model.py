@@ -272,6 +272,11 @@ class Evidence:
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
     modelled: frozenset[int] = frozenset()
 
+    @property
+    def shares_memory_with_host(self) -> bool:
+        """Whether the host may use memory of kernels without a recorded command."""
+        return any(each.kind == "svm" or each.flags & HOST_MEMORY for each in self.memory.values())
+
     def by_place(self, sites: Int64s, positions: Int64s) -> Iterator[tuple[Place, Int64s]]:
         """Yield each place with the positions whose sites are there, ascending."""
         of_place: dict[Place, list[Int64s]] = {}

@@ -1,13 +1,13 @@
 """Rule about small kernels that run one after another although nothing orders them."""
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cltrace.timeline.advice.model import (
-    HOST_MEMORY,
     MIN_OCCURRENCES,
     DeviceSummary,
     Evidence,
@@ -32,6 +32,9 @@ _ITEMS_PER_UNIT: Final = 1024
 _USUAL_GROUP: Final = 256
 """Work-items of a work-group where the driver chose its size."""
 
+_Used: TypeAlias = Mapping[int, frozenset[int | None]]
+"""Memory objects that commands use and that may change, `None` for unknown ones."""
+
 
 class _Schedule(NamedTuple):
     """Commands that need not follow the queue, what they follow instead, and where waits need more."""
@@ -44,9 +47,7 @@ class _Schedule(NamedTuple):
 
 def serial_queues(evidence: Evidence) -> list[Proposal]:
     """Find in-order queues of kernels too small for the device, of which some are independent."""
-    if any(
-        memory.kind == "svm" or memory.flags & HOST_MEMORY for memory in evidence.memory.values()
-    ):
+    if evidence.shares_memory_with_host:
         return []  # kernels may use memory that is not among their arguments
     commands = evidence.activity.commands
     share = _shares(evidence)
@@ -56,9 +57,10 @@ def serial_queues(evidence: Evidence) -> list[Proposal]:
     for queue, members in groups(commands.queue[small], small):
         if queue in evidence.activity.in_order:
             runs = list(_runs(evidence, members))
-            independent = [each for run in runs for each in _independent(memory, run)]
+            used = {each: frozenset(memory.of(each)) for run in runs for each in run}
+            independent = [each for run in runs for each in _independent(used, run)]
             if len(independent) >= MIN_OCCURRENCES:
-                proposals.append(_proposal(evidence, memory, runs, independent, share))
+                proposals.append(_proposal(evidence, used, runs, independent, share))
     return proposals
 
 
@@ -108,19 +110,18 @@ def _runs(evidence: Evidence, members: Int64s) -> Iterator[list[int]]:
             yield run.tolist()
 
 
-def _independent(memory: UsedMemory, run: Sequence[int]) -> list[int]:
+def _independent(used: _Used, run: Sequence[int]) -> list[int]:
     """Return the commands of a run that use no memory which may change of the one before."""
-    used = [set(memory.of(command)) for command in run]
     return [
         command
-        for command, own, before in zip(run[1:], used[1:], used, strict=False)
-        if not own & before and None not in own | before
+        for before, command in pairwise(run)
+        if not used[command] & used[before] and None not in used[command] | used[before]
     ]
 
 
 def _proposal(
     evidence: Evidence,
-    memory: UsedMemory,
+    used: _Used,
     runs: Sequence[Sequence[int]],
     independent: Sequence[int],
     share: Float64s,
@@ -135,7 +136,7 @@ def _proposal(
     fills = float(np.median(share[chosen]))
     lanes = max(min(int(1 / fills), _MAX_LANES), 2)
     is_cpu = evidence.devices[int(commands.device[chosen[0]])].kind == "CPU"
-    two = _change(evidence, memory, runs, 2)
+    two = _change(evidence, used, runs, 2)
     return Proposal(
         rule="serial-queue",
         title="Small kernels run one after another although nothing orders them",
@@ -154,13 +155,11 @@ def _proposal(
         change=two,
         # Cores run other threads, too, and drivers may still take turns.
         least=Change() if is_cpu else None,
-        most=_change(evidence, memory, runs, lanes) if lanes > 2 else None,
+        most=_change(evidence, used, runs, lanes) if lanes > 2 else None,
     )
 
 
-def _change(
-    evidence: Evidence, memory: UsedMemory, runs: Sequence[Sequence[int]], lanes: int
-) -> Change:
+def _change(evidence: Evidence, used: _Used, runs: Sequence[Sequence[int]], lanes: int) -> Change:
     """Return the change by which at most `lanes` commands of a run are under way at the same time."""
     before = evidence.dependencies.queue_predecessor
     after = np.full(len(before), -1)
@@ -168,7 +167,7 @@ def _change(
     after[before[is_later]] = np.flatnonzero(is_later)
     schedule = _Schedule([], [], [])
     for run in runs:
-        _schedule(memory, run, lanes, (int(before[run[0]]), int(after[run[-1]])), schedule)
+        _schedule(used, run, lanes, (int(before[run[0]]), int(after[run[-1]])), schedule)
     return Change(
         freed=np.array(schedule.freed, np.int64),
         followed=np.array(schedule.followed, np.int64).reshape(-1, 2),
@@ -177,7 +176,7 @@ def _change(
 
 
 def _schedule(
-    memory: UsedMemory,
+    used: _Used,
     run: Sequence[int],
     lanes: int,
     outside: tuple[int, int],
@@ -188,16 +187,16 @@ def _schedule(
     last_users: dict[int | None, int] = {}
     followed: set[int] = set()
     for at, command in enumerate(run):
-        used = set(memory.of(command))
-        if None in used or None in last_users:
+        own = used[command]
+        if None in own or None in last_users:
             earlier = {run[at - 1]} if at else set()
         else:
-            earlier = {last_users[each] for each in used if each in last_users}
+            earlier = {last_users[each] for each in own if each in last_users}
         if at >= lanes:
             earlier.add(run[at - lanes])
         followed |= earlier
         schedule.followed.extend((command, each) for each in earlier or {before} if each >= 0)
-        last_users |= dict.fromkeys(used, command)
+        last_users |= dict.fromkeys(own, command)
     schedule.freed.extend(run)
     open_ends = [command for command in run if command not in followed]
     if after >= 0:

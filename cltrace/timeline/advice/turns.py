@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cltrace.timeline.advice.model import (
-    HOST_MEMORY,
     MIN_OCCURRENCES,
     Evidence,
     Place,
@@ -42,9 +41,7 @@ class _Turn(NamedTuple):
 
 def devices_in_turns(evidence: Evidence) -> list[Proposal]:
     """Find waits for one device after which the thread enqueues independent work on another one."""
-    if any(
-        memory.kind == "svm" or memory.flags & HOST_MEMORY for memory in evidence.memory.values()
-    ):
+    if evidence.shares_memory_with_host:
         return []  # kernels may use memory that the host shares, and that is not recorded
     commands, waits = evidence.activity.commands, evidence.dependencies.waits
     orders = _Orders(evidence)

@@ -4,7 +4,6 @@ import numpy as np
 
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
-    HOST_MEMORY,
     MIN_OCCURRENCES,
     Evidence,
     Metric,
@@ -23,9 +22,7 @@ from cltrace.timeline.replay import Change
 
 def unneeded_waits(evidence: Evidence) -> list[Proposal]:
     """Find waits that synchronise on kernels or fills only, after which the host enqueues more."""
-    if any(
-        memory.kind == "svm" or memory.flags & HOST_MEMORY for memory in evidence.memory.values()
-    ):
+    if evidence.shares_memory_with_host:
         return []  # kernels may write memory that the host reads, and those are not recorded
     commands, waits = evidence.activity.commands, evidence.dependencies.waits
     chosen = np.flatnonzero((waits.call >= 0) & ~_is_last_of_thread(evidence))

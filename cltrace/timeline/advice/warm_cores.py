@@ -1,4 +1,4 @@
-"""What a processor's kernels take at best once the host does not wait before them.
+"""The shortest times of a processor's kernels, which they take once the host does not wait before them.
 
 A processor's cores sleep while its queue is empty. The next command then waits until they are awake, and
 takes longer itself. Measured with PoCL on 16 cores, removing waits saved up to 10 % of a run more than
@@ -15,7 +15,7 @@ from cltrace.timeline.grouping import groups
 from cltrace.timeline.replay import Change, RunGraph
 
 _BEST: Final = 0.1
-"""Quantile of the durations of a kernel's launches that counts as what one takes at best."""
+"""Quantile of the durations of equal launches that counts as their shortest."""
 
 
 def at_best(graph: RunGraph, change: Change) -> Change:
@@ -24,7 +24,7 @@ def at_best(graph: RunGraph, change: Change) -> Change:
     scale = np.ones(len(commands))
     duration = np.where(commands.is_placed, commands.end_ns - commands.start_ns, 0)
     chosen = np.flatnonzero(commands.is_kind("kernel") & (duration > 0))
-    for _, members in groups(commands.kernel[chosen], chosen):
+    for _, members in groups(commands.launch[chosen], chosen):
         best = np.quantile(duration[members], _BEST)
         scale[members] = np.minimum(best / duration[members], 1.0)
     return Change(prompt=following, scaled=following, scales=scale[following])
