@@ -64,6 +64,10 @@ def test_a_read_stays_behind_a_write_that_may_change_it(
         ("", "int i = j; i < n; i += get_global_size(0)", False),
         ("uint g = get_global_size(0);", "uint i = j; i < n; i += g", False),
         ("", "size_t i = j; i < n; i += get_global_size(0)", False),
+        ("long g = get_global_size(0);", "long i = j; i < n; i += g", True),
+        ("int g = n / 1000;", "int i = j; i <= n - 1; i += 2 * g", True),
+        ("int g = n / 1000;", "int i = j; i != n; i += g", False),
+        ("int g = n / 1000;", "int i = n - 1; i >= j; i -= g", False),
     ],
 )
 def test_loops_over_signed_numbers_are_unrolled(step: str, index: str, is_unrolled: bool) -> None:

@@ -203,8 +203,10 @@ class LoopEvolution:
         have four reads in their PTX and take 59 ns a trip; with unsigned counters, or sizes of 64 bits,
         they have one, and take 178 ns.
         """
-        return self.has_constant_step() or any(
-            self._has_signed_step(phi, following) for phi, following in self._compared_counters()
+        # An unknown step may pass a limit that the counter has to equal.
+        is_order = self.loop.comparison.predicate not in {"eq", "ne"}
+        return self.has_constant_step() or (
+            is_order and any(self._has_signed_step(*pair) for pair in self._compared_counters())
         )
 
     def has_constant_step(self) -> bool:
