@@ -69,6 +69,21 @@ def test_working_on_results_beside_the_next_step_saves_the_shorter_of_both(
     assert gain_us(evidence, proposal) == pytest.approx(shorter, rel=0.1)
 
 
+def test_calls_after_the_wait_and_a_few_other_gaps_hide_nothing() -> None:
+    """Programs drop events between a read and their work, and collect garbage now and then."""
+    runs = steps(1000, 500)
+    calls = [
+        Call((run.blocking_until or 0) + 2, (run.blocking_until or 0) + 3, waits_for=(0,), site=2)
+        for run in runs
+        if run.kind == "read"
+    ]
+    runs[6] = _at(Run(runs[6].enter, runs[6].start, runs[6].end), 1)
+    evidence = evidence_of(runs, calls[:-2], places=PLACES)
+    (proposal,) = host_gaps(evidence)
+    assert proposal.times == STEPS - 1
+    assert gain_us(evidence, proposal) == pytest.approx(500 * (STEPS - 1), rel=0.1)
+
+
 def test_results_that_are_awaited_one_step_later_are_no_mistake() -> None:
     runs, calls = [], []
     for at in range(STEPS):

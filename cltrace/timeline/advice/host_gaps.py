@@ -17,6 +17,7 @@ from cltrace.timeline.advice.model import (
 from cltrace.timeline.advice.sequences import MAX_LOOP_NS
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import NONE
+from cltrace.timeline.grouping import groups
 from cltrace.timeline.host_gaps import HostGaps, find_host_gaps
 from cltrace.timeline.replay import Change, MovedWaits
 
@@ -48,18 +49,21 @@ def host_gaps(evidence: Evidence) -> list[Proposal]:
     """Find work of the host between two calls of a loop that keeps devices idle."""
     gaps = find_host_gaps(evidence.activity, evidence.events)
     long = np.flatnonzero(gaps.idle_ns > MAX_LOOP_NS)
-    awaited = _last_awaited(evidence)
-    is_result = np.append(evidence.activity.commands.is_kind("read", "map"), np.False_)[awaited]
+    wait, awaited = _last_waits(evidence)
     is_alone = (awaited != NONE) & (awaited == _last_enqueued(evidence))
+    is_result = is_alone & evidence.activity.commands.is_kind("read", "map")[awaited]
     proposals = []
     for loop in gaps_by_lines(evidence, gaps, long):
-        if len(loop.gaps) < MIN_OCCURRENCES or not (loop.before.site and loop.after.site):
-            continue
         before = gaps.event[loop.gaps] - 1
-        if (is_result & is_alone)[before].all():
-            proposals.append(_in_turns(evidence, gaps, loop, awaited[before]))
-        elif not is_alone[before].any() and _is_mostly_idle(evidence, gaps, loop):
-            proposals.append(_work_alone(evidence, gaps, loop))
+        in_turns, free = loop.gaps[is_result[before]], loop.gaps[~is_alone[before]]
+        if not (loop.before.site and loop.after.site):
+            continue
+        if len(in_turns) >= MIN_OCCURRENCES:
+            at = gaps.event[in_turns] - 1
+            change = _waits_one_step_later(evidence, wait[at], awaited[at])
+            proposals.append(_in_turns(evidence, gaps, loop._replace(gaps=in_turns), change))
+        elif len(free) >= MIN_OCCURRENCES and _is_mostly_idle(evidence, gaps, free):
+            proposals.append(_work_alone(evidence, gaps, loop._replace(gaps=free)))
     return proposals
 
 
@@ -70,13 +74,24 @@ def gaps_by_lines(evidence: Evidence, gaps: HostGaps, chosen: Int64s) -> Iterato
             yield GapsOfLines(before, after, own)
 
 
-def _last_awaited(evidence: Evidence) -> Int64s:
-    """Return the command that each event waits for, of several the one that ended last, or `NONE`."""
-    event, command = evidence.events.awaited.T
-    awaited = np.full(len(evidence.events), NONE)
-    order = np.argsort(evidence.activity.commands.end_ns[command], kind="stable")
+def _last_waits(evidence: Evidence) -> tuple[Int64s, Int64s]:
+    """Return the command that ended last of those that each thread had awaited, by event, and its wait.
+
+    First the waits, as events; both are `NONE` before a thread's first wait.
+    """
+    events, end_ns = evidence.events, evidence.activity.commands.end_ns
+    event, command = events.awaited.T
+    awaited = np.full(len(events), NONE)
+    order = np.argsort(end_ns[command], kind="stable")
     awaited[event[order]] = command[order]
-    return awaited
+    waits = np.full(len(events), NONE)
+    for _, members in groups(events.thread):
+        own = members[awaited[members] != NONE]
+        ended_ns = end_ns[awaited[own]]
+        last = own[ended_ns >= np.maximum.accumulate(ended_ns)]
+        waits[last] = last
+        waits[members] = np.maximum.accumulate(waits[members])
+    return waits, np.where(waits != NONE, awaited[waits], NONE)
 
 
 def _last_enqueued(evidence: Evidence) -> Int64s:
@@ -87,21 +102,21 @@ def _last_enqueued(evidence: Evidence) -> Int64s:
     return events.command[last]
 
 
-def _is_mostly_idle(evidence: Evidence, gaps: HostGaps, loop: GapsOfLines) -> bool:
-    """Return whether the gaps take most of the time between the first and the last of them."""
-    enter_ns = evidence.events.enter_ns[gaps.event[loop.gaps]]
-    span_ns = int(enter_ns[-1] - enter_ns[0] + gaps.work_ns[loop.gaps[0]])
-    return int(gaps.idle_ns[loop.gaps].sum()) >= _MIN_IDLE_SHARE * span_ns
+def _is_mostly_idle(evidence: Evidence, gaps: HostGaps, chosen: Int64s) -> bool:
+    """Return whether the chosen gaps take most of the time between the first and the last of them."""
+    enter_ns = evidence.events.enter_ns[gaps.event[chosen]]
+    span_ns = int(enter_ns[-1] - enter_ns[0] + gaps.work_ns[chosen[0]])
+    return int(gaps.idle_ns[chosen].sum()) >= _MIN_IDLE_SHARE * span_ns
 
 
-def _in_turns(evidence: Evidence, gaps: HostGaps, loop: GapsOfLines, results: Int64s) -> Proposal:
+def _in_turns(evidence: Evidence, gaps: HostGaps, loop: GapsOfLines, change: Change) -> Proposal:
     """Return the proposal to work on results while the device computes the next ones."""
     return _proposal(
         gaps,
         loop,
         "The device is idle while the host works on results",
         _IN_TURNS,
-        change=_waits_one_step_later(evidence, gaps.event[loop.gaps] - 1, results),
+        change=change,
         most=_without_work(evidence, gaps, loop),
     )
 
