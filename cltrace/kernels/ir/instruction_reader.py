@@ -92,8 +92,15 @@ def _binary(
     kind, left = operands.read_typed_value(tokens)
     tokens.expect(",")
     right = operands.read_value(tokens, kind)
-    result = _result(operands, name, kind)
-    return Binary(result, operator, kind, left, right, place, is_signed)
+    return Binary(
+        result=_result(operands, name, kind),
+        operator=operator,
+        type=kind,
+        left=left,
+        right=right,
+        place=place,
+        is_signed=is_signed,
+    )
 
 
 def _convert(
@@ -365,11 +372,6 @@ def _no_instruction(*_: object) -> None:
     return None
 
 
-def _variadic(tokens: Tokens, operands: Operands, name: str | None, place: Place) -> Instruction:
-    del tokens, operands, name
-    return Unsupported("variable arguments", place)
-
-
 _Reader = Callable[[Tokens, Operands, str | None, Place], Instruction | None]
 _READERS: Final[Mapping[str, _Reader]] = {
     "fneg": _negate,
@@ -391,5 +393,4 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "atomicrmw": _atomic_update,
     "cmpxchg": _atomic_exchange,
     "fence": _no_instruction,
-    "va_arg": _variadic,
 }

@@ -11,12 +11,14 @@ from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Binary:
     """`result = left operator right`, elementwise: LLVM's `add`, `fmul`, `ashr` and so on.
 
     `is_signed` is True if the result of signed numbers does not overflow (`nsw`).
     """
+
+    __match_args__ = ("result", "operator", "type", "left", "right")
 
     result: int
     operator: str
