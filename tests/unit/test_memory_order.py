@@ -91,6 +91,22 @@ def test_reads_of_unknown_steps_begin_when_those_before_are_used(step: str, in_f
 
 
 @pytest.mark.parametrize(
+    ("setup", "index", "in_flight"),
+    [
+        ("", "int i = 0; i < get_local_size(0)", 4),
+        ("", "size_t i = 0; i < get_local_size(0)", 4),
+        ("", "uint i = 0; i < get_local_size(0)", 1),
+        ("int m = get_local_size(0);", "int i = 0; i < m", 8),
+    ],
+)
+def test_counters_that_are_held_against_sizes(setup: str, index: str, in_flight: int) -> None:
+    """In the PTX of an H200's driver a signed counter has the size's 64 bits, an unsigned one 32."""
+    body = f"{setup} float s = 0; for ({index}; i++) s += a[i * 64 + j]; y[j] = s;"
+    counts = counted(("__global const float *restrict a", *PLAIN[1:]), body)
+    assert waits(counts, "a") == 256 / in_flight
+
+
+@pytest.mark.parametrize(
     ("body", "is_ahead"),
     [
         ("for (int i = 0; i < n; i++) y[i * 4096 + j] = sqrt(y[i * 4096 + j]);", True),
