@@ -10,7 +10,10 @@ from tests.conftest import Runner
 pytestmark = pytest.mark.opencl
 
 INTERRUPTED = """
-import signal, sys, numpy as np, pyopencl as cl
+import signal, sys
+alarm = {signal.SIGALRM}
+signal.pthread_sigmask(signal.SIG_BLOCK, alarm)  # in threads of libraries, which inherit it
+import numpy as np, pyopencl as cl
 context = cl.create_some_context(interactive=False)
 queue = cl.CommandQueue(context)
 kernel = cl.Kernel(cl.Program(context, "kernel void k(global int *a) { a[0]++; }").build(), "k")
@@ -23,6 +26,9 @@ def interrupt(number, frame):
     if sys.argv[1] == "own": raise Interrupt
     signal.default_int_handler(number, frame)
 signal.signal(signal.SIGALRM, interrupt)
+kernel(queue, (1,), None, memory)
+queue.finish()
+signal.pthread_sigmask(signal.SIG_UNBLOCK, alarm)  # Python sees late what another thread gets
 for _ in range(int(sys.argv[2])):
     is_interrupted = False
     try:
