@@ -1,11 +1,23 @@
 """What a device's compiler leaves of a kernel: unrolled loops, joined operations, what waits for what."""
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 
+from cltrace.events.cost_names import CostName
 from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
 from cltrace.kernels.arguments import Argument
-from cltrace.kernels.costs.operation import SUM, is_private_type
+from cltrace.kernels.costs.operation import (
+    INVARIANT_DIVISOR,
+    LITERAL_DIVISOR,
+    SUM,
+    UNSIGNED_DIVIDE,
+    UNSIGNED_INVARIANT,
+    is_private_type,
+)
+from cltrace.kernels.counts.records import FoldedCount
+from cltrace.kernels.demand.operations import cost_names
 
 ROWS = """
 __kernel void rows(__global const float *in, __global float *out, int length) {
@@ -172,6 +184,49 @@ def test_functions_and_divisions_keep_their_names() -> None:
         (CostClass.INT_DIVIDE, "remainder"), (CostClass.INT_DIVIDE, "divide by a literal"),
     ):  # fmt: skip
         assert per_warp(found, cost, name) == 1, name
+
+
+@pytest.mark.parametrize(
+    ("body", "function"),
+    [
+        ("int m = n; for (int k = 0; k < n; k++) s += (k * 7919 + i) / m;", INVARIANT_DIVISOR),
+        ("for (int k = 0; k < n; k++) s += (k * 7919 + i) % n;", INVARIANT_DIVISOR),
+        ("for (int k = 0; k < n; k++) s += (k * 7919 + i) / (k + n);", ""),
+        ("for (int k = 0; k < n; k++) s += (k * 7919 + i) % (k + n);", "remainder"),
+        ("for (uint k = 0; k < n; k++) s += (k * 7919u + i) / (uint)n;", UNSIGNED_INVARIANT),
+        ("for (uint k = 0; k < n; k++) s += (k * 7919u + i) % (k + n);", UNSIGNED_DIVIDE),
+        ("for (int k = 0; k < n; k++) s += (k * 7919 + i) / 7;", LITERAL_DIVISOR),
+        ("for (int k = 0; k < n; k++) for (int j = 0; j < n; j++) s += (j * 7919 + i) / (k + 3);",
+         INVARIANT_DIVISOR),
+        ("for (int k = 0; k < n; k++) { s += (k * 7919 + i) / (s | 1); }", ""),
+        ("s = i / n + (i + s) / n;", ""),
+        ("long l = n; for (int k = 0; k < n; k++) s += (k * 7919l + i) / (l * 65537l);", ""),
+    ],
+)  # fmt: skip
+def test_reciprocals_of_invariant_divisors_are_taken_once(body: str, function: str) -> None:
+    """On an H200 a quotient takes 34 issue slots, and 21 with a divisor that the loop does not change."""
+    source = f"""
+    __kernel void divided(__global const int *in, __global int *out, int n) {{
+        int i = get_global_id(0) + 1, s = 3;
+        {body}
+        out[i] = s;
+    }}
+    """
+    rows = counted(source, "divided", np.int32(40)).folded
+    totals: defaultdict[str, float] = defaultdict(float)
+    for row in rows:
+        totals[row.function] += row.warp_total if row.cost is CostClass.INT_DIVIDE else 0
+    assert max(totals, key=totals.__getitem__) == function
+    # Of four unrolled trips, one takes the reciprocal.
+    has_reciprocal = function in {INVARIANT_DIVISOR, UNSIGNED_INVARIANT}
+    assert totals[function] / sum(totals.values()) == (0.75 if has_reciprocal else 1)
+
+
+def test_divisions_without_costs_of_their_own_cost_as_much_as_plainer_ones() -> None:
+    row = FoldedCount("int", CostClass.INT_DIVIDE, UNSIGNED_INVARIANT, 1.0, 1.0, 1.0)
+    plain, invariant = CostName("int", "divide"), CostName("int", INVARIANT_DIVISOR)
+    assert cost_names(row, {plain}) == (plain,)
+    assert cost_names(row, {plain, invariant}) == (invariant,)
 
 
 def test_private_arrays_of_unrolled_loops_are_registers() -> None:

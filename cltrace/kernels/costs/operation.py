@@ -18,6 +18,14 @@ OF_INTS: Final = "of ints"
 """Function of a product whose factors have 32 bits and whose result has 64."""
 TO_FLOAT: Final = "to float"
 """Function of a conversion of an integer of 32 bits to a number with a fraction of 32 bits."""
+LITERAL_DIVISOR: Final = "divide by a literal"
+"""Function of a division of integers by a compile-time constant."""
+INVARIANT_DIVISOR: Final = "divide by an invariant"
+"""Function of a division of integers by a number whose reciprocal is at hand."""
+UNSIGNED_DIVIDE: Final = "unsigned divide"
+"""Function of a division of unsigned integers on a GPU, or of its remainder."""
+UNSIGNED_INVARIANT: Final = "unsigned divide by an invariant"
+"""The same by a number whose reciprocal is at hand."""
 _PRIVATE: Final = "private "
 
 
@@ -36,8 +44,8 @@ class AddressForm(StrEnum):
 class Operation:
     """An operation: the type that it works on, its class, and its function within the class.
 
-    `function` is a function's name, or `shift`, `remainder`, `divide by a literal`, `SUM`, `JOINED`,
-    `INVERTED`, `RECIPROCAL`, `OF_INTS`, `TO_FLOAT`, an `AddressForm`; "" for others.
+    `function` is a function's name, or `shift`, `remainder`, one of the constants of this module, or an
+    `AddressForm`; "" for others.
     """
 
     type: str

@@ -7,7 +7,16 @@ from typing import Final
 
 from cltrace.events.cost_names import CostName
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import INVERTED, OF_INTS, SUM, TO_FLOAT, AddressForm
+from cltrace.kernels.costs.operation import (
+    INVARIANT_DIVISOR,
+    INVERTED,
+    OF_INTS,
+    SUM,
+    TO_FLOAT,
+    UNSIGNED_DIVIDE,
+    UNSIGNED_INVARIANT,
+    AddressForm,
+)
 from cltrace.kernels.counts.records import FoldedCount
 
 
@@ -85,6 +94,12 @@ _LOGIC_PIPE: Final = frozenset(
 _INVERTED: Final = (CostName("float", "multiply"),) * 3
 """Names of what a division by an inverted number costs: two factors of scale, and the product."""
 _NARROWER: Final[Mapping[str, str]] = {"long": "int", "double": "float"}
+_PLAINER: Final[Mapping[str, str]] = {
+    UNSIGNED_INVARIANT: INVARIANT_DIVISOR,
+    INVARIANT_DIVISOR: "divide",
+    UNSIGNED_DIVIDE: "divide",
+}
+"""Divisions that stand for those which a profile has no costs of."""
 _ADDRESSES: Final[Mapping[str, tuple[CostName, ...]]] = {
     AddressForm.NEAR: (),
     AddressForm.HALVES: (_INT_LOGIC, _INT_LOGIC),
@@ -118,7 +133,10 @@ def _first_measured(name: CostName, measured: Container[CostName]) -> tuple[Cost
         if narrower in measured:  # a half at a time
             return (narrower, narrower)
         return _first_measured(replace(name, operation="add"), measured)
-    return tuple(candidate for candidate in (name, narrower) if candidate in measured)[:1]
+    chosen = tuple(candidate for candidate in (name, narrower) if candidate in measured)[:1]
+    if not chosen and name.operation in _PLAINER:
+        return _first_measured(replace(name, operation=_PLAINER[name.operation]), measured)
+    return chosen
 
 
 def _own_names(row: FoldedCount) -> tuple[CostName, ...]:

@@ -17,6 +17,7 @@ from cltrace.kernels.fold.addresses import Addresses
 from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
     Chain,
+    IsFused,
     find_carried_chain,
     find_held_back_sites,
     find_longest_chain,
@@ -24,6 +25,7 @@ from cltrace.kernels.fold.chains import (
 )
 from cltrace.kernels.fold.contraction import Contraction
 from cltrace.kernels.fold.definitions import Definitions
+from cltrace.kernels.fold.divisions import Divisions
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.item_loops import is_function_call
 from cltrace.kernels.fold.loop_evolution import (
@@ -120,7 +122,7 @@ class _Folding:
         self._function = kernel.function
         values = Definitions.of(kernel)
         self._uses, self._defined = values.uses, values.defined
-        self._constants = frozenset(item.slot for item in kernel.function.constants)
+        self._divisions = Divisions.of(kernel, has_item_loops=machine.has_item_loops)
         self._products = frozenset(self._fused_products())
         self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
@@ -176,7 +178,7 @@ class _Folding:
                 held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
             )
         carried = find_carried_chain(
-            self._kernel, loop.evolution, number, self._is_fused, self._order
+            self._kernel, loop.evolution, number, self._is_fused, self._order, self._divisions
         )
         longest = max(unrolled, carried, key=lambda chain: chain.length)
         return FoldedBlock(operations, longest)
@@ -191,15 +193,18 @@ class _Folding:
         if self._has_item_loops:
             if self._kernel.graph.loop_of[number] >= 0:
                 return EMPTY_CHAIN
-            longest = find_longest_chain(self._kernel, number, self._is_fused, self._order)
+            longest = self._longest_chain(number, self._is_fused)
             return replace(longest, rounds={})
 
         def is_fused(item: Instruction | Terminator) -> bool:
             is_shared = loop is not None and (loop.is_control(item) or loop.is_advanced(item))
             return is_shared or self._is_fused(item)
 
-        longest = find_longest_chain(self._kernel, number, is_fused, self._order)
+        longest = self._longest_chain(number, is_fused)
         return replace(longest, rounds=self._shared_rounds.get(number, longest.rounds))
+
+    def _longest_chain(self, number: int, is_fused: IsFused) -> Chain:
+        return find_longest_chain(self._kernel, number, is_fused, self._order, self._divisions)
 
     def _copies_in_line(self, number: int) -> int:
         """Return the copies of a block that are scheduled together, for all unrolled loops around it."""
@@ -225,15 +230,24 @@ class _Folding:
             if not self._is_fused(item):
                 is_control = loop.is_control(item)
                 share = loop.control_share if is_control else _trip_share(item, loop)
+                if self._divisions.is_inverted(item):
+                    # Each unrolled body takes the reciprocal once, for all its copies.
+                    self._count(counts, item, share / loop.trips, self._divisions.not_inverted())
+                    share -= share / loop.trips
                 self._count(counts, item, share)
         end = block.terminator
         self._count(counts, end, loop.control_share if loop.is_control(end) else 1.0)
         return counts
 
     def _count(
-        self, counts: dict[Operation, float], item: Instruction | Terminator, share: float
+        self,
+        counts: dict[Operation, float],
+        item: Instruction | Terminator,
+        share: float,
+        divisions: Divisions | None = None,
     ) -> None:
-        for operation, count in named_operations(item, self._constants) if share else ():
+        named = named_operations(item, divisions or self._divisions)
+        for operation, count in named if share else ():
             is_index = operation.type == "long" and result_of(item) in self._indices
             narrowed = replace(operation, type="int") if is_index else operation
             if self._calls_functions:

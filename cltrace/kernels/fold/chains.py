@@ -11,6 +11,7 @@ from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import SUM, Operation
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.fold.divisions import NO_DIVISIONS, Divisions
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import LoopEvolution
 from cltrace.kernels.fold.memory_order import MemoryOrder, may_read, may_write, places_of
@@ -99,10 +100,14 @@ EMPTY_CHAIN: Final = Chain(0.0, {}, {})
 
 
 def find_longest_chain(
-    kernel: PreparedKernel, number: int, is_fused: IsFused, order: MemoryOrder
+    kernel: PreparedKernel,
+    number: int,
+    is_fused: IsFused,
+    order: MemoryOrder,
+    divisions: Divisions,
 ) -> Chain:
     """Return the longest chain through a block. Fused instructions take no time."""
-    search = _ChainSearch(kernel, _alone(number), is_fused, order)
+    search = _ChainSearch(kernel, _alone(number), is_fused, order, divisions)
     return search.chain_to(search.last())
 
 
@@ -139,6 +144,7 @@ def find_carried_chain(
     number: int,
     is_fused: IsFused,
     order: MemoryOrder,
+    divisions: Divisions,
 ) -> Chain:
     """Return the longest chain from a value that a loop carries to its next value, within a block."""
     latch = [
@@ -149,7 +155,7 @@ def find_carried_chain(
     ]
     longest = EMPTY_CHAIN
     for phi, following in latch:
-        search = _ChainSearch(kernel, _alone(number), is_fused, order, from_slot=phi)
+        search = _ChainSearch(kernel, _alone(number), is_fused, order, divisions, from_slot=phi)
         longest = max(longest, search.chain_to(following), key=lambda chain: chain.length)
     return longest
 
@@ -166,6 +172,7 @@ class _ChainSearch:
         group: PredicatedGroup,
         is_fused: IsFused,
         order: MemoryOrder,
+        divisions: Divisions = NO_DIVISIONS,
         from_slot: int | None = None,
     ) -> None:
         self._is_fused = is_fused
@@ -175,7 +182,7 @@ class _ChainSearch:
             for number in group.blocks
             for key, site in _waiting_sites(kernel, number, order).items()
         }
-        self._constants = frozenset(item.slot for item in kernel.function.constants)
+        self._divisions = divisions
         self._from = from_slot
         self._length: dict[int, float] = {} if from_slot is None else {from_slot: 0.0}
         self._before: dict[int, int] = {}
@@ -278,7 +285,7 @@ class _ChainSearch:
         while at in self._item:
             item = self._item[at]
             if id(item) not in self._sites and not self._is_fused(item):
-                for operation, _ in list(named_operations(item, self._constants))[:1]:
+                for operation, _ in list(named_operations(item, self._divisions))[:1]:
                     waited = _waited_operation(item, operation, self._before.get(at))
                     operations[waited] = operations.get(waited, 0.0) + 1.0
             if at not in self._before:

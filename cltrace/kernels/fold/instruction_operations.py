@@ -1,6 +1,6 @@
 """Cost classes of instructions, and the number of operations of each."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from cltrace.kernels.builtins.function_kinds import is_barrier, is_collective, is_work_item_function
@@ -8,6 +8,7 @@ from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import Operation, private_type
+from cltrace.kernels.fold.divisions import NO_DIVISIONS, Divisions
 from cltrace.kernels.ir.instructions import (
     Allocate,
     AtomicExchange,
@@ -180,25 +181,20 @@ def _call_cost(name: str) -> CostClass:
 
 
 def named_operations(
-    item: Instruction | Terminator, constants: Collection[int] = ()
+    item: Instruction | Terminator, divisions: Divisions = NO_DIVISIONS
 ) -> Iterator[tuple[Operation, int]]:
-    """Yield the operations of an instruction, each with its number.
-
-    `constants` are the slots of compile-time constants.
-    """
+    """Yield the operations of an instruction, each with its number."""
     for kind, cost, count in operations_of(item):
-        yield Operation(kind, cost, _function(item, cost, constants)), count
+        yield Operation(kind, cost, _function(item, cost, divisions)), count
 
 
-def _function(item: Instruction | Terminator, cost: CostClass, constants: Collection[int]) -> str:
+def _function(item: Instruction | Terminator, cost: CostClass, divisions: Divisions) -> str:
     match item:
         case Call() if cost in {CostClass.SPECIAL, CostClass.OTHER}:
             return base_name(demangle(item.callee))
         case Binary(_, "shl" | "lshr" | "ashr", _, _, _):
             return "shift"
-        case Binary(_, _, _, _, right) if cost is CostClass.INT_DIVIDE and right in constants:
-            return "divide by a literal"
-        case Binary(_, "srem" | "urem", _, _, _):
-            return "remainder"
+        case Binary() if cost is CostClass.INT_DIVIDE:
+            return divisions.function(item)
         case _:
             return ""

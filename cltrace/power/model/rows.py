@@ -38,7 +38,12 @@ _RESOURCES: Final[Mapping[Resource, str]] = {
     Resource.WORK_GROUP: "launches",
     Resource.ACTIVE_UNIT: "active units",
 }
-_DIVISIONS: Final = frozenset({"divide", "remainder", "divide by a literal"})
+_DIVISIONS: Final = frozenset(
+    {
+        "divide", "remainder", "unsigned divide", "divide by a literal", "divide by an invariant",
+        "unsigned divide by an invariant",
+    }
+)  # fmt: skip
 _PLAIN: Final = frozenset(
     {"add", "multiply", "multiply-add", "logic", "shift", "compare and select"}
 )

@@ -103,6 +103,11 @@ def _operations(limits: ProbeLimits) -> Iterator[_Operation]:
         yield _Operation(CostName(kind, "divide by a literal"), "v = v / 7 + f")
     if not limits.is_cpu:  # the pipes of a GPU
         yield _Operation(CostName("int", "logic"), "v = max(v ^ f, g)")
+        yield _Operation(CostName("int", "unsigned divide"), "v = (uint)f / (uint)(v | 1)")
+        yield _Operation(CostName("int", "divide by an invariant"), "v = v / g + f")
+        yield _Operation(
+            CostName("int", "unsigned divide by an invariant"), "v = (uint)v / (uint)g + f"
+        )
         yield _Operation(CostName("long", "multiply-add of ints"), _PRODUCT_OF_INTS)
     yield _Operation(CostName("int", "to float and back"), "v = (int)((float)v * 0.5f) + f")
 
