@@ -15,13 +15,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from cltrace.intercept.native.environment import LAYERS_VARIABLE
+from cltrace.intercept.native.environment import LAYERS_VARIABLE, initialises_layer
 
 _MAX_FILE_BYTES: Final = 512 << 20
 _TIMEOUT_S: Final = 20
 _LIBRARY: Final = re.compile(r"^\s*(\S+) => (/\S+)", re.MULTILINE)
+_LAYER_QUERY: Final = b"clGetLayerInfo"
+"""Function that every loader with layers asks for."""
+
+_LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
 _INSTALL_HINT: Final = (
     "install ocl-icd 2.3 or newer (Debian: ocl-icd-libopencl1), or the loader of Khronos"
+)
+_OTHER_LAYERS_HINT: Final = (
+    "update cltrace, or use another loader for this run: ocl-icd 2.3 or newer, by LD_LIBRARY_PATH"
 )
 
 
@@ -31,6 +38,7 @@ class Absence(StrEnum):
     NOT_READABLE = "not-readable"
     NO_OPENCL = "no-opencl"
     OLD_LOADER = "old-loader"
+    OTHER_LAYERS = "other-layers"
     NO_LOADER = "no-loader"
     PRIVILEGED = "privileged"
     NO_CALL = "no-call"
@@ -84,16 +92,23 @@ def bundled_loader() -> Path | None:
     return None
 
 
+def find_system_loader() -> Path | None:
+    """Return the loader that the system's cache of libraries lists."""
+    name = find_library("OpenCL")
+    return None if name is None else _find_in_cache(name)
+
+
 def _explain_libraries(program: Path) -> UnrecordedReason:
     libraries = linked_libraries(program)
     loaders = [path for name, path in libraries.items() if name.startswith("libOpenCL")]
+    if not loaders and _has_loader(program):
+        loaders = [program]
     if loaders:
         return _explain_loader(program, loaders[0])
     if not any(_mentions_opencl(path) for path in (program, *libraries.values())):
         return _reason(Absence.NO_OPENCL, f"{program} does not use OpenCL")
     # It loads a loader by name while it runs.
-    name = find_library("OpenCL")
-    path = None if name is None else _find_in_cache(name)
+    path = _find_in_library_path() or find_system_loader()
     if path is None:
         message = f"{program} loads OpenCL by itself, and no loader was found: {_INSTALL_HINT}"
         return _reason(Absence.NO_LOADER, message)
@@ -105,16 +120,19 @@ def _explain_loader(program: Path, loader: Path) -> UnrecordedReason:
         content = _read(loader)
     except OSError as error:
         return _reason(Absence.NOT_READABLE, f"{loader} cannot be read: {error.strerror}")
-    if LAYERS_VARIABLE.encode() in content:
-        return _reason(
-            Absence.NO_CALL,
-            f"{program} made no OpenCL call, or changed CLTRACE_SESSION or OPENCL_LAYERS itself",
-        )
-    if b"OCL_ICD" in content:
-        message = f"{program} uses {loader}, an ocl-icd that takes no layers: {_INSTALL_HINT}"
+    user = f"{program} {'has a loader in itself' if loader == program else f'uses {loader}'}"
+    if LAYERS_VARIABLE.encode() not in content:
+        kind = "an ocl-icd" if b"OCL_ICD" in content else "a driver or a loader"
+        message = f"{user}, {kind} that takes no layers: {_INSTALL_HINT}"
         return _reason(Absence.OLD_LOADER, message)
-    message = f"{program} uses {loader}, a driver or a loader that takes no layers: {_INSTALL_HINT}"
-    return _reason(Absence.OLD_LOADER, message)
+    if not initialises_layer(content):
+        message = f"{user}, which takes other layers than this cltrace has: {_OTHER_LAYERS_HINT}"
+        return _reason(Absence.OTHER_LAYERS, message)
+    return _reason(
+        Absence.NO_CALL,
+        f"{program} made no OpenCL call, found no platform (OCL_ICD_VENDORS), or changed "
+        "CLTRACE_SESSION or OPENCL_LAYERS itself",
+    )
 
 
 def _reason(absence: Absence, message: str) -> UnrecordedReason:
@@ -127,6 +145,22 @@ def _mentions_opencl(path: Path) -> bool:
     except OSError:
         return False
     return b"libOpenCL" in content or b"clGetPlatformIDs" in content
+
+
+def _has_loader(program: Path) -> bool:
+    """Return whether a program was linked with a loader with layers statically."""
+    content = _read(program)
+    return LAYERS_VARIABLE.encode() in content and _LAYER_QUERY in content
+
+
+def _find_in_library_path() -> Path | None:
+    """Return the loader that a program finds by `LD_LIBRARY_PATH`, if it loads one by name."""
+    for directory in os.environ.get(_LIBRARY_PATH, "").split(":"):
+        for name in ("libOpenCL.so.1", "libOpenCL.so"):
+            path = Path(directory, name)
+            if directory and path.is_file():
+                return path
+    return None
 
 
 def _find_in_cache(name: str) -> Path | None:
