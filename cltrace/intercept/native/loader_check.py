@@ -23,6 +23,10 @@ _LIBRARY: Final = re.compile(r"^\s*(\S+) => (/\S+)", re.MULTILINE)
 _LAYER_QUERY: Final = b"clGetLayerInfo"
 """Function that every loader with layers asks for."""
 
+_HEADER_BYTES: Final = 20
+"""Bytes of an executable's header, up to its machine."""
+
+_OWN_PROGRAM: Final = Path("/proc/self/exe")
 _LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
 _INSTALL_HINT: Final = (
     "install ocl-icd 2.3 or newer (Debian: ocl-icd-libopencl1), or the loader of Khronos"
@@ -40,6 +44,7 @@ class Absence(StrEnum):
     OLD_LOADER = "old-loader"
     OTHER_LAYERS = "other-layers"
     NO_LOADER = "no-loader"
+    OTHER_MACHINE = "other-machine"
     PRIVILEGED = "privileged"
     NO_CALL = "no-call"
 
@@ -56,10 +61,10 @@ def explain_unrecorded(program: Path) -> UnrecordedReason:
     """Return why the layer recorded nothing of an executable."""
     try:
         status = program.stat()
-        is_elf = _read(program)[:4] == b"\x7fELF"
+        header = _read(program)[:_HEADER_BYTES]
     except OSError as error:
         return _reason(Absence.NOT_READABLE, f"{program} cannot be read: {error.strerror}")
-    if not is_elf:
+    if not header.startswith(b"\x7fELF"):
         return _reason(
             Absence.NO_CALL,
             f"{program} is a script: none of what it ran called OpenCL in a traced way",
@@ -68,6 +73,12 @@ def explain_unrecorded(program: Path) -> UnrecordedReason:
         return _reason(
             Absence.PRIVILEGED,
             f"{program} runs with the rights of its owner, so loaders ignore OPENCL_LAYERS: run a copy",
+        )
+    if _machine(header) != _machine(_read(_OWN_PROGRAM)):
+        return _reason(
+            Absence.OTHER_MACHINE,
+            f"{program} is built for another processor or another size of addresses than the layer: "
+            "trace a build that is as this Python",
         )
     return _explain_libraries(program)
 
@@ -145,6 +156,11 @@ def _mentions_opencl(path: Path) -> bool:
     except OSError:
         return False
     return b"libOpenCL" in content or b"clGetPlatformIDs" in content
+
+
+def _machine(header: bytes) -> tuple[bytes, bytes]:
+    """Return the size of addresses and the machine of an executable, as its header has them."""
+    return header[4:5], header[18:_HEADER_BYTES]
 
 
 def _has_loader(program: Path) -> bool:
