@@ -269,7 +269,7 @@ def _reason_of_nothing(trace: "Trace", *, has_processes: bool) -> str:
     from cltrace.report.summary import skipped_text  # noqa: PLC0415 - loaded by `_load`, mostly
 
     processes, with_pyopencl, skipped = trace.rows(
-        "SELECT count(*), count(pyopencl_version), sum(commands_skipped) FROM v_process"
+        "SELECT count(*), count(nullif(pyopencl_version, '')), sum(commands_skipped) FROM v_process"
     )[0]
     if skipped:
         return f"nothing was recorded: {skipped_text(trace, skipped)}"

@@ -137,6 +137,9 @@ class ProgramOrigin(StrEnum):
 RECORDED_BY_LAYER: Final = "recorded-by-layer"
 """Code of the diagnostic for a process that the native layer recorded, and not the hooks of pyopencl."""
 
+LAYER_UNUSED: Final = "layer-unused"
+"""Code of the diagnostic for a process that the layer was to record, and into which no loader took it."""
+
 RELEASES_UNSEEN: Final = "releases-unseen"
 """Code of the diagnostic for a process in which releases of memory objects were not observed."""
 

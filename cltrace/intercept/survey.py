@@ -95,12 +95,12 @@ def _watch_destruction() -> None:
 
 
 def _loader_with_layers() -> str:
-    """Return the name of the loader that pyopencl uses. Raises: `LayerError` if it takes no layers."""
+    """Return the name of pyopencl's loader. Raises: `LayerError` if it does not take the layer."""
     loader = find_pyopencl_loader()
     if loader is None:
         raise LayerError("pyopencl's OpenCL loader was not found")
     if not takes_layers(loader):
-        raise LayerError(f"{loader} takes no layers")
+        raise LayerError(f"{loader} does not take the layer in")
     return loader.name
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from cltrace.events.kinds import RECORDED_BY_LAYER
+from cltrace.events.kinds import LAYER_UNUSED, RECORDED_BY_LAYER
 from cltrace.report import header
 from cltrace.report.activity import (
     first_launch_table,
@@ -138,10 +138,11 @@ def _device_tables(trace: Trace, options: SummaryOptions) -> list[Table]:
 def _notes(trace: Trace, options: SummaryOptions) -> list[str]:
     """Return what the reader should know, the worst first."""
     rows = trace.rows(
-        "SELECT severity, message, count(*) FROM v_diagnostic WHERE code != :usual "
+        "SELECT severity, message, count(*) FROM v_diagnostic WHERE code NOT IN (:usual, :unused) "
         "GROUP BY severity, message "
         "ORDER BY severity = 'error' DESC, severity = 'warning' DESC, min(diagnostic_id) LIMIT 20",
-        {"usual": RECORDED_BY_LAYER},
+        # A process that imports pyopencl and does not use it, as pools have, is nothing to read about.
+        {"usual": RECORDED_BY_LAYER, "unused": LAYER_UNUSED},
     )
     notes = [_note(*row) for row in rows]
     if trace.meta.get("timing") in _TIMING_NOTES:

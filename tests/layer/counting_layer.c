@@ -128,3 +128,10 @@ int clInitLayer(unsigned entries, void *const *below, unsigned *entries_taken, v
     *ours = table;
     return 0;
 }
+
+int clInitLayerWithProperties(
+    unsigned entries, void *const *below, unsigned *entries_taken, void ***ours, const uint64_t *properties)
+{
+    (void)properties;
+    return clInitLayer(entries, below, entries_taken, ours);
+}

@@ -154,6 +154,14 @@ def test_scripts_and_missing_programs_are_told(tmp_path: Path) -> None:
     assert explain_unrecorded(tmp_path / "missing").absence is Absence.NOT_READABLE
 
 
+def test_a_program_for_another_machine_is_told(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.write_bytes(b"\x7fELF\x01\x01\x01".ljust(18, b"\0") + b"\x03\0" + b"libOpenCL.so.1\0")
+    reason = explain_unrecorded(small)
+    assert reason.absence is Absence.OTHER_MACHINE
+    assert "size of addresses" in reason.message
+
+
 def test_a_loader_without_layers_is_named(tmp_path: Path) -> None:
     compiler = next(find_compilers(), None)
     needs(compiler is not None, "a C compiler")

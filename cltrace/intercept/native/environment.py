@@ -7,6 +7,12 @@ from typing import Final
 LAYERS_VARIABLE: Final = "OPENCL_LAYERS"
 """Layers that a loader loads, separated by colons. The last one is the nearest to the program."""
 
+INITIALISERS: Final = ("clInitLayer", "clInitLayerWithProperties")
+"""Functions by which loaders initialise layers: those of versions 1.0.0 and 1.0.1 of `cl_loader_layers`.
+
+A loader has the name of the one that it asks for. Khronos' loader asks for the second from 2026 on.
+"""
+
 LAYER_SETTINGS_FILE: Final = "layer.settings"
 """File of the recording's settings of the layer: a line is a key, a space and a value."""
 
@@ -16,8 +22,14 @@ YES: Final = "yes"
 
 
 def takes_layers(loader: Path) -> bool:
-    """Return whether a loader of OpenCL loads layers. Raises: `OSError` if it cannot be read."""
-    return LAYERS_VARIABLE.encode() in loader.read_bytes()
+    """Return whether a loader of OpenCL takes the layer in. Raises: `OSError` if it cannot be read."""
+    content = loader.read_bytes()
+    return LAYERS_VARIABLE.encode() in content and initialises_layer(content)
+
+
+def initialises_layer(content: bytes) -> bool:
+    """Return whether the file of a loader with layers asks for a function that the layer has."""
+    return any(name.encode() + b"\0" in content for name in INITIALISERS)
 
 
 def layered_environment(environment: Mapping[str, str], library: Path) -> dict[str, str]:

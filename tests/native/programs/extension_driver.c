@@ -6,6 +6,8 @@
 EXPORT cl_int clGetLayerInfo(cl_uint, size_t, void *, size_t *);
 EXPORT cl_int clInitLayer(
     cl_uint, const struct cl_dispatch *, cl_uint *, const struct cl_dispatch **);
+EXPORT cl_int clInitLayerWithProperties(cl_uint, const struct cl_dispatch *, cl_uint *,
+                                        const struct cl_dispatch **, const cl_ulong *);
 
 static struct cl_dispatch extended;
 static char enqueue, query;
@@ -39,4 +41,11 @@ cl_int clInitLayer(cl_uint count, const struct cl_dispatch *dispatch, cl_uint *c
     *count_return = count < entries ? count : (cl_uint)entries;
     *layer = &extended;
     return CL_SUCCESS;
+}
+
+cl_int clInitLayerWithProperties(cl_uint count, const struct cl_dispatch *dispatch, cl_uint *count_return,
+                                 const struct cl_dispatch **layer, const cl_ulong *properties)
+{
+    (void)properties;
+    return clInitLayer(count, dispatch, count_return, layer);
 }

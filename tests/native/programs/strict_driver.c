@@ -14,6 +14,8 @@
 EXPORT cl_int clGetLayerInfo(cl_uint, size_t, void *, size_t *);
 EXPORT cl_int clInitLayer(
     cl_uint, const struct cl_dispatch *, cl_uint *, const struct cl_dispatch **);
+EXPORT cl_int clInitLayerWithProperties(cl_uint, const struct cl_dispatch *, cl_uint *,
+                                        const struct cl_dispatch **, const cl_ulong *);
 
 static struct cl_dispatch target;
 static struct cl_dispatch strict;
@@ -111,4 +113,11 @@ cl_int clInitLayer(cl_uint count, const struct cl_dispatch *next, cl_uint *count
     *count_return = sizeof strict / sizeof(cl_unused_entry *);
     *dispatch = &strict;
     return CL_SUCCESS;
+}
+
+cl_int clInitLayerWithProperties(cl_uint count, const struct cl_dispatch *next, cl_uint *count_return,
+                                 const struct cl_dispatch **dispatch, const cl_ulong *properties)
+{
+    (void)properties;
+    return clInitLayer(count, next, count_return, dispatch);
 }

@@ -33,6 +33,8 @@ static bool records_process;
 LAYER_EXPORT cl_int clGetLayerInfo(cl_uint, size_t, void *, size_t *);
 LAYER_EXPORT cl_int clInitLayer(
     cl_uint, const struct cl_dispatch *, cl_uint *, const struct cl_dispatch **);
+LAYER_EXPORT cl_int clInitLayerWithProperties(cl_uint, const struct cl_dispatch *, cl_uint *,
+                                              const struct cl_dispatch **, const cl_ulong *);
 LAYER_EXPORT cl_int clDeinitLayer(void);
 
 /* Replaces an entry point that the loader has. The first loader, to which the layer goes on, may be older. */
@@ -159,10 +161,21 @@ cl_int clGetLayerInfo(cl_uint name, size_t room, void *result, size_t *size_retu
     }
 }
 
+/* Returns a copy of a loader's table, of which the caller replaces entries; `address` lies in the loader. */
+static struct loader_table *copy_table(
+    const void *address, const struct cl_dispatch *target_dispatch, size_t entries)
+{
+    struct loader_table *table = &tables[loader_count++];
+    memcpy((void *)table, (const void *)target_dispatch, entries * sizeof(cl_unused_entry *));
+    sites_add_loader(address);
+    loaders_keep(address);
+    return table;
+}
+
 /* A process may contain several loaders, each of which initialises the layer. An object of a driver may
    be passed to any of them, so the replaced entry points all go on to the first loader's. */
-cl_int clInitLayer(cl_uint count, const struct cl_dispatch *target_dispatch, cl_uint *count_return,
-                   const struct cl_dispatch **layer_dispatch)
+static cl_int init(const void *address, cl_uint count, const struct cl_dispatch *target_dispatch,
+                   cl_uint *count_return, const struct cl_dispatch **layer_dispatch)
 {
     if (target_dispatch == NULL || count_return == NULL || layer_dispatch == NULL)
         return CL_INVALID_VALUE;
@@ -171,13 +184,10 @@ cl_int clInitLayer(cl_uint count, const struct cl_dispatch *target_dispatch, cl_
         pthread_mutex_unlock(&init_mutex);
         return CL_INVALID_OPERATION;
     }
-    struct loader_table *table = &tables[loader_count++];
     const size_t entries = count < KNOWN_ENTRIES + MAX_LATER_ENTRIES
                                ? count
                                : KNOWN_ENTRIES + MAX_LATER_ENTRIES;
-    memcpy((void *)table, (const void *)target_dispatch, entries * sizeof(cl_unused_entry *));
-    sites_add_loader(__builtin_return_address(0));
-    loaders_keep(__builtin_return_address(0));
+    struct loader_table *table = copy_table(address, target_dispatch, entries);
     if (loader_count == 1) {
         target = table->dispatch;
         records_process = process_prepare() && process_join_recording();
@@ -194,8 +204,28 @@ cl_int clInitLayer(cl_uint count, const struct cl_dispatch *target_dispatch, cl_
     return CL_SUCCESS;
 }
 
-/* The end of the process ends the recording, not that of a loader: there may be others. */
+/* Version 1.0.0 of `cl_loader_layers`: ocl-icd, and Khronos' loader until 2025. */
+cl_int clInitLayer(cl_uint count, const struct cl_dispatch *target_dispatch, cl_uint *count_return,
+                   const struct cl_dispatch **layer_dispatch)
+{
+    return init(
+        __builtin_return_address(0), count, target_dispatch, count_return, layer_dispatch);
+}
+
+/* Version 1.0.1: Khronos' loader from 2026 on asks for this one only. It has no properties yet. */
+cl_int clInitLayerWithProperties(cl_uint count, const struct cl_dispatch *target_dispatch,
+                                 cl_uint *count_return, const struct cl_dispatch **layer_dispatch,
+                                 const cl_ulong *properties)
+{
+    if (properties != NULL && *properties != CL_LAYER_PROPERTIES_LIST_END)
+        return CL_INVALID_PROPERTY;
+    return init(
+        __builtin_return_address(0), count, target_dispatch, count_return, layer_dispatch);
+}
+
+/* Loaders that ask for this close their drivers afterwards. The end of the process ends the recording. */
 cl_int clDeinitLayer(void)
 {
+    process_settle();
     return CL_SUCCESS;
 }

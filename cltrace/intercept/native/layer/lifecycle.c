@@ -95,8 +95,7 @@ static bool is_recorded_process(void)
     return atomic_load(&state) == STATE_RECORDING && getpid() == recorded_pid;
 }
 
-/* First stage of the end: all stamps are read while the driver still answers. */
-static void settle(void)
+void process_settle(void)
 {
     if (!is_recorded_process() || atomic_exchange(&driver_is_closing, true))
         return;
@@ -107,9 +106,20 @@ static void settle(void)
     restore_signals(&before);
 }
 
+/* Python begins the recording of its process before the program calls a loader. */
+static void record_end_with_notes(const char *how)
+{
+    static atomic_bool is_noted;
+    if (target.clGetPlatformIDs == NULL && !atomic_exchange(&is_noted, true))
+        record_diagnostic("note", "layer-unused",
+                          "no OpenCL loader took the layer in: none was called, found a platform "
+                          "(OCL_ICD_VENDORS), or accepted it (--layer off records pyopencl by hooks)");
+    writer_record_end(how);
+}
+
 void process_end(const char *how)
 {
-    settle();
+    process_settle();
     if (stop_page_is_told() && recorded_pid == getpid())
         writer_flush(); /* counts the rows that are left, which nothing writes any more */
     if (!is_recorded_process())
@@ -119,7 +129,7 @@ void process_end(const char *how)
     writer_stop();
     writer_flush();
     if (!recording_is_over())
-        writer_record_end(how);
+        record_end_with_notes(how);
     atomic_store(&state, STATE_OVER);
     writer_close_files();
     restore_signals(&before);
@@ -140,7 +150,7 @@ void process_flush(const char *how)
     /* The process may be killed or replaced before the reader of stamps has its turn. */
     stamps_release_complete(NULL);
     if (how != NULL)
-        writer_record_end(how);
+        record_end_with_notes(how);
     restore_signals(&before);
 }
 
@@ -149,7 +159,7 @@ void process_watch_exit(void)
     /* Drivers register their ends when the first objects are made. */
     static atomic_int registrations;
     if (!driver_may_be_gone() && atomic_fetch_add(&registrations, 1) < MAX_EXIT_REGISTRATIONS)
-        atexit(settle);
+        atexit(process_settle);
 }
 
 static void before_fork(void)

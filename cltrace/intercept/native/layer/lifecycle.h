@@ -18,6 +18,10 @@ bool process_join_recording(void);
    which registered its own in the meantime. */
 void process_watch_exit(void);
 
+/* First stage of the end: all stamps are read while the driver still answers. The driver is not called any
+   more. */
+void process_settle(void);
+
 /* Writes what is recorded so far; with `how`, also how the process ends if it ends now. */
 void process_flush(const char *how);
 

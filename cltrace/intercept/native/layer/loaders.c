@@ -50,7 +50,8 @@ static void note_unrecorded(const char *path)
 {
     char message[PATH_MAX + 128];
     snprintf(message, sizeof message,
-             "%s takes no layers, or finds no platform (OCL_ICD_VENDORS): calls through it are not in the trace",
+             "%s takes no layers, refuses this one, or finds no platform (OCL_ICD_VENDORS): calls through it are "
+             "not in the trace",
              path);
     record_diagnostic("note", "loader-unrecorded", message);
 }

@@ -58,6 +58,7 @@ enum {
     CL_LINK_PROGRAM_FAILURE = -17,
     CL_INVALID_VALUE = -30,
     CL_INVALID_OPERATION = -59,
+    CL_INVALID_PROPERTY = -64,
 };
 
 enum {
@@ -154,6 +155,7 @@ enum {
     CL_LAYER_API_VERSION = 0x4240,
     CL_LAYER_NAME = 0x4241,
     CL_LAYER_API_VERSION_100 = 100,
+    CL_LAYER_PROPERTIES_LIST_END = 0,
 };
 
 typedef cl_int cl_info_function(void *, cl_uint, size_t, void *, size_t *);

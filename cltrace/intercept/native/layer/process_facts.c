@@ -134,7 +134,7 @@ void record_process(void)
     record_integer(&record, now_host_ns());
     record_environment(&record);
     record_end(&record);
-    record_diagnostic("note", "recorded-by-layer", "the OpenCL layer recorded the calls");
+    record_diagnostic("note", "recorded-by-layer", "calls of OpenCL are recorded by the OpenCL layer");
     if (!settings.records_source)
         record_redaction("source");
     if (!settings.records_arguments)
