@@ -60,6 +60,13 @@ def points(wanted: PowerSet) -> PowerMeasurements:
     return read_points(DATA / f"h200-power-{wanted}.json")
 
 
+def test_counting_shows_its_progress() -> None:
+    states: list[str] = []
+    measured = points(PowerSet.APPLICATION)
+    count_examples(measured, PowerSet.APPLICATION, H200, states.append)
+    assert states == [f"{n} of {len(measured.points)} points" for n in range(len(measured.points))]
+
+
 @pytest.fixture(scope="module")
 def examples() -> dict[PowerSet, list[Example]]:
     found = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments, check_targets
-from cltrace.commands.shared.messages import TaskProgress, say
+from cltrace.commands.shared.messages import DelayedProgress, TaskProgress, say
 from cltrace.commands.shared.power_measurement import (
     add_device_arguments,
     available_readers,
@@ -118,7 +118,8 @@ def _add_energies(profile: DeviceProfile, sets: Sequence[PowerMeasurements]) -> 
     idle_w = sets[0].idle_w
     for points in sets:
         name = find_set([point.name for point in points.points], points.device)
-        counted, refused = count_examples(points, name, profile)
+        with DelayedProgress("counting") as progress:
+            counted, refused = count_examples(points, name, profile, progress)
         examples += counted
         for text in refused:
             say(f"left out: {text}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cltrace.commands.shared.argument_types import parse_natural
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.messages import say
+from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
 from cltrace.power.energy import energy_of
@@ -74,9 +74,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _predict_trace(path: Path | None, profile_name: str | None, top: int | None) -> Document:
-    with open_trace(path) as trace:
+    with open_trace(path) as trace, DelayedProgress("counting") as progress:
         profile = load_profile(profile_name) if profile_name else profile_of_trace(trace).require()
-        modelled = model_trace(trace, energy_of(trace), profile)
+        modelled = model_trace(trace, energy_of(trace), profile, progress)
         return modelled_report(profile, modelled, top)
 
 
@@ -84,16 +84,17 @@ def _predict_points(paths: Sequence[Path], profile_name: str | None, top: int | 
     profile: DeviceProfile | None = None
     examples: dict[PowerSet, list[Example]] = {}
     idle_w = 0.0
-    for path in paths:
-        points = read_points(path)
-        if profile is None:
-            profile = choose_profile(profile_name, points.device)
-        name = find_set([point.name for point in points.points], points.device)
-        counted, refused = count_examples(points, name, profile)
-        examples.setdefault(name, []).extend(counted)
-        for text in refused:
-            say(f"left out: {text}")
-        idle_w = points.idle_w if not idle_w or name is PowerSet.CALIBRATION else idle_w
+    with DelayedProgress("counting") as progress:
+        for path in paths:
+            points = read_points(path)
+            if profile is None:
+                profile = choose_profile(profile_name, points.device)
+            name = find_set([point.name for point in points.points], points.device)
+            counted, refused = count_examples(points, name, profile, progress)
+            examples.setdefault(name, []).extend(counted)
+            for text in refused:
+                say(f"left out: {text}")
+            idle_w = points.idle_w if not idle_w or name is PowerSet.CALIBRATION else idle_w
     if profile is None:
         raise UsageError("--points names no file")
     return _evaluate(profile, examples, idle_w, top)

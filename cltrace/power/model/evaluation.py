@@ -17,6 +17,7 @@ from cltrace.power.points import PowerMeasurement, PowerMeasurements
 from cltrace.power.workloads import PowerSet, set_probes
 from cltrace.profile import DeviceProfile
 from cltrace.suite.energy import TRANSFER_BYTES, Group
+from cltrace.trace.progress import Progress, no_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,23 @@ class EvaluatedExample:
 
 
 def count_examples(
-    points: PowerMeasurements, power_set: PowerSet, profile: DeviceProfile
+    points: PowerMeasurements,
+    power_set: PowerSet,
+    profile: DeviceProfile,
+    progress: Progress = no_progress,
 ) -> tuple[list[Example], list[str]]:
     """Return the measured points with their work, and messages about those that cannot be counted.
 
-    Transfers and operands of zeros are left out. Raises: `ProfileError` for
-    points of another device than the profile's.
+    Transfers and operands of zeros are left out. `progress` is called before each point. Raises:
+    `ProfileError` for points of another device than the profile's.
     """
     if points.device.name != profile.device.name:
         raise ProfileError(f"the points are of {points.device.name}, not of {profile.device.name}")
     caches, counter = Caches.of(profile), WorkloadCounter(profile.device)
     probes = {probe.name: probe for probe in set_probes(power_set, points.device)}
     examples, refused = [], []
-    for point in points.points:
+    for number, point in enumerate(points.points):
+        progress(f"{number:,} of {len(points.points):,} points")
         probe = probes.get(point.name)
         workload = probe.make(point.trips) if probe is not None else None
         if not isinstance(workload, Workload) or point.group == Group.OPERANDS:

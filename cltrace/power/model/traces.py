@@ -18,6 +18,7 @@ from cltrace.power.model.fitting import EnergyModel, model_of
 from cltrace.power.model.terms import Term, compute_terms
 from cltrace.power.results import EnergyLine
 from cltrace.profile import DeviceProfile
+from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
 
 
@@ -55,10 +56,16 @@ class ModelledTrace:
     terms: tuple[Term, ...]
 
 
-def model_trace(trace: Trace, energy: TraceEnergy, profile: DeviceProfile) -> ModelledTrace:
+def model_trace(
+    trace: Trace,
+    energy: TraceEnergy,
+    profile: DeviceProfile,
+    progress: Progress = no_progress,
+) -> ModelledTrace:
     """Return the predictions of a profile's model for the measured durations of a trace.
 
-    Raises: `ProfileError` for a profile without energies.
+    `progress` is called while launches are counted. Raises: `ProfileError` for a profile without
+    energies.
     """
     model, caches = model_of(profile), Caches.of(profile)
     counter = TracedLaunchCounter(machine_of(profile.device), forms=frozenset({CodeForm.OPTIMISED}))
@@ -71,7 +78,8 @@ def model_trace(trace: Trace, energy: TraceEnergy, profile: DeviceProfile) -> Mo
                 line.load.kind is LoadKind.KERNEL and _is_of(launch, line.load)
                 for line in energy.lines
             )
-        ]
+        ],
+        progress,
     )
     lines = []
     for line in energy.lines:
