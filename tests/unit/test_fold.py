@@ -222,6 +222,39 @@ def test_reciprocals_of_invariant_divisors_are_taken_once(body: str, function: s
     assert totals[function] / sum(totals.values()) == (0.75 if has_reciprocal else 1)
 
 
+def test_an_unrolled_body_takes_one_reciprocal_for_all_its_divisions() -> None:
+    source = """
+    __kernel void divided(__global const int *in, __global int *out, int n) {
+        int i = get_global_id(0) + 1, s = 3;
+        for (int k = 0; k < n; k++) s += (k * 7919 + i) / n + (k * 31 + i) % n;
+        out[i] = s;
+    }
+    """
+    found = counted(source, "divided", np.int32(40))
+    assert per_warp(found, CostClass.INT_DIVIDE) == 40 / 4
+    assert per_warp(found, CostClass.INT_DIVIDE, INVARIANT_DIVISOR) == 2 * 40 - 40 / 4
+
+
+@pytest.mark.parametrize(("result", "overlap"), [("out[k * 512 + i] = v;", 4), ("sum += v;", 1)])
+def test_operations_of_unrolled_trips_overlap_if_no_trip_needs_the_one_before(
+    result: str, overlap: int
+) -> None:
+    """In the code of an H200 (SASS), eight multiply-adds of each of four trips stand side by side."""
+    steps = "v = v * f + 0.5f; v = v * f + 0.25f;" * 4
+    source = f"""
+    __kernel void steps(
+        __global const float *restrict in, __global float *restrict out, int n, float f) {{
+        int i = get_global_id(0) % 512;
+        float sum = 0;
+        for (int k = 0; k < n; k++) {{ float v = in[k * 512 + i]; {steps} {result} }}
+        out[i] = sum;
+    }}
+    """
+    found = counted(source, "steps", np.int32(64), np.float32(3))
+    waits = sum(row.waits for row in found.folded if row.cost is CostClass.FLOAT_MULTIPLY_ADD)
+    assert waits / found.warps == pytest.approx(8 * 64 / overlap)
+
+
 def test_divisions_without_costs_of_their_own_cost_as_much_as_plainer_ones() -> None:
     row = FoldedCount("int", CostClass.INT_DIVIDE, UNSIGNED_INVARIANT, 1.0, 1.0, 1.0)
     plain, invariant = CostName("int", "divide"), CostName("int", INVARIANT_DIVISOR)

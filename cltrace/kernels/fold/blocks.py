@@ -170,16 +170,18 @@ class _Folding:
         operations = self._trip_operations(loop, number)
         chain = self._chain(number, loop)
         unrolled = chain
-        if (copies := self._copies_in_line(number)) > 1:
-            unrolled = chain.side_by_side(
-                copies,
-                with_operations=loop.is_whole,
-                reads_ahead=loop.reads_ahead,
-                held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
-            )
         carried = find_carried_chain(
             self._kernel, loop.evolution, number, self._is_fused, self._order, self._divisions
         )
+        if (copies := self._copies_in_line(number)) > 1:
+            unrolled = chain.side_by_side(
+                copies,
+                # Where trips need the ones before, operations one after another with more reads in
+                # flight than there are predict sums better; see docs/model-overlap.md.
+                with_operations=loop.is_whole or not carried.length,
+                reads_ahead=loop.reads_ahead,
+                held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
+            )
         longest = max(unrolled, carried, key=lambda chain: chain.length)
         return FoldedBlock(operations, longest)
 
@@ -230,8 +232,8 @@ class _Folding:
             if not self._is_fused(item):
                 is_control = loop.is_control(item)
                 share = loop.control_share if is_control else _trip_share(item, loop)
-                if self._divisions.is_inverted(item):
-                    # Each unrolled body takes the reciprocal once, for all its copies.
+                if self._divisions.takes_reciprocal(item):
+                    # Each unrolled body takes a reciprocal once, for all its copies.
                     self._count(counts, item, share / loop.trips, self._divisions.not_inverted())
                     share -= share / loop.trips
                 self._count(counts, item, share)

@@ -79,8 +79,7 @@ class Chain:
 
         The reads of `reads_ahead` times as many trips are in flight together, but for those at the sites
         `held_back`, which stay behind a write of the trip before that waits for reads. Operations overlap
-        only `with_operations`: compilers interleave operations of different trips only if all trips are
-        unrolled.
+        only `with_operations`.
         """
         in_flight = copies * reads_ahead
         is_held_back = any(held_back & sites for sites in self.rounds)

@@ -34,11 +34,13 @@ class Divisions:
     Attributes:
         literals: the slots of compile-time constants.
         inverted: the results of divisions by a number whose reciprocal is at hand; none on a CPU.
+        first: those of them that are the first in their block by their number.
         has_unsigned: whether unsigned divisions have costs of their own, as on a GPU.
     """
 
     literals: frozenset[int]
     inverted: frozenset[int] = frozenset()
+    first: frozenset[int] = frozenset()
     has_unsigned: bool = False
 
     @classmethod
@@ -47,11 +49,18 @@ class Divisions:
         literals = frozenset(item.slot for item in kernel.function.constants)
         if has_item_loops:
             return cls(literals)
-        return cls(literals, frozenset(_inverted(kernel)), has_unsigned=True)
+        inverted = list(_inverted(kernel))
+        first = {(block, item.right): item.result for block, item in reversed(inverted)}
+        return cls(
+            literals,
+            frozenset(item.result for _, item in inverted),
+            frozenset(first.values()),
+            has_unsigned=True,
+        )
 
-    def is_inverted(self, item: Instruction) -> bool:
-        """Return True for a division by a number whose reciprocal is at hand."""
-        return isinstance(item, Binary) and item.result in self.inverted
+    def takes_reciprocal(self, item: Instruction) -> bool:
+        """Return True for the first division of a block by a number that its loop does not change."""
+        return isinstance(item, Binary) and item.result in self.first
 
     def not_inverted(self) -> "Divisions":
         """Return the divisions of a kernel that takes each reciprocal anew."""
@@ -73,14 +82,15 @@ NO_DIVISIONS: Final = Divisions(frozenset())
 """Nothing is known of the divisors."""
 
 
-def _inverted(kernel: PreparedKernel) -> Iterator[int]:
+def _inverted(kernel: PreparedKernel) -> Iterator[tuple[int, Binary]]:
+    """Yield divisions by numbers that their loop does not change, in order, each with its block."""
     for loop_number, loop in enumerate(kernel.graph.loops):
         changing = _defined_in(kernel, loop.blocks)
         for number in loop.blocks:
             if kernel.graph.loop_of[number] == loop_number:
                 for item in kernel.function.blocks[number].instructions:
                     if _is_division(item) and item.right not in changing:
-                        yield item.result
+                        yield number, item
 
 
 def _is_division(item: Instruction) -> TypeGuard[Binary]:
