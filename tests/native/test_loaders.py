@@ -110,7 +110,7 @@ def test_a_loader_that_knows_other_layers_only_is_named(
     toolbox: Toolbox, later_loader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = toolbox.program("launches")  # it loads a loader by name
-    monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}:{later_loader.parent}")
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/{'x' * 300}:{tmp_path};{later_loader.parent}")
     reason = explain_unrecorded(program)
     assert reason.absence is Absence.OTHER_LAYERS
     assert str(later_loader) in reason.message
@@ -140,8 +140,22 @@ def test_a_refusal_by_the_loader_is_noted(toolbox: Toolbox, run: Runner, tmp_pat
         )
         assert "--layer off" in message[0]
     # It is the rule in pools, whose first process imports pyopencl and does not use it.
-    assert "took the layer in" not in run("summary", path).stdout
+    assert "loaded the layer" not in run("summary", path).stdout
     assert "layer-unused" in run("info", path).stdout
+
+
+def test_a_failed_exec_before_the_first_call_leaves_no_note(
+    loader: Path, run: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.cltrace"
+    fails = 'import os, pyopencl\ntry: os.execv("/nonexistent/x", ["x"])\nexcept OSError: pass\n'
+    done = run("run", "-q", "-o", path, "-c", fails + _PROGRAM, env=_importing(loader, tmp_path))
+    assert done.status == 0, done.stderr
+    with cltrace.load(path) as trace:
+        assert trace.rows(_LAUNCHES)[0][0]
+        assert not trace.rows(
+            "SELECT message FROM diagnostic WHERE code = :code", {"code": LAYER_UNUSED}
+        )
 
 
 def test_a_program_without_platforms_is_told(

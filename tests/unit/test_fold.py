@@ -235,7 +235,17 @@ def test_an_unrolled_body_takes_one_reciprocal_for_all_its_divisions() -> None:
     assert per_warp(found, CostClass.INT_DIVIDE, INVARIANT_DIVISOR) == 2 * 40 - 40 / 4
 
 
-@pytest.mark.parametrize(("result", "overlap"), [("out[k * 512 + i] = v;", 4), ("sum += v;", 1)])
+@pytest.mark.parametrize(
+    ("result", "overlap"),
+    [
+        ("out[k * 512 + i] = v;", 4),
+        ("float last = sum; sum = v; out[k * 512 + i] = last;", 4),
+        ("sum += v;", 1),
+        ("if (v < 0) continue; sum = sqrt(sum * v); out[k * 512 + i] = v;", 1),
+        ("sum = sqrt(sum + v); if (sum > 2) out[k * 512 + i] = sum;", 1),
+        ("p[(i + k * k) & 7] = p[(i + k * k) & 7] * v; out[k * 512 + i] = v;", 1),
+    ],
+)
 def test_operations_of_unrolled_trips_overlap_if_no_trip_needs_the_one_before(
     result: str, overlap: int
 ) -> None:
@@ -245,14 +255,26 @@ def test_operations_of_unrolled_trips_overlap_if_no_trip_needs_the_one_before(
     __kernel void steps(
         __global const float *restrict in, __global float *restrict out, int n, float f) {{
         int i = get_global_id(0) % 512;
-        float sum = 0;
+        float sum = 0, p[8] = {{f, f, f, f, f, f, f, f}};
         for (int k = 0; k < n; k++) {{ float v = in[k * 512 + i]; {steps} {result} }}
-        out[i] = sum;
+        out[i] = sum + p[i & 7];
     }}
     """
     found = counted(source, "steps", np.int32(64), np.float32(3))
     waits = sum(row.waits for row in found.folded if row.cost is CostClass.FLOAT_MULTIPLY_ADD)
     assert waits / found.warps == pytest.approx(8 * 64 / overlap)
+
+
+def test_divisions_of_vectors_count_by_their_elements() -> None:
+    source = """
+    __kernel void divided(__global const int *in, __global int *out, int n) {
+        uint2 s = (uint2)(get_global_id(0) + 1);
+        for (uint k = 0; k < n; k++) s += (s + k) % (uint)n;
+        out[get_global_id(0)] = s.x + s.y;
+    }
+    """
+    found = counted(source, "divided", np.int32(40))
+    assert per_warp(found, CostClass.INT_DIVIDE, UNSIGNED_INVARIANT) == 2 * 40 * 3 / 4
 
 
 def test_divisions_without_costs_of_their_own_cost_as_much_as_plainer_ones() -> None:

@@ -99,7 +99,7 @@ def test_reads_of_unknown_steps_begin_when_those_before_are_used(step: str, in_f
         ("int m = get_local_size(0);", "int i = 0; i < m", 8),
     ],
 )
-def test_counters_that_are_held_against_sizes(setup: str, index: str, in_flight: int) -> None:
+def test_counters_that_are_compared_with_sizes(setup: str, index: str, in_flight: int) -> None:
     """In the PTX of an H200's driver a signed counter has the size's 64 bits, an unsigned one 32."""
     body = f"{setup} float s = 0; for ({index}; i++) s += a[i * 64 + j]; y[j] = s;"
     counts = counted(("__global const float *restrict a", *PLAIN[1:]), body)

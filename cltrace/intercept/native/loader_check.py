@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import subprocess
+from contextlib import suppress
 from ctypes.util import find_library
 from dataclasses import dataclass
 from enum import StrEnum
@@ -61,7 +62,7 @@ def explain_unrecorded(program: Path) -> UnrecordedReason:
     """Return why the layer recorded nothing of an executable."""
     try:
         status = program.stat()
-        header = _read(program)[:_HEADER_BYTES]
+        header, own_header = _read(program, _HEADER_BYTES), _read(_OWN_PROGRAM, _HEADER_BYTES)
     except OSError as error:
         return _reason(Absence.NOT_READABLE, f"{program} cannot be read: {error.strerror}")
     if not header.startswith(b"\x7fELF"):
@@ -74,11 +75,11 @@ def explain_unrecorded(program: Path) -> UnrecordedReason:
             Absence.PRIVILEGED,
             f"{program} runs with the rights of its owner, so loaders ignore OPENCL_LAYERS: run a copy",
         )
-    if _machine(header) != _machine(_read(_OWN_PROGRAM)):
+    if _machine(header) != _machine(own_header):
         return _reason(
             Absence.OTHER_MACHINE,
             f"{program} is built for another processor or another size of addresses than the layer: "
-            "trace a build that is as this Python",
+            "trace a build for this Python's architecture",
         )
     return _explain_libraries(program)
 
@@ -171,11 +172,12 @@ def _has_loader(program: Path) -> bool:
 
 def _find_in_library_path() -> Path | None:
     """Return the loader that a program finds by `LD_LIBRARY_PATH`, if it loads one by name."""
-    for directory in os.environ.get(_LIBRARY_PATH, "").split(":"):
+    for directory in re.split("[:;]", os.environ.get(_LIBRARY_PATH, "")):
         for name in ("libOpenCL.so.1", "libOpenCL.so"):
             path = Path(directory, name)
-            if directory and path.is_file():
-                return path
+            with suppress(OSError):  # a name that is too long, a directory without rights
+                if directory and path.is_file():
+                    return path
     return None
 
 
@@ -198,7 +200,7 @@ def _find_in_cache(name: str) -> Path | None:
     return None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, size_bytes: int = _MAX_FILE_BYTES) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        return file.read(_MAX_FILE_BYTES)
+        return file.read(size_bytes)

@@ -94,7 +94,7 @@ _LOGIC_PIPE: Final = frozenset(
 _INVERTED: Final = (CostName("float", "multiply"),) * 3
 """Names of what a division by an inverted number costs: two factors of scale, and the product."""
 _NARROWER: Final[Mapping[str, str]] = {"long": "int", "double": "float"}
-_PLAINER: Final[Mapping[str, str]] = {
+_FALLBACKS: Final[Mapping[str, str]] = {
     UNSIGNED_INVARIANT: INVARIANT_DIVISOR,
     INVARIANT_DIVISOR: "divide",
     UNSIGNED_DIVIDE: "divide",
@@ -134,8 +134,8 @@ def _first_measured(name: CostName, measured: Container[CostName]) -> tuple[Cost
             return (narrower, narrower)
         return _first_measured(replace(name, operation="add"), measured)
     chosen = tuple(candidate for candidate in (name, narrower) if candidate in measured)[:1]
-    if not chosen and name.operation in _PLAINER:
-        return _first_measured(replace(name, operation=_PLAINER[name.operation]), measured)
+    if not chosen and name.operation in _FALLBACKS:
+        return _first_measured(replace(name, operation=_FALLBACKS[name.operation]), measured)
     return chosen
 
 

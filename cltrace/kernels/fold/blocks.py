@@ -37,6 +37,7 @@ from cltrace.kernels.fold.loop_evolution import (
 from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
+from cltrace.kernels.fold.sequential_trips import has_sequential_trips
 from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.fold.wide_integers import WideIntegers
@@ -170,18 +171,19 @@ class _Folding:
         operations = self._trip_operations(loop, number)
         chain = self._chain(number, loop)
         unrolled = chain
-        carried = find_carried_chain(
-            self._kernel, loop.evolution, number, self._is_fused, self._order, self._divisions
-        )
         if (copies := self._copies_in_line(number)) > 1:
             unrolled = chain.side_by_side(
                 copies,
-                # Where trips need the ones before, operations one after another with more reads in
-                # flight than there are predict sums better; see docs/model-overlap.md.
-                with_operations=loop.is_whole or not carried.length,
+                # In loops whose trips need each other, operations one after another, with more reads in
+                # flight than there are, predict sums better; see docs/model-overlap.md.
+                with_operations=loop.is_whole
+                or not has_sequential_trips(self._function, loop.evolution),
                 reads_ahead=loop.reads_ahead,
                 held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
             )
+        carried = find_carried_chain(
+            self._kernel, loop.evolution, number, self._is_fused, self._order, self._divisions
+        )
         longest = max(unrolled, carried, key=lambda chain: chain.length)
         return FoldedBlock(operations, longest)
 
@@ -233,7 +235,7 @@ class _Folding:
                 is_control = loop.is_control(item)
                 share = loop.control_share if is_control else _trip_share(item, loop)
                 if self._divisions.takes_reciprocal(item):
-                    # Each unrolled body takes a reciprocal once, for all its copies.
+                    # A block of an unrolled body takes a reciprocal once, for all its copies.
                     self._count(counts, item, share / loop.trips, self._divisions.not_inverted())
                     share -= share / loop.trips
                 self._count(counts, item, share)

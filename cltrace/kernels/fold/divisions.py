@@ -1,9 +1,9 @@
 """Divisions of integers by numbers that a GPU's compiler has inverted before.
 
 A GPU divides 32-bit integers by a product with a reciprocal and a correction. The reciprocal of a number
-that a loop does not change is taken once: before the loop, or in each body of an unrolled loop for all
-copies. Two divisions that just follow each other share next to nothing on an H200 (4 of 34 issue slots),
-nor do those of 64 bits, which call a function.
+that a loop does not change is taken once per block of an unrolled body, for all copies. Other loops take
+it before they begin, which is left out here. Two divisions that just follow each other share next to
+nothing on an H200 (4 of 34 issue slots), nor do those of 64 bits, which call a function.
 """
 
 from collections.abc import Iterator
@@ -18,29 +18,29 @@ from cltrace.kernels.costs.operation import (
 )
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.ir.instructions import Binary, Instruction
-from cltrace.kernels.ir.types import IntegerType
+from cltrace.kernels.ir.types import IntegerType, element_of
 from cltrace.kernels.ir.uses import result_of
 
 _UNSIGNED: Final = frozenset({"udiv", "urem"})
 _REMAINDERS: Final = frozenset({"srem", "urem"})
 _OPERATORS: Final = _UNSIGNED | _REMAINDERS | {"sdiv"}
-_NUMBER: Final = IntegerType(32)
+_INT32: Final = IntegerType(32)
 
 
 @dataclass(frozen=True, slots=True)
 class Divisions:
-    """What is known of a kernel's divisions of integers.
+    """Divisions of integers in a kernel, by what their divisors are.
 
     Attributes:
         literals: the slots of compile-time constants.
         inverted: the results of divisions by a number whose reciprocal is at hand; none on a CPU.
-        first: those of them that are the first in their block by their number.
+        takers: those of them that are the first in their block by their number.
         has_unsigned: whether unsigned divisions have costs of their own, as on a GPU.
     """
 
     literals: frozenset[int]
     inverted: frozenset[int] = frozenset()
-    first: frozenset[int] = frozenset()
+    takers: frozenset[int] = frozenset()
     has_unsigned: bool = False
 
     @classmethod
@@ -60,7 +60,7 @@ class Divisions:
 
     def takes_reciprocal(self, item: Instruction) -> bool:
         """Return True for the first division of a block by a number that its loop does not change."""
-        return isinstance(item, Binary) and item.result in self.first
+        return isinstance(item, Binary) and item.result in self.takers
 
     def not_inverted(self) -> "Divisions":
         """Return the divisions of a kernel that takes each reciprocal anew."""
@@ -71,7 +71,7 @@ class Divisions:
         if item.right in self.literals:
             return LITERAL_DIVISOR
         is_inverted = item.result in self.inverted
-        if self.has_unsigned and item.operator in _UNSIGNED and item.type == _NUMBER:
+        if self.has_unsigned and item.operator in _UNSIGNED and element_of(item.type) == _INT32:
             return UNSIGNED_INVARIANT if is_inverted else UNSIGNED_DIVIDE
         if is_inverted:
             return INVARIANT_DIVISOR
@@ -94,7 +94,9 @@ def _inverted(kernel: PreparedKernel) -> Iterator[tuple[int, Binary]]:
 
 
 def _is_division(item: Instruction) -> TypeGuard[Binary]:
-    return isinstance(item, Binary) and item.operator in _OPERATORS and item.type == _NUMBER
+    return (
+        isinstance(item, Binary) and item.operator in _OPERATORS and element_of(item.type) == _INT32
+    )
 
 
 def _defined_in(kernel: PreparedKernel, numbers: frozenset[int]) -> frozenset[int]:

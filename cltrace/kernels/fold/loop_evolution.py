@@ -228,8 +228,8 @@ class LoopEvolution:
     def _compared_counters(self) -> Iterator[tuple[int, int]]:
         """Yield the counters that end the loop, as pairs of a phi and its next value.
 
-        A signed counter may be compared in more bits: it does not overflow, so that a compiler counts in
-        these. Measured on an H200: a sum whose `int` counter is held against `get_local_size(0)` takes
+        A signed counter may be compared in more bits: it does not overflow, so a GPU's compiler counts in
+        these. Measured on an H200: a sum whose `int` counter is compared with `get_local_size(0)` takes
         12 ns a trip, 39 with a `uint`, whose next value may be 0.
         """
         comparison = self.loop.comparison
@@ -241,7 +241,7 @@ class LoopEvolution:
         }
         for phi, following in self.loop.affine:
             item = self._inside.get(following)
-            is_signed = isinstance(item, Binary) and item.is_signed
+            is_signed = self._inlines_calls and isinstance(item, Binary) and item.is_signed
             if {phi, following} & (compared | widened if is_signed else compared):
                 yield phi, following
 

@@ -112,8 +112,9 @@ static void record_end_with_notes(const char *how)
     static atomic_bool is_noted;
     if (target.clGetPlatformIDs == NULL && !atomic_exchange(&is_noted, true))
         record_diagnostic("note", "layer-unused",
-                          "no OpenCL loader took the layer in: none was called, found a platform "
-                          "(OCL_ICD_VENDORS), or accepted it (--layer off records pyopencl by hooks)");
+                          "no OpenCL loader loaded the layer: the process called none, the loader found no "
+                          "platform (OCL_ICD_VENDORS), or it refused the layer; `--layer off` records "
+                          "pyopencl by hooks");
     writer_record_end(how);
 }
 
@@ -150,7 +151,7 @@ void process_flush(const char *how)
     /* The process may be killed or replaced before the reader of stamps has its turn. */
     stamps_release_complete(NULL);
     if (how != NULL)
-        record_end_with_notes(how);
+        writer_record_end(how); /* an `exec` may fail, and the program go on to use OpenCL */
     restore_signals(&before);
 }
 
