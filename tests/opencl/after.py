@@ -29,7 +29,7 @@ class After:
         self.done = Finished(0, "", "")
 
     def __call__(self, code: str, *flags: str) -> Trace:
-        words = ("run", "-q", "-o", self._path, *flags, sys.executable, "-c", HEAD + code)
+        words = ("run", "-q", "-f", "-o", self._path, *flags, sys.executable, "-c", HEAD + code)
         self.done = self._run(*words)
         assert self.done.status == 0, self.done.stderr
         return cltrace.load(self._path)

@@ -333,8 +333,9 @@ def test_rows_of_an_interrupted_drain_are_counted(drains: str, run: Runner, tmp_
         recorded = trace.rows("SELECT count(*) FROM v_command")[0][0]
         missing = trace.meta_int("commands_missing") or 0
         assert recorded + missing == int(done.stdout)
-        assert missing
-        assert trace.meta["state"] == "incomplete"
+        # The thread may have written all rows before the program's own drain was interrupted.
+        assert missing or drains == "here"
+        assert (trace.meta["state"] == "incomplete") == bool(missing)
 
 
 BROKEN_ROWS = """
