@@ -98,9 +98,7 @@ def test_hooks_record_where_the_loader_knows_other_layers_only(
 ) -> None:
     assert not takes_layers(later_loader)
     path = tmp_path / "a.cltrace"
-    done = run("run", "-q", "-o", path, "-c", _PROGRAM, env=_importing(later_loader, tmp_path))
-    assert done.status == 0
-    assert done.stderr.startswith("the loader refuses")
+    _run_refused(later_loader, path, run)
     with cltrace.load(path) as trace:
         assert trace.rows(_LAUNCHES) == [(20, 20)]
         assert "recorded-by-layer" not in _codes(trace)
@@ -130,9 +128,7 @@ def test_a_loader_inside_a_program_is_named(tmp_path: Path) -> None:
 def test_a_refusal_by_the_loader_is_noted(toolbox: Toolbox, run: Runner, tmp_path: Path) -> None:
     refusing = build_loader(toolbox, tmp_path / "loader", "API_VERSION=200")
     path = tmp_path / "a.cltrace"
-    done = run("run", "-q", "-o", path, "-c", _PROGRAM, env=_importing(refusing, tmp_path))
-    assert done.status == 0
-    assert done.stderr.startswith("the loader refuses")
+    _run_refused(refusing, path, run)
     with cltrace.load(path) as trace:
         assert trace.rows(_LAUNCHES) == [(0, 0)]
         (message,) = trace.rows(
@@ -171,6 +167,13 @@ def test_a_program_without_platforms_is_told(
     done = run("run", "-o", tmp_path / "b.cltrace", program, env=alone)
     assert done.status == 9
     assert "found no platform" in done.stderr
+
+
+def _run_refused(loader: Path, path: Path, run: Runner) -> None:
+    """Record the program into a trace under a loader that refuses the layer."""
+    done = run("run", "-q", "-o", path, "-c", _PROGRAM, env=_importing(loader, path.parent))
+    assert done.status == 0
+    assert done.stderr.startswith("the loader refuses")
 
 
 def _importing(loader: Path, directory: Path) -> dict[str, str]:

@@ -1,8 +1,20 @@
 """Paths through a control-flow graph: what they lead to, and where all of them come together."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from cltrace.kernels.flow.loops import Graph
+
+
+def reached_from(begins: Iterable[int], following: Mapping[int, Iterable[int]]) -> set[int]:
+    """Return the blocks or values that others lead to, these included, in any number of steps."""
+    reached: set[int] = set()
+    waiting = list(begins)
+    while waiting:
+        current = waiting.pop()
+        if current not in reached:
+            reached.add(current)
+            waiting += following.get(current, ())
+    return reached
 
 
 def blocks_on_paths(graph: Graph, begin: int, ends: Container[int] = ()) -> frozenset[int]:

@@ -37,7 +37,6 @@ from cltrace.kernels.fold.loop_evolution import (
 from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
-from cltrace.kernels.fold.sequential_trips import has_sequential_trips
 from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.fold.wide_integers import WideIntegers
@@ -174,10 +173,7 @@ class _Folding:
         if (copies := self._copies_in_line(number)) > 1:
             unrolled = chain.side_by_side(
                 copies,
-                # In loops whose trips need each other, operations one after another, with more reads in
-                # flight than there are, predict sums better; see docs/model-overlap.md.
-                with_operations=loop.is_whole
-                or not has_sequential_trips(self._function, loop.evolution),
+                with_operations=loop.overlaps_operations,
                 reads_ahead=loop.reads_ahead,
                 held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
             )

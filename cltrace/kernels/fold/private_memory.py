@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.flow.paths import reached_from
 from cltrace.kernels.fold.periodic_values import find_periodic_values
 from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import (
@@ -137,7 +138,7 @@ class _Values:
         into: dict[int, set[int]] = {}
         for item in self._instructions:
             if isinstance(item, Allocate):
-                for slot in _reached(derived, [item.result]):
+                for slot in reached_from([item.result], derived):
                     into.setdefault(slot, set()).add(item.result)
         return {slot: frozenset(variables) for slot, variables in into.items()}
 
@@ -164,7 +165,7 @@ class _Values:
             if not self._is_known(block, phi, whole_headers):
                 begins.append(phi.result)
         begins += users.keys() - defined
-        return frozenset(_reached(users, begins))
+        return frozenset(reached_from(begins, users))
 
     def _computed_from(self, item: Instruction) -> tuple[int, ...]:
         """Return the operands from which a compiler that knows them computes an instruction's result."""
@@ -215,15 +216,3 @@ def _pointers(item: Instruction) -> tuple[int, ...]:
             return (item.left, item.right)
         case _:
             return ()
-
-
-def _reached(following: Mapping[int, list[int]], begins: list[int]) -> set[int]:
-    """Return the values that follow from some, which are among them."""
-    reached: set[int] = set()
-    waiting = list(begins)
-    while waiting:
-        slot = waiting.pop()
-        if slot not in reached:
-            reached.add(slot)
-            waiting += following.get(slot, ())
-    return reached

@@ -1,7 +1,6 @@
 """Loops whose trips need what the trip before has computed."""
 
-from collections.abc import Iterable, Mapping
-
+from cltrace.kernels.flow.paths import reached_from
 from cltrace.kernels.fold.loop_evolution import LoopEvolution
 from cltrace.kernels.ir.instructions import Store
 from cltrace.kernels.ir.module import Function
@@ -22,19 +21,8 @@ def has_sequential_trips(function: Function, evolution: LoopEvolution) -> bool:
         for phi in function.blocks[number].phis:
             operands[phi.result] = tuple(slot for _, slot in phi.incoming)
     return any(
-        phi.result in _sources(slot, operands)
+        phi.result in reached_from([slot], operands)
         for phi in function.blocks[loop.header].phis
         for block, slot in phi.incoming
         if block in blocks and phi.result in loop.non_affine
     )
-
-
-def _sources(slot: int, operands: Mapping[int, Iterable[int]]) -> set[int]:
-    """Return the values that a value is computed from within a trip, itself included."""
-    sources, waiting = set[int](), [slot]
-    while waiting:
-        current = waiting.pop()
-        if current not in sources:
-            sources.add(current)
-            waiting += operands.get(current, ())
-    return sources

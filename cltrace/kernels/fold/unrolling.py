@@ -10,6 +10,7 @@ from cltrace.kernels.flow.canonical_loops import find_canonical_loops
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution, is_pure
 from cltrace.kernels.fold.memory_order import MemoryOrder, may_write, places_of
+from cltrace.kernels.fold.sequential_trips import has_sequential_trips
 from cltrace.kernels.ir.instructions import (
     Branch,
     Call,
@@ -33,11 +34,33 @@ _MORE_FOR_PRIVATE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class UnrolledLoop:
-    """An unrolled loop with `trips` copies of its body; `is_whole` if these are all of its trips."""
+    """An unrolled loop with `trips` copies of its body.
+
+    `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
+    computed.
+    """
 
     evolution: LoopEvolution
     trips: int
     is_whole: bool
+    is_sequential: bool
+
+    @classmethod
+    def of(
+        cls, kernel: PreparedKernel, evolution: LoopEvolution, trips: int, *, is_whole: bool
+    ) -> "UnrolledLoop":
+        """Return a loop of a kernel that is unrolled."""
+        is_sequential = has_sequential_trips(kernel.function, evolution)
+        return cls(evolution, trips, is_whole, is_sequential)
+
+    @property
+    def overlaps_operations(self) -> bool:
+        """Whether operations of different copies overlap.
+
+        In sequential loops, operations one after another, with more reads in flight than there are,
+        predict sums better; see docs/model-overlap.md.
+        """
+        return self.is_whole or not self.is_sequential
 
     @property
     def reads_ahead(self) -> int:
@@ -114,9 +137,10 @@ def find_unrolled_loops(kernel: PreparedKernel, machine: Machine) -> Mapping[int
             continue
         trips = evolution.trips()
         if trips is not None and trips <= _max_whole_trips(evolution, machine):
-            unrolled[number] = UnrolledLoop(evolution, trips, is_whole=True)
+            unrolled[number] = UnrolledLoop.of(kernel, evolution, trips, is_whole=True)
         elif not inner and evolution.has_known_step():
-            unrolled[number] = UnrolledLoop(evolution, machine.unrolled_trips, is_whole=False)
+            trips = machine.unrolled_trips
+            unrolled[number] = UnrolledLoop.of(kernel, evolution, trips, is_whole=False)
     return unrolled
 
 

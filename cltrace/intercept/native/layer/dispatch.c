@@ -212,7 +212,8 @@ cl_int clInitLayer(cl_uint count, const struct cl_dispatch *target_dispatch, cl_
         __builtin_return_address(0), count, target_dispatch, count_return, layer_dispatch);
 }
 
-/* Version 1.0.1: Khronos' loader from 2026 on asks for this one only. It has no properties yet. */
+/* Version 1.0.1: Khronos' loader from 2026 on asks for this one, unless OCL_ICD_FORCE_LEGACY_TERMINATION is
+   set. It has no properties yet. */
 cl_int clInitLayerWithProperties(cl_uint count, const struct cl_dispatch *target_dispatch,
                                  cl_uint *count_return, const struct cl_dispatch **layer_dispatch,
                                  const cl_ulong *properties)

@@ -109,8 +109,7 @@ void process_settle(void)
 /* Python begins the recording of its process before the program calls a loader. */
 static void record_end_with_notes(const char *how)
 {
-    static atomic_bool is_noted;
-    if (target.clGetPlatformIDs == NULL && !atomic_exchange(&is_noted, true))
+    if (target.clGetPlatformIDs == NULL)
         record_diagnostic("note", "layer-unused",
                           "no OpenCL loader loaded the layer: the process called none, the loader found no "
                           "platform (OCL_ICD_VENDORS), or it refused the layer; `--layer off` records "
