@@ -22,7 +22,6 @@ from cltrace.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cltrace.trace.reader import Trace
 
 __all__ = [
     "__version__",
@@ -38,8 +37,17 @@ __all__ = [
 ]
 
 
-def load(path: "str | Path") -> "Trace":
-    """Open the trace at `path`, with its views as pandas tables. Raises: `cltrace.errors.TraceError`."""
+def load(path: "str | Path") -> Any:
+    """Open a trace, as a `Trace`, or a file of events inside a kernel, as `EventTables`.
+
+    Both have tables for pandas: `load(path)["v_command"]`.
+
+    Raises: `cltrace.errors.TraceError`, `cltrace.errors.KernelError`.
+    """
+    if str(path).endswith(".events"):
+        from cltrace.kernels.events.tables import EventTables  # noqa: PLC0415 - imports numpy
+
+        return EventTables(path)
     from cltrace.trace.reader import load as load_trace  # noqa: PLC0415 - imports sqlite3
 
     return load_trace(path)

@@ -18,6 +18,7 @@ from cltrace.cli import make_verb_parser
 from cltrace.commands import VERBS
 from cltrace.commands.shared.defaults import ONLY_TRUSTED, ONLY_TRUSTED_OF
 from cltrace.events.apis import COMMAND_KINDS, Api
+from cltrace.kernels.events.tables import TABLES
 from cltrace.trace.limits import LIMITS
 from cltrace.trace.schema import SCHEMA_VERSION
 from cltrace.trace.views import VIEWS
@@ -73,6 +74,8 @@ def part(name: str) -> str:
             )
         case "views":
             return views()
+        case "event_tables":
+            return event_tables()
         case "entry_points" | "limits":
             return codes(name)
         case "only_trusted" | "only_trusted_of":
@@ -134,6 +137,16 @@ def views() -> str:
         parts.append(
             f"### `{view.name}`\n\n{view.description}\n\n{table(('column', 'description'), rows)}"
         )
+    return "\n".join(parts)
+
+
+def event_tables() -> str:
+    """Return every table of a file of events with its columns."""
+    parts = [
+        f"### `{item.name}`: {item.description}\n\n"
+        + table(("column", "meaning"), [(f"`{name}`", text) for name, text in item.columns.items()])
+        for item in TABLES
+    ]
     return "\n".join(parts)
 
 

@@ -1,34 +1,34 @@
 """`cltrace kernel`: count the work of kernels, from a source or from the launches of a trace."""
 
 import argparse
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from cltrace.commands.shared.argument_types import parse_natural, parse_positive
 from cltrace.commands.shared.counting_flags import add_counting_arguments, counting_settings
 from cltrace.commands.shared.documents import add_format_argument, print_document, print_json
-from cltrace.commands.shared.messages import DelayedProgress
+from cltrace.commands.shared.event_recording import (
+    EventFlags,
+    add_event_arguments,
+    event_flags,
+    record_launch,
+    traced_launch_ready,
+)
+from cltrace.commands.shared.messages import DelayedProgress, say
+from cltrace.commands.shared.source_launch import (
+    SourceLaunch,
+    add_source_launch_arguments,
+    find_launches,
+    read_program,
+    source_launch,
+)
 from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
-from cltrace.files import read_input
-from cltrace.kernels import (
-    Argument,
-    BufferArgument,
-    KernelParameter,
-    LocalArgument,
-    Machine,
-    Program,
-    count,
-    parse,
-)
-from cltrace.kernels.counts.traced_launches import traced_launches, usual_local_size
+from cltrace.kernels import Machine, count
+from cltrace.kernels.counts.traced_launches import TracedLaunch, traced_launches
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.kernels.launches.settings import CountingSettings
@@ -38,26 +38,13 @@ from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, load_profile
 from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report, register_targets
+from cltrace.report.kernel_events import analyse_events, events_report
 from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.traced_kernel import launch_report
 from cltrace.similar_names import suggest_name
 
-_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
-_SCALES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _DEFAULT_TOP: Final = 5
-_MAX_SOURCE_BYTES: Final = 64 << 20
-_MAX_ITEMS: Final = 1 << 63
-_MAX_BUFFER_BYTES: Final = 1 << 62
-_INTEGER_BITS: Final = {"char": 8, "short": 16, "int": 32, "long": 64, "size_t": 64}
-_ELEMENT_BYTES: Final = {
-    "char": 1,
-    "short": 2,
-    "int": 4,
-    "long": 8,
-    "float": 4,
-    "double": 8,
-    "half": 2,
-}
+_DEFAULT_EVENT_ROWS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +70,6 @@ class _Target:
         return Machine() if profile is None else machine_of(profile.device)
 
 
-@dataclass(frozen=True, slots=True)
-class _SourceLaunch:
-    """Launch of the kernels of a source.
-
-    Attributes:
-        options: the build options.
-        include: the directories of headers.
-        global_size: the global size, None for no launch.
-        local_size: the size of work-groups, None for the usual one.
-        arguments: the arguments that are given, as NAME=VALUE.
-    """
-
-    options: str
-    include: Sequence[str]
-    global_size: tuple[int, ...] | None
-    local_size: tuple[int, ...] | None
-    arguments: Sequence[str]
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `kernel`."""
     parser.add_argument(
@@ -110,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kernel", metavar="GLOB", default="*", help="count only kernels whose names match"
     )
-    _add_launch(parser)
+    add_source_launch_arguments(parser)
     parser.add_argument(
         "--profile",
         metavar="PROFILE",
@@ -128,42 +96,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=parse_natural,
         help=f"show at most N launches of a trace; 0 for all (default {_DEFAULT_TOP}; all as JSON)",
     )
+    add_event_arguments(parser)
     add_counting_arguments(parser)
     add_format_argument(parser)
-
-
-def _add_launch(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of a source's launch."""
-    parser.add_argument(
-        "--global-size",
-        metavar="N[,N]",
-        type=_parse_sizes,
-        help="count for a launch of a source's kernels with N work-items per dimension",
-    )
-    parser.add_argument(
-        "--local-size",
-        metavar="N[,N]",
-        type=_parse_sizes,
-        help="count for work-groups of N work-items per dimension",
-    )
-    parser.add_argument(
-        "--arg",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="set an argument: a number, 4M for a buffer's size, @FILE.npy for contents",
-    )
-    parser.add_argument(
-        "--options", metavar="WORDS", default="", help="build with these options: '-DN=16'"
-    )
-    parser.add_argument(
-        "-I",
-        dest="include",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="look for headers in DIR",
-    )
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -173,14 +108,12 @@ def execute(arguments: argparse.Namespace) -> int:
     target = _Target(arguments.file, arguments.kernel, arguments.cpu, profile)
     settings = counting_settings(arguments)
     is_source = target.file.suffix in {".cl", ".ocl", ".clh"}
-    if is_source:
-        launch = _SourceLaunch(
-            arguments.options,
-            arguments.include,
-            arguments.global_size,
-            arguments.local_size,
-            arguments.arg,
+    if arguments.events is not None:
+        return _record(
+            arguments, target, event_flags(arguments, settings.cpu_s), is_source=is_source
         )
+    if is_source:
+        launch = source_launch(arguments)
         documents = _count_source(target, launch, settings.cpu_s)
     else:
         max_launches = _DEFAULT_TOP if arguments.top is None else arguments.top or None
@@ -195,6 +128,39 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _record(
+    arguments: argparse.Namespace, target: _Target, flags: EventFlags, *, is_source: bool
+) -> int:
+    """Record the events of one launch, and print what they show."""
+    if is_source:
+        machine, described = target.machine(target.profile), source_launch(arguments)
+        program = read_program(target.file, described)
+        launches = find_launches(program, target.file, target.kernel, described, machine)
+        _check_single(launch.kernel for launch in launches)
+        ready = launches[0]
+    else:
+        traced, profile = _read_launches(target)
+        _check_single(launch.kernel for launch in traced)
+        machine = target.machine(profile)
+        ready = traced_launch_ready(traced[0], machine)
+    analysis = analyse_events(record_launch(ready, machine, flags), machine)
+    top = _DEFAULT_EVENT_ROWS if arguments.top is None else arguments.top or None
+    report = events_report(analysis, top=None if arguments.format == "json" else top)
+    print_document(report, color=arguments.color, output_format=arguments.format)
+    if flags.output is not None:
+        say(f"wrote {flags.output}")
+    return 0
+
+
+def _check_single(kernels: Iterable[str]) -> None:
+    """Raise `UsageError` for launches of several kernels."""
+    names = sorted(set(kernels))
+    if len(names) > 1:
+        raise UsageError(
+            f"events are recorded of one kernel: --kernel chooses of {', '.join(names)}"
+        )
+
+
 def _with_caveats(document: Document, profile: DeviceProfile | None) -> Document:
     """Return a report with the caveats of the profile that its times are from."""
     if profile is None:
@@ -206,46 +172,24 @@ def _costs(profile: DeviceProfile | None) -> Thesis | None:
     return THESIS.for_device(profile) if profile is not None else None
 
 
-def _parse_sizes(text: str) -> tuple[int, ...]:
-    parts = re.split(r"[,x]", text)
-    if not 1 <= len(parts) <= 3:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one to three sizes, such as 1024,64")
-    sizes = tuple(parse_positive(part.strip()) for part in parts)
-    if math.prod(sizes) >= _MAX_ITEMS:
-        raise argparse.ArgumentTypeError(f"{text!r} is more than 2^63 work-items")
-    return sizes
-
-
-def _count_source(
-    target: _Target, launch: _SourceLaunch, cpu_s: float | None
-) -> Iterable[Document]:
+def _count_source(target: _Target, launch: SourceLaunch, cpu_s: float | None) -> Iterable[Document]:
     """Yield the counts of a source's kernels, or its kernels where nothing is launched."""
-    try:
-        source = read_input(target.file, _MAX_SOURCE_BYTES).decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise UsageError(f"{target.file} cannot be read: {error.strerror}") from error
-    directories: Sequence[str | Path] = (
-        [target.file.parent, *launch.include] if launch.include else ()
-    )
-    program = parse(source, launch.options, include_dirs=directories)
+    program = read_program(target.file, launch)
     if launch.global_size is None:
         yield program_report(program)
         return
-    names = [name for name in program.kernels if fnmatchcase(name, target.kernel)]
-    if not names:
-        suggestion = suggest_name(target.kernel, program.kernels)
-        raise UsageError(f"no kernel of {target.file} is called {target.kernel}{suggestion}")
     machine = target.machine(target.profile)
-    local_size = launch.local_size or usual_local_size(launch.global_size, machine)
-    if len(local_size) != len(launch.global_size):
-        raise UsageError("--local-size and --global-size need the same number of dimensions")
-    given = dict(_split_argument(text) for text in launch.arguments)
-    for name in names:
-        values = _make_arguments(program, name, given, launch.global_size)
+    for ready in find_launches(program, target.file, target.kernel, launch, machine):
+        name = ready.kernel
         try:
             with limit_counting(cpu_s):
                 counts = count(
-                    program, name, launch.global_size, local_size, values, machine=machine
+                    program,
+                    name,
+                    ready.global_size,
+                    ready.local_size,
+                    ready.arguments,
+                    machine=machine,
                 )
         except ValueError as error:  # sizes or arguments that no launch can have
             raise UsageError(f"{name} cannot be launched so: {error}") from error
@@ -253,89 +197,11 @@ def _count_source(
         yield _with_caveats(kernel_report(code, counts, _costs(target.profile)), target.profile)
 
 
-def _split_argument(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign or not name:
-        raise UsageError(f"--arg {text} is not NAME=VALUE")
-    return name, value
+def _read_launches(target: _Target) -> tuple[list[TracedLaunch], DeviceProfile | None]:
+    """Return the launches of a trace, those with the most calls first, and the profile of its device.
 
-
-def _make_arguments(
-    program: Program, kernel: str, given: Mapping[str, str], sizes: Sequence[int]
-) -> list[Argument]:
-    """Return the kernel's arguments. Buffers that are not given have an element per work-item."""
-    arguments: list[Argument] = []
-    missing: list[str] = []
-    for parameter in program.kernels[kernel].parameters:
-        text = given.get(parameter.name)
-        if text is not None:
-            arguments.append(_parse_argument(parameter, text))
-        elif parameter.space in {"global", "constant"} and "*" in parameter.type:
-            num_items = int(np.prod(sizes, dtype=object))
-            arguments.append(BufferArgument(num_items * _element_bytes(parameter.type)))
-        else:
-            missing.append(parameter.name)
-    if missing:
-        raise UsageError(f"{kernel} needs --arg {' --arg '.join(f'{name}=…' for name in missing)}")
-    return arguments
-
-
-def _element_bytes(type_name: str) -> int:
-    match = re.match(r"u?(char|short|int|long|float|double|half)(\d*)", type_name)
-    if match is None:
-        return 4
-    width = int(match[2] or 1)
-    return _ELEMENT_BYTES[match[1]] * (4 if width == 3 else width)
-
-
-def _parse_argument(parameter: KernelParameter, text: str) -> Argument:
-    size = _SIZE.fullmatch(text)
-    if parameter.space in {"global", "constant", "local"}:
-        if text.startswith("@"):
-            return _read_contents(text[1:])
-        num_bytes = (
-            float(size[1]) * _SCALES[size[2]]
-            if size is not None
-            else _parse_number(parameter, text)
-        )
-        if not 0 <= num_bytes < _MAX_BUFFER_BYTES:
-            raise UsageError(f"--arg {parameter.name}={text} is no size of memory")
-        if parameter.space == "local":
-            return LocalArgument(int(num_bytes))
-        return BufferArgument(int(num_bytes))
-    number = _parse_number(parameter, text)
-    bits = _INTEGER_BITS.get(parameter.type.removeprefix("u"))
-    if bits is not None and not (
-        isinstance(number, int) and -(1 << (bits - 1)) <= number < 1 << bits
-    ):
-        raise UsageError(f"--arg {parameter.name}={text} does not fit into {parameter.type}")
-    return number
-
-
-def _parse_number(parameter: KernelParameter, text: str) -> int | float:
-    try:
-        return int(text, 0)
-    except ValueError:
-        try:
-            return float(text)
-        except ValueError:
-            raise UsageError(f"--arg {parameter.name}={text} is no number") from None
-
-
-def _read_contents(path: str) -> BufferArgument:
-    if not Path(path).is_file():
-        raise UsageError(f"{path} cannot be read as a .npy file: it is no regular file")
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read as a .npy file: {error}") from error
-    return BufferArgument(array.nbytes, array)
-
-
-def _count_trace(
-    target: _Target, max_launches: int | None, settings: CountingSettings
-) -> Iterable[Document]:
-    """Yield the counts of a trace's launches, those with the most calls first."""
+    Raises: `UsageError` if no launch matches.
+    """
     profile = target.profile
     with open_trace(target.file) as trace:
         if profile is None:
@@ -347,7 +213,14 @@ def _count_trace(
         raise UsageError(
             f"{target.file} has no launch of {target.kernel} with its arguments{suggestion}"
         )
-    launches.sort(key=lambda launch: -launch.calls)
+    return sorted(launches, key=lambda launch: -launch.calls), profile
+
+
+def _count_trace(
+    target: _Target, max_launches: int | None, settings: CountingSettings
+) -> Iterable[Document]:
+    """Yield the counts of a trace's launches, those with the most calls first."""
+    launches, profile = _read_launches(target)
     machine, costs = target.machine(profile), _costs(profile)
     counter = TracedLaunchCounter(machine, settings, targets=register_targets(machine))
     with DelayedProgress("counting") as progress:

@@ -1,6 +1,7 @@
 """`cltrace query`: run read-only SQL on the views of a trace."""
 
 import argparse
+import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -13,10 +14,13 @@ from cltrace.commands.shared.messages import say
 from cltrace.commands.shared.trace_argument import as_trace_file
 from cltrace.errors import UsageError
 from cltrace.report.document import Column, Document, Table, Unit, Value
+from cltrace.trace.guard import open_trace
 from cltrace.trace.guarded_query import run_guarded_query
 from cltrace.trace.query import QueryResult
 from cltrace.trace.views import VIEWS
 
+_EVENTS_SUFFIX: Final = ".events"
+_OPENING_EVENTS_S: Final = 30.0
 _MAX_SHOWN: Final = 4096
 _MAX_COLUMNS: Final = 100_000
 """More than a statement of SQLite can select."""
@@ -61,14 +65,28 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError("the trace comes first: cltrace query TRACE 'SELECT ...'")
     sql = sys.stdin.read() if arguments.sql == "-" else arguments.sql
     with as_trace_file(arguments.trace) as path:
+        is_trace = path.suffix != _EVENTS_SUFFIX
         result = run_guarded_query(
-            path, sql, max_rows=arguments.limit, max_seconds=arguments.timeout
+            path,
+            sql,
+            max_rows=arguments.limit,
+            max_seconds=arguments.timeout,
+            open_file=open_trace if is_trace else _open_events,
+            opening_s=0.0 if is_trace else _OPENING_EVENTS_S,
         )
     document = _make_document(_shorten(result) if arguments.format == "table" else result)
     print_document(document, color=arguments.color, output_format=arguments.format)
     if result.is_cut:
         say(f"only the first {arguments.limit} rows: --limit raises that")
     return 0
+
+
+def _open_events(path: Path) -> sqlite3.Connection:
+    """Return a connection to the tables of a file of events."""
+    from cltrace.kernels.events.files import read_events  # noqa: PLC0415 - imports numpy
+    from cltrace.kernels.events.tables import open_database  # noqa: PLC0415
+
+    return open_database(read_events(path))
 
 
 def _shorten(result: QueryResult) -> QueryResult:

@@ -76,6 +76,12 @@ def open_trace(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def restrict_to_reading(connection: sqlite3.Connection) -> None:
+    """Restrict a database in memory to reads of its tables, for statements from anyone."""
+    _restrict(connection)
+    connection.set_authorizer(_authorise)
+
+
 def has_trace_header(path: Path) -> bool:
     """Return True for a file that begins as a trace of any version, damaged or not.
 

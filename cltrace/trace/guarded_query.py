@@ -14,12 +14,15 @@ import select
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from cltrace import errors
 from cltrace.errors import CltraceError, QueryError
+from cltrace.trace.guard import open_trace
 from cltrace.trace.query import MAX_HEAP_BYTES, QueryResult, query, too_long
 
 _MAX_MEMORY_BYTES: Final = 1 << 30
@@ -33,23 +36,34 @@ _PR_SET_PDEATHSIG: Final = 1
 """The request of Linux's `prctl` for a signal when the parent ends."""
 
 
-def run_guarded_query(path: Path, sql: str, *, max_rows: int, max_seconds: float) -> QueryResult:
+def run_guarded_query(
+    path: Path,
+    sql: str,
+    *,
+    max_rows: int,
+    max_seconds: float,
+    open_file: Callable[[Path], sqlite3.Connection] = open_trace,
+    opening_s: float = 0.0,
+) -> QueryResult:
     """Run a statement as `query` does, with limits of time and memory that hold in every case.
+
+    `opening_s` is added to the limit of time for a file that takes long to open.
 
     The calling process has one thread. Raises: `TraceError`, `QueryError`.
     """
+    run = partial(query, path, sql, max_rows=max_rows, max_seconds=max_seconds, open_file=open_file)
     reading, writing = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(reading)
         with suppress(BaseException):  # the parent says what happened
-            _tie_to_parent(parent, math.ceil(max_seconds) + _SPARE_CPU_S)
-            _answer(writing, path, sql, max_rows, max_seconds)
+            _tie_to_parent(parent, math.ceil(max_seconds + opening_s) + _SPARE_CPU_S)
+            _answer(writing, run)
         os._exit(0)
     os.close(writing)
     try:
-        answer = _read_answer(reading, time.monotonic() + max_seconds + _GRACE_S)
+        answer = _read_answer(reading, time.monotonic() + max_seconds + opening_s + _GRACE_S)
         if answer is None:
             raise too_long(max_seconds)
     finally:
@@ -59,6 +73,11 @@ def run_guarded_query(path: Path, sql: str, *, max_rows: int, max_seconds: float
         status = os.waitpid(child, 0)[1]
     if not answer:
         raise too_long(max_seconds) if _ran_out_of_cpu_time(status) else _too_much()
+    return _result(answer)
+
+
+def _result(answer: bytes) -> QueryResult:
+    """Return the child's result. Raises: the child's error."""
     kind, *values = marshal.loads(answer)
     if kind != "rows":
         raise _error_of(kind, *values)
@@ -83,7 +102,7 @@ def _error_of(name: str, text: str) -> CltraceError:
     return error
 
 
-def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: float) -> None:
+def _answer(writing: int, run: Callable[[], QueryResult]) -> None:
     """Compute in the child and write the answer. Without memory there is no answer."""
     # Private memory alone: the code of libraries does not count.
     limit_bytes = max(_MAX_MEMORY_BYTES, _private_bytes() + _MIN_MEMORY_BYTES)
@@ -91,7 +110,7 @@ def _answer(writing: int, path: Path, sql: str, max_rows: int, max_seconds: floa
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"PRAGMA hard_heap_limit = {MAX_HEAP_BYTES}")  # of the whole process
     try:
-        result = query(path, sql, max_rows=max_rows, max_seconds=max_seconds)
+        result = run()
         answer = marshal.dumps(("rows", result.column_names, result.rows, result.is_cut))
     except CltraceError as error:
         answer = marshal.dumps((type(error).__name__, str(error)))

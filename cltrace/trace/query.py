@@ -24,13 +24,20 @@ class QueryResult:
     is_cut: bool
 
 
-def query(path: Path, sql: str, *, max_rows: int, max_seconds: float) -> QueryResult:
-    """Run a statement on the `v_*` views of the trace at `path`.
+def query(
+    path: Path,
+    sql: str,
+    *,
+    max_rows: int,
+    max_seconds: float,
+    open_file: Callable[[Path], sqlite3.Connection] = open_trace,
+) -> QueryResult:
+    """Run a statement on the `v_*` views of the trace at `path`, or on what `open_file` makes of it.
 
     Raises: `TraceError`; `QueryError` if the statement is wrong, does more than read, or takes longer
     than `max_seconds`.
     """
-    connection = open_trace(path)
+    connection = open_file(path)
     try:
         is_over_time = limit_time(connection, max_seconds)
         try:

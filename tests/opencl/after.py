@@ -32,4 +32,5 @@ class After:
         words = ("run", "-q", "-f", "-o", self._path, *flags, sys.executable, "-c", HEAD + code)
         self.done = self._run(*words)
         assert self.done.status == 0, self.done.stderr
-        return cltrace.load(self._path)
+        trace: Trace = cltrace.load(self._path)
+        return trace

@@ -35,7 +35,8 @@ def trace_of(run: Runner, directory: Path, seconds: float) -> Trace:
     path = directory / "mixed.cltrace"
     done = run("run", "-q", "-o", path, sys.executable, MIXED, str(seconds))
     assert done.status == 0, done.stderr
-    return cltrace.load(path)
+    trace: Trace = cltrace.load(path)
+    return trace
 
 
 def true_start(trace: Trace, start: Int64s) -> Int64s:

@@ -26,7 +26,8 @@ def traced(what: str, layer: str, run: Runner, directory: Path) -> Trace:
     code = HEAD + finalizers.PROGRAMS[what]
     flags = ("-q", "--layer", layer, "-o", "t.cltrace")
     assert run("run", *flags, sys.executable, "-c", code).status == 0
-    return cltrace.load(directory / "t.cltrace")
+    trace: Trace = cltrace.load(directory / "t.cltrace")
+    return trace
 
 
 def commands(trace: Trace) -> int:

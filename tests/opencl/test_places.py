@@ -55,7 +55,8 @@ def packaged(request: pytest.FixtureRequest, run: Runner, tmp_path: Path) -> Tra
     words = ("run", "-q", "--layer", request.param, "-o", path, sys.executable, program)
     done = run(*words, env={"PYTHONPATH": str(packages)})
     assert done.status == 0, done.stderr
-    return cltrace.load(path)
+    trace: Trace = cltrace.load(path)
+    return trace
 
 
 def test_the_line_is_the_programs_with_the_packages_beside_it(packaged: Trace) -> None:

@@ -69,7 +69,8 @@ def recorded(request: pytest.FixtureRequest, run: Runner, tmp_path: Path) -> Cal
         )
         done = run(*words, env=environment)
         assert (done.status, done.stdout) == (0, "64.0\n"), done.stderr
-        return cltrace.load(tmp_path / "t.cltrace")
+        trace: Trace = cltrace.load(tmp_path / "t.cltrace")
+        return trace
 
     return record
 

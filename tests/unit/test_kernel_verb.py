@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+import cltrace
 from tests.conftest import Runner
 
 TILED = """#define T 16
@@ -77,3 +78,62 @@ def test_a_profile_gives_cost_types_times(run: Runner, tmp_path: Path) -> None:
     times = {row["type"]: row["time_ns"] for row in json.loads(run(*words).stdout)["cost_types"]}
     assert times["total"] > times["base"] > 1_000
     assert run(*words[:-4], "--profile", "no-such").status == 2
+
+
+DIVERGENT = """__kernel void halves(__global const int *x, __global int *y, __local int *s)
+{
+    const int l = get_local_id(0);
+    s[l] = x[get_global_id(0)];
+    if (l % 2)
+        y[get_global_id(0)] = s[l ^ 1];
+}
+"""
+LAUNCH = ("halves.cl", "--global-size", "128", "--local-size", "64", "--arg", "s=256")
+
+
+def test_events_of_a_launch_are_shown_and_written(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "halves.cl").write_text(DIVERGENT)
+    done = run("kernel", *LAUNCH, "--events", "h.events", "--format", "json")
+    assert done.status == 0
+    shown = json.loads(done.stdout)
+    assert shown["facts"]["divergent_warps"] == 4
+    assert [(row["warps"], row["patterns"]) for row in shown["proxy_warps"]] == [(4, 2)]
+    (race,) = shown["races"]
+    assert (race["place"], race["other_place"]) == ("program.cl:4", "program.cl:6")
+    with cltrace.load(tmp_path / "h.events") as events:
+        assert events["branches"]["stream"].tolist() == ["0", "1"] * 64
+        accesses = events["accesses"]
+        local = events.sql("SELECT count(*) AS number FROM accesses WHERE space = 'local'")
+    assert set(accesses["memory"]) == {"x", "y", "s"}
+    assert local["number"].tolist() == [192]
+    lines = "SELECT line, count(*) AS number FROM accesses GROUP BY line"
+    asked = json.loads(run("query", "h.events", lines, "--format", "json").stdout)
+    assert asked["rows"] == [{"line": 4, "number": 256}, {"line": 6, "number": 128}]
+    assert run("query", "h.events", "DELETE FROM access_row").status == 2
+
+
+def test_events_never_replace_another_file(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "halves.cl").write_text(DIVERGENT)
+    (tmp_path / "notes.txt").write_text("keep me")
+    done = run("kernel", *LAUNCH, "--events", "notes.txt")
+    assert done.status == 2
+    assert "is no file of events" in done.stderr
+    assert (tmp_path / "notes.txt").read_text() == "keep me"
+    assert run("kernel", *LAUNCH, "--events", "h.events").status == 0
+    assert run("kernel", *LAUNCH, "--events", "h.events", "--watch", "x").status == 0
+
+
+def test_events_are_of_one_kernel_and_of_memory_that_it_has(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text(TILED)
+    (tmp_path / "halves.cl").write_text(DIVERGENT)
+    several = run(
+        "kernel", "k.cl", "--global-size", "64", "--arg", "by=2", "--arg", "n=3", "--events", "e"
+    )
+    assert several.status == 2
+    assert "--kernel chooses of pick, scale" in several.stderr
+    wrong = run("kernel", *LAUNCH, "--events", "e.events", "--watch", "z")
+    assert wrong.status == 2
+    assert "accesses no z" in wrong.stderr
+    unlaunched = run("kernel", "halves.cl", "--events", "e.events")
+    assert unlaunched.status == 2
+    assert "--global-size" in unlaunched.stderr

@@ -28,7 +28,8 @@ MIXTURE = Path(__file__).parents[1] / "data" / "h200-mixture.cltrace"
 
 @pytest.fixture
 def trace(make_trace: MakeTrace) -> Trace:
-    return cltrace.load(make_trace())
+    trace: Trace = cltrace.load(make_trace())
+    return trace
 
 
 def read(

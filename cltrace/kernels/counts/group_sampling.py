@@ -197,7 +197,7 @@ def sample_launch(
         if whole is not None:
             return whole
     # Most pilots only show how many steps a group takes: their transactions need not be counted.
-    pilot = _execute_groups(task, _spread_groups(groups, min(2, groups)), sampling, scenario)
+    pilot = _execute_groups(task, spread_groups(groups, min(2, groups)), sampling, scenario)
     max_groups = groups
     if is_small and groups > 2:
         whole = _try_expected(pilot, task, groups, sampling, scenario)
@@ -248,7 +248,7 @@ def _try_sample(
 ) -> GroupExecution | None:
     """Execute a sample of some size; None if it takes too much memory or time."""
     try:
-        return run_groups(task, _spread_groups(task.ndrange.groups, size), sampling, scenario)
+        return run_groups(task, spread_groups(task.ndrange.groups, size), sampling, scenario)
     except (KernelExecutionError, MemoryError):
         return None
 
@@ -307,7 +307,7 @@ def _sample_span(
     return run_groups(task, begin + _draw_groups(span, size), sectors)
 
 
-def _spread_groups(groups: int, size: int) -> NDArray[np.int64]:
+def spread_groups(groups: int, size: int) -> NDArray[np.int64]:
     """Return groups spread aperiodically over the launch: multiples of the golden ratio."""
     if size >= groups:
         return np.arange(groups, dtype=np.int64)

@@ -1,0 +1,133 @@
+"""Recording of the events inside one launch, for `cltrace kernel --events`."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from cltrace.commands.shared.argument_types import parse_positive
+from cltrace.commands.shared.source_launch import ReadyLaunch
+from cltrace.errors import OutputError, UsageError
+from cltrace.files import find_output
+from cltrace.kernels import Machine, parse
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.counts.traced_launches import TracedLaunch, usual_local_size
+from cltrace.kernels.events.capture import EventLimits, record_events
+from cltrace.kernels.events.files import is_events_file, write_events
+from cltrace.kernels.events.records import LaunchEvents
+from cltrace.kernels.limits import limit_counting
+
+_DEFAULT_LIMITS: Final = EventLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class EventFlags:
+    """Flags of a recording.
+
+    Attributes:
+        output: the file to write the events to, None for none.
+        form: the code to execute.
+        watched: the arguments and variables whose accesses are recorded, empty for all.
+        limits: limits of the recording.
+        cpu_s: limit on the CPU time, None for none.
+    """
+
+    output: Path | None
+    form: CodeForm
+    watched: Sequence[str]
+    limits: EventLimits
+    cpu_s: float | None
+
+
+def add_event_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of a recording."""
+    parser.add_argument(
+        "--events",
+        metavar="FILE",
+        type=Path,
+        help="record the branches and accesses of every work-item of one launch to FILE",
+    )
+    parser.add_argument(
+        "--optimised",
+        action="store_true",
+        help="record the optimised code (default: the code as written)",
+    )
+    parser.add_argument(
+        "--watch",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="record only accesses of this argument or variable",
+    )
+    parser.add_argument(
+        "--max-events",
+        metavar="N",
+        type=parse_positive,
+        default=_DEFAULT_LIMITS.max_events,
+        help="record whole work-groups with at most about N events "
+        f"(default {_DEFAULT_LIMITS.max_events:,})",
+    )
+
+
+def event_flags(arguments: argparse.Namespace, cpu_s: float | None) -> EventFlags:
+    """Return the flags of a recording."""
+    return EventFlags(
+        output=arguments.events,
+        form=CodeForm.OPTIMISED if arguments.optimised else CodeForm.WRITTEN,
+        watched=arguments.watch,
+        limits=replace(_DEFAULT_LIMITS, max_events=arguments.max_events),
+        cpu_s=cpu_s,
+    )
+
+
+def traced_launch_ready(launch: TracedLaunch, machine: Machine) -> ReadyLaunch:
+    """Return a launch of a trace with its program. Raises: `UsageError` without its source."""
+    if launch.program is None:
+        raise UsageError(
+            f"the trace has no source of {launch.kernel}: record it without --no-source"
+        )
+    program = launch.program
+    return ReadyLaunch(
+        program=parse(program.source, program.options, headers=program.headers),
+        kernel=launch.kernel,
+        global_size=launch.global_size,
+        local_size=launch.local_size or usual_local_size(launch.global_size, machine),
+        global_offset=launch.global_offset,
+        arguments=launch.arguments,
+    )
+
+
+def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> LaunchEvents:
+    """Record the events of a launch, and write them if the flags name a file.
+
+    Raises: `UsageError`, `KernelError`, `OutputError`.
+    """
+    if flags.output is not None:
+        _check_output(flags.output)
+    try:
+        with limit_counting(flags.cpu_s):
+            events = record_events(
+                launch.program,
+                launch.kernel,
+                launch.global_size,
+                launch.local_size,
+                launch.arguments,
+                global_offset=launch.global_offset,
+                form=flags.form,
+                machine=machine,
+                limits=flags.limits,
+                watched=flags.watched,
+            )
+    except ValueError as error:  # sizes or arguments that no launch can have
+        raise UsageError(f"{launch.kernel} cannot be launched so: {error}") from error
+    if flags.output is not None:
+        write_events(events, flags.output)
+    return events
+
+
+def _check_output(path: Path) -> None:
+    """Check that a file of events may be written. Raises: `OutputError`."""
+    place = find_output(path)
+    if not place.is_stream and place.path.exists() and not is_events_file(place.path):
+        raise OutputError(f"{path} exists and is no file of events: name another one")

@@ -1,0 +1,133 @@
+"""Counts of branches from streams of bits: which warps split where.
+
+The lanes of a warp evaluate together what they reach together. Of the blocks that lanes wait at, the
+first in the order of the code runs first, so lanes that part meet again behind the branch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.kernels.events.proxy_warps import ProxyWarp
+from cltrace.kernels.events.records import LaunchEvents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionCount:
+    """Evaluations of a decision by the recorded work-items.
+
+    Attributes:
+        decision: the number of the decision.
+        warps: evaluations by warps.
+        divergent_warps: those of them in which lanes disagree.
+        items: evaluations by work-items.
+        true_items: those of them that are true.
+    """
+
+    decision: int
+    warps: int
+    divergent_warps: int
+    items: int
+    true_items: int
+
+
+def count_branches(events: LaunchEvents, proxies: Sequence[ProxyWarp]) -> Sequence[DecisionCount]:
+    """Return the counts of all decisions that a recorded work-item evaluates, by number."""
+    if not events.decisions or not proxies:
+        return ()
+    replay = _StreamReplay(events, proxies)
+    replay.run()
+    return replay.counts()
+
+
+class _Ways:
+    """The ways from decision to decision, as one list of blocks.
+
+    `begins` has the first place of each way in it: of the way to the first decision, then of those from
+    each decision, if false and if true. `decisions` has -1 but for the ends of ways.
+    """
+
+    def __init__(self, events: LaunchEvents) -> None:
+        ways = [events.begin]
+        for decision in events.decisions:
+            ways += [decision.if_false, decision.if_true]
+        lengths = np.asarray([len(way.blocks) for way in ways], np.int64)
+        self.begins: NDArray[np.int64] = np.cumsum(lengths) - lengths
+        self.blocks = np.asarray([block for way in ways for block in way.blocks], np.int64)
+        self.decisions: NDArray[np.int64] = np.full(len(self.blocks), -1, np.int64)
+        self.decisions[self.begins + lengths - 1] = [way.decision for way in ways]
+        self.no_block = int(self.blocks.max()) + 1
+
+
+class _StreamReplay:
+    """Replay of all distinct streams, decision by decision."""
+
+    def __init__(self, events: LaunchEvents, proxies: Sequence[ProxyWarp]) -> None:
+        shares = [(number, share) for number, proxy in enumerate(proxies) for share in proxy.shares]
+        nodes = np.asarray([share.node for _, share in shares], np.int64)
+        self._nodes, self._stream = np.unique(nodes, return_inverse=True)
+        self._proxy = np.asarray([number for number, _ in shares], np.int64)
+        self._warps = np.asarray([len(proxy.warps) for proxy in proxies], np.int64)
+        self._items = np.asarray([share.items for _, share in shares]) * self._warps[self._proxy]
+        self._bits = _bit_rows(events, self._nodes)
+        self._lengths = events.streams.length[self._nodes]
+        self._totals: NDArray[np.int64] = np.zeros((4, len(events.decisions)), np.int64)
+        self._ways = _Ways(events)
+
+    def run(self) -> None:
+        """Replay the streams to their ends."""
+        ways = self._ways
+        position = np.zeros(len(self._nodes), np.int64)
+        place = np.full(len(self._nodes), ways.begins[0])
+        place[self._lengths == 0] = -1
+        while (is_open := place >= 0).any():
+            blocks = np.where(is_open, ways.blocks[place], ways.no_block)
+            here = np.flatnonzero(blocks == blocks.min())
+            decision = ways.decisions[place[here]]
+            passing = here[decision < 0]
+            place[passing] += 1
+            for number in np.unique(decision[decision >= 0]).tolist():
+                deciding = here[decision == number]
+                bits = self._bits[deciding, position[deciding]]
+                self._add(number, deciding, bits)
+                position[deciding] += 1
+                place[deciding] = ways.begins[1 + 2 * number + bits.astype(np.int64)]
+                place[deciding[position[deciding] >= self._lengths[deciding]]] = -1
+
+    def _add(self, decision: int, here: NDArray[np.int64], bits: NDArray[np.uint8]) -> None:
+        state = np.full(len(self._nodes), -1, np.int64)
+        state[here] = bits
+        by_share = state[self._stream]
+        num_proxies = len(self._warps)
+        lanes_true = np.bincount(self._proxy[by_share == 1], minlength=num_proxies) > 0
+        lanes_false = np.bincount(self._proxy[by_share == 0], minlength=num_proxies) > 0
+        self._totals[:, decision] += (
+            self._warps[lanes_true | lanes_false].sum(),
+            self._warps[lanes_true & lanes_false].sum(),
+            self._items[by_share >= 0].sum(),
+            self._items[by_share == 1].sum(),
+        )
+
+    def counts(self) -> Sequence[DecisionCount]:
+        """Return the counts of the decisions that were evaluated."""
+        return [
+            DecisionCount(
+                decision=decision, warps=warps, divergent_warps=split, items=items, true_items=true
+            )
+            for decision, (warps, split, items, true) in enumerate(self._totals.T.tolist())
+            if warps
+        ]
+
+
+def _bit_rows(events: LaunchEvents, nodes: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the bits of streams, one row for each: shape (streams, bits of the longest)."""
+    lengths = events.streams.length[nodes]
+    rows = np.zeros((len(nodes), int(lengths.max(initial=0)) or 1), np.uint8)
+    current, position = nodes.copy(), lengths - 1
+    while (is_open := position >= 0).any():
+        rows[is_open, position[is_open]] = events.streams.bit[current[is_open]]
+        current[is_open] = events.streams.parent[current[is_open]]
+        position -= 1
+    return rows

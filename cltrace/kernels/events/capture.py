@@ -1,0 +1,264 @@
+"""Recording of a launch's events by executing whole work-groups."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.kernels.arguments import Argument
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.counts.assumption_texts import describe_assumptions
+from cltrace.kernels.counts.assumptions import ScenarioRedirection
+from cltrace.kernels.counts.group_sampling import spread_groups
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
+from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
+from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
+from cltrace.kernels.events.decisions import DecisionModel, find_decisions
+from cltrace.kernels.events.observer import EventObserver, find_barriers
+from cltrace.kernels.events.records import (
+    DroppedEvents,
+    EventKind,
+    EventMemory,
+    EventSite,
+    ItemTable,
+    LaunchEvents,
+)
+from cltrace.kernels.execute.lanes import Grid, NDRange
+from cltrace.kernels.execute.launch import LaunchMemory
+from cltrace.kernels.execute.scheduler import Runner
+from cltrace.kernels.execute.state import ExecutionState
+from cltrace.kernels.ir.types import SPACE_NAMES
+from cltrace.kernels.launch_results import nd_range
+from cltrace.kernels.machine import NVIDIA, Machine
+from cltrace.kernels.program import Program
+
+_PILOT_SHARE: Final = 4
+"""Part of the budget of steps that two work-groups may take before the others are chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventLimits:
+    """Limits of a recording.
+
+    Attributes:
+        max_events: events of memory, and bits of streams.
+        max_steps: instructions, summed over work-items.
+        max_groups: work-groups, None for as many as the other limits allow.
+    """
+
+    max_events: int = 2_000_000
+    max_steps: int = 400_000_000
+    max_groups: int | None = None
+
+
+def record_events(
+    program: Program,
+    kernel: str,
+    global_size: Sequence[int],
+    local_size: Sequence[int],
+    arguments: Sequence[Argument],
+    *,
+    global_offset: Sequence[int] | None = None,
+    form: CodeForm = CodeForm.WRITTEN,
+    machine: Machine = NVIDIA,
+    limits: EventLimits | None = None,
+    watched: Collection[str] = (),
+) -> LaunchEvents:
+    """Record the events of a launch, of all work-groups or of as many as `limits` allow.
+
+    `watched` names the arguments and variables whose accesses are recorded, all if it is empty. Values
+    that depend on contents that are not given are assumed; `notes` lists them.
+
+    Raises: `ValueError` for invalid sizes, an unknown kernel or a watched name that the kernel lacks;
+    `UnsupportedKernelError` and `KernelExecutionError` as `count` does.
+    """
+    ndrange = nd_range(global_size, local_size, global_offset)
+    analysis = analyse_kernel(program, kernel, form)
+    launch = _Launch(program, analysis, ndrange, arguments, machine, form, frozenset(watched))
+    limits = limits if limits is not None else EventLimits()
+    groups = _choose_groups(launch, limits)
+    return launch.events(launch.run(groups, limits), kernel)
+
+
+def _choose_groups(launch: "_Launch", limits: EventLimits) -> NDArray[np.int64]:
+    """Return the work-groups to record: all of them, or as many as the limits allow, spread evenly."""
+    groups = launch.ndrange.groups
+    max_groups = groups if limits.max_groups is None else min(groups, limits.max_groups)
+    if max_groups > 2:
+        pilot = launch.run(
+            spread_groups(groups, 2),
+            EventLimits(max_events=limits.max_events, max_steps=limits.max_steps // _PILOT_SHARE),
+        )
+        per_group = max(pilot.steps / 2, 1.0), max(pilot.num_events / 2, 1.0)
+        affordable = min(limits.max_steps / per_group[0], limits.max_events / per_group[1])
+        max_groups = min(max_groups, max(int(affordable), 1))
+    return spread_groups(groups, max_groups)
+
+
+def _is_any(_: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Execution:
+    """A finished execution of some work-groups."""
+
+    grid: Grid
+    memory: LaunchMemory
+    observer: EventObserver
+    notes: frozenset[str]
+    steps: int
+
+    @property
+    def num_events(self) -> int:
+        """The larger of the numbers of bits and of events of memory."""
+        streams = self.observer.streams
+        num_bits = int(streams.table().length[streams.ends].sum())
+        return max(num_bits, self.observer.num_accesses + self.observer.dropped_accesses)
+
+
+class _Launch:
+    def __init__(
+        self,
+        program: Program,
+        analysis: KernelAnalysis,
+        ndrange: NDRange,
+        arguments: Sequence[Argument],
+        machine: Machine,
+        form: CodeForm,
+        watched: frozenset[str],
+    ) -> None:
+        self._program = program
+        self._kernel = analysis.sliced_kernel
+        self.ndrange = ndrange
+        self._arguments = arguments
+        self._machine = machine
+        self._form = form
+        self._watched = watched
+        self._model: DecisionModel = find_decisions(analysis.full_kernel)
+        self._sizes = {
+            block: sum(counts.values()) for block, counts in analysis.block_operations.items()
+        }
+        self._unknowns: Unknowns = find_unknowns(analysis, arguments, ndrange.local_size)
+
+    def run(self, groups: NDArray[np.int64], limits: EventLimits) -> _Execution:
+        """Execute some work-groups."""
+        grid = Grid(self.ndrange, groups, self._machine.warp_width)
+        memory = LaunchMemory(self._kernel, self._arguments, grid)
+        observer = EventObserver(
+            self._kernel,
+            self._model,
+            grid,
+            self._sizes,
+            self._recorded_objects(memory),
+            max_accesses=limits.max_events,
+            max_nodes=limits.max_events,
+        )
+        state = ExecutionState(
+            grid=grid,
+            memory=memory.memory,
+            images=memory.images,
+            observer=observer,
+            redirection=ScenarioRedirection(
+                self._kernel, TYPICAL_SCENARIO, self.ndrange.group_items, self._unknowns
+            ),
+            redirected_sites=self._unknowns.sites,
+            redirected_blocks=self._unknowns.blocks,
+            redirected_selects=self._unknowns.selects,
+        )
+        runner = Runner(self._kernel, state, limits.max_steps)
+        runner.run(memory.frame)
+        return _Execution(
+            grid=grid,
+            memory=memory,
+            observer=observer,
+            notes=frozenset(state.notes),
+            steps=runner.steps,
+        )
+
+    def _recorded_objects(self, memory: LaunchMemory) -> Callable[[int], bool]:
+        """Return a test of the numbers of objects whose accesses are recorded."""
+        objects = memory.memory.objects
+        names = {item.name for item in objects[1:]}
+        missing = self._watched - names
+        if missing:
+            raise ValueError(
+                f"the kernel accesses no {', '.join(sorted(missing))}; it accesses "
+                f"{', '.join(sorted(names)) or 'nothing'}"
+            )
+        if not self._watched:
+            return _is_any
+        return lambda number: 0 < number < len(objects) and objects[number].name in self._watched
+
+    def events(self, run: _Execution, kernel: str) -> LaunchEvents:
+        """Return the events of an execution."""
+        observer, grid = run.observer, run.grid
+        item = grid.relative_ids[-1]
+        for size, ids in zip(
+            self.ndrange.global_size[-2::-1], grid.relative_ids[-2::-1], strict=True
+        ):
+            item = item * size + ids
+        return LaunchEvents(
+            kernel=kernel,
+            source=self._program.source,
+            form=self._form,
+            global_size=self.ndrange.global_size,
+            local_size=self.ndrange.local_size,
+            warp_width=self._machine.warp_width,
+            begin=self._model.begin,
+            decisions=self._model.decisions,
+            sites=self._sites(),
+            memories=tuple(
+                EventMemory(part.name, SPACE_NAMES[part.space], part.size_bytes)
+                for part in run.memory.memory.objects[1:]
+            ),
+            items=ItemTable(
+                item,
+                grid.group_numbers[grid.group],
+                grid.warp,
+                observer.streams.ends,
+                observer.item_operations,
+            ),
+            warp_operations=observer.warp_operations,
+            streams=observer.streams.table(),
+            accesses=observer.accesses(len(run.memory.memory.objects) - 1),
+            dropped=DroppedEvents(observer.streams.dropped_bits, observer.dropped_accesses),
+            notes=self._notes(run),
+        )
+
+    def _sites(self) -> tuple[EventSite, ...]:
+        accesses = (
+            EventSite(
+                file=site.place.file,
+                line=site.place.line,
+                column=site.place.column,
+                kind=EventKind[site.access.name],
+                element=site.element,
+                access_bytes=site.access_bytes,
+            )
+            for site in self._kernel.sites
+        )
+        barriers = (
+            EventSite(
+                file=call.place.file,
+                line=call.place.line,
+                column=call.place.column,
+                kind=kind,
+                element="",
+                access_bytes=0,
+            )
+            for call, kind in find_barriers(self._kernel).values()
+        )
+        return (*accesses, *barriers)
+
+    def _notes(self, run: _Execution) -> tuple[str, ...]:
+        assumptions = describe_assumptions(self._kernel, self._unknowns)
+        faults = {
+            f"{item.name}: {item.out_of_bounds} accesses out of bounds"
+            for item in run.memory.memory.objects
+            if item.out_of_bounds
+        }
+        texts = (f"{row.place}: {row.what} is assumed: {row.meaning}" for row in assumptions)
+        return (*texts, *sorted(run.notes | faults))

@@ -1,0 +1,282 @@
+"""Files of events, `NAME.events`: columns of numpy in a zip archive, and a header in JSON.
+
+`numpy.load` reads the columns without cltrace. A file from a stranger is hostile input: its members,
+their sizes, types, lengths and references are checked before anything uses them.
+"""
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.lib import format as numpy_format
+from numpy.typing import NDArray
+
+from cltrace.errors import KernelError
+from cltrace.files import read_input, write_atomically
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.events.records import (
+    AccessTable,
+    Continuation,
+    Decision,
+    DecisionKind,
+    DroppedEvents,
+    EventKind,
+    EventMemory,
+    EventSite,
+    ItemTable,
+    LaunchEvents,
+    StreamTable,
+)
+
+SUFFIX: Final = ".events"
+SCHEMA: Final = 1
+"""Version of the file format. Newer files are refused."""
+_HEADER: Final = "header.json"
+_MAX_FILE_BYTES: Final = 1 << 28
+_MAX_COLUMN_BYTES: Final = 1 << 30
+_MAX_HEADER_BYTES: Final = 64 << 20
+_TABLES: Final[Mapping[str, type]] = {
+    "items": ItemTable,
+    "streams": StreamTable,
+    "accesses": AccessTable,
+}
+_Table = TypeVar("_Table")
+
+
+def is_events_file(path: Path) -> bool:
+    """Return True if a file is one of events. It may still be damaged."""
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return archive.namelist()[:1] == [_HEADER]
+    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
+        return False
+
+
+def write_events(events: LaunchEvents, path: Path) -> None:
+    """Write events atomically. Raises: `OutputError`."""
+    write_atomically(pack_events(events), path)
+
+
+def pack_events(events: LaunchEvents) -> bytes:
+    """Return the contents of a file of events."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(_HEADER, json.dumps(_header(events), ensure_ascii=True))
+        for name, column in _columns(events).items():
+            raw = io.BytesIO()
+            numpy_format.write_array(raw, _narrow(column), allow_pickle=False)
+            archive.writestr(f"{name}.npy", raw.getvalue())
+    return packed.getvalue()
+
+
+def read_events(path: Path) -> LaunchEvents:
+    """Read a file of events. Raises: `KernelError` if it is not one, or damaged, or newer."""
+    try:
+        raw = read_input(path, _MAX_FILE_BYTES)
+    except (OSError, ValueError) as error:
+        raise KernelError(f"{path} cannot be read as a file of events: {error}") from error
+    try:
+        return _unpack_events(raw)
+    except _NewerFileError:
+        raise KernelError(
+            f"{path} was written by a newer version of cltrace: update cltrace to read it"
+        ) from None
+    except (
+        zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, EOFError, OverflowError,
+        KeyError, TypeError, ValueError, AttributeError, RuntimeError,
+    ) as error:  # fmt: skip
+        raise KernelError(f"{path} is no file of events, or it is damaged: {error}") from error
+
+
+class _NewerFileError(Exception):
+    """The file has a newer format."""
+
+
+def _header(events: LaunchEvents) -> Mapping[str, Any]:
+    return {
+        "cltrace_events": SCHEMA,
+        "kernel": events.kernel,
+        "source": events.source,
+        "form": events.form.value,
+        "global_size": events.global_size,
+        "local_size": events.local_size,
+        "warp_width": events.warp_width,
+        "begin": asdict(events.begin),
+        "decisions": [asdict(decision) for decision in events.decisions],
+        "sites": [asdict(site) for site in events.sites],
+        "memories": [asdict(memory) for memory in events.memories],
+        "dropped": asdict(events.dropped),
+        "notes": events.notes,
+    }
+
+
+def _columns(events: LaunchEvents) -> Mapping[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {"warps.operations": events.warp_operations}
+    for table_name in _TABLES:
+        table = getattr(events, table_name)
+        for field in fields(table):
+            columns[f"{table_name}.{field.name}"] = getattr(table, field.name)
+    return columns
+
+
+def _narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of the narrowest signed type that holds its values."""
+    if not len(column):
+        return column.astype(np.int8)
+    low, high = int(column.min()), int(column.max())
+    for dtype in (np.int8, np.int16, np.int32):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return column.astype(dtype)
+    return column.astype(np.int64)
+
+
+def _unpack_events(raw: bytes) -> LaunchEvents:
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        header = json.loads(_read_member(archive, _HEADER, _MAX_HEADER_BYTES))
+        if _natural(header["cltrace_events"]) > SCHEMA:
+            raise _NewerFileError
+        events = LaunchEvents(
+            kernel=str(header["kernel"]),
+            source=str(header["source"]),
+            form=CodeForm(header["form"]),
+            global_size=_sizes(header["global_size"]),
+            local_size=_sizes(header["local_size"]),
+            warp_width=_positive(header["warp_width"]),
+            begin=_continuation(header["begin"]),
+            decisions=tuple(map(_decision, header["decisions"])),
+            sites=tuple(map(_site, header["sites"])),
+            memories=tuple(map(_memory, header["memories"])),
+            items=_read_table(archive, "items", ItemTable),
+            warp_operations=_read_column(archive, "warps.operations"),
+            streams=_read_table(archive, "streams", StreamTable),
+            accesses=_read_table(archive, "accesses", AccessTable),
+            dropped=DroppedEvents(
+                _natural(header["dropped"]["bits"]), _natural(header["dropped"]["accesses"])
+            ),
+            notes=tuple(map(str, header["notes"])),
+        )
+    _check_references(events)
+    return events
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
+    info = archive.getinfo(name)
+    if info.file_size > max_bytes:
+        raise ValueError(f"{name} has {info.file_size:,} bytes, more than {max_bytes:,}")
+    with archive.open(info) as member:
+        content = member.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ValueError(f"{name} has more than {max_bytes:,} bytes")
+    return content
+
+
+def _read_column(archive: zipfile.ZipFile, name: str) -> NDArray[np.int64]:
+    raw = io.BytesIO(_read_member(archive, f"{name}.npy", _MAX_COLUMN_BYTES))
+    numpy_format.read_magic(raw)
+    shape, _, dtype = numpy_format.read_array_header_1_0(raw)
+    length = shape[0] if len(shape) == 1 else -1
+    if dtype.kind not in "iu" or length < 0:
+        raise ValueError(f"the column {name} is no list of integers")
+    content = raw.read()
+    if len(content) != length * dtype.itemsize:
+        raise ValueError(f"the column {name} has not the {length:,} entries of its header")
+    return np.frombuffer(content, dtype).astype(np.int64)
+
+
+def _read_table(archive: zipfile.ZipFile, name: str, kind: Callable[..., _Table]) -> _Table:
+    names = [field.name for field in fields(_TABLES[name])]
+    columns = [_read_column(archive, f"{name}.{column}") for column in names]
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError(f"the columns of {name} have different lengths")
+    return kind(*columns)
+
+
+def _check_references(events: LaunchEvents) -> None:
+    """Check that numbers that refer to other rows refer to rows that exist."""
+    _check_streams(events.streams)
+    accesses, items = events.accesses, events.items
+    if len(events.local_size) != len(events.global_size) or (np.diff(items.warp) < 0).any():
+        raise ValueError("its work-items are not in order")
+    ways = [events.begin]
+    for decision in events.decisions:
+        ways += [decision.if_false, decision.if_true]
+    following = np.asarray([way.decision for way in ways], np.int64)
+    for what, column, count in (
+        ("stream", items.stream, len(events.streams.parent)),
+        ("warp", items.warp, len(events.warp_operations)),
+        ("row", accesses.row, len(items.item)),
+        ("site", accesses.site, len(events.sites)),
+        ("memory", accesses.memory + 1, len(events.memories) + 1),
+        ("decision", following + 1, len(events.decisions) + 1),
+    ):
+        if len(column) and (column.min() < 0 or column.max() >= count):
+            raise ValueError(f"a {what} refers to nothing")
+
+
+def _check_streams(streams: StreamTable) -> None:
+    """Check that the streams are a tree of bits."""
+    parent = streams.parent
+    if not len(parent) or parent[0] != -1 or (parent >= np.arange(len(parent))).any():
+        raise ValueError("the streams are no tree")
+    if (parent[1:] < 0).any() or not np.isin(streams.bit, (0, 1)).all():
+        raise ValueError("the streams are no tree of bits")
+
+
+def _sizes(values: Sequence[object]) -> tuple[int, ...]:
+    sizes = tuple(map(_positive, values))
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"a launch has no {len(sizes)} dimensions")
+    return sizes
+
+
+def _natural(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value < 1 << 62:
+        raise ValueError(f"{value!r} is no size")
+    return value
+
+
+def _positive(value: object) -> int:
+    if _natural(value) == 0:
+        raise ValueError("a size is 0")
+    return _natural(value)
+
+
+def _continuation(stored: Mapping[str, Any]) -> Continuation:
+    decision = _natural(stored["decision"] + 1) - 1
+    lines, blocks = (tuple(map(_natural, stored[name])) for name in ("lines", "blocks"))
+    if not blocks:
+        raise ValueError("a way has no block")
+    return Continuation(decision, lines, blocks)
+
+
+def _decision(stored: Mapping[str, Any]) -> Decision:
+    return Decision(
+        file=str(stored["file"]),
+        line=_natural(stored["line"]),
+        column=_natural(stored["column"]),
+        kind=DecisionKind(stored["kind"]),
+        depth=_natural(stored["depth"]),
+        if_false=_continuation(stored["if_false"]),
+        if_true=_continuation(stored["if_true"]),
+    )
+
+
+def _site(stored: Mapping[str, Any]) -> EventSite:
+    return EventSite(
+        file=str(stored["file"]),
+        line=_natural(stored["line"]),
+        column=_natural(stored["column"]),
+        kind=EventKind(stored["kind"]),
+        element=str(stored["element"]),
+        access_bytes=_natural(stored["access_bytes"]),
+    )
+
+
+def _memory(stored: Mapping[str, Any]) -> EventMemory:
+    return EventMemory(str(stored["name"]), str(stored["space"]), _natural(stored["size_bytes"]))

@@ -1,0 +1,254 @@
+"""Data races and diverging barriers, from the accesses of work-items between barriers.
+
+Two accesses of the same bytes by different work-items race if one of them is a plain write and nothing
+orders them: no barrier between them within a work-group, and no atomic operations of both sides. A plain
+read beside an atomic operation gets the value before or after it, and is no race. An order of the
+work-items of a warp is not assumed.
+
+Source: OpenCL 3.0, section 3.3.6 (memory consistency).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.kernels.events.atomic_order import IsOrdered, find_atomic_order
+from cltrace.kernels.events.records import EventKind, LaunchEvents
+
+_SHARED_SPACES: Final = frozenset({"global", "local"})
+_MAX_ORDERED_RUNS: Final = 2_000
+"""Places in memory that are looked at in kernels whose atomic operations may order accesses."""
+_MAX_ORDERED_ACCESSES: Final = 1_000
+"""Accesses of such a place that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Race:
+    """Unordered accesses of the same bytes at two sites.
+
+    Attributes:
+        sites: positions in `LaunchEvents.sites`. The first one writes.
+        memory: the position in `LaunchEvents.memories`.
+        locations: the number of places in memory where they race.
+        items: global ids of two work-items that race.
+        offset_bytes: where these do.
+        epoch: the number of barriers that the first has passed before.
+        is_within_group: True if the two are of one work-group.
+    """
+
+    sites: tuple[int, int]
+    memory: int
+    locations: int
+    items: tuple[int, int]
+    offset_bytes: int
+    epoch: int
+    is_within_group: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DivergingBarrier:
+    """A barrier that not all work-items of a work-group reach.
+
+    Attributes:
+        site: the position in `LaunchEvents.sites`.
+        groups: the number of work-groups in which this happens.
+        group: one of these.
+        arrived: the number of its work-items that reach the barrier.
+        items: the number of all its work-items.
+    """
+
+    site: int
+    groups: int
+    group: int
+    arrived: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Accesses:
+    """Accesses of units of shared memory, by run and within it in the order of execution.
+
+    The accesses of a run are of one unit. Those by different actors race.
+    """
+
+    event: NDArray[np.int64]
+    run: NDArray[np.int64]
+    actor: NDArray[np.int64]
+    is_write: NDArray[np.bool_]
+
+
+def find_races(events: LaunchEvents) -> Sequence[Race]:
+    """Return the races of recorded accesses, those of the most locations first."""
+    races: list[Race] = []
+    for memory, described in enumerate(events.memories):
+        if described.space in _SHARED_SPACES:
+            positions = np.flatnonzero(events.accesses.memory == memory)
+            if _is_write(events, positions).any():
+                races.extend(_races_in(events, memory, positions))
+    return sorted(races, key=lambda race: (-race.locations, race.sites))
+
+
+def _is_write(events: LaunchEvents, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    by_site = np.asarray([site.kind is EventKind.WRITE for site in events.sites], np.bool_)
+    return by_site[events.accesses.site[positions]]
+
+
+def _races_in(events: LaunchEvents, memory: int, positions: NDArray[np.int64]) -> Iterator[Race]:
+    """Yield the races of one memory object: those within work-groups, then those between them."""
+    accesses, items = events.accesses, events.items
+    index, unit = _split_units(events, positions)
+    event = positions[index]
+    row = accesses.row[event]
+    group = items.group[row]
+    scope = group * (int(accesses.epoch.max()) + 1) + accesses.epoch[event]
+    within = _make_runs(events, event, row, (unit, scope))
+    order = find_atomic_order(events, np.arange(len(items.item)))
+    yield from _describe(events, memory, _racing_pairs(within, events, order), within_group=True)
+    if events.memories[memory].space != "local":
+        across = _make_runs(events, event, group, (unit,))
+        order = find_atomic_order(events, items.group)
+        yield from _describe(
+            events, memory, _racing_pairs(across, events, order), within_group=False
+        )
+
+
+def _make_runs(
+    events: LaunchEvents,
+    event: NDArray[np.int64],
+    actor: NDArray[np.int64],
+    keys: tuple[NDArray[np.int64], ...],
+) -> _Accesses:
+    """Return accesses in runs of equal keys."""
+    order = np.lexsort((event, *keys))
+    is_new = np.zeros(len(order), np.bool_)
+    for key in keys:
+        is_new |= np.diff(key[order], prepend=-1) != 0
+    return _Accesses(
+        event[order], np.cumsum(is_new) - 1, actor[order], _is_write(events, event[order])
+    )
+
+
+def _split_units(
+    events: LaunchEvents, positions: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the accesses by units of memory that none of them divides: (index, unit)."""
+    sizes = np.asarray([site.access_bytes for site in events.sites], np.int64)
+    offsets = events.accesses.offset_bytes[positions]
+    lengths = np.maximum(sizes[events.accesses.site[positions]], 1)
+    unit_bytes = int(np.gcd(np.gcd.reduce(offsets), np.gcd.reduce(lengths))) or 1
+    counts = lengths // unit_bytes
+    index = np.repeat(np.arange(len(positions)), counts)
+    rank = np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return index, offsets[index] // unit_bytes + rank
+
+
+def _racing_pairs(
+    accesses: _Accesses, events: LaunchEvents, is_ordered: IsOrdered | None
+) -> NDArray[np.int64]:
+    """Return two racing events of each run that has such: shape (pairs, 2), the first one a write."""
+    actor, run, event = accesses.actor, accesses.run, accesses.event
+    num_runs = int(run[-1]) + 1
+    write = _first_of_runs(accesses.is_write, run, num_runs)
+    is_other = (write[run] >= 0) & (actor != actor[write[run]])
+    other = _first_of_runs(is_other, run, num_runs)
+    is_racing = other >= 0
+    if is_ordered is None:
+        return np.stack([event[write[is_racing]], event[other[is_racing]]], axis=1)
+    begins = np.searchsorted(run, np.flatnonzero(is_racing))
+    ends = np.searchsorted(run, np.flatnonzero(is_racing), "right")
+    step = events.accesses.step[event]
+    pairs = [
+        _unordered_pair(accesses, step, begin, end, is_ordered)
+        for begin, end in zip(begins[:_MAX_ORDERED_RUNS], ends, strict=False)
+    ]
+    return np.asarray([pair for pair in pairs if pair is not None], np.int64).reshape(-1, 2)
+
+
+def _unordered_pair(
+    accesses: _Accesses, step: NDArray[np.int64], begin: int, end: int, is_ordered: IsOrdered
+) -> tuple[int, int] | None:
+    """Return the first two accesses of a run that atomic operations do not order, None without any."""
+    write = -1
+    reads: list[int] = []
+    for position in range(begin, min(end, begin + _MAX_ORDERED_ACCESSES)):
+        earlier = [
+            *([write] if write >= 0 else []),
+            *(reads if accesses.is_write[position] else []),
+        ]
+        for other in earlier:
+            actors = int(accesses.actor[other]), int(accesses.actor[position])
+            steps = int(step[other]), int(step[position])
+            if actors[0] != actors[1] and not is_ordered(actors[0], steps[0], actors[1], steps[1]):
+                first = other if accesses.is_write[other] else position
+                second = position if first == other else other
+                return int(accesses.event[first]), int(accesses.event[second])
+        if accesses.is_write[position]:
+            write, reads = position, []
+        else:
+            reads.append(position)
+    return None
+
+
+def _first_of_runs(
+    mask: NDArray[np.bool_], run: NDArray[np.int64], num_runs: int
+) -> NDArray[np.int64]:
+    """Return the index of the first entry of each run for which `mask` holds, -1 without one."""
+    first = np.full(num_runs, -1, np.int64)
+    index = np.flatnonzero(mask)[::-1]
+    first[run[index]] = index
+    return first
+
+
+def _describe(
+    events: LaunchEvents, memory: int, pairs: NDArray[np.int64], *, within_group: bool
+) -> Iterator[Race]:
+    """Yield the races of pairs of events, one for each pair of sites."""
+    accesses = events.accesses
+    if not len(pairs):
+        return
+    sites = accesses.site[pairs]
+    distinct, first, counts = np.unique(sites, axis=0, return_index=True, return_counts=True)
+    for numbers, at, count in zip(distinct.tolist(), first, counts, strict=True):
+        leading, other = pairs[at]
+        yield Race(
+            sites=(numbers[0], numbers[1]),
+            memory=memory,
+            locations=int(count),
+            items=(
+                int(events.items.item[accesses.row[leading]]),
+                int(events.items.item[accesses.row[other]]),
+            ),
+            offset_bytes=int(accesses.offset_bytes[leading]),
+            epoch=int(accesses.epoch[leading]),
+            is_within_group=within_group,
+        )
+
+
+def find_diverging_barriers(events: LaunchEvents) -> Sequence[DivergingBarrier]:
+    """Return the barriers that some work-items of a work-group do not reach, in the source's order."""
+    accesses, items = events.accesses, events.items
+    is_barrier = np.asarray([site.kind.is_barrier for site in events.sites], np.bool_)
+    positions = np.flatnonzero(is_barrier[accesses.site]) if len(events.sites) else np.zeros(0, int)
+    group_numbers, group_items = np.unique(items.group, return_counts=True)
+    group = np.searchsorted(group_numbers, items.group[accesses.row[positions]])
+    keys = np.stack([group, accesses.epoch[positions], accesses.site[positions]], axis=1)
+    if not len(keys):
+        return ()
+    distinct, arrived = np.unique(keys, axis=0, return_counts=True)
+    partial = arrived < group_items[distinct[:, 0]]
+    barriers = []
+    for site in np.unique(distinct[partial, 2]).tolist():
+        rows = np.flatnonzero(partial & (distinct[:, 2] == site))
+        barriers.append(
+            DivergingBarrier(
+                site=site,
+                groups=len(np.unique(distinct[rows, 0])),
+                group=int(group_numbers[distinct[rows[0], 0]]),
+                arrived=int(arrived[rows[0]]),
+                items=int(group_items[distinct[rows[0], 0]]),
+            )
+        )
+    return barriers

@@ -1,0 +1,242 @@
+"""Records of the events inside a launch."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.kernels.compiler import CodeForm
+
+
+class EventKind(IntEnum):
+    """Kind of an event of memory."""
+
+    READ = 0
+    WRITE = 1
+    ATOMIC = 2
+    LOCAL_BARRIER = 3
+    """A barrier that orders accesses of local memory."""
+    GLOBAL_BARRIER = 4
+    """A barrier that orders accesses of global memory, and of local memory if it names both."""
+
+    @property
+    def is_barrier(self) -> bool:
+        """True for barriers."""
+        return self in {EventKind.LOCAL_BARRIER, EventKind.GLOBAL_BARRIER}
+
+    @property
+    def label(self) -> str:
+        """The kind in words."""
+        return self.name.lower().replace("_", " ")
+
+
+class DecisionKind(StrEnum):
+    """Kind of a statement that decides where a work-item goes on."""
+
+    CONDITION = "condition"
+    LOOP = "loop"
+    CASE = "case"
+    """A case of a `switch`, which is taken or left for the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """Code between a decision and the next.
+
+    Attributes:
+        decision: the number of the next decision, -1 if the work-item ends without one.
+        lines: the lines of the program's own source that run until then, ascending.
+        blocks: the blocks that run until then, as positions in the order of the code. The last one has
+            the decision.
+    """
+
+    decision: int
+    lines: tuple[int, ...]
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A condition that work-items evaluate. Each evaluation adds a bit to a work-item's stream.
+
+    Attributes:
+        file: the name of the source file.
+        line: the line, from 1.
+        column: the column, from 1.
+        kind: the kind of the decision.
+        depth: the number of loops around it.
+        if_false: how a work-item goes on for which the condition is false.
+        if_true: the same for one for which it is true.
+    """
+
+    file: str
+    line: int
+    column: int
+    kind: DecisionKind
+    depth: int
+    if_false: Continuation
+    if_true: Continuation
+
+    def after(self, bit: int) -> Continuation:
+        """Return how a work-item goes on after an evaluation."""
+        return self.if_true if bit else self.if_false
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSite:
+    """A place of the source that accesses memory, or has a barrier.
+
+    `access_bytes` is the size of one work-item's access, 0 for a barrier. `element` is its type.
+    """
+
+    file: str
+    line: int
+    column: int
+    kind: EventKind
+    element: str
+    access_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventMemory:
+    """An argument or variable that is accessed. `space` is global, constant, local or private."""
+
+    name: str
+    space: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTable:
+    """The recorded work-items, by work-group and within it by linear local id. One entry for each.
+
+    Attributes:
+        item: linear global ids, first dimension fastest, without the global offset.
+        group: linear numbers of work-groups.
+        warp: numbers of warps among those recorded, ascending.
+        stream: the end of each work-item's stream, as a node of `StreamTable`.
+        operations: operations that each executed.
+    """
+
+    item: NDArray[np.int64]
+    group: NDArray[np.int64]
+    warp: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    operations: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StreamTable:
+    """The streams of bits as a tree of their prefixes. Node 0 is the empty stream.
+
+    Attributes:
+        parent: the node of each node's stream without its last bit, -1 for node 0. Lower than the node.
+        bit: the last bit.
+    """
+
+    parent: NDArray[np.int64]
+    bit: NDArray[np.uint8]
+
+    @cached_property
+    def length(self) -> NDArray[np.int64]:
+        """The number of bits of each node's stream."""
+        ancestor = np.maximum(self.parent, 0)
+        lengths = (self.parent >= 0).astype(np.int64)
+        while ancestor.any():  # each round doubles the distance to the ancestor
+            lengths += lengths[ancestor]
+            ancestor = ancestor[ancestor]
+        return lengths
+
+    def bits(self, node: int) -> NDArray[np.uint8]:
+        """Return the bits of a node's stream, in the order of evaluation."""
+        backwards = []
+        while node > 0:
+            backwards.append(self.bit[node])
+            node = int(self.parent[node])
+        return np.asarray(backwards[::-1], np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTable:
+    """The events of memory, in the order of their execution. One entry for each.
+
+    Attributes:
+        row: the work-item, as a position in `ItemTable`.
+        site: the place, as a position in `LaunchEvents.sites`.
+        memory: the accessed object, as a position in `LaunchEvents.memories`; -1 for barriers, and for
+            accesses outside of all objects.
+        offset_bytes: the offset in it.
+        epoch: the number of barriers that the work-item has passed before.
+        step: number of the execution. Work-items with the same step did it together.
+    """
+
+    row: NDArray[np.int64]
+    site: NDArray[np.int64]
+    memory: NDArray[np.int64]
+    offset_bytes: NDArray[np.int64]
+    epoch: NDArray[np.int64]
+    step: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedEvents:
+    """Events that were not recorded, because a limit was reached."""
+
+    bits: int = 0
+    accesses: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchEvents:
+    """The events of a launch's recorded work-groups.
+
+    Attributes:
+        kernel: the kernel's name.
+        source: the program's source.
+        form: the code that was executed.
+        global_size: the size of the launch.
+        local_size: the size of its work-groups.
+        warp_width: work-items per warp.
+        begin: the code before the first decision.
+        decisions: the decisions, by number.
+        sites: the places of accesses and barriers.
+        memories: the accessed arguments and variables.
+        items: the recorded work-items.
+        warp_operations: operations that each warp issued.
+        streams: their streams.
+        accesses: their events of memory.
+        dropped: events that were not recorded.
+        notes: assumptions, and faults of the program.
+    """
+
+    kernel: str
+    source: str
+    form: CodeForm
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...]
+    warp_width: int
+    begin: Continuation
+    decisions: tuple[Decision, ...]
+    sites: tuple[EventSite, ...]
+    memories: tuple[EventMemory, ...]
+    items: ItemTable
+    warp_operations: NDArray[np.int64]
+    streams: StreamTable
+    accesses: AccessTable
+    dropped: DroppedEvents
+    notes: tuple[str, ...]
+
+    @property
+    def groups(self) -> int:
+        """The number of work-groups of the launch."""
+        groups = 1
+        for size, local in zip(self.global_size, self.local_size, strict=True):
+            groups *= -(-size // local)
+        return groups
+
+    @property
+    def recorded_groups(self) -> int:
+        """The number of recorded work-groups."""
+        return len(np.unique(self.items.group))

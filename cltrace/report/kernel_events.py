@@ -1,0 +1,323 @@
+"""Events inside a launch: streams of branches, proxy warps, accesses of warps, races and barriers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from cltrace.kernels.events.branch_counts import DecisionCount, count_branches
+from cltrace.kernels.events.proxy_warps import (
+    ProxyWarp,
+    StreamShare,
+    active_lanes,
+    find_proxy_warps,
+    stream_histogram,
+)
+from cltrace.kernels.events.races import (
+    DivergingBarrier,
+    Race,
+    find_diverging_barriers,
+    find_races,
+)
+from cltrace.kernels.events.records import EventSite, LaunchEvents
+from cltrace.kernels.events.warp_accesses import SiteAccesses, find_warp_accesses
+from cltrace.kernels.machine import Machine
+from cltrace.report.document import Column, Document, Fact, Table, Unit
+
+_SHOWN_BITS: Final = 64
+_SHOWN_SHARES: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventAnalysis:
+    """Events of a launch with all that is derived from them."""
+
+    events: LaunchEvents
+    streams: Sequence[StreamShare]
+    proxies: Sequence[ProxyWarp]
+    branches: Sequence[DecisionCount]
+    accesses: Sequence[SiteAccesses]
+    races: Sequence[Race]
+    barriers: Sequence[DivergingBarrier]
+
+
+def analyse_events(events: LaunchEvents, machine: Machine) -> EventAnalysis:
+    """Return what the events of a launch say about its branches and its memory."""
+    proxies = find_proxy_warps(events)
+    is_whole = not events.dropped.accesses
+    return EventAnalysis(
+        events=events,
+        streams=stream_histogram(events),
+        proxies=proxies,
+        branches=count_branches(events, proxies),
+        accesses=find_warp_accesses(events, machine),
+        races=find_races(events),
+        barriers=find_diverging_barriers(events) if is_whole else (),
+    )
+
+
+def events_report(analysis: EventAnalysis, *, top: int | None) -> Document:
+    """Return a report of the events of a launch. Its tables have at most `top` rows, None for all."""
+    events = analysis.events
+    return Document(
+        title=f"Inside {events.kernel} {_sizes(events.global_size)} in groups of "
+        f"{_sizes(events.local_size)}",
+        facts=_facts(analysis),
+        tables=[
+            _races(analysis),
+            _barriers(analysis),
+            _proxies(analysis, top),
+            _streams(analysis, top),
+            _decisions(analysis),
+            _accesses(analysis),
+        ],
+        notes=[*events.notes, *_dropped_notes(events)],
+    )
+
+
+def stream_text(events: LaunchEvents, node: int) -> str:
+    """Return a stream as digits, cut where it is long."""
+    bits = events.streams.bits(node)
+    digits = "".join(map(str, bits[:_SHOWN_BITS].tolist()))
+    return digits + ("…" if len(bits) > _SHOWN_BITS else "") or "no condition"
+
+
+def place_text(site: EventSite) -> str:
+    """Return the place of an access or barrier."""
+    return f"{site.file}:{site.line}"
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return " × ".join(f"{size:,}" for size in sizes)
+
+
+def _facts(analysis: EventAnalysis) -> list[Fact]:
+    events = analysis.events
+    warps = len(events.warp_operations)
+    divergent = sum(len(proxy.warps) for proxy in analysis.proxies if proxy.is_divergent)
+    recorded, groups = events.recorded_groups, events.groups
+    executed = "all" if recorded == groups else f"{recorded:,} of {groups:,}, spread evenly"
+    share = active_lanes(analysis.proxies)
+    return [
+        Fact("groups", "work-groups", executed, recorded),
+        Fact("work_items", "work-items", f"{len(events.items.item):,}", len(events.items.item)),
+        Fact("code", "code", f"as {events.form.value}", events.form.value),
+        Fact(
+            "divergent_warps",
+            "divergence",
+            f"{divergent:,} of {warps:,} warps diverge, in {len(analysis.streams):,} patterns",
+            divergent,
+        ),
+        Fact("active_lanes", "active lanes", f"{share:.1%} of a warp's", share),
+        Fact(
+            "accesses",
+            "accesses",
+            f"{len(events.accesses.row):,} events of memory, barriers included",
+            len(events.accesses.row),
+        ),
+    ]
+
+
+def _dropped_notes(events: LaunchEvents) -> Iterator[str]:
+    dropped = events.dropped
+    if dropped.accesses:
+        yield (
+            f"{dropped.accesses:,} events of memory were not recorded: --max-events raises the limit, "
+            "--watch records less. Races may be missing, barriers are not judged"
+        )
+    if dropped.bits:
+        yield (
+            f"{dropped.bits:,} evaluations of conditions were not recorded: --max-events raises the limit"
+        )
+
+
+def _share(part: int, total: int) -> float | None:
+    return part / total if total else None
+
+
+def _races(analysis: EventAnalysis) -> Table:
+    """Return the races by pairs of lines. The places of several accesses of a line are added up."""
+    events = analysis.events
+    by_lines: dict[tuple[str, str, str, bool], list[Race]] = {}
+    for race in analysis.races:
+        first, second = (place_text(events.sites[number]) for number in race.sites)
+        name = events.memories[race.memory].name
+        by_lines.setdefault((first, second, name, race.is_within_group), []).append(race)
+    return Table(
+        key="races",
+        title="Data races",
+        columns=(
+            Column("place", "written at", Unit.PLACE, 100),
+            Column("other_place", "and accessed at", Unit.PLACE, 100),
+            Column("memory", "of", keep=95),
+            Column("locations", "places", Unit.COUNT, 80),
+            Column("example", "for example", Unit.PROSE, 90),
+        ),
+        rows=[
+            (
+                first,
+                second,
+                name,
+                sum(race.locations for race in races),
+                _race_example(events, races[0]),
+            )
+            for (first, second, name, _), races in by_lines.items()
+        ],
+    )
+
+
+def _race_example(events: LaunchEvents, race: Race) -> str:
+    scope = "of one work-group" if race.is_within_group else "of different work-groups"
+    kinds = [events.sites[number].kind.label for number in race.sites]
+    return (
+        f"work-items {race.items[0]:,} and {race.items[1]:,} {scope}: a {kinds[0]} and a {kinds[1]} of "
+        f"byte {race.offset_bytes:,}, with nothing between that orders them"
+    )
+
+
+def _barriers(analysis: EventAnalysis) -> Table:
+    events = analysis.events
+    return Table(
+        key="barriers",
+        title="Barriers that not all work-items reach",
+        columns=(
+            Column("place", "where", Unit.PLACE, 100),
+            Column("groups", "work-groups", Unit.COUNT, 80),
+            Column("example", "for example", Unit.PROSE, 90),
+        ),
+        rows=[
+            (
+                place_text(events.sites[barrier.site]),
+                barrier.groups,
+                f"{barrier.arrived:,} of {barrier.items:,} work-items of work-group {barrier.group:,}",
+            )
+            for barrier in analysis.barriers
+        ],
+    )
+
+
+def _proxies(analysis: EventAnalysis, top: int | None) -> Table:
+    issued = sum(proxy.issued_operations for proxy in analysis.proxies)
+    return Table(
+        key="proxy_warps",
+        title="Warps with the same branches",
+        columns=(
+            Column("warps", "warps", Unit.COUNT, 100),
+            Column("patterns", "patterns", Unit.COUNT, 100),
+            Column("lanes", "lanes by pattern", keep=80),
+            Column("active_lanes", "active lanes", Unit.SHARE, 95),
+            Column("issued", "of all operations", Unit.SHARE, 90),
+        ),
+        rows=[
+            (
+                len(proxy.warps),
+                len(proxy.shares),
+                _lanes(proxy),
+                proxy.active_lanes,
+                _share(proxy.issued_operations, issued),
+            )
+            for proxy in analysis.proxies[:top]
+        ],
+        note=_left_out(len(analysis.proxies), top),
+    )
+
+
+def _lanes(proxy: ProxyWarp) -> str:
+    counts = [f"{share.items}" for share in proxy.shares[:_SHOWN_SHARES]]
+    return " + ".join(counts) + (" + …" if len(proxy.shares) > _SHOWN_SHARES else "")
+
+
+def _left_out(count: int, top: int | None) -> str:
+    if top is None or count <= top:
+        return ""
+    return f"and {count - top:,} more: --top 0 shows all"
+
+
+def _streams(analysis: EventAnalysis, top: int | None) -> Table:
+    events = analysis.events
+    items = len(events.items.item)
+    return Table(
+        key="streams",
+        title="Branches of work-items",
+        columns=(
+            Column("items", "work-items", Unit.COUNT, 100),
+            Column("share", "of all", Unit.SHARE, 90),
+            Column("evaluations", "conditions", Unit.COUNT, 85),
+            Column("stream", "1 true, 0 false", keep=80),
+        ),
+        rows=[
+            (
+                share.items,
+                _share(share.items, items),
+                int(events.streams.length[share.node]),
+                stream_text(events, share.node),
+            )
+            for share in analysis.streams[:top]
+        ],
+        note=_left_out(len(analysis.streams), top),
+    )
+
+
+def _decisions(analysis: EventAnalysis) -> Table:
+    decisions = analysis.events.decisions
+    rows = []
+    for row in analysis.branches:
+        decision = decisions[row.decision]
+        rows.append(
+            (
+                f"{decision.file}:{decision.line}",
+                decision.column,
+                decision.kind.value,
+                _share(row.true_items, row.items),
+                row.warps,
+                _share(row.divergent_warps, row.warps),
+            )
+        )
+    return Table(
+        key="decisions",
+        title="Conditions",
+        columns=(
+            Column("place", "where", Unit.PLACE, 100),
+            Column("column", "column", Unit.COUNT, 50),
+            Column("kind", "kind", keep=70),
+            Column("true", "true", Unit.SHARE, 90),
+            Column("warps", "evaluations by warps", Unit.COUNT, 80),
+            Column("divergent", "of them split", Unit.SHARE, 95),
+        ),
+        rows=rows,
+    )
+
+
+def _accesses(analysis: EventAnalysis) -> Table:
+    events = analysis.events
+    rows = []
+    for row in analysis.accesses:
+        site = events.sites[row.site]
+        names = (events.memories[number].name for number in row.memories if number >= 0)
+        rows.append(
+            (
+                place_text(site),
+                f"{site.kind.label} {site.element}",
+                ", ".join(names) or "outside of all objects",
+                len(row.events),
+                row.requests,
+                round(float(np.mean(row.sectors)), 3),
+                round(float(np.mean(row.bank_cycles)), 3),
+            )
+        )
+    return Table(
+        key="accesses",
+        title="Accesses of memory",
+        columns=(
+            Column("place", "where", Unit.PLACE, 100),
+            Column("access", "access", keep=90),
+            Column("memory", "of", keep=95),
+            Column("accesses", "by work-items", Unit.COUNT, 70),
+            Column("requests", "by warps", Unit.COUNT, 80),
+            Column("sectors_per_request", "sectors", Unit.PLAIN, 92),
+            Column("bank_cycles_per_request", "banks", Unit.PLAIN, 92),
+        ),
+        rows=rows,
+        note="sectors and rounds of the banks per access of a warp",
+    )

@@ -1,0 +1,155 @@
+"""Streams of conditions: how they are recorded, kept, decoded and stored in files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cltrace.errors import KernelError
+from cltrace.kernels import (
+    Argument,
+    BufferArgument,
+    parse,
+)
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.events.capture import record_events
+from cltrace.kernels.events.decisions import decode_stream
+from cltrace.kernels.events.files import pack_events, read_events, write_events
+from cltrace.kernels.events.proxy_warps import stream_histogram
+from cltrace.kernels.events.records import LaunchEvents
+from cltrace.kernels.events.stream_tree import StreamTree
+from tests.kernels.inside import inside_program, proxies_of, record_sum
+from tests.kernels.random_programs import GLOBAL_SIZE, LOCAL_SIZE, random_programs
+
+
+def assert_streams_decode(events: LaunchEvents) -> None:
+    for share in stream_histogram(events):
+        bits = events.streams.bits(share.node)
+        path = decode_stream(events.begin, events.decisions, bits)
+        assert [bit for _, bit in path] == bits.tolist()
+        last = events.decisions[path[-1][0]].after(path[-1][1]) if path else events.begin
+        assert last.decision == -1
+
+
+@pytest.mark.parametrize("form", [CodeForm.WRITTEN, CodeForm.OPTIMISED])
+def test_streams_of_random_programs_are_decoded_to_the_end(form: CodeForm) -> None:
+    rng = np.random.default_rng(5)
+    for program in random_programs(12, seed=25):
+        numbers = rng.integers(0, 1 << 32, 2 * GLOBAL_SIZE, dtype=np.uint32)
+        floats = rng.random(2 * GLOBAL_SIZE, np.float32)
+        arguments: list[Argument] = [
+            BufferArgument(numbers.nbytes, numbers),
+            BufferArgument(numbers.nbytes, numbers),
+            BufferArgument(floats.nbytes, floats),
+        ]
+        events = record_events(
+            parse(program.source), program.name, (GLOBAL_SIZE,), (LOCAL_SIZE,), arguments, form=form
+        )
+        assert_streams_decode(events)
+
+
+class Conditions:
+    """The kernel `conditions` for one work-item, which notes its bits."""
+
+    def __init__(self) -> None:
+        self.bits: list[int] = []
+
+    def holds(self, value: bool) -> bool:
+        self.bits.append(int(value))
+        return value
+
+    def run(self, x: int, i: int) -> None:
+        total = self._loop(x, i)
+        while True:
+            total += 2
+            if self.holds(total > 40) or not self.holds(total < 20):
+                break
+        is_over, total = self._switch(total, i & 7)
+        while not is_over:
+            total = int(total / 2) + x if self.holds(total > 9) else total + x + 1
+            is_over = not self.holds(total > 12)
+
+    def _loop(self, x: int, i: int) -> int:
+        n, total = x, 0
+        while self.holds(n < 5):
+            n += 1
+            total += n
+        n += 1
+        is_negated = False
+        if self.holds(total > 3):
+            n += 1
+            is_negated = self.holds(n < 4)
+        return -total if is_negated or self.holds(i == 7) else total
+
+    def _switch(self, total: int, case: int) -> tuple[bool, int]:
+        if self.holds(case in {0, 1}):
+            return False, total + 1
+        if self.holds(case == 2) or self.holds(case == 5):
+            return True, total
+        return False, total ^ 3
+
+
+def test_conditions_of_every_form_are_evaluated_as_in_c() -> None:
+    inputs = np.arange(32, dtype=np.int32) % 14 - 8
+    arguments: list[Argument] = [
+        BufferArgument(inputs.nbytes, inputs),
+        BufferArgument(inputs.nbytes),
+    ]
+    events = record_events(inside_program(), "conditions", (32,), (32,), arguments)
+    assert_streams_decode(events)
+    for item, value in enumerate(inputs.tolist()):
+        by_hand = Conditions()
+        by_hand.run(value, item)
+        assert events.streams.bits(int(events.items.stream[item])).tolist() == by_hand.bits
+
+
+@given(st.lists(st.lists(st.integers(0, 1), max_size=12), min_size=1, max_size=40))
+def test_a_tree_of_streams_keeps_every_stream(streams: list[list[int]]) -> None:
+    tree = StreamTree(len(streams), max_nodes=10_000)
+    for position in range(max(map(len, streams))):
+        items = np.asarray([n for n, bits in enumerate(streams) if position < len(bits)], np.int64)
+        tree.extend(items, np.asarray([streams[n][position] for n in items], np.int64))
+    table = tree.table()
+    assert [table.bits(int(end)).tolist() for end in tree.ends] == streams
+    assert table.length[tree.ends].tolist() == [len(bits) for bits in streams]
+
+
+def test_streams_beyond_the_limit_are_cut_and_counted() -> None:
+    tree = StreamTree(2, max_nodes=3)
+    both = np.arange(2)
+    tree.extend(both, np.asarray([0, 1]))
+    tree.extend(both, np.asarray([0, 0]))
+    tree.extend(both, np.asarray([1, 1]))
+    assert tree.dropped_bits == 4
+    table = tree.table()
+    assert [table.bits(int(end)).tolist() for end in tree.ends] == [[0], [1]]
+
+
+def test_a_file_has_what_was_recorded(tmp_path: Path) -> None:
+    events = record_sum("sum_by_stride", 64)
+    path = tmp_path / "sum.events"
+    write_events(events, path)
+    again = read_events(path)
+    assert pack_events(again) == pack_events(events)
+    assert again.decisions == events.decisions
+    assert np.array_equal(again.accesses.offset_bytes, events.accesses.offset_bytes)
+    assert proxies_of(again) == proxies_of(events)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_damaged_file_is_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = bytearray(pack_events(record_sum("sum_by_halves", 64)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / "x.events"
+    path.write_bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))])
+    try:
+        read_events(path)
+    except KernelError as error:
+        message = str(error)
+        assert "\n" not in message
