@@ -72,10 +72,8 @@ def part(name: str) -> str:
                 ("verb", "purpose"),
                 [(f"[`{name}`](docs/{name}.md)", verb.summary) for name, verb in VERBS.items()],
             )
-        case "views":
-            return views()
-        case "event_tables":
-            return event_tables()
+        case "views" | "event_tables":
+            return views() if name == "views" else event_tables()
         case "entry_points" | "limits":
             return codes(name)
         case "only_trusted" | "only_trusted_of":

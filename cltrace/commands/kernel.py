@@ -16,6 +16,7 @@ from cltrace.commands.shared.event_recording import (
     event_flags,
     record_launch,
     traced_launch_ready,
+    write_event_page,
 )
 from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.commands.shared.source_launch import (
@@ -108,7 +109,7 @@ def execute(arguments: argparse.Namespace) -> int:
     target = _Target(arguments.file, arguments.kernel, arguments.cpu, profile)
     settings = counting_settings(arguments)
     is_source = target.file.suffix in {".cl", ".ocl", ".clh"}
-    if arguments.events is not None:
+    if arguments.events is not None or arguments.page is not None:
         return _record(
             arguments, target, event_flags(arguments, settings.cpu_s), is_source=is_source
         )
@@ -143,12 +144,14 @@ def _record(
         _check_single(launch.kernel for launch in traced)
         machine = target.machine(profile)
         ready = traced_launch_ready(traced[0], machine)
-    analysis = analyse_events(record_launch(ready, machine, flags), machine)
+    analysis = analyse_events(record_launch(ready, machine, flags))
     top = _DEFAULT_EVENT_ROWS if arguments.top is None else arguments.top or None
     report = events_report(analysis, top=None if arguments.format == "json" else top)
     print_document(report, color=arguments.color, output_format=arguments.format)
-    if flags.output is not None:
-        say(f"wrote {flags.output}")
+    if flags.page is not None:
+        write_event_page(analysis, flags.page)
+    for path in filter(None, (flags.output, flags.page)):
+        say(f"wrote {path}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`cltrace view`: write a trace, or two side by side, as an offline page for the browser."""
+"""`cltrace view`: write a trace, two side by side, or events inside a kernel, as an offline page."""
 
 import argparse
 import contextlib
@@ -17,9 +17,13 @@ from cltrace.commands.shared.outputs import (
 )
 from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
-from cltrace.report.page import PageOptions, write_page
+from cltrace.kernels.events.files import SUFFIX as EVENTS_SUFFIX
+from cltrace.kernels.events.files import read_events
+from cltrace.report.kernel_events import analyse_events
 from cltrace.report.page.comparison import write_comparison
+from cltrace.report.page.inside_kernel import write_inside_page
 from cltrace.report.page.ownership import is_own_page
+from cltrace.report.page.trace_page import PageOptions, write_page
 from cltrace.spool.layout import TRACE_SUFFIX
 from cltrace.trace.reader import Trace
 
@@ -33,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TRACE",
         nargs="*",
         type=Path,
-        help="read this trace file, or two to compare (default: the newest *.cltrace here)",
+        help="read this trace, two to compare, or a file of events (default: the newest *.cltrace here)",
     )
     add_output_arguments(parser, ending=SUFFIX, kept="a file that is no page of cltrace")
     add_time_range_arguments(parser, "draw activity")
@@ -46,6 +50,8 @@ def execute(arguments: argparse.Namespace) -> int:
     paths: list[Path | None] = arguments.traces or [None]
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} traces: a page shows one, or two side by side")
+    if len(paths) == 1 and paths[0] is not None and paths[0].suffix == EVENTS_SUFFIX:
+        return _view_events(paths[0], arguments)
     options = PageOptions(from_ns=arguments.from_ns, to_ns=arguments.to_ns)
     with contextlib.ExitStack() as stack:
         traces = [stack.enter_context(open_trace(path)) for path in paths]
@@ -61,9 +67,29 @@ def execute(arguments: argparse.Namespace) -> int:
     say(
         f"it reveals what the {'traces do' if len(traces) > 1 else 'trace does'}: `cltrace info` lists it"
     )
-    if arguments.open and not webbrowser.open(target.resolve().as_uri()):
-        say("there is no browser here: open the file on a machine with one")
+    _open_page(target, is_wanted=arguments.open)
     return 0
+
+
+def _view_events(path: Path, arguments: argparse.Namespace) -> int:
+    """Write the events inside a launch as a page. Raises: `CltraceError`."""
+    analysis = analyse_events(read_events(path))
+    target: Path = arguments.output or Path(path.name.removesuffix(EVENTS_SUFFIX) + SUFFIX)
+    write_output_atomically(
+        target,
+        lambda page: write_inside_page(analysis, page),
+        lambda _: None,
+        is_forced=arguments.force,
+        is_own=is_own_page,
+    )
+    say(f"wrote {target}: it has the kernel's source")
+    _open_page(target, is_wanted=arguments.open)
+    return 0
+
+
+def _open_page(target: Path, *, is_wanted: bool) -> None:
+    if is_wanted and not webbrowser.open(target.resolve().as_uri()):
+        say("there is no browser here: open the file on a machine with one")
 
 
 def _target(traces: Sequence[Trace], named: Path | None) -> Path:

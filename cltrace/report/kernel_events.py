@@ -1,7 +1,7 @@
 """Events inside a launch: streams of branches, proxy warps, accesses of warps, races and barriers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,6 @@ from cltrace.kernels.events.races import (
 )
 from cltrace.kernels.events.records import EventSite, LaunchEvents
 from cltrace.kernels.events.warp_accesses import SiteAccesses, find_warp_accesses
-from cltrace.kernels.machine import Machine
 from cltrace.report.document import Column, Document, Fact, Table, Unit
 
 _SHOWN_BITS: Final = 64
@@ -42,7 +41,7 @@ class EventAnalysis:
     barriers: Sequence[DivergingBarrier]
 
 
-def analyse_events(events: LaunchEvents, machine: Machine) -> EventAnalysis:
+def analyse_events(events: LaunchEvents) -> EventAnalysis:
     """Return what the events of a launch say about its branches and its memory."""
     proxies = find_proxy_warps(events)
     is_whole = not events.dropped.accesses
@@ -51,7 +50,7 @@ def analyse_events(events: LaunchEvents, machine: Machine) -> EventAnalysis:
         streams=stream_histogram(events),
         proxies=proxies,
         branches=count_branches(events, proxies),
-        accesses=find_warp_accesses(events, machine),
+        accesses=find_warp_accesses(events),
         races=find_races(events),
         barriers=find_diverging_barriers(events) if is_whole else (),
     )
@@ -137,13 +136,7 @@ def _share(part: int, total: int) -> float | None:
 
 
 def _races(analysis: EventAnalysis) -> Table:
-    """Return the races by pairs of lines. The places of several accesses of a line are added up."""
     events = analysis.events
-    by_lines: dict[tuple[str, str, str, bool], list[Race]] = {}
-    for race in analysis.races:
-        first, second = (place_text(events.sites[number]) for number in race.sites)
-        name = events.memories[race.memory].name
-        by_lines.setdefault((first, second, name, race.is_within_group), []).append(race)
     return Table(
         key="races",
         title="Data races",
@@ -156,15 +149,27 @@ def _races(analysis: EventAnalysis) -> Table:
         ),
         rows=[
             (
-                first,
-                second,
-                name,
-                sum(race.locations for race in races),
-                _race_example(events, races[0]),
+                *(place_text(events.sites[number]) for number in race.sites),
+                events.memories[race.memory].name,
+                race.locations,
+                _race_example(events, race),
             )
-            for (first, second, name, _), races in by_lines.items()
+            for race in races_by_line(analysis)
         ],
     )
+
+
+def races_by_line(analysis: EventAnalysis) -> Sequence[Race]:
+    """Return a race for each pair of lines: the places of several accesses of a line are added up."""
+    events = analysis.events
+    by_lines: dict[tuple[str, str, int, bool], Race] = {}
+    for race in analysis.races:
+        first, second = (place_text(events.sites[number]) for number in race.sites)
+        key = (first, second, race.memory, race.is_within_group)
+        earlier = by_lines.get(key)
+        locations = race.locations + (earlier.locations if earlier is not None else 0)
+        by_lines[key] = replace(earlier or race, locations=locations)
+    return list(by_lines.values())
 
 
 def _race_example(events: LaunchEvents, race: Race) -> str:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cltrace
-from cltrace.report.page import PageOptions, render_page
 from cltrace.report.page.comparison import render_comparison
+from cltrace.report.page.trace_page import PageOptions, render_page
 from tests.browser.pages import READY, Open, Opened
 from tests.conftest import MakeTrace
 from tests.hostile import hostile_text
@@ -132,16 +132,14 @@ def mixed_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def write_pages(target: Path, paths: Sequence[Path], options: PageOptions | None) -> None:
-    """Write the page of one trace, or of two."""
+def page_text(paths: Sequence[Path], options: PageOptions | None) -> str:
+    """The page of one trace, or of two."""
     with ExitStack() as opened:
         traces = [opened.enter_context(cltrace.load(path)) for path in paths]
         chosen = options or PageOptions()
         if len(traces) == 1:
-            text = render_page(traces[0], chosen)
-        else:
-            text = render_comparison(traces[0], traces[1], chosen)
-    target.write_text(text, encoding="utf-8")
+            return render_page(traces[0], chosen)
+        return render_comparison(traces[0], traces[1], chosen)
 
 
 def note_troubles(opened: Opened, address: str) -> None:
@@ -157,28 +155,15 @@ def note_troubles(opened: Opened, address: str) -> None:
 
 
 @pytest.fixture
-def open_page(
-    request: pytest.FixtureRequest,
-    kind_of_browser: str,
-    mixed_trace: Path,
-    make_trace: MakeTrace,
-    tmp_path: Path,
-) -> Iterator[Open]:
-    """Opens the page of a trace as a file; nothing may go wrong in it, nothing be asked for."""
+def open_text(
+    request: pytest.FixtureRequest, kind_of_browser: str, tmp_path: Path
+) -> Iterator[Callable[[str, str], Opened]]:
+    """Opens the text of a page as a file; nothing may go wrong in it, nothing be asked for."""
     found: list[Opened] = []
 
-    def opener(
-        *,
-        options: PageOptions | None = None,
-        dark: str = "light",
-        which: str = "mixed",
-        path: Path = mixed_trace,
-        second: Path | None = None,
-    ) -> Opened:
-        made = {"made": as_it_is, "hostile": hostile_text}
-        trace_path = make_trace("t.cltrace", text=made[which]) if which in made else path
+    def opener(text: str, dark: str = "light") -> Opened:
         target = tmp_path / "page.html"
-        write_pages(target, [trace_path, *([] if second is None else [second])], options)
+        target.write_text(text, encoding="utf-8")
         if kind_of_browser == "firefox":
             browser = request.getfixturevalue("launch_firefox")(dark)
         else:
@@ -197,3 +182,25 @@ def open_page(
     for one in found:
         one.page.close()
         assert one.trouble == []
+
+
+@pytest.fixture
+def open_page(
+    open_text: Callable[[str, str], Opened], mixed_trace: Path, make_trace: MakeTrace
+) -> Open:
+    """Opens the page of a trace, or of two."""
+
+    def opener(
+        *,
+        options: PageOptions | None = None,
+        dark: str = "light",
+        which: str = "mixed",
+        path: Path = mixed_trace,
+        second: Path | None = None,
+    ) -> Opened:
+        made = {"made": as_it_is, "hostile": hostile_text}
+        trace_path = make_trace("t.cltrace", text=made[which]) if which in made else path
+        paths = [trace_path, *([] if second is None else [second])]
+        return open_text(page_text(paths, options), dark)
+
+    return opener

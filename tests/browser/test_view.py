@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import cltrace
-from cltrace.report.page import PageOptions
+from cltrace.report.page.trace_page import PageOptions
 from tests.browser.pages import Open, Opened, drag
 
 pytestmark = [pytest.mark.browser, pytest.mark.opencl]

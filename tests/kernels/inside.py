@@ -19,7 +19,7 @@ SUMS = ("sum_by_modulo", "sum_by_stride", "sum_by_halves")
 
 def inside_program(group: int = 64, barrier: str = "barrier(CLK_LOCAL_MEM_FENCE)") -> Program:
     source = (SOURCES / "inside.cl").read_text(encoding="utf-8")
-    return parse(f"#define SUM_BARRIER {barrier}\n#line 1\n{source}", f"-DGROUP={group}")
+    return parse(source, [f"-DGROUP={group}", f"-DSUM_BARRIER={barrier}"])
 
 
 def record_sum(

@@ -11,7 +11,7 @@ import cltrace
 from cltrace.kernels.counts.traced_launches import traced_launches
 from cltrace.measure import Bench, find_device
 from cltrace.profile import load_profile, write_profile
-from cltrace.report.page import PageOptions, render_page
+from cltrace.report.page.trace_page import PageOptions, render_page
 from cltrace.report.traced_kernel import traced_kernel_tables
 from tests.conftest import Runner
 from tests.opencl.after import After

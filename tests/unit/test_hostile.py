@@ -21,7 +21,7 @@ from cltrace.report.contents import contents_report
 from cltrace.report.document import Document
 from cltrace.report.formats.terminal import console_for, renderable
 from cltrace.report.formats.text import FORMATS
-from cltrace.report.page import PageOptions, render_page
+from cltrace.report.page.trace_page import PageOptions, render_page
 from cltrace.report.selection import Selection
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.timeline import TimelineOptions, timeline

@@ -19,7 +19,6 @@ from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.proxy_warps import active_lanes, find_proxy_warps, stream_histogram
 from cltrace.kernels.events.records import DecisionKind, EventKind, EventSite, LaunchEvents
 from cltrace.kernels.events.warp_accesses import find_warp_accesses
-from cltrace.kernels.machine import NVIDIA
 from tests.kernels.cases import Case
 from tests.kernels.catalogue import CASES
 from tests.kernels.inside import inside_program, proxies_of, record_sum, record_tile
@@ -71,10 +70,10 @@ def test_banks_of_the_reductions_take_as_many_rounds_as_they_have_conflicts(
         (sums,) = (n for n, memory in enumerate(events.memories) if memory.name == "sums")
         loop_line = max(
             events.sites[row.site].line
-            for row in find_warp_accesses(events, NVIDIA)
+            for row in find_warp_accesses(events)
             if row.requests > 32 and row.memories == (sums,)
         )
-        for row in find_warp_accesses(events, NVIDIA):
+        for row in find_warp_accesses(events):
             if events.sites[row.site].line == loop_line and row.memories == (sums,):
                 assert row.bank_cycles.mean() == pytest.approx(rounds)
 
@@ -110,9 +109,7 @@ def test_sectors_of_the_textbook_accesses(kernel: str, sectors: int) -> None:
     arguments = [BufferArgument(1024, contents), BufferArgument(1024, contents)]
     events = record_events(inside_program(), kernel, (32,), (32,), arguments)
     reads = [
-        row
-        for row in find_warp_accesses(events, NVIDIA)
-        if events.sites[row.site].kind is EventKind.READ
+        row for row in find_warp_accesses(events) if events.sites[row.site].kind is EventKind.READ
     ]
     assert [row.sectors.tolist() for row in reads] == [[sectors]]
 
@@ -131,7 +128,7 @@ def test_events_give_the_counts_exactly(case: Case) -> None:
 
 
 def assert_same_accesses(events: LaunchEvents, sites: Sequence[AccessSite]) -> None:
-    rows = find_warp_accesses(events, NVIDIA)
+    rows = find_warp_accesses(events)
     # The counts of a site that accesses private memory as well do not tell its accesses apart.
     mixed = {row.site for row in rows if row.is_private} & {
         row.site for row in rows if not row.is_private

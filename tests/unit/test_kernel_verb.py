@@ -137,3 +137,21 @@ def test_events_are_of_one_kernel_and_of_memory_that_it_has(run: Runner, tmp_pat
     unlaunched = run("kernel", "halves.cl", "--events", "e.events")
     assert unlaunched.status == 2
     assert "--global-size" in unlaunched.stderr
+
+
+def test_a_page_of_events_is_written_and_overwritten(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "halves.cl").write_text(DIVERGENT)
+    assert run("kernel", *LAUNCH, "--events", "h.events", "--page", "direct.html").status == 0
+    for _ in range(2):
+        done = run("view", "h.events")
+        assert done.status == 0
+        assert "wrote h.html" in done.stderr
+    assert (tmp_path / "h.html").read_text() == (tmp_path / "direct.html").read_text()
+    (tmp_path / "mine.html").write_text("mine")
+    assert run("view", "h.events", "-o", "mine.html").status == 2
+    assert run("kernel", *LAUNCH, "--page", "mine.html").status == 2
+    assert (tmp_path / "mine.html").read_text() == "mine"
+    (tmp_path / "h.events").write_bytes(b"PK garbage")
+    broken = run("view", "h.events")
+    assert broken.status == 2
+    assert "is no file of events" in broken.stderr

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import cltrace
-from cltrace.report.page import PageOptions, render_page
 from cltrace.report.page.columns import LARGEST, ColumnLayout, pack_columns
 from cltrace.report.page.compose import build_scene
 from cltrace.report.page.histograms import histograms
 from cltrace.report.page.launches import describe_launches
 from cltrace.report.page.thinning import choose_level_steps, clip_levels, merge_short_slices
+from cltrace.report.page.trace_page import PageOptions, render_page
 from cltrace.report.timeline import span_ns
 from cltrace.report.tracks.scene import NONE, Scene, Slices, TrackKind
 from cltrace.report.tracks.slices import nesting_depths

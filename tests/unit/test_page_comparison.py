@@ -10,12 +10,12 @@ import pytest
 
 import cltrace
 from cltrace.report.document import Table
-from cltrace.report.page import PageOptions
 from cltrace.report.page.comparison import render_comparison
 from cltrace.report.page.compose import build_scene
 from cltrace.report.page.differences import difference_tables
 from cltrace.report.page.joined_scene import join_scenes
 from cltrace.report.page.launches import describe_launches
+from cltrace.report.page.trace_page import PageOptions
 from cltrace.report.timeline import span_ns
 from cltrace.report.tracks.scene import NONE, Scene
 from cltrace.timeline.analysis import Analysis

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.commands.shared.argument_types import parse_positive
+from cltrace.commands.shared.outputs import write_output_atomically
 from cltrace.commands.shared.source_launch import ReadyLaunch
 from cltrace.errors import OutputError, UsageError
 from cltrace.files import find_output
@@ -17,6 +18,9 @@ from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.files import is_events_file, write_events
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.limits import limit_counting
+from cltrace.report.kernel_events import EventAnalysis
+from cltrace.report.page.inside_kernel import write_inside_page
+from cltrace.report.page.ownership import is_own_page
 
 _DEFAULT_LIMITS: Final = EventLimits()
 
@@ -27,6 +31,7 @@ class EventFlags:
 
     Attributes:
         output: the file to write the events to, None for none.
+        page: the page to write them as, None for none.
         form: the code to execute.
         watched: the arguments and variables whose accesses are recorded, empty for all.
         limits: limits of the recording.
@@ -34,6 +39,7 @@ class EventFlags:
     """
 
     output: Path | None
+    page: Path | None
     form: CodeForm
     watched: Sequence[str]
     limits: EventLimits
@@ -47,6 +53,12 @@ def add_event_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         help="record the branches and accesses of every work-item of one launch to FILE",
+    )
+    parser.add_argument(
+        "--page",
+        metavar="FILE.html",
+        type=Path,
+        help="record them, and write them as a page for the browser",
     )
     parser.add_argument(
         "--optimised",
@@ -74,6 +86,7 @@ def event_flags(arguments: argparse.Namespace, cpu_s: float | None) -> EventFlag
     """Return the flags of a recording."""
     return EventFlags(
         output=arguments.events,
+        page=arguments.page,
         form=CodeForm.OPTIMISED if arguments.optimised else CodeForm.WRITTEN,
         watched=arguments.watch,
         limits=replace(_DEFAULT_LIMITS, max_events=arguments.max_events),
@@ -105,6 +118,8 @@ def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> L
     """
     if flags.output is not None:
         _check_output(flags.output)
+    if flags.page is not None and flags.page.exists() and not is_own_page(flags.page):
+        raise OutputError(f"{flags.page} exists and is no page of cltrace: name another one")
     try:
         with limit_counting(flags.cpu_s):
             events = record_events(
@@ -124,6 +139,17 @@ def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> L
     if flags.output is not None:
         write_events(events, flags.output)
     return events
+
+
+def write_event_page(analysis: EventAnalysis, page: Path) -> None:
+    """Write events as a page, over an earlier page only. Raises: `OutputError`."""
+    write_output_atomically(
+        page,
+        lambda path: write_inside_page(analysis, path),
+        lambda _: None,
+        is_forced=False,
+        is_own=is_own_page,
+    )
 
 
 def _check_output(path: Path) -> None:

@@ -206,7 +206,7 @@ class _Launch:
             form=self._form,
             global_size=self.ndrange.global_size,
             local_size=self.ndrange.local_size,
-            warp_width=self._machine.warp_width,
+            machine=self._machine,
             begin=self._model.begin,
             decisions=self._model.decisions,
             sites=self._sites(),

@@ -33,6 +33,7 @@ from cltrace.kernels.events.records import (
     LaunchEvents,
     StreamTable,
 )
+from cltrace.kernels.machine import ItemLoops, Machine
 
 SUFFIX: Final = ".events"
 SCHEMA: Final = 1
@@ -41,6 +42,10 @@ _HEADER: Final = "header.json"
 _MAX_FILE_BYTES: Final = 1 << 28
 _MAX_COLUMN_BYTES: Final = 1 << 30
 _MAX_HEADER_BYTES: Final = 64 << 20
+_MAX_UNIT: Final = 1 << 12
+"""Largest warp, sector, bank, and number of banks of a device."""
+_MAX_EPOCHS: Final = 1 << 22
+_MAX_ACCESS_BYTES: Final = 1 << 20
 _TABLES: Final[Mapping[str, type]] = {
     "items": ItemTable,
     "streams": StreamTable,
@@ -106,7 +111,7 @@ def _header(events: LaunchEvents) -> Mapping[str, Any]:
         "form": events.form.value,
         "global_size": events.global_size,
         "local_size": events.local_size,
-        "warp_width": events.warp_width,
+        "machine": asdict(events.machine),
         "begin": asdict(events.begin),
         "decisions": [asdict(decision) for decision in events.decisions],
         "sites": [asdict(site) for site in events.sites],
@@ -147,7 +152,7 @@ def _unpack_events(raw: bytes) -> LaunchEvents:
             form=CodeForm(header["form"]),
             global_size=_sizes(header["global_size"]),
             local_size=_sizes(header["local_size"]),
-            warp_width=_positive(header["warp_width"]),
+            machine=_machine(header["machine"]),
             begin=_continuation(header["begin"]),
             decisions=tuple(map(_decision, header["decisions"])),
             sites=tuple(map(_site, header["sites"])),
@@ -200,20 +205,17 @@ def _read_table(archive: zipfile.ZipFile, name: str, kind: Callable[..., _Table]
 def _check_references(events: LaunchEvents) -> None:
     """Check that numbers that refer to other rows refer to rows that exist."""
     _check_streams(events.streams)
+    _check_paths(events)
     accesses, items = events.accesses, events.items
     if len(events.local_size) != len(events.global_size) or (np.diff(items.warp) < 0).any():
         raise ValueError("its work-items are not in order")
-    ways = [events.begin]
-    for decision in events.decisions:
-        ways += [decision.if_false, decision.if_true]
-    following = np.asarray([way.decision for way in ways], np.int64)
     for what, column, count in (
         ("stream", items.stream, len(events.streams.parent)),
         ("warp", items.warp, len(events.warp_operations)),
         ("row", accesses.row, len(items.item)),
         ("site", accesses.site, len(events.sites)),
         ("memory", accesses.memory + 1, len(events.memories) + 1),
-        ("decision", following + 1, len(events.decisions) + 1),
+        ("epoch", accesses.epoch, _MAX_EPOCHS),
     ):
         if len(column) and (column.min() < 0 or column.max() >= count):
             raise ValueError(f"a {what} refers to nothing")
@@ -226,6 +228,25 @@ def _check_streams(streams: StreamTable) -> None:
         raise ValueError("the streams are no tree")
     if (parent[1:] < 0).any() or not np.isin(streams.bit, (0, 1)).all():
         raise ValueError("the streams are no tree of bits")
+
+
+def _check_paths(events: LaunchEvents) -> None:
+    """Check that every stream leads from decision to decision."""
+    ways = [events.begin]
+    for decision in events.decisions:
+        ways += [decision.if_false, decision.if_true]
+    following = np.asarray([way.decision for way in ways], np.int64)
+    if following.max() >= len(events.decisions):
+        raise ValueError("a decision refers to nothing")
+    streams = events.streams
+    order = np.argsort(streams.length, kind="stable")
+    levels = np.split(order, np.flatnonzero(np.diff(streams.length[order])) + 1)
+    decisions = np.full(len(order), events.begin.decision)
+    for nodes in levels[1:]:
+        source = decisions[streams.parent[nodes]]
+        if (source < 0).any():
+            raise ValueError("a stream goes on after its end")
+        decisions[nodes] = following[1 + 2 * source + streams.bit[nodes]]
 
 
 def _sizes(values: Sequence[object]) -> tuple[int, ...]:
@@ -245,6 +266,16 @@ def _positive(value: object) -> int:
     if _natural(value) == 0:
         raise ValueError("a size is 0")
     return _natural(value)
+
+
+def _machine(stored: Mapping[str, Any]) -> Machine:
+    loops = stored["item_loops"]
+    numbers = {name: _natural(value) for name, value in stored.items() if name != "item_loops"}
+    machine = Machine(**numbers, item_loops=None if loops is None else ItemLoops(loops))
+    sizes = (machine.warp_width, machine.sector_bytes, machine.banks, machine.bank_bytes)
+    if min(sizes) < 1 or max(sizes) > _MAX_UNIT or machine.line_bytes < machine.sector_bytes:
+        raise ValueError("its device has impossible warps, sectors or banks")
+    return machine
 
 
 def _continuation(stored: Mapping[str, Any]) -> Continuation:
@@ -274,7 +305,7 @@ def _site(stored: Mapping[str, Any]) -> EventSite:
         column=_natural(stored["column"]),
         kind=EventKind(stored["kind"]),
         element=str(stored["element"]),
-        access_bytes=_natural(stored["access_bytes"]),
+        access_bytes=min(_natural(stored["access_bytes"]), _MAX_ACCESS_BYTES),
     )
 
 

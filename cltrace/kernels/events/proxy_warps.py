@@ -60,15 +60,15 @@ def find_proxy_warps(events: LaunchEvents) -> Sequence[ProxyWarp]:
     begins = np.flatnonzero(np.diff(items.warp, prepend=-1))
     counts = np.diff(begins, append=len(items.warp))
     lane = np.arange(len(items.warp)) - np.repeat(begins, counts)
-    rows = np.full((len(begins), events.warp_width), -1, np.int64)
-    rows[np.repeat(np.arange(len(begins)), counts), np.minimum(lane, events.warp_width - 1)] = (
-        items.stream
-    )
+    rows = np.full((len(begins), events.machine.warp_width), -1, np.int64)
+    rows[
+        np.repeat(np.arange(len(begins)), counts), np.minimum(lane, events.machine.warp_width - 1)
+    ] = items.stream
     _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     number = number.reshape(-1)
     active = np.add.reduceat(items.operations, begins)
     warps = items.warp[begins]
-    issued = events.warp_operations[warps] * events.warp_width
+    issued = events.warp_operations[warps] * events.machine.warp_width
     proxies = []
     for position, row in enumerate(first):
         is_here = number == position

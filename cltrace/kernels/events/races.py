@@ -21,6 +21,8 @@ from cltrace.kernels.events.records import EventKind, LaunchEvents
 _SHARED_SPACES: Final = frozenset({"global", "local"})
 _MAX_ORDERED_RUNS: Final = 2_000
 """Places in memory that are looked at in kernels whose atomic operations may order accesses."""
+_MAX_UNITS: Final = 1 << 26
+"""Accessed units of a memory object whose races are looked for."""
 _MAX_ORDERED_ACCESSES: Final = 1_000
 """Accesses of such a place that are looked at."""
 
@@ -86,7 +88,7 @@ def find_races(events: LaunchEvents) -> Sequence[Race]:
     for memory, described in enumerate(events.memories):
         if described.space in _SHARED_SPACES:
             positions = np.flatnonzero(events.accesses.memory == memory)
-            if _is_write(events, positions).any():
+            if _is_write(events, positions).any() and _count_units(events, positions) <= _MAX_UNITS:
                 races.extend(_races_in(events, memory, positions))
     return sorted(races, key=lambda race: (-race.locations, race.sites))
 
@@ -131,14 +133,27 @@ def _make_runs(
     )
 
 
+def _unit_bytes(
+    events: LaunchEvents, positions: NDArray[np.int64]
+) -> tuple[int, NDArray[np.int64]]:
+    """Return the largest unit that divides all offsets and sizes of accesses, and these sizes."""
+    sizes = np.asarray([site.access_bytes for site in events.sites], np.int64)
+    lengths = np.maximum(sizes[events.accesses.site[positions]], 1)
+    offsets = events.accesses.offset_bytes[positions]
+    return int(np.gcd(np.gcd.reduce(offsets), np.gcd.reduce(lengths))) or 1, lengths
+
+
+def _count_units(events: LaunchEvents, positions: NDArray[np.int64]) -> int:
+    unit_bytes, lengths = _unit_bytes(events, positions)
+    return int((lengths // unit_bytes).sum())
+
+
 def _split_units(
     events: LaunchEvents, positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the accesses by units of memory that none of them divides: (index, unit)."""
-    sizes = np.asarray([site.access_bytes for site in events.sites], np.int64)
+    unit_bytes, lengths = _unit_bytes(events, positions)
     offsets = events.accesses.offset_bytes[positions]
-    lengths = np.maximum(sizes[events.accesses.site[positions]], 1)
-    unit_bytes = int(np.gcd(np.gcd.reduce(offsets), np.gcd.reduce(lengths))) or 1
     counts = lengths // unit_bytes
     index = np.repeat(np.arange(len(positions)), counts)
     rank = np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.machine import Machine
 
 
 class EventKind(IntEnum):
@@ -198,7 +199,7 @@ class LaunchEvents:
         form: the code that was executed.
         global_size: the size of the launch.
         local_size: the size of its work-groups.
-        warp_width: work-items per warp.
+        machine: the device that warps, sectors and banks are those of.
         begin: the code before the first decision.
         decisions: the decisions, by number.
         sites: the places of accesses and barriers.
@@ -216,7 +217,7 @@ class LaunchEvents:
     form: CodeForm
     global_size: tuple[int, ...]
     local_size: tuple[int, ...]
-    warp_width: int
+    machine: Machine
     begin: Continuation
     decisions: tuple[Decision, ...]
     sites: tuple[EventSite, ...]

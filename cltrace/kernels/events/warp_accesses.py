@@ -44,7 +44,7 @@ class SiteAccesses:
         return len(self.sectors)
 
 
-def find_warp_accesses(events: LaunchEvents, machine: Machine) -> Sequence[SiteAccesses]:
+def find_warp_accesses(events: LaunchEvents) -> Sequence[SiteAccesses]:
     """Return the accesses of warps by site, in the order of the source."""
     accesses = events.accesses
     is_private = np.asarray([memory.space == "private" for memory in events.memories] + [False])
@@ -53,9 +53,7 @@ def find_warp_accesses(events: LaunchEvents, machine: Machine) -> Sequence[SiteA
     for key in np.unique(keys).tolist():
         if not events.sites[key // 2].kind.is_barrier:
             positions = np.flatnonzero(keys == key)
-            by_site.append(
-                _count_site(events, key // 2, positions, machine, is_private=bool(key % 2))
-            )
+            by_site.append(_count_site(events, key // 2, positions, is_private=bool(key % 2)))
     return sorted(by_site, key=lambda item: _order(events.sites[item.site], item))
 
 
@@ -67,7 +65,6 @@ def _count_site(
     events: LaunchEvents,
     number: int,
     positions: NDArray[np.int64],
-    machine: Machine,
     *,
     is_private: bool,
 ) -> SiteAccesses:
@@ -82,7 +79,7 @@ def _count_site(
     if is_private:
         offsets, size = _interleave(events, positions, offsets, warp), _WORD_BYTES
     addresses = offsets + (accesses.memory[positions] << _MEMORY_SHIFT)
-    sectors, bank_cycles = _count_requests(addresses, begins, step[begins], size, machine)
+    sectors, bank_cycles = _count_requests(addresses, begins, step[begins], size, events.machine)
     return SiteAccesses(
         site=number,
         memories=tuple(np.unique(accesses.memory[positions]).tolist()),
@@ -103,7 +100,7 @@ def _interleave(
     """Return the offsets of private variables as a GPU lays them out: word by word, lane by lane."""
     lane = events.accesses.row[positions] - np.searchsorted(events.items.warp, warp)
     word, rest = np.divmod(offsets, _WORD_BYTES)
-    placed: NDArray[np.int64] = (word * events.warp_width + lane) * _WORD_BYTES + rest
+    placed: NDArray[np.int64] = (word * events.machine.warp_width + lane) * _WORD_BYTES + rest
     return placed
 
 

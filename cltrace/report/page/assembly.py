@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -12,17 +13,38 @@ from typing import Final
 from cltrace.version import __version__
 
 _ASSETS: Final = resources.files("cltrace.report.page") / "assets"
-_ENTRY: Final = "main.js"
 _IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./(\w+\.js)";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 _SOURCE_MAP: Final = re.compile(r"(?:/\*|//)# sourceMappingURL=\S*(?: \*/)?")
-_VENDORED: Final = ("uplot", "tabulator")
 
 
-def assemble_page(title: str, report: object, columns: str) -> str:
+@dataclass(frozen=True, slots=True)
+class PageKind:
+    """Kind of a page.
+
+    Attributes:
+        template: the asset with its markup.
+        style: the asset with its style.
+        entry: the module that starts it.
+        vendored: the libraries that it needs.
+    """
+
+    template: str
+    style: str
+    entry: str
+    vendored: tuple[str, ...]
+
+
+TRACE_PAGE: Final = PageKind("page.html", "page.css", "main.js", ("uplot", "tabulator"))
+"""The page of a trace."""
+INSIDE_PAGE: Final = PageKind("inside.html", "inside.css", "inside.js", ())
+"""The page of the events inside a launch."""
+
+
+def assemble_page(title: str, report: object, columns: str, kind: PageKind = TRACE_PAGE) -> str:
     """Return the whole page. `report` can be written as JSON, `columns` is base64 text."""
-    scripts = {"vendor_script": _vendored("min.js"), "script": bundle()}
-    styles = {"vendor_style": _vendored("min.css"), "style": _asset("page.css")}
+    scripts = {"vendor_script": _vendored(kind, "min.js"), "script": bundle(kind.entry)}
+    styles = {"vendor_style": _vendored(kind, "min.css"), "style": _asset(kind.style)}
     values = {
         "policy": _policy(list(scripts.values()), list(styles.values())),
         "version": __version__,
@@ -32,7 +54,7 @@ def assemble_page(title: str, report: object, columns: str) -> str:
         **scripts,
         **styles,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _asset(kind.template))
 
 
 def json_in_html(value: object) -> str:
@@ -42,10 +64,10 @@ def json_in_html(value: object) -> str:
 
 
 @cache
-def bundle() -> str:
+def bundle(entry: str = TRACE_PAGE.entry) -> str:
     """Return our modules as one script, each in a scope of its own after those that it imports."""
     ordered: dict[str, str] = {}
-    _add_module(_ENTRY, ordered)
+    _add_module(entry, ordered)
     return '"use strict";\nconst modules = {};\n' + "".join(ordered.values())
 
 
@@ -80,9 +102,9 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _vendored(ending: str) -> str:
+def _vendored(kind: PageKind, ending: str) -> str:
     """Return the vendored libraries, without references to source maps that are not here."""
-    texts = (_asset(f"vendor/{name}.{ending}") for name in _VENDORED)
+    texts = (_asset(f"vendor/{name}.{ending}") for name in kind.vendored)
     return "\n".join(_SOURCE_MAP.sub("", text) for text in texts)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from cltrace.events.kinds import StampFault, fault_name
 from cltrace.predict.trace_profile import predict_on_own_devices
 from cltrace.report.document import Document, Fact
-from cltrace.report.page import PageOptions, save_page, scene_notes
 from cltrace.report.page.assembly import assemble_page
 from cltrace.report.page.compose import build_scene
 from cltrace.report.page.differences import difference_tables
@@ -15,6 +14,7 @@ from cltrace.report.page.joined_scene import JoinedScene, join_scenes
 from cltrace.report.page.launches import describe_launches
 from cltrace.report.page.scene_values import pack_scene, scene_values
 from cltrace.report.page.sections import Section, fact_values, section_values
+from cltrace.report.page.trace_page import PageOptions, save_page, scene_notes
 from cltrace.report.summary import SummaryOptions, summary
 from cltrace.report.timeline import span_ns
 from cltrace.report.tracks.scene import Scene

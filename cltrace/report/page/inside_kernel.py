@@ -1,0 +1,215 @@
+"""Events inside a launch as one page: branches, memory and source, linked with each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltrace.kernels.events.decisions import decode_stream
+from cltrace.kernels.events.proxy_warps import ProxyWarp, StreamShare
+from cltrace.kernels.events.records import AccessTable, EventKind, LaunchEvents
+from cltrace.report.kernel_events import EventAnalysis, events_report, races_by_line
+from cltrace.report.page.assembly import INSIDE_PAGE, assemble_page
+from cltrace.report.page.columns import pack_columns
+from cltrace.report.untrusted_text import escape_controls
+
+_MAX_STREAMS: Final = 250
+"""Streams with a bar of their own; the others share one."""
+_MAX_PROXIES: Final = 60
+_MAX_BITS: Final = 2_000
+"""Digits of a stream that the page has."""
+_MAX_EVENTS: Final = 150_000
+"""Events of memory of the work-groups that the page shows, beyond those of the first one."""
+_MAX_FIRST_EVENTS: Final = 600_000
+
+
+def write_inside_page(analysis: EventAnalysis, path: Path) -> None:
+    """Write the page of a launch's events. Raises: `OSError`."""
+    path.write_text(render_inside_page(analysis), encoding="utf-8")
+
+
+def render_inside_page(analysis: EventAnalysis) -> str:
+    """Return the page of a launch's events."""
+    events = analysis.events
+    shown, shown_groups = _shown_events(events)
+    streams = analysis.streams[:_MAX_STREAMS]
+    columns = pack_columns(
+        {
+            "item": events.items.item,
+            "group": events.items.group,
+            "warp": events.items.warp,
+            "stream": _stream_numbers(events, streams),
+            "warp_proxy": _proxy_numbers(events, analysis.proxies),
+            **{f"event_{name}": column for name, column in _columns(shown).items()},
+        }
+    )
+    report = {
+        **_head(analysis),
+        **_branches(analysis),
+        **_memory(analysis),
+        **_launch(events),
+        "shown_groups": shown_groups.tolist(),
+        "columns": [asdict(layout) for layout in columns.layouts],
+    }
+    title = escape_controls(f"inside {events.kernel} – cltrace")
+    return assemble_page(title, report, columns.data, INSIDE_PAGE)
+
+
+def _head(analysis: EventAnalysis) -> Mapping[str, Any]:
+    """Return the title, facts, notes and source."""
+    document = events_report(analysis, top=None)
+    return {
+        "title": escape_controls(document.title),
+        "facts": [
+            {"label": fact.label, "text": escape_controls(fact.text)} for fact in document.facts
+        ],
+        "notes": [escape_controls(note) for note in document.notes],
+        "source": [escape_controls(line) for line in analysis.events.source.splitlines()],
+    }
+
+
+def _branches(analysis: EventAnalysis) -> Mapping[str, Any]:
+    """Return the decisions, the streams and the proxy warps."""
+    events, streams = analysis.events, analysis.streams[:_MAX_STREAMS]
+    numbers = {share.node: number for number, share in enumerate(streams)}
+    return {
+        "begin": asdict(events.begin),
+        "decisions": [asdict(decision) for decision in events.decisions],
+        "streams": [_stream(events, share) for share in streams],
+        "stream_count": len(analysis.streams),
+        "proxies": [_proxy(proxy, numbers) for proxy in analysis.proxies[:_MAX_PROXIES]],
+        "proxy_count": len(analysis.proxies),
+    }
+
+
+def _memory(analysis: EventAnalysis) -> Mapping[str, Any]:
+    """Return the sites, memory objects, epochs and faults."""
+    events = analysis.events
+    return {
+        "sites": [
+            {
+                "line": site.line,
+                "kind": site.kind.label,
+                "element": escape_controls(site.element),
+                "bytes": site.access_bytes,
+            }
+            for site in events.sites
+        ],
+        "memories": [
+            {
+                "name": escape_controls(memory.name),
+                "space": escape_controls(memory.space),
+                "bytes": memory.size_bytes,
+            }
+            for memory in events.memories
+        ],
+        "epochs": _epochs(events),
+        "races": _races(analysis),
+        "barriers": [asdict(barrier) for barrier in analysis.barriers],
+    }
+
+
+def _launch(events: LaunchEvents) -> Mapping[str, Any]:
+    """Return the sizes of the launch and of the device's parts."""
+    return {
+        "groups": events.recorded_groups,
+        "global_size": events.global_size,
+        "local_size": events.local_size,
+        "banks": events.machine.banks,
+        "bank_bytes": events.machine.bank_bytes,
+        "sector_bytes": events.machine.sector_bytes,
+    }
+
+
+def _columns(accesses: AccessTable) -> Mapping[str, NDArray[np.int64]]:
+    return {
+        "row": accesses.row,
+        "site": accesses.site,
+        "memory": accesses.memory,
+        "offset": accesses.offset_bytes,
+        "epoch": accesses.epoch,
+        "step": accesses.step,
+    }
+
+
+def _stream_numbers(events: LaunchEvents, streams: Sequence[StreamShare]) -> NDArray[np.int64]:
+    """Return the position of each work-item's stream among those shown, -1 for the others."""
+    numbers = np.full(len(events.streams.parent), -1, np.int64)
+    numbers[[share.node for share in streams]] = np.arange(len(streams))
+    return numbers[events.items.stream]
+
+
+def _proxy_numbers(events: LaunchEvents, proxies: Sequence[ProxyWarp]) -> NDArray[np.int64]:
+    """Return the position of each warp's proxy warp among those shown, -1 for the others."""
+    numbers = np.full(len(events.warp_operations), -1, np.int64)
+    for number, proxy in enumerate(proxies[:_MAX_PROXIES]):
+        numbers[proxy.warps] = number
+    return numbers
+
+
+def _stream(events: LaunchEvents, share: StreamShare) -> Mapping[str, Any]:
+    """Return a stream with the lines that run and how often each condition is true and false."""
+    bits = events.streams.bits(share.node)
+    path = decode_stream(events.begin, events.decisions, bits)
+    lines = set(events.begin.lines)
+    outcomes: dict[int, list[int]] = {}
+    for number, bit in path:
+        outcomes.setdefault(number, [0, 0])[bit] += 1
+        lines.update(events.decisions[number].after(bit).lines)
+    return {
+        "items": share.items,
+        "length": len(bits),
+        "bits": "".join(map(str, bits[:_MAX_BITS].tolist())),
+        "lines": sorted(lines),
+        "outcomes": [[number, *counts] for number, counts in outcomes.items()],
+    }
+
+
+def _proxy(proxy: ProxyWarp, numbers: Mapping[int, int]) -> Mapping[str, Any]:
+    return {
+        "warps": len(proxy.warps),
+        "shares": [[numbers.get(share.node, -1), share.items] for share in proxy.shares],
+        "issued": proxy.issued_operations,
+        "active": proxy.active_operations,
+    }
+
+
+def _shown_events(events: LaunchEvents) -> tuple[AccessTable, NDArray[np.int64]]:
+    """Return the events of the first recorded work-groups, and the numbers of these groups."""
+    accesses = events.accesses
+    group = events.items.group[accesses.row]
+    numbers, counts = np.unique(group, return_counts=True)
+    count = max(int(np.searchsorted(np.cumsum(counts), _MAX_EVENTS, "right")), 1)
+    chosen = numbers[:count]
+    positions = np.flatnonzero(np.isin(group, chosen))[:_MAX_FIRST_EVENTS]
+    columns = (column[positions] for column in _columns(accesses).values())
+    return AccessTable(*columns), chosen
+
+
+def _epochs(events: LaunchEvents) -> Sequence[Sequence[int]]:
+    """Return reads, writes, atomic operations and barriers of each epoch, over all work-items."""
+    accesses = events.accesses
+    if not len(accesses.row):
+        return []
+    kinds = np.asarray([min(site.kind, EventKind.LOCAL_BARRIER) for site in events.sites], np.int64)
+    epochs = int(accesses.epoch.max()) + 1
+    counts = np.bincount(accesses.epoch * 4 + kinds[accesses.site], minlength=4 * epochs)
+    rows: list[list[int]] = counts.reshape(-1, 4).tolist()
+    return rows
+
+
+def _races(analysis: EventAnalysis) -> Sequence[Mapping[str, Any]]:
+    return [
+        {
+            "sites": race.sites,
+            "memory": race.memory,
+            "locations": race.locations,
+            "items": race.items,
+            "offset": race.offset_bytes,
+            "is_within_group": race.is_within_group,
+        }
+        for race in races_by_line(analysis)
+    ]

@@ -1,0 +1,132 @@
+"""The page of the events inside a launch, in browsers: what is pointed at is shown in all its views."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cltrace.kernels.events.records import EventMemory, LaunchEvents
+from cltrace.report.kernel_events import analyse_events
+from cltrace.report.page.inside_kernel import render_inside_page
+from tests.browser.pages import Opened
+from tests.hostile import hostile_text
+from tests.kernels.inside import record_sum, record_tile
+
+OpenText = Callable[[str, str], Opened]
+
+
+def open_events(open_text: OpenText, events: LaunchEvents, dark: str = "light") -> Opened:
+    return open_text(render_inside_page(analyse_events(events)), dark)
+
+
+def line_of(opened: Opened, text: str) -> Any:
+    return opened.page.locator("#source li", has_text=text)
+
+
+@pytest.mark.firefox
+@pytest.mark.parametrize("dark", ["light", "dark"])
+def test_a_bar_shows_what_its_work_items_run(open_text: OpenText, dark: str) -> None:
+    opened = open_events(open_text, record_sum("sum_by_stride", 64), dark)
+    page = opened.page
+    bars = page.locator("#histogram button")
+    assert bars.count() == 7
+    assert page.locator("#histogram-note").inner_text().startswith("7 ways through the kernel")
+    bars.nth(2).hover()
+    assert "111111010101000: 128 work-items" in page.locator("#histogram-note").inner_text()
+    condition = line_of(opened, "if (at < get_local_size(0))").locator(".mark")
+    assert condition.inner_text() == "2× true"
+    assert "is-both" in (condition.get_attribute("class") or "")
+    last = page.locator("#source li .mark.is-false")
+    assert last.all_inner_texts() == ["false"]
+    assert page.locator("#source li.is-idle .text").all_inner_texts() != []
+    assert opened.number("document.querySelectorAll('#donuts path.is-faded').length") == 6
+    page.mouse.move(5, 5)
+    page.wait_for_function("document.querySelectorAll('#source li.is-idle').length === 0")
+
+
+@pytest.mark.firefox
+def test_what_is_clicked_stays_until_escape(open_text: OpenText) -> None:
+    opened = open_events(open_text, record_sum("sum_by_modulo", 64))
+    page = opened.page
+    page.locator("#histogram button").first.click()
+    page.mouse.move(5, 5)
+    assert page.locator("#clear").is_visible()
+    assert page.locator("#histogram button[aria-pressed=true]").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator("#histogram button[aria-pressed=true]").count() == 0
+    assert not page.locator("#clear").is_visible()
+
+
+def test_donuts_are_the_proxy_warps(open_text: OpenText) -> None:
+    opened = open_events(open_text, record_tile(16))
+    numbers = opened.page.locator(".donut text").all_text_contents()
+    assert [int(text.replace("\u202f", "")) for text in numbers[:2]] == [1344, 420]
+    labels = opened.page.locator(".donut").evaluate_all("all => all.map(d => d.ariaLabel)")
+    assert "3 ways" in labels[0]
+    size = opened.number(
+        "[document.getElementById('image').width, document.getElementById('image').height]"
+    )
+    assert size == [256, 256]
+
+
+@pytest.mark.firefox
+def test_a_block_shows_its_line_and_the_conflicts_of_its_banks(open_text: OpenText) -> None:
+    opened = open_events(open_text, record_sum("sum_by_stride", 64))
+    page = opened.page
+    page.locator("#blocks").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    text = page.locator("#access").inner_text()
+    assert "work-item 0: read of float, sums at byte" in text
+    assert "32 lanes of its warp access it together" in text
+    assert page.locator("#places .title").inner_text() == "banks: a 2-way conflict, 2 rounds"
+    assert page.locator("#places .is-conflict").count() == 16
+    marked = page.locator("#source li.is-marked .text")
+    assert "sums[at] += sums[at + s]" in marked.inner_text()
+    page.keyboard.press("ArrowRight")
+    assert "work-item 1:" in page.locator("#access").inner_text()
+
+
+def test_sectors_are_shown_of_global_memory(open_text: OpenText) -> None:
+    opened = open_events(open_text, record_sum("sum_by_stride", 64))
+    page = opened.page
+    page.locator("#memory").select_option(label="input (global, 4.00 KiB)")
+    page.locator("#blocks").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#places .title").inner_text().startswith("4 sectors of 32 B")
+    page.locator("#places .sector").first.hover()
+    assert page.locator("#choice").inner_text().startswith("bank or sector")
+
+
+def test_faults_lead_to_their_lines(open_text: OpenText) -> None:
+    opened = open_events(open_text, record_sum("sum_by_stride", 64, barrier="(void)0"))
+    page = opened.page
+    fault = page.locator("#faults button")
+    assert "data race on sums" in fault.inner_text()
+    fault.click()
+    assert "sums[at] += sums[at + s]" in page.locator("#source li.is-marked .text").inner_text()
+    assert page.locator("#source li.has-fault").count() == 1
+
+
+def test_hostile_names_stay_text(open_text: OpenText) -> None:
+    events = record_sum("sum_by_stride", 64)
+    hostile = replace(
+        events,
+        kernel=hostile_text("kernel"),
+        source=hostile_text(events.source),
+        memories=tuple(
+            EventMemory(hostile_text(memory.name), memory.space, memory.size_bytes)
+            for memory in events.memories
+        ),
+        notes=(hostile_text("note"),),
+    )
+    opened = open_events(open_text, hostile)
+    assert opened.page.locator("#histogram button").count() == 7
+    assert opened.number("document.querySelectorAll('script:not([type]), img, b').length") == 2
+
+
+def test_the_page_fits_narrow_windows(open_text: OpenText) -> None:
+    opened = open_events(open_text, record_tile(16))
+    opened.page.set_viewport_size({"width": 800, "height": 720})
+    assert opened.number("document.documentElement.scrollWidth") <= 800
