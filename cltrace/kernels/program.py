@@ -1,7 +1,7 @@
 """Programs in OpenCL C: parsing, and facts about kernels that need no execution."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -84,6 +84,11 @@ class Program:
         self._modules: dict[CodeForm, Module] = {}
         self._prepared: dict[tuple[str, CodeForm], PreparedKernel] = {}
         self._registers: dict[Target, Mapping[str, RegisterUse]] = {}
+
+    def with_source(self, source: str) -> "Program":
+        """Return the program with another source, and the same options and headers."""
+        request = replace(self._request, source=source)
+        return Program(request, self._compiler, self.options)
 
     @property
     def headers(self) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from cltrace.report.page.inside_kernel import render_inside_page
 from tests.browser.pages import Opened
 from tests.hostile import hostile_text
 from tests.kernels.inside import record_sum, record_tile
+from tests.unit.test_annotations import ANNOTATED, record
 
 OpenText = Callable[[str, str], Opened]
 
@@ -124,6 +125,26 @@ def test_hostile_names_stay_text(open_text: OpenText) -> None:
     opened = open_events(open_text, hostile)
     assert opened.page.locator("#histogram button").count() == 7
     assert opened.number("document.querySelectorAll('script:not([type]), img, b').length") == 2
+
+
+def test_values_are_drawn_as_their_bindings_say(open_text: OpenText) -> None:
+    source = ANNOTATED.replace(
+        "multibar partial", "multibar partial\n    //@bind scatter partial twice"
+    )
+    events = record(source, "twice[l]=2 * sums[l]@9")
+    page = open_events(open_text, events).page
+    titles = page.locator("#charts figcaption").all_inner_texts()
+    assert titles == [
+        "partial: multibar, work-group 0",
+        "partial, twice: scatter, work-group 0",
+        "steps: line, work-group 0, 52 later series not drawn",
+    ]
+    bars = page.locator("#charts figure").nth(0).locator("rect")
+    assert bars.count() == 32 + 16 + 8 + 4 + 2 + 1
+    page.locator("#group").select_option("1")
+    assert (
+        page.locator("#charts figcaption").first.inner_text() == "partial: multibar, work-group 1"
+    )
 
 
 def test_the_page_fits_narrow_windows(open_text: OpenText) -> None:

@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from cltrace.commands.shared.argument_types import parse_positive
 from cltrace.commands.shared.outputs import write_output_atomically
@@ -14,7 +13,7 @@ from cltrace.files import find_output
 from cltrace.kernels import Machine, parse
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.traced_launches import TracedLaunch, usual_local_size
-from cltrace.kernels.events.capture import EventLimits, record_events
+from cltrace.kernels.events.capture import DEFAULT_LIMITS, EventLimits, record_events
 from cltrace.kernels.events.files import is_events_file, write_events
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.limits import limit_counting
@@ -22,10 +21,8 @@ from cltrace.report.kernel_events import EventAnalysis
 from cltrace.report.page.inside_kernel import write_inside_page
 from cltrace.report.page.ownership import is_own_page
 
-_DEFAULT_LIMITS: Final = EventLimits()
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventFlags:
     """Flags of a recording.
 
@@ -34,6 +31,7 @@ class EventFlags:
         page: the page to write them as, None for none.
         form: the code to execute.
         watched: the arguments and variables whose accesses are recorded, empty for all.
+        emissions: values to record, as NAME[INDEX]=EXPRESSION@LINE.
         limits: limits of the recording.
         cpu_s: limit on the CPU time, None for none.
     """
@@ -42,6 +40,7 @@ class EventFlags:
     page: Path | None
     form: CodeForm
     watched: Sequence[str]
+    emissions: Sequence[str]
     limits: EventLimits
     cpu_s: float | None
 
@@ -60,6 +59,19 @@ def add_event_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="record them, and write them as a page for the browser",
     )
+    _add_recorded(parser)
+    parser.add_argument(
+        "--max-events",
+        metavar="N",
+        type=parse_positive,
+        default=DEFAULT_LIMITS.max_events,
+        help="record whole work-groups with at most about N events "
+        f"(default {DEFAULT_LIMITS.max_events:,})",
+    )
+
+
+def _add_recorded(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags that say what is recorded."""
     parser.add_argument(
         "--optimised",
         action="store_true",
@@ -73,12 +85,11 @@ def add_event_arguments(parser: argparse.ArgumentParser) -> None:
         help="record only accesses of this argument or variable",
     )
     parser.add_argument(
-        "--max-events",
-        metavar="N",
-        type=parse_positive,
-        default=_DEFAULT_LIMITS.max_events,
-        help="record whole work-groups with at most about N events "
-        f"(default {_DEFAULT_LIMITS.max_events:,})",
+        "--emit",
+        metavar="NAME=EXPR@LINE",
+        action="append",
+        default=[],
+        help="record the value of an expression after this line: 'float sum[i]=a+b@12'",
     )
 
 
@@ -89,7 +100,8 @@ def event_flags(arguments: argparse.Namespace, cpu_s: float | None) -> EventFlag
         page=arguments.page,
         form=CodeForm.OPTIMISED if arguments.optimised else CodeForm.WRITTEN,
         watched=arguments.watch,
-        limits=replace(_DEFAULT_LIMITS, max_events=arguments.max_events),
+        emissions=arguments.emit,
+        limits=replace(DEFAULT_LIMITS, max_events=arguments.max_events),
         cpu_s=cpu_s,
     )
 
@@ -133,6 +145,7 @@ def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> L
                 machine=machine,
                 limits=flags.limits,
                 watched=flags.watched,
+                emissions=flags.emissions,
             )
     except ValueError as error:  # sizes or arguments that no launch can have
         raise UsageError(f"{launch.kernel} cannot be launched so: {error}") from error

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+EMISSION_PREFIX: Final = "__cltrace_emit_"
+"""Begin of the names of functions that record a value; their number follows."""
 WORK_ITEM_FUNCTIONS: Final = frozenset(
     {
         "get_global_id",

@@ -18,7 +18,7 @@ from cltrace.kernels.counts.touched_sectors import TouchedSectors
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.execute.state import Site
+from cltrace.kernels.execute.state import NullObserver, Site
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Array, Value
@@ -47,7 +47,7 @@ class CountSnapshot:
     accesses: BatchMark
 
 
-class CountObserver:
+class CountObserver(NullObserver):
     """An observer that counts the actions of lanes.
 
     `counters` has a row per quantity and a column per group. Its rows are lanes of each block, warps

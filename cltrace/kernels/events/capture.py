@@ -15,6 +15,7 @@ from cltrace.kernels.counts.group_sampling import spread_groups
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
 from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
 from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
+from cltrace.kernels.events.annotations import AnnotatedSource, read_annotations
 from cltrace.kernels.events.decisions import DecisionModel, find_decisions
 from cltrace.kernels.events.observer import EventObserver, find_barriers
 from cltrace.kernels.events.records import (
@@ -53,6 +54,10 @@ class EventLimits:
     max_groups: int | None = None
 
 
+DEFAULT_LIMITS: Final = EventLimits()
+"""The limits where none are given."""
+
+
 def record_events(
     program: Program,
     kernel: str,
@@ -63,23 +68,36 @@ def record_events(
     global_offset: Sequence[int] | None = None,
     form: CodeForm = CodeForm.WRITTEN,
     machine: Machine = NVIDIA,
-    limits: EventLimits | None = None,
+    limits: EventLimits = DEFAULT_LIMITS,
     watched: Collection[str] = (),
+    emissions: Sequence[str] = (),
 ) -> LaunchEvents:
     """Record the events of a launch, of all work-groups or of as many as `limits` allow.
 
-    `watched` names the arguments and variables whose accesses are recorded, all if it is empty. Values
-    that depend on contents that are not given are assumed; `notes` lists them.
+    `watched` names the arguments and variables whose accesses are recorded, beside those that the source
+    watches; all if there are none. `emissions` are values to record, as `NAME[INDEX]=EXPRESSION@LINE`,
+    beside those that the source emits. Values that depend on contents that are not given are assumed;
+    `notes` lists them.
 
     Raises: `ValueError` for invalid sizes, an unknown kernel or a watched name that the kernel lacks;
     `UnsupportedKernelError` and `KernelExecutionError` as `count` does.
     """
     ndrange = nd_range(global_size, local_size, global_offset)
+    source, annotated = program.source, read_annotations(program.source, emissions)
+    if annotated.emissions:
+        program = program.with_source(annotated.text)
     analysis = analyse_kernel(program, kernel, form)
-    launch = _Launch(program, analysis, ndrange, arguments, machine, form, frozenset(watched))
-    limits = limits if limits is not None else EventLimits()
-    groups = _choose_groups(launch, limits)
-    return launch.events(launch.run(groups, limits), kernel)
+    launch = _Launch(
+        analysis,
+        ndrange,
+        arguments,
+        machine=machine,
+        form=form,
+        source=source,
+        annotated=annotated,
+        watched=frozenset((*watched, *annotated.watched)),
+    )
+    return launch.events(launch.run(_choose_groups(launch, limits), limits), kernel)
 
 
 def _choose_groups(launch: "_Launch", limits: EventLimits) -> NDArray[np.int64]:
@@ -122,15 +140,18 @@ class _Execution:
 class _Launch:
     def __init__(
         self,
-        program: Program,
         analysis: KernelAnalysis,
         ndrange: NDRange,
         arguments: Sequence[Argument],
+        *,
         machine: Machine,
         form: CodeForm,
+        source: str,
+        annotated: AnnotatedSource,
         watched: frozenset[str],
     ) -> None:
-        self._program = program
+        self._source = source
+        self._annotated = annotated
         self._kernel = analysis.sliced_kernel
         self.ndrange = ndrange
         self._arguments = arguments
@@ -139,8 +160,12 @@ class _Launch:
         self._watched = watched
         self._model: DecisionModel = find_decisions(analysis.full_kernel)
         self._sizes = {
-            block: sum(counts.values()) for block, counts in analysis.block_operations.items()
+            block: sum(count for place, count in counts if not annotated.is_added(place))
+            for block, counts in analysis.place_operations.items()
         }
+        self._own_sites = frozenset(
+            site.number for site in self._kernel.sites if not annotated.is_added(site.place)
+        )
         self._unknowns: Unknowns = find_unknowns(analysis, arguments, ndrange.local_size)
 
     def run(self, groups: NDArray[np.int64], limits: EventLimits) -> _Execution:
@@ -153,6 +178,7 @@ class _Launch:
             grid,
             self._sizes,
             self._recorded_objects(memory),
+            self._own_sites,
             max_accesses=limits.max_events,
             max_nodes=limits.max_events,
         )
@@ -202,7 +228,7 @@ class _Launch:
             item = item * size + ids
         return LaunchEvents(
             kernel=kernel,
-            source=self._program.source,
+            source=self._source,
             form=self._form,
             global_size=self.ndrange.global_size,
             local_size=self.ndrange.local_size,
@@ -224,7 +250,12 @@ class _Launch:
             warp_operations=observer.warp_operations,
             streams=observer.streams.table(),
             accesses=observer.accesses(len(run.memory.memory.objects) - 1),
-            dropped=DroppedEvents(observer.streams.dropped_bits, observer.dropped_accesses),
+            emissions=self._annotated.emissions,
+            bindings=self._annotated.bindings,
+            values=observer.values(self._annotated.emissions),
+            dropped=DroppedEvents(
+                observer.streams.dropped_bits, observer.dropped_accesses, observer.dropped_values
+            ),
             notes=self._notes(run),
         )
 

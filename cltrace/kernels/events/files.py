@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from cltrace.errors import KernelError
 from cltrace.files import read_input, write_atomically
 from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.events.annotations import Binding, Chart, Emission
 from cltrace.kernels.events.records import (
     AccessTable,
     Continuation,
@@ -32,6 +33,7 @@ from cltrace.kernels.events.records import (
     ItemTable,
     LaunchEvents,
     StreamTable,
+    ValueTable,
 )
 from cltrace.kernels.machine import ItemLoops, Machine
 
@@ -39,6 +41,8 @@ SUFFIX: Final = ".events"
 SCHEMA: Final = 1
 """Version of the file format. Newer files are refused."""
 _HEADER: Final = "header.json"
+_REALS: Final = "values.value"
+"""The column of real numbers; the others are integers."""
 _MAX_FILE_BYTES: Final = 1 << 28
 _MAX_COLUMN_BYTES: Final = 1 << 30
 _MAX_HEADER_BYTES: Final = 64 << 20
@@ -50,6 +54,7 @@ _TABLES: Final[Mapping[str, type]] = {
     "items": ItemTable,
     "streams": StreamTable,
     "accesses": AccessTable,
+    "values": ValueTable,
 }
 _Table = TypeVar("_Table")
 
@@ -116,6 +121,8 @@ def _header(events: LaunchEvents) -> Mapping[str, Any]:
         "decisions": [asdict(decision) for decision in events.decisions],
         "sites": [asdict(site) for site in events.sites],
         "memories": [asdict(memory) for memory in events.memories],
+        "emissions": [asdict(emission) for emission in events.emissions],
+        "bindings": [asdict(binding) for binding in events.bindings],
         "dropped": asdict(events.dropped),
         "notes": events.notes,
     }
@@ -131,7 +138,9 @@ def _columns(events: LaunchEvents) -> Mapping[str, NDArray[Any]]:
 
 
 def _narrow(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of the narrowest signed type that holds its values."""
+    """Return a column of the narrowest signed type that holds its values; reals stay as they are."""
+    if column.dtype.kind == "f":
+        return column
     if not len(column):
         return column.astype(np.int8)
     low, high = int(column.min()), int(column.max())
@@ -161,8 +170,11 @@ def _unpack_events(raw: bytes) -> LaunchEvents:
             warp_operations=_read_column(archive, "warps.operations"),
             streams=_read_table(archive, "streams", StreamTable),
             accesses=_read_table(archive, "accesses", AccessTable),
+            emissions=tuple(map(_emission, header["emissions"])),
+            bindings=tuple(map(_binding, header["bindings"])),
+            values=_read_table(archive, "values", ValueTable),
             dropped=DroppedEvents(
-                _natural(header["dropped"]["bits"]), _natural(header["dropped"]["accesses"])
+                *(_natural(header["dropped"][name]) for name in ("bits", "accesses", "values"))
             ),
             notes=tuple(map(str, header["notes"])),
         )
@@ -181,17 +193,17 @@ def _read_member(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
     return content
 
 
-def _read_column(archive: zipfile.ZipFile, name: str) -> NDArray[np.int64]:
+def _read_column(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     raw = io.BytesIO(_read_member(archive, f"{name}.npy", _MAX_COLUMN_BYTES))
     numpy_format.read_magic(raw)
     shape, _, dtype = numpy_format.read_array_header_1_0(raw)
     length = shape[0] if len(shape) == 1 else -1
-    if dtype.kind not in "iu" or length < 0:
-        raise ValueError(f"the column {name} is no list of integers")
+    if dtype.kind not in ("f" if name == _REALS else "iu") or length < 0:
+        raise ValueError(f"the column {name} is no list of numbers")
     content = raw.read()
     if len(content) != length * dtype.itemsize:
         raise ValueError(f"the column {name} has not the {length:,} entries of its header")
-    return np.frombuffer(content, dtype).astype(np.int64)
+    return np.frombuffer(content, dtype).astype(np.float64 if name == _REALS else np.int64)
 
 
 def _read_table(archive: zipfile.ZipFile, name: str, kind: Callable[..., _Table]) -> _Table:
@@ -215,6 +227,8 @@ def _check_references(events: LaunchEvents) -> None:
         ("row", accesses.row, len(items.item)),
         ("site", accesses.site, len(events.sites)),
         ("memory", accesses.memory + 1, len(events.memories) + 1),
+        ("value's row", events.values.row, len(items.item)),
+        ("value", events.values.emission, len(events.emissions)),
         ("epoch", accesses.epoch, _MAX_EPOCHS),
     ):
         if len(column) and (column.min() < 0 or column.max() >= count):
@@ -296,6 +310,14 @@ def _decision(stored: Mapping[str, Any]) -> Decision:
         if_false=_continuation(stored["if_false"]),
         if_true=_continuation(stored["if_true"]),
     )
+
+
+def _emission(stored: Mapping[str, Any]) -> Emission:
+    return Emission(str(stored["name"]), str(stored["type"]), _natural(stored["line"]))
+
+
+def _binding(stored: Mapping[str, Any]) -> Binding:
+    return Binding(Chart(stored["chart"]), tuple(map(str, stored["names"])))
 
 
 def _site(stored: Mapping[str, Any]) -> EventSite:

@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.builtins.mangling import demangle
+from cltrace.kernels.events.annotations import Emission
 from cltrace.kernels.events.decisions import DecisionModel
-from cltrace.kernels.events.records import AccessTable, EventKind
+from cltrace.kernels.events.records import AccessTable, EventKind, ValueTable
 from cltrace.kernels.events.stream_tree import StreamTree
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.ir.instructions import Call
-from cltrace.kernels.values import Array, Value
+from cltrace.kernels.values import Array, Value, broadcast
 
 _BARRIERS: Final = frozenset({"barrier", "work_group_barrier", "wait_group_events"})
 """Functions that order the accesses of a work-group. A wait for copies is one of local memory."""
@@ -26,8 +27,8 @@ _COLUMNS: Final = 6
 class EventObserver:
     """An observer that records what every work-item does.
 
-    `sizes` has the number of operations of each block. Of accesses, those of objects for which
-    `is_recorded` is true are kept, at most `max_accesses`.
+    `sizes` has the number of operations of each block. Of accesses, those at `recorded_sites` of objects
+    for which `is_recorded` is true are kept, at most `max_accesses`.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class EventObserver:
         grid: Grid,
         sizes: Mapping[int, int],
         is_recorded: Callable[[int], bool],
+        recorded_sites: frozenset[int],
         *,
         max_accesses: int,
         max_nodes: int,
@@ -45,6 +47,7 @@ class EventObserver:
         self._grid = grid
         self._sizes = sizes
         self._is_recorded = is_recorded
+        self._recorded_sites = recorded_sites
         self._max_accesses = max_accesses
         self._barriers = find_barriers(kernel)
         self._barrier_sites = {
@@ -59,6 +62,9 @@ class EventObserver:
         self._step = 0
         self.num_accesses = 0
         self.dropped_accesses = 0
+        self._values: list[tuple[Array, ...]] = []
+        self._num_values = 0
+        self.dropped_values = 0
 
     def on_block(self, block: int, lanes: Lanes) -> None:
         """Add the bits of the decisions that led here, the barrier that begins here, and the work."""
@@ -77,6 +83,8 @@ class EventObserver:
 
     def on_access(self, site: int, address: Value, lanes: Lanes, _memory: Memory) -> None:
         """Record the accesses of lanes."""
+        if site not in self._recorded_sites:
+            return
         if type(address) is not np.ndarray:
             if self._is_recorded(int(address) >> SHIFT):
                 self._record(site, np.full(lanes.count, address, np.int64), lanes)
@@ -129,6 +137,31 @@ class EventObserver:
         self._parts.append((rows, address, self._epoch[rows], *numbers))
         self._step += 1
 
+    def on_value(self, emission: int, index: Value, value: Value, lanes: Lanes) -> None:
+        """Record values of lanes."""
+        kept = min(lanes.count, max(self._max_accesses - self._num_values, 0))
+        self.dropped_values += lanes.count - kept
+        self._num_values += kept
+        indices = broadcast(index, lanes.count)[:kept].astype(np.int64)
+        values = broadcast(value, lanes.count)[:kept]
+        self._values.append((lanes.index[:kept], np.full(kept, emission), indices, values))
+
+    def values(self, emissions: Sequence[Emission]) -> ValueTable:
+        """Return the recorded values."""
+        if not self._values:
+            nothing = np.zeros(0, np.int64)
+            return ValueTable(nothing, nothing, nothing, np.zeros(0))
+        rows, numbers, indices, values = zip(*self._values, strict=True)
+        numbers_of_values = [
+            _as_type(part, emissions[int(number[0])].type) if len(part) else part.astype(np.float64)
+            for number, part in zip(numbers, values, strict=True)
+        ]
+        row, emission = np.concatenate(rows), np.concatenate(numbers)
+        index = np.concatenate(indices)
+        is_counted = index == -1
+        index[is_counted] = _count_earlier(row[is_counted] * len(emissions) + emission[is_counted])
+        return ValueTable(row, emission, index, np.concatenate(numbers_of_values))
+
     def accesses(self, num_memories: int) -> AccessTable:
         """Return the recorded events of memory. Addresses outside of `num_memories` objects have none."""
         columns = [np.concatenate(column) for column in zip(*self._parts, strict=True)] or [
@@ -145,6 +178,26 @@ class EventObserver:
             epoch,
             step,
         )
+
+
+def _as_type(values: Array, type_name: str) -> NDArray[np.float64]:
+    """Return numbers of an OpenCL type, whose bits are those of signed numbers."""
+    is_unsigned = type_name.startswith("u") or type_name == "size_t"
+    if is_unsigned and values.dtype.kind == "i":
+        values = values.view(f"u{values.dtype.itemsize}")
+    return values.astype(np.float64)
+
+
+def _count_earlier(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for each entry, the number of earlier ones that equal it."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    is_first = np.ones(len(keys), np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    begins = np.flatnonzero(is_first)
+    earlier = np.empty(len(keys), np.int64)
+    earlier[order] = np.arange(len(keys)) - np.repeat(begins, np.diff(begins, append=len(keys)))
+    return earlier
 
 
 def find_barriers(kernel: PreparedKernel) -> Mapping[int, tuple[Call, EventKind]]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.events.annotations import Binding, Emission
 from cltrace.kernels.machine import Machine
 
 
@@ -182,11 +183,29 @@ class AccessTable:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueTable:
+    """The emitted values, in the order of their execution. One entry for each.
+
+    Attributes:
+        row: the work-item, as a position in `ItemTable`.
+        emission: the name, as a position in `LaunchEvents.emissions`.
+        index: the index, by default the number of values that the work-item has emitted before.
+        value: the value.
+    """
+
+    row: NDArray[np.int64]
+    emission: NDArray[np.int64]
+    index: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
 class DroppedEvents:
     """Events that were not recorded, because a limit was reached."""
 
     bits: int = 0
     accesses: int = 0
+    values: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +227,9 @@ class LaunchEvents:
         warp_operations: operations that each warp issued.
         streams: their streams.
         accesses: their events of memory.
+        emissions: the values that were asked for.
+        bindings: the charts of them that were asked for.
+        values: the emitted values.
         dropped: events that were not recorded.
         notes: assumptions, and faults of the program.
     """
@@ -226,6 +248,9 @@ class LaunchEvents:
     warp_operations: NDArray[np.int64]
     streams: StreamTable
     accesses: AccessTable
+    emissions: tuple[Emission, ...]
+    bindings: tuple[Binding, ...]
+    values: ValueTable
     dropped: DroppedEvents
     notes: tuple[str, ...]
 

@@ -69,6 +69,16 @@ TABLES: Final = (
         },
     ),
     TableDescription(
+        "emitted",
+        "the values that annotations or `--emit` ask for, in the order of execution",
+        {
+            "item": "linear global id",
+            "name": "name of the value",
+            "index_number": "its index",
+            "value": "the value",
+        },
+    ),
+    TableDescription(
         "decisions",
         "the conditions of the kernel",
         {
@@ -145,6 +155,8 @@ def event_columns(events: LaunchEvents, table: str) -> Mapping[str, _Column]:
             return _branches(events)
         case "accesses":
             return _accesses(events)
+        case "emitted":
+            return _values(events)
         case _:
             return _decisions(events)
 
@@ -173,8 +185,10 @@ def open_database(events: LaunchEvents) -> sqlite3.Connection:
         part = slice(begin, begin + _ROWS_AT_ONCE)
         columns = [getattr(accesses, name)[part] for name in _ACCESS_COLUMNS]
         _fill(connection, "access_row", _lists(_ACCESS_COLUMNS, columns))
-    decisions = {name: column.tolist() for name, column in _decisions(events).items()}
-    _fill(connection, "decisions", decisions)
+    for name, columns_of in (("decisions", _decisions), ("emitted", _values)):
+        _fill(
+            connection, name, {key: column.tolist() for key, column in columns_of(events).items()}
+        )
     for view in _VIEWS:
         connection.execute(view)
     connection.execute("COMMIT")
@@ -183,9 +197,9 @@ def open_database(events: LaunchEvents) -> sqlite3.Connection:
 
 
 def _fill(connection: sqlite3.Connection, table: str, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Add rows to a table, whose first column is its key unless it is `accesses`' or `decisions`'."""
+    """Add rows to a table, whose first column is its key unless rows have none."""
     names = list(columns)
-    if table not in {"access_row", "decisions"}:
+    if table not in {"access_row", "decisions", "emitted"}:
         names[0] += " INTEGER PRIMARY KEY"
     connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(names)})")
     marks = ", ".join("?" * len(columns))
@@ -240,6 +254,16 @@ def _accesses(events: LaunchEvents) -> Mapping[str, _Column]:
         "bytes": np.asarray([site.access_bytes for site in sites], np.int64)[accesses.site],
         "epoch": accesses.epoch,
         "step": accesses.step,
+    }
+
+
+def _values(events: LaunchEvents) -> Mapping[str, _Column]:
+    values = events.values
+    return {
+        "item": events.items.item[values.row],
+        "name": _objects([emission.name for emission in events.emissions])[values.emission],
+        "index_number": values.index,
+        "value": values.value,
     }
 
 

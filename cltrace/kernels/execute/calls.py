@@ -9,6 +9,7 @@ import numpy as np
 from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.builtins.function_kinds import (
     BARRIERS,
+    EMISSION_PREFIX,
     is_collective,
     is_work_item_function,
 )
@@ -121,8 +122,19 @@ def _lower_other(name: str, call: Call) -> Step | None:
         return _lower_constant(call, _CONSTANTS[name])
     if name in _OTHER_LOWERINGS:
         return _OTHER_LOWERINGS[name](call)
+    if name.startswith(EMISSION_PREFIX) and name.removeprefix(EMISSION_PREFIX).isdecimal():
+        return _lower_emission(int(name.removeprefix(EMISSION_PREFIX)), call)
     kind = "the function" if not name.startswith("llvm.") else "the intrinsic"
     raise UnsupportedKernelError(f"{call.place}: {kind} {name} is not supported")
+
+
+def _lower_emission(emission: int, call: Call) -> Step:
+    index, value = call.arguments
+
+    def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
+        state.observer.on_value(emission, frame[index], frame[value], lanes)
+
+    return step
 
 
 def _lower_constant(call: Call, value: Value) -> Step | None:

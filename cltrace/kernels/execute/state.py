@@ -50,6 +50,9 @@ class Observer(Protocol):
         `taken` has the condition of a `Branch` or the target of a `Switch` per lane.
         """
 
+    def on_value(self, emission: int, index: Value, value: Value, lanes: Lanes) -> None:
+        """Handle a value that a program was asked to emit, with its index."""
+
 
 class Redirection(Protocol):
     """A supplier of values that depend on unknown contents."""
@@ -100,6 +103,9 @@ class NullObserver:
         """Ignore the action."""
 
     def on_branch(self, block: int, taken: Array, lanes: Lanes) -> None:
+        """Ignore the action."""
+
+    def on_value(self, emission: int, index: Value, value: Value, lanes: Lanes) -> None:
         """Ignore the action."""
 
 

@@ -1,7 +1,7 @@
 """Events inside a launch as one page: branches, memory and source, linked with each other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ _MAX_BITS: Final = 2_000
 _MAX_EVENTS: Final = 150_000
 """Events of memory of the work-groups that the page shows, beyond those of the first one."""
 _MAX_FIRST_EVENTS: Final = 600_000
+_MAX_VALUES: Final = 50_000
 
 
 def write_inside_page(analysis: EventAnalysis, path: Path) -> None:
@@ -35,6 +36,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
     """Return the page of a launch's events."""
     events = analysis.events
     shown, shown_groups = _shown_events(events)
+    shown_values = _shown_values(events, shown_groups)
     streams = analysis.streams[:_MAX_STREAMS]
     columns = pack_columns(
         {
@@ -43,6 +45,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
             "warp": events.items.warp,
             "stream": _stream_numbers(events, streams),
             "warp_proxy": _proxy_numbers(events, analysis.proxies),
+            **{f"value_{name}": column for name, column in shown_values.columns.items()},
             **{f"event_{name}": column for name, column in _columns(shown).items()},
         }
     )
@@ -51,6 +54,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
         **_branches(analysis),
         **_memory(analysis),
         **_launch(events),
+        "values": shown_values.numbers,
         "shown_groups": shown_groups.tolist(),
         "columns": [asdict(layout) for layout in columns.layouts],
     }
@@ -106,6 +110,14 @@ def _memory(analysis: EventAnalysis) -> Mapping[str, Any]:
             }
             for memory in events.memories
         ],
+        "emissions": [
+            {"name": escape_controls(emission.name), "line": emission.line}
+            for emission in events.emissions
+        ],
+        "bindings": [
+            {"chart": binding.chart.value, "names": [*map(escape_controls, binding.names)]}
+            for binding in events.bindings
+        ],
         "epochs": _epochs(events),
         "races": _races(analysis),
         "barriers": [asdict(barrier) for barrier in analysis.barriers],
@@ -133,6 +145,26 @@ def _columns(accesses: AccessTable) -> Mapping[str, NDArray[np.int64]]:
         "epoch": accesses.epoch,
         "step": accesses.step,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownValues:
+    """Emitted values of the work-groups that the page shows; numbers that are not finite are None."""
+
+    columns: Mapping[str, NDArray[np.int64]]
+    numbers: Sequence[float | None]
+
+
+def _shown_values(events: LaunchEvents, groups: NDArray[np.int64]) -> _ShownValues:
+    values = events.values
+    positions = np.flatnonzero(np.isin(events.items.group[values.row], groups))[:_MAX_VALUES]
+    columns = {"row": values.row, "emission": values.emission, "index": values.index}
+    numbers = values.value[positions].astype(object)
+    numbers[~np.isfinite(values.value[positions])] = None
+    return _ShownValues(
+        {name: column[positions] for name, column in columns.items()},
+        numbers.tolist(),
+    )
 
 
 def _stream_numbers(events: LaunchEvents, streams: Sequence[StreamShare]) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ import { BranchView } from "./inside_branches.js";
 import { MemoryView } from "./inside_memory.js";
 import { Highlight, InsideModel } from "./inside_model.js";
 import { SourceView } from "./inside_source.js";
+import { ValueView } from "./inside_values.js";
 import { PALETTES } from "./palette.js";
 import { unpackColumns } from "./payload.js";
 
@@ -37,6 +38,8 @@ class InsidePage {
     this.memory = new MemoryView(model, highlight, () => this.colours);
     this.branches = new BranchView(model, highlight, () => this.colours);
     this.source = new SourceView(model, highlight);
+    this.values = new ValueView(model, () => this.colours);
+    this.memory.onGroup = () => this.values.draw(this.memory.group);
     this.#addFaults();
     highlight.listen((what) => this.#onHighlight(what));
     byId("clear").addEventListener("click", () => highlight.clear());
@@ -105,6 +108,7 @@ class InsidePage {
     byId("change-theme").textContent = `colours: ${this.theme}`;
     this.branches.draw();
     this.memory.draw();
+    this.values.draw(this.memory.group);
   }
 }
 

@@ -14,6 +14,7 @@ export class MemoryView {
     this.colours = colours;
     this.marked = null;
     this.chosen = null;
+    this.onGroup = () => {};
     this.#addSelectors();
     this.#addEpochs();
     const canvas = byId("blocks");
@@ -121,6 +122,7 @@ export class MemoryView {
     this.marked = null;
     this.#layOut();
     this.#showPlaces(null);
+    this.onGroup();
   }
 
   #layOut() {

@@ -1,0 +1,242 @@
+"""Annotations in comments of a source: memory to watch, values to emit, and charts of them.
+
+    //@watch sums
+    //@emit float partial[l] = sums[l]
+    //@bind line partial
+
+Other compilers ignore them. An emission becomes a call at its place, without which the source stays as
+it is; no line is added or moved.
+
+Source: Klein, "Towards Interactive Visual Exploration of Parallel Programs", chapter 5.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from cltrace.errors import KernelSourceError
+from cltrace.kernels.builtins.function_kinds import EMISSION_PREFIX
+from cltrace.kernels.compiler import SOURCE_NAME
+from cltrace.kernels.ir.source_places import Place
+
+_TYPES: Final = (
+    "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "size_t", "float",
+    "double",
+)  # fmt: skip
+_TOKEN: Final = re.compile(
+    r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
+)
+_EMISSION: Final = re.compile(
+    rf"(?:(?P<type>{'|'.join(_TYPES)})\s+)?(?P<name>[A-Za-z_]\w*)\s*(?:\[(?P<index>[^=]*)\])?"
+    r"\s*=(?!=)\s*(?P<value>.+)",
+    re.DOTALL,
+)
+_AT_LINE: Final = re.compile(r"(?P<text>.+)@(?P<line>\d+)", re.DOTALL)
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_CONDITION: Final = re.compile(r"\?|&&|\|\|")
+_NO_INDEX: Final = "~(ulong)0"
+
+
+class Chart(StrEnum):
+    """Kind of a chart of emitted values."""
+
+    LINE = "line"
+    SCATTER = "scatter"
+    MULTI_BAR = "multibar"
+    STACKED_AREA = "stackedarea"
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """A value to record, by the name under which it is kept.
+
+    Attributes:
+        name: the name.
+        type: the type of the value.
+        line: the line at which it is computed.
+    """
+
+    name: str
+    type: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A chart of emitted values."""
+
+    chart: Chart
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedSource:
+    """A source with what its annotations ask for.
+
+    Attributes:
+        text: the source, with calls in place of emissions.
+        watched: names of arguments and variables.
+        emissions: the emitted values, in the order of the calls' numbers.
+        bindings: the charts.
+        added: by line, the column from which on the text is a call that was added.
+    """
+
+    text: str
+    watched: tuple[str, ...]
+    emissions: tuple[Emission, ...]
+    bindings: tuple[Binding, ...]
+    added: Mapping[int, int]
+
+    def is_added(self, place: Place) -> bool:
+        """Return True for code of a call that was added."""
+        if place.file != SOURCE_NAME or place.line not in self.added:
+            return False
+        return place.column >= self.added[place.line]
+
+
+@dataclass(frozen=True, slots=True)
+class _Insertion:
+    """A call to insert in place of a part of the source."""
+
+    begin: int
+    end: int
+    emission: Emission
+    index: str
+    value: str
+
+
+def read_annotations(source: str, emissions: Sequence[str] = ()) -> AnnotatedSource:
+    """Return a source with its annotations, and with further `emissions` as `name=expression@line`.
+
+    Raises: `KernelSourceError` with line and column of an annotation that is wrong.
+    """
+    code = _blank_comments(source)
+    watched: list[str] = []
+    insertions: list[_Insertion] = []
+    bindings: list[tuple[int, Binding]] = []
+    for begin, end, word, text in _find_annotations(source):
+        match word:
+            case "watch":
+                watched += _names(source, begin, text)
+            case "bind":
+                bindings.append((begin, _binding(source, begin, text)))
+            case _:
+                _check_statement(source, code, begin)
+                insertions.append(_insertion(source, begin, end, text))
+    insertions += [_insertion_at_line(source, code, text) for text in emissions]
+    insertions.sort(key=lambda item: item.begin)
+    emitted = {item.emission.name for item in insertions}
+    for begin, binding in bindings:
+        for name in binding.names:
+            if name not in emitted:
+                raise _error(source, begin, f"no value {name} is emitted")
+    return AnnotatedSource(
+        _insert(source, insertions),
+        tuple(dict.fromkeys(watched)),
+        tuple(item.emission for item in insertions),
+        tuple(binding for _, binding in bindings),
+        {_line(source, item.begin): _column(source, item.begin) for item in reversed(insertions)},
+    )
+
+
+def _find_annotations(source: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield begin and end of each comment that is an annotation, its word and the text after that."""
+    for token in _TOKEN.finditer(source):
+        match = re.match(r"//\s*@(\w+)\b\s*(.*)", token[0])
+        if match is None:
+            continue
+        if match[1] not in {"watch", "emit", "bind"}:
+            raise _error(
+                source, token.start(), f"@{match[1]} is no annotation: watch, emit or bind"
+            )
+        yield token.start(), token.end(), match[1], match[2].strip().rstrip(";").rstrip()
+
+
+def _blank_comments(source: str) -> str:
+    """Return the source with blanks in place of comments; line ends stay."""
+    return _TOKEN.sub(
+        lambda token: token[0] if token[0][0] in "\"'" else re.sub(r"[^\n]", " ", token[0]), source
+    )
+
+
+def _names(source: str, begin: int, text: str) -> list[str]:
+    names = [name for name in re.split(r"[\s,]+", text) if name]
+    if not names or not all(map(_NAME.fullmatch, names)):
+        raise _error(source, begin, f"{text!r} is no name of a variable")
+    return names
+
+
+def _binding(source: str, begin: int, text: str) -> Binding:
+    chart, *names = [word for word in re.split(r"[\s,]+", text) if word] or [""]
+    charts = {kind.value: kind for kind in Chart}
+    kind = charts.get(chart.lower().removesuffix("chart"))
+    if kind is None:
+        raise _error(source, begin, f"{chart!r} is no chart: {', '.join(charts)}")
+    return Binding(kind, tuple(_names(source, begin, " ".join(names))))
+
+
+def _insertion(source: str, begin: int, end: int, text: str) -> _Insertion:
+    match = _EMISSION.fullmatch(text)
+    if match is None or match["name"] in _TYPES:
+        raise _error(source, begin, f"{text!r} is not TYPE NAME[INDEX] = EXPRESSION")
+    if _CONDITION.search(match["value"] + (match["index"] or "")):
+        raise _error(
+            source,
+            begin,
+            "an emitted expression has no condition of its own: compute it in a statement before",
+        )
+    emission = Emission(match["name"], match["type"] or "float", _line(source, begin))
+    return _Insertion(begin, end, emission, (match["index"] or "").strip(), match["value"].strip())
+
+
+def _insertion_at_line(source: str, code: str, text: str) -> _Insertion:
+    """Return the insertion of a value given beside the source: at the end of its line's code."""
+    match = _AT_LINE.fullmatch(text.strip())
+    lines = source.split("\n")
+    if match is None or not 1 <= int(match["line"]) <= len(lines):
+        raise KernelSourceError(
+            SOURCE_NAME, f"{text!r} is not NAME=EXPRESSION@LINE with a line of the source", ""
+        )
+    number = int(match["line"])
+    first = sum(len(line) + 1 for line in lines[: number - 1])
+    end = first + len(code[first : first + len(lines[number - 1])].rstrip())
+    _check_statement(source, code, end)
+    return replace(_insertion(source, end, end, match["text"].strip()), begin=end, end=end)
+
+
+def _check_statement(source: str, code: str, begin: int) -> None:
+    """Check that a statement has ended before a place, so that a call changes no other statement."""
+    before = code[:begin].rstrip()
+    if not before.endswith((";", "{", "}", ":")):
+        raise _error(source, begin, "a value is emitted after the end of a statement")
+
+
+def _insert(source: str, insertions: Sequence[_Insertion]) -> str:
+    if not insertions:
+        return source
+    parts: list[str] = []
+    declarations: list[str] = []
+    position = 0
+    for number, item in enumerate(insertions):
+        index = f"(ulong)({item.index})" if item.index else _NO_INDEX
+        call = f" {EMISSION_PREFIX}{number}({index}, ({item.emission.type})({item.value}));"
+        parts += [source[position : item.begin], call]
+        position = item.end
+        kind = "int" if item.emission.type == "bool" else item.emission.type
+        declarations.append(f"void {EMISSION_PREFIX}{number}(ulong, {kind});")
+    return " ".join(declarations) + "\n#line 1\n" + "".join(parts) + source[position:]
+
+
+def _line(source: str, position: int) -> int:
+    return source.count("\n", 0, position) + 1
+
+
+def _column(source: str, position: int) -> int:
+    return position - source.rfind("\n", 0, position)
+
+
+def _error(source: str, position: int, message: str) -> KernelSourceError:
+    place = f"{SOURCE_NAME}:{_line(source, position)}:{_column(source, position)}"
+    return KernelSourceError(place, message, "")

@@ -1,0 +1,134 @@
+"""Annotations of sources: what they record, and how wrong ones are refused."""
+
+import numpy as np
+import pytest
+
+from cltrace.errors import KernelSourceError
+from cltrace.kernels import Argument, BufferArgument, parse
+from cltrace.kernels.events.annotations import Chart, read_annotations
+from cltrace.kernels.events.capture import record_events
+from cltrace.kernels.events.records import LaunchEvents
+
+PLAIN = """__kernel void total(__global const float *x, __global float *y)
+{
+    __local float sums[64];
+    const int l = get_local_id(0);
+    sums[l] = x[get_global_id(0)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint s = get_local_size(0) / 2; s > 0; s /= 2) {
+        if (l < s) {
+            sums[l] += sums[l + s];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (l == 0)
+        y[get_group_id(0)] = sums[0]; /* "//@emit in a comment" */
+}
+"""
+ANNOTATED = (
+    PLAIN.replace("+= sums[l + s];", "+= sums[l + s]; //@emit float partial[l] = sums[l]")
+    .replace(
+        "    }\n    if",
+        "        //@emit uint steps = s - 40\n    }\n    //@bind multibar partial\n    if",
+    )
+    .replace("{\n    __local", "{   //@watch sums\n    __local", 1)
+)
+
+
+def record(source: str, *emissions: str) -> LaunchEvents:
+    contents = np.arange(128, dtype=np.float32)
+    arguments: list[Argument] = [BufferArgument(512, contents), BufferArgument(512)]
+    return record_events(parse(source), "total", (128,), (64,), arguments, emissions=emissions)
+
+
+def values_of(events: LaunchEvents, name: str, item: int) -> list[tuple[int, float]]:
+    names = [emission.name for emission in events.emissions]
+    values = events.values
+    chosen = (events.items.item[values.row] == item) & (values.emission == names.index(name))
+    return list(zip(values.index[chosen].tolist(), values.value[chosen].tolist(), strict=True))
+
+
+def test_values_are_recorded_at_their_place() -> None:
+    events = record(ANNOTATED)
+    numbers = np.arange(64.0)
+    partial = [(0, numbers[0 : 64 : 1 << k].sum()) for k in range(5, -1, -1)]
+    assert values_of(events, "partial", 0) == partial
+    steps = [
+        (time, float((1 << 32) + s - 40))
+        for time, s in enumerate((32, 16, 8, 4, 2, 1))
+    ]
+    assert values_of(events, "steps", 0) == steps
+    assert values_of(events, "partial", 33) == []
+    assert len(values_of(events, "steps", 33)) == 6
+
+
+def test_emissions_change_nothing_else_that_is_recorded() -> None:
+    plain, watched = record(PLAIN), record(PLAIN.replace("{\n", "{ //@watch sums\n", 1))
+    emitted = record(PLAIN, "float partial[l]=sums[l] + x[0]@9", "s2[l]=s * 2@8")
+    for name in ("row", "offset_bytes", "epoch"):
+        assert np.array_equal(getattr(plain.accesses, name), getattr(emitted.accesses, name))
+    assert np.array_equal(plain.items.operations, emitted.items.operations)
+    assert plain.streams.parent.tolist() == emitted.streams.parent.tolist()
+    assert emitted.source == PLAIN
+    assert [site.line for site in plain.sites] == [
+        site.line
+        for site in emitted.sites
+        if (site.line, site.column) in {(s.line, s.column) for s in plain.sites}
+    ]
+    assert {watched.memories[number].name for number in watched.accesses.memory if number >= 0} == {
+        "sums"
+    }
+
+
+def test_a_source_without_annotations_stays_as_it_is() -> None:
+    assert read_annotations(PLAIN).text == PLAIN
+    with_watch = PLAIN.replace("{\n", "{ //@watch sums, l\n", 1)
+    annotated = read_annotations(with_watch)
+    assert annotated.text == with_watch
+    assert annotated.watched == ("sums", "l")
+
+
+def test_charts_are_bound_to_values() -> None:
+    annotated = read_annotations(ANNOTATED)
+    (binding,) = annotated.bindings
+    assert (binding.chart, binding.names) == (Chart.MULTI_BAR, ("partial",))
+    assert [(item.name, item.type, item.line) for item in annotated.emissions] == [
+        ("partial", "float", 9),
+        ("steps", "uint", 12),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "message"),
+    [
+        ("//@emit float = 3", "1:5", "is not TYPE NAME"),
+        ("//@emit e[0] 3", "1:5", "is not TYPE NAME"),
+        ("//@emit float4 e = v", "1:5", "is not TYPE NAME"),
+        ("//@emit e = a ? b : c", "1:5", "no condition of its own"),
+        ("//@bind pie e", "1:5", "is no chart"),
+        ("//@bind line e", "1:5", "no value e is emitted"),
+        ("//@watch 3", "1:5", "is no name"),
+        ("//@trace x", "1:5", "is no annotation"),
+        ("int a = //@emit e = 1", "1:13", "after the end of a statement"),
+        ("if (a) //@emit e = 1", "1:12", "after the end of a statement"),
+    ],
+)
+def test_wrong_annotations_are_refused_with_their_place(
+    line: str, place: str, message: str
+) -> None:
+    with pytest.raises(KernelSourceError, match=message) as raised:
+        read_annotations(f"{{   {line}\n}}")
+    assert f"program.cl:{place}" in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["e=1", "e=1@0", "e=1@99", "e@3", "=1@3", "e=1@4x"])
+def test_wrong_values_of_the_command_line_are_refused(text: str) -> None:
+    with pytest.raises(KernelSourceError):
+        read_annotations(PLAIN, [text])
+
+
+def test_an_unknown_variable_is_named_with_its_line() -> None:
+    with pytest.raises(
+        KernelSourceError, match=r"program\.cl:9:\d+: use of undeclared identifier 'smus'"
+    ):
+        record(PLAIN, "partial=smus[l]@9")
