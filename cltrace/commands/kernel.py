@@ -14,12 +14,16 @@ from cltrace.commands.shared.event_recording import (
     EventFlags,
     add_event_arguments,
     event_flags,
+    other_version,
     record_launch,
+    render_events,
     traced_launch_ready,
     write_event_page,
 )
+from cltrace.commands.shared.live_page import serve_live
 from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.commands.shared.source_launch import (
+    ReadyLaunch,
     SourceLaunch,
     add_source_launch_arguments,
     find_launches,
@@ -39,7 +43,7 @@ from cltrace.predict.trace_profile import profile_of_trace
 from cltrace.profile import DeviceProfile, load_profile
 from cltrace.report.document import Document
 from cltrace.report.kernel import kernel_report, program_report, register_targets
-from cltrace.report.kernel_events import analyse_events, events_report
+from cltrace.report.kernel_events import EventAnalysis, analyse_events, events_report
 from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.traced_kernel import launch_report
 from cltrace.similar_names import suggest_name
@@ -109,7 +113,7 @@ def execute(arguments: argparse.Namespace) -> int:
     target = _Target(arguments.file, arguments.kernel, arguments.cpu, profile)
     settings = counting_settings(arguments)
     is_source = target.file.suffix in {".cl", ".ocl", ".clh"}
-    if arguments.events is not None or arguments.page is not None:
+    if arguments.events is not None or arguments.page is not None or arguments.live:
         return _record(
             arguments, target, event_flags(arguments, settings.cpu_s), is_source=is_source
         )
@@ -133,26 +137,50 @@ def _record(
     arguments: argparse.Namespace, target: _Target, flags: EventFlags, *, is_source: bool
 ) -> int:
     """Record the events of one launch, and print what they show."""
+    if arguments.live:
+        files = [target.file, *([] if flags.against is None else [flags.against])]
+        return serve_live(
+            lambda: render_events(*_analyse(arguments, target, flags, is_source=is_source)),
+            files,
+            opens=arguments.open,
+        )
+    analysis, second = _analyse(arguments, target, flags, is_source=is_source)
+    top = _DEFAULT_EVENT_ROWS if arguments.top is None else arguments.top or None
+    report = events_report(analysis, second, top=None if arguments.format == "json" else top)
+    print_document(report, color=arguments.color, output_format=arguments.format)
+    if flags.page is not None:
+        write_event_page(analysis, second, flags.page)
+    for path in filter(None, (flags.output, flags.page)):
+        say(f"wrote {path}")
+    return 0
+
+
+def _analyse(
+    arguments: argparse.Namespace, target: _Target, flags: EventFlags, *, is_source: bool
+) -> tuple[EventAnalysis, EventAnalysis | None]:
+    """Return the events of one launch, and those of the other version if there is one."""
+    ready, machine = _single_launch(arguments, target, is_source=is_source)
+    analysis = analyse_events(record_launch(ready, machine, flags))
+    if flags.against is None:
+        return analysis, None
+    other = other_version(ready, flags.against)
+    return analysis, analyse_events(record_launch(other, machine, replace(flags, output=None)))
+
+
+def _single_launch(
+    arguments: argparse.Namespace, target: _Target, *, is_source: bool
+) -> tuple[ReadyLaunch, Machine]:
+    """Return the launch whose events are recorded, and the device that it is for."""
     if is_source:
         machine, described = target.machine(target.profile), source_launch(arguments)
         program = read_program(target.file, described)
         launches = find_launches(program, target.file, target.kernel, described, machine)
         _check_single(launch.kernel for launch in launches)
-        ready = launches[0]
-    else:
-        traced, profile = _read_launches(target)
-        _check_single(launch.kernel for launch in traced)
-        machine = target.machine(profile)
-        ready = traced_launch_ready(traced[0], machine)
-    analysis = analyse_events(record_launch(ready, machine, flags))
-    top = _DEFAULT_EVENT_ROWS if arguments.top is None else arguments.top or None
-    report = events_report(analysis, top=None if arguments.format == "json" else top)
-    print_document(report, color=arguments.color, output_format=arguments.format)
-    if flags.page is not None:
-        write_event_page(analysis, flags.page)
-    for path in filter(None, (flags.output, flags.page)):
-        say(f"wrote {path}")
-    return 0
+        return launches[0], machine
+    traced, profile = _read_launches(target)
+    _check_single(launch.kernel for launch in traced)
+    machine = target.machine(profile)
+    return traced_launch_ready(traced[0], machine), machine
 
 
 def _check_single(kernels: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
 """Events inside a launch: streams of branches, proxy warps, accesses of warps, races and barriers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -56,14 +56,20 @@ def analyse_events(events: LaunchEvents) -> EventAnalysis:
     )
 
 
-def events_report(analysis: EventAnalysis, *, top: int | None) -> Document:
-    """Return a report of the events of a launch. Its tables have at most `top` rows, None for all."""
+def events_report(
+    analysis: EventAnalysis, second: EventAnalysis | None = None, *, top: int | None
+) -> Document:
+    """Return a report of the events of a launch, with what tells it from a second one.
+
+    Its tables have at most `top` rows, None for all.
+    """
     events = analysis.events
     return Document(
         title=f"Inside {events.kernel} {_sizes(events.global_size)} in groups of "
         f"{_sizes(events.local_size)}",
         facts=_facts(analysis),
         tables=[
+            *([] if second is None else [_versions(analysis, second)]),
             _races(analysis),
             _barriers(analysis),
             _proxies(analysis, top),
@@ -73,6 +79,46 @@ def events_report(analysis: EventAnalysis, *, top: int | None) -> Document:
         ],
         notes=[*events.notes, *_dropped_notes(events)],
     )
+
+
+def compare_events(first: EventAnalysis, second: EventAnalysis) -> Sequence[tuple[str, str, str]]:
+    """Return rows of what tells two launches apart: a label, and the text for each."""
+    sides = [_summary(first), _summary(second)]
+    return [(label, sides[0][label], sides[1][label]) for label in sides[0]]
+
+
+def _versions(first: EventAnalysis, second: EventAnalysis) -> Table:
+    return Table(
+        key="versions",
+        title="Two versions: A, of this report, and B",
+        columns=(Column("quantity", "of", keep=100), Column("a", "A"), Column("b", "B")),
+        rows=compare_events(first, second),
+    )
+
+
+def _summary(analysis: EventAnalysis) -> Mapping[str, str]:
+    events = analysis.events
+    divergent = sum(len(proxy.warps) for proxy in analysis.proxies if proxy.is_divergent)
+    is_local = [
+        any(number >= 0 and events.memories[number].space == "local" for number in row.memories)
+        for row in analysis.accesses
+    ]
+    rows = list(zip(analysis.accesses, is_local, strict=True))
+    rounds = [(int(row.bank_cycles.sum()), row.requests) for row, local in rows if local]
+    sectors = sum(int(row.sectors.sum()) for row, local in rows if not local and not row.is_private)
+    requests = sum(requests for _, requests in rounds)
+    per_access = sum(cycles for cycles, _ in rounds) / requests if requests else 0.0
+    issued = sum(proxy.issued_operations for proxy in analysis.proxies)
+    return {
+        "divergence": f"{divergent:,} of {len(events.warp_operations):,} warps",
+        "ways": f"{len(analysis.streams):,}",
+        "active lanes": f"{active_lanes(analysis.proxies):.1%}",
+        "operations of warps": f"{issued // events.machine.warp_width:,}",
+        "sectors of global memory": f"{sectors:,}",
+        "rounds per access of local memory": f"{per_access:.3g}" if requests else "–",
+        "data races": f"{len(races_by_line(analysis)):,}",
+        "diverging barriers": f"{len(analysis.barriers):,}",
+    }
 
 
 def stream_text(events: LaunchEvents, node: int) -> str:

@@ -150,7 +150,11 @@ def note_troubles(opened: Opened, address: str) -> None:
     page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
     page.on(
         "request",
-        lambda sent: None if sent.url == address else trouble.append(f"request: {sent.url}"),
+        lambda sent: (
+            None
+            if sent.url in {address, "about:srcdoc"}
+            else trouble.append(f"request: {sent.url}")
+        ),
     )
 
 
@@ -159,6 +163,21 @@ def open_text(
     request: pytest.FixtureRequest, kind_of_browser: str, tmp_path: Path
 ) -> Iterator[Callable[[str, str], Opened]]:
     """Opens the text of a page as a file; nothing may go wrong in it, nothing be asked for."""
+    yield from opened_texts(request, kind_of_browser, tmp_path, READY)
+
+
+@pytest.fixture
+def open_pair(
+    request: pytest.FixtureRequest, kind_of_browser: str, tmp_path: Path
+) -> Iterator[Callable[[str, str], Opened]]:
+    """Opens the text of a page that has others in frames, which are ready later than it."""
+    yield from opened_texts(request, kind_of_browser, tmp_path, "iframe")
+
+
+def opened_texts(
+    request: pytest.FixtureRequest, kind_of_browser: str, tmp_path: Path, ready: str
+) -> Iterator[Callable[[str, str], Opened]]:
+    """Yield what opens texts of pages, and close them."""
     found: list[Opened] = []
 
     def opener(text: str, dark: str = "light") -> Opened:
@@ -175,7 +194,7 @@ def open_text(
         note_troubles(one, address)
         page.goto(address)
         page.set_default_timeout(BROWSER_WAIT_MS)
-        page.wait_for_selector(READY, state="attached")
+        page.wait_for_selector(ready, state="attached")
         return one
 
     yield opener

@@ -8,8 +8,8 @@ import pytest
 
 from cltrace.kernels.events.records import EventMemory, LaunchEvents
 from cltrace.report.kernel_events import analyse_events
-from cltrace.report.page.inside_kernel import render_inside_page
-from tests.browser.pages import Opened
+from cltrace.report.page.inside_kernel import render_inside_page, render_inside_pair
+from tests.browser.pages import READY, Opened
 from tests.hostile import hostile_text
 from tests.kernels.inside import record_sum, record_tile
 from tests.unit.test_annotations import ANNOTATED, record
@@ -145,6 +145,22 @@ def test_values_are_drawn_as_their_bindings_say(open_text: OpenText) -> None:
     assert (
         page.locator("#charts figcaption").first.inner_text() == "partial: multibar, work-group 1"
     )
+
+
+@pytest.mark.firefox
+def test_two_versions_are_side_by_side(open_pair: OpenText) -> None:
+    first = analyse_events(record_sum("sum_by_stride", 64))
+    second = analyse_events(record_sum("sum_by_stride", 64, barrier="(void)0"))
+    opened = open_pair(render_inside_pair(first, second), "light")
+    sides = opened.page.frames[1:]
+    assert len(sides) == 2
+    for side in sides:
+        side.wait_for_selector(READY, state="attached")
+        assert side.locator("#histogram button").count() == 7
+    assert [side.locator("#faults").is_visible() for side in sides] == [False, True]
+    differing = opened.page.locator("tr.differs th").all_inner_texts()
+    assert "data races" in differing
+    assert "divergence" not in differing
 
 
 def test_the_page_fits_narrow_windows(open_text: OpenText) -> None:

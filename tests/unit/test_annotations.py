@@ -53,10 +53,7 @@ def test_values_are_recorded_at_their_place() -> None:
     numbers = np.arange(64.0)
     partial = [(0, numbers[0 : 64 : 1 << k].sum()) for k in range(5, -1, -1)]
     assert values_of(events, "partial", 0) == partial
-    steps = [
-        (time, float((1 << 32) + s - 40))
-        for time, s in enumerate((32, 16, 8, 4, 2, 1))
-    ]
+    steps = [(time, float((1 << 32) + s - 40)) for time, s in enumerate((32, 16, 8, 4, 2, 1))]
     assert values_of(events, "steps", 0) == steps
     assert values_of(events, "partial", 33) == []
     assert len(values_of(events, "steps", 33)) == 6

@@ -155,3 +155,21 @@ def test_a_page_of_events_is_written_and_overwritten(run: Runner, tmp_path: Path
     broken = run("view", "h.events")
     assert broken.status == 2
     assert "is no file of events" in broken.stderr
+
+
+def test_two_versions_are_compared(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "halves.cl").write_text(DIVERGENT)
+    (tmp_path / "whole.cl").write_text(
+        DIVERGENT.replace("if (l % 2)", "").replace("halves", "whole")
+    )
+    words = ["kernel", *LAUNCH, "--page", "pair.html", "--against", "whole.cl", "--format", "json"]
+    done = run(*words)
+    assert done.status == 0
+    rows = {row["quantity"]: (row["a"], row["b"]) for row in json.loads(done.stdout)["versions"]}
+    assert rows["divergence"] == ("4 of 4 warps", "0 of 4 warps")
+    assert (tmp_path / "pair.html").read_text().count("srcdoc=") == 2
+    (tmp_path / "two.cl").write_text(TILED)
+    assert (
+        "has no kernel halves"
+        in run("kernel", *LAUNCH, "--page", "p.html", "--against", "two.cl").stderr
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cltrace.commands.shared.argument_types import parse_positive
 from cltrace.commands.shared.outputs import write_output_atomically
-from cltrace.commands.shared.source_launch import ReadyLaunch
+from cltrace.commands.shared.source_launch import ReadyLaunch, parse_source
 from cltrace.errors import OutputError, UsageError
 from cltrace.files import find_output
 from cltrace.kernels import Machine, parse
@@ -18,7 +18,7 @@ from cltrace.kernels.events.files import is_events_file, write_events
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.limits import limit_counting
 from cltrace.report.kernel_events import EventAnalysis
-from cltrace.report.page.inside_kernel import write_inside_page
+from cltrace.report.page.inside_kernel import render_inside_page, render_inside_pair
 from cltrace.report.page.ownership import is_own_page
 
 
@@ -29,6 +29,7 @@ class EventFlags:
     Attributes:
         output: the file to write the events to, None for none.
         page: the page to write them as, None for none.
+        against: the source of another version to show beside it, None for none.
         form: the code to execute.
         watched: the arguments and variables whose accesses are recorded, empty for all.
         emissions: values to record, as NAME[INDEX]=EXPRESSION@LINE.
@@ -38,6 +39,7 @@ class EventFlags:
 
     output: Path | None
     page: Path | None
+    against: Path | None
     form: CodeForm
     watched: Sequence[str]
     emissions: Sequence[str]
@@ -59,6 +61,18 @@ def add_event_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="record them, and write them as a page for the browser",
     )
+    parser.add_argument(
+        "--against",
+        metavar="FILE.cl",
+        type=Path,
+        help="show the kernel of this source beside it on the page, launched in the same way",
+    )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="serve the page on this machine, and make it again whenever the source changes",
+    )
+    parser.add_argument("--open", action="store_true", help="open the live page in the browser")
     _add_recorded(parser)
     parser.add_argument(
         "--max-events",
@@ -98,6 +112,7 @@ def event_flags(arguments: argparse.Namespace, cpu_s: float | None) -> EventFlag
     return EventFlags(
         output=arguments.events,
         page=arguments.page,
+        against=arguments.against,
         form=CodeForm.OPTIMISED if arguments.optimised else CodeForm.WRITTEN,
         watched=arguments.watch,
         emissions=arguments.emit,
@@ -121,6 +136,21 @@ def traced_launch_ready(launch: TracedLaunch, machine: Machine) -> ReadyLaunch:
         global_offset=launch.global_offset,
         arguments=launch.arguments,
     )
+
+
+def other_version(launch: ReadyLaunch, file: Path) -> ReadyLaunch:
+    """Return the launch of another version's kernel: the one of the same name, or its only one.
+
+    Raises: `UsageError`, `KernelError`.
+    """
+    program = parse_source(file, launch.program.options, headers=launch.program.headers)
+    names = list(program.kernels)
+    if launch.kernel not in names and len(names) != 1:
+        raise UsageError(
+            f"{file} has no kernel {launch.kernel}: it has {', '.join(names) or 'none'}"
+        )
+    kernel = launch.kernel if launch.kernel in names else names[0]
+    return replace(launch, program=program, kernel=kernel)
 
 
 def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> LaunchEvents:
@@ -154,15 +184,28 @@ def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> L
     return events
 
 
-def write_event_page(analysis: EventAnalysis, page: Path) -> None:
-    """Write events as a page, over an earlier page only. Raises: `OutputError`."""
+def render_events(analysis: EventAnalysis, second: EventAnalysis | None) -> str:
+    """Return the page of a launch's events, or of two launches side by side."""
+    return render_inside_page(analysis) if second is None else render_inside_pair(analysis, second)
+
+
+def write_event_page(analysis: EventAnalysis, second: EventAnalysis | None, page: Path) -> None:
+    """Write events as a page, over an earlier page only; those of two launches side by side.
+
+    Raises: `OutputError`.
+    """
+    text = render_events(analysis, second)
     write_output_atomically(
         page,
-        lambda path: write_inside_page(analysis, path),
+        lambda path: _write_text(path, text),
         lambda _: None,
         is_forced=False,
         is_own=is_own_page,
     )
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 def _check_output(path: Path) -> None:

@@ -87,12 +87,23 @@ def source_launch(arguments: argparse.Namespace) -> SourceLaunch:
 
 def read_program(file: Path, launch: SourceLaunch) -> Program:
     """Read and parse a source. Raises: `UsageError`, `KernelError`."""
+    directories: Sequence[str | Path] = [file.parent, *launch.include] if launch.include else ()
+    return parse_source(file, launch.options, include_dirs=directories)
+
+
+def parse_source(
+    file: Path,
+    options: str,
+    *,
+    include_dirs: Sequence[str | Path] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Program:
+    """Read and parse a source with the files that it may include. Raises: `UsageError`, `KernelError`."""
     try:
         source = read_input(file, _MAX_SOURCE_BYTES).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-    directories: Sequence[str | Path] = [file.parent, *launch.include] if launch.include else ()
-    return parse(source, launch.options, include_dirs=directories)
+    return parse(source, options, include_dirs=include_dirs, headers=headers)
 
 
 def find_launches(

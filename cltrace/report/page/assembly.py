@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -55,6 +56,30 @@ def assemble_page(title: str, report: object, columns: str, kind: PageKind = TRA
         **styles,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _asset(kind.template))
+
+
+def assemble_pair(
+    title: str, rows: Sequence[tuple[str, str, str]], pages: tuple[str, str], kind: PageKind
+) -> str:
+    """Return one page with two others of a kind side by side, below rows that compare them."""
+    scripts = [_vendored(kind, "min.js"), bundle(kind.entry)]
+    styles = [_vendored(kind, "min.css"), _asset(kind.style), _asset("pair.css")]
+    values = {
+        "policy": _policy(scripts, styles),  # pages inside are under it, too
+        "version": __version__,
+        "title": html.escape(title),
+        "style": _asset("pair.css"),
+        "rows": "".join(_pair_row(*row) for row in rows),
+        "first": html.escape(pages[0]),
+        "second": html.escape(pages[1]),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _asset("pair.html"))
+
+
+def _pair_row(label: str, first: str, second: str) -> str:
+    differs = ' class="differs"' if first != second else ""
+    cells = "".join(f"<td>{html.escape(text)}</td>" for text in (first, second))
+    return f'<tr{differs}><th scope="row">{html.escape(label)}</th>{cells}</tr>'
 
 
 def json_in_html(value: object) -> str:

@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 from cltrace.kernels.events.decisions import decode_stream
 from cltrace.kernels.events.proxy_warps import ProxyWarp, StreamShare
 from cltrace.kernels.events.records import AccessTable, EventKind, LaunchEvents
-from cltrace.report.kernel_events import EventAnalysis, events_report, races_by_line
-from cltrace.report.page.assembly import INSIDE_PAGE, assemble_page
+from cltrace.report.kernel_events import (
+    EventAnalysis,
+    compare_events,
+    events_report,
+    races_by_line,
+)
+from cltrace.report.page.assembly import INSIDE_PAGE, assemble_page, assemble_pair
 from cltrace.report.page.columns import pack_columns
 from cltrace.report.untrusted_text import escape_controls
 
@@ -134,6 +139,19 @@ def _launch(events: LaunchEvents) -> Mapping[str, Any]:
         "bank_bytes": events.machine.bank_bytes,
         "sector_bytes": events.machine.sector_bytes,
     }
+
+
+def render_inside_pair(first: EventAnalysis, second: EventAnalysis) -> str:
+    """Return a page of the events of two launches side by side, with what tells them apart."""
+    return assemble_pair(
+        escape_controls(f"inside {first.events.kernel}, A and B – cltrace"),
+        [
+            (label, escape_controls(left), escape_controls(right))
+            for label, left, right in compare_events(first, second)
+        ],
+        (render_inside_page(first), render_inside_page(second)),
+        INSIDE_PAGE,
+    )
 
 
 def _columns(accesses: AccessTable) -> Mapping[str, NDArray[np.int64]]:
