@@ -45,8 +45,13 @@ def restore_remainders(kernel: PreparedKernel, source: str) -> PreparedKernel:
 
 
 def _is_percent(item: Binary, lines: list[str]) -> bool:
-    """Return True if an instruction stands for a `%` of the program's own text."""
+    """Return True if an instruction stands for a `%` of the program's own text.
+
+    clang gives the mask of `i % n == 0` the place of the comparison, where no `&` of the program is.
+    """
     place = item.place
     if place.file != SOURCE_NAME or not 1 <= place.line <= len(lines):
         return False
-    return lines[place.line - 1][place.column - 1 : place.column] == "%"
+    line = lines[place.line - 1]
+    rest = line[place.column - 1 :]
+    return rest.startswith("%") or (rest.startswith(("==", "!=")) and "%" in line)
