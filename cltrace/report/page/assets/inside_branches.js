@@ -137,8 +137,6 @@ export class BranchView {
     canvas.addEventListener("mousemove", (event) => this.#onPicture(event));
     canvas.addEventListener("mouseleave", () => this.highlight.leave());
     canvas.addEventListener("click", (event) => this.highlight.keep(this.#pictured(event)));
-    this.rowOfItem = new Map();
-    for (let row = 0; row < this.model.itemCount; row += 1) this.rowOfItem.set(this.model.columns.item[row], row);
   }
 
   #pictureSize() {
@@ -152,9 +150,16 @@ export class BranchView {
     const box = byId("image").getBoundingClientRect();
     const x = Math.floor(((event.clientX - box.left) * this.picture.columns) / box.width);
     const y = Math.floor(((event.clientY - box.top) * this.picture.rows) / box.height);
-    const row = this.rowOfItem.get(y * this.picture.columns + x);
-    const stream = row === undefined ? -1 : this.model.columns.stream[row];
-    return stream < 0 ? {} : { stream, row };
+    this.rowOfItem ??= this.#rowsByItem();
+    const row = this.rowOfItem[y * this.picture.columns + x] ?? -1;
+    const stream = row < 0 ? -1 : this.model.columns.stream[row];
+    return stream < 0 ? {} : { stream };
+  }
+
+  #rowsByItem() {
+    const rows = new Int32Array(this.picture.columns * this.picture.rows).fill(-1);
+    for (let row = 0; row < this.model.itemCount; row += 1) rows[this.model.columns.item[row]] = row;
+    return rows;
   }
 
   #onPicture(event) {

@@ -8,10 +8,8 @@ export class InsideModel {
     this.itemCount = columns.item.length;
     this.rowsOfGroup = new Map();
     for (let row = 0; row < this.itemCount; row += 1) {
-      const group = columns.group[row];
-      if (!this.rowsOfGroup.has(group)) this.rowsOfGroup.set(group, row);
+      if (row === 0 || columns.group[row] !== columns.group[row - 1]) this.rowsOfGroup.set(columns.group[row], row);
     }
-    this.hue = this.streams.map((stream, number) => number);
   }
 
   /** Return the events of a work-group that access a memory object, and all barriers, in their order. */
