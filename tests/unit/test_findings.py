@@ -18,6 +18,7 @@ from cltrace.timeline.advice.model import (
     Place,
     Proposal,
     Remedy,
+    UncountedKernel,
     metric_count,
     typical_count,
 )
@@ -162,8 +163,11 @@ def test_numbers_of_a_typical_launch_are_not_added_up_over_places() -> None:
 
 
 def test_kernels_without_counts_are_told_once_per_reason() -> None:
-    advice = KernelAdvice(uncounted=(("f", "no clang"), ("g", "no clang"), ("h", "a pipe")))
-    assert list(_uncounted_notes(advice)) == [
+    kernels = ("f", "no clang", 0.5), ("g", "no clang", 0.01), ("h", "a pipe", 0.009)
+    advice = KernelAdvice(uncounted=tuple(UncountedKernel(*kernel) for kernel in kernels))
+    notes = [
         "note: no advice about f and 1 other kernel: no clang",
         "note: no advice about h: a pipe",
     ]
+    assert list(_uncounted_notes(advice, 0.0)) == notes
+    assert list(_uncounted_notes(advice, 0.01)) == notes[:1]

@@ -97,6 +97,7 @@ def test_members_of_structures_that_are_used_whole_keep_their_footprint() -> Non
     before = counted(body)
     improvement = uncoalesced_accesses(before)
     if improvement is not None:
+        assert improvement.counts is not None
         for old, new in zip(before.regions, improvement.counts.regions, strict=True):
             assert new.footprint.launch_sectors == pytest.approx(
                 old.footprint.launch_sectors, rel=0.02
@@ -151,6 +152,7 @@ def test_atomic_operations_that_can_be_added_up_first(body: str) -> None:
     before_it = counted(FIRST + body)
     improvement = global_atomics(before_it)
     assert improvement is not None
+    assert improvement.counts is not None
     before, after = (
         sum(site.requests.value for site in counts.sites if site.space == "global")
         for counts in (before_it, improvement.counts)

@@ -123,17 +123,25 @@ class Proposal:
     kernel_line: str = ""
 
 
+class UncountedKernel(NamedTuple):
+    """A kernel whose work could not be counted, the reason, and its share of the run."""
+
+    kernel: str
+    reason: str
+    share: float
+
+
 @dataclass(frozen=True, slots=True)
 class KernelAdvice:
     """Proposals of rules about kernels.
 
     `modelled` are the launch configurations for which they say whether other work-groups are faster,
-    `uncounted` the kernels that they say nothing of, with the reason.
+    `uncounted` the kernels that they say nothing of.
     """
 
     proposals: tuple[Proposal, ...] = ()
     modelled: frozenset[int] = frozenset()
-    uncounted: tuple[tuple[str, str], ...] = ()
+    uncounted: tuple[UncountedKernel, ...] = ()
 
 
 NO_KERNEL_ADVICE: Final = KernelAdvice()
