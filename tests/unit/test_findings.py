@@ -120,6 +120,20 @@ def test_places_of_little_gain_are_one_finding() -> None:
     assert small.worthwhile(0.0) == small.findings
 
 
+def test_places_of_one_cause_are_one_finding() -> None:
+    halves = np.arange(0, ROUNDS - 1, 2), np.arange(1, ROUNDS - 1, 2)
+    parts = [without_waits(half, f"app.py:{at}") for at, half in enumerate(halves)]
+    run = replay()
+    assert len(find_gains(parts, run, GPU).findings) == 2
+    (finding,) = find_gains([replace(each, cause="both") for each in parts], run, GPU).findings
+    assert finding.times == ROUNDS - 1
+    assert (finding.site, finding.other_places) == ("app.py:0", (Place("app.py:1"),))
+    assert finding.gain is not None
+    assert finding.gain.expected_ns == run.gain_ns(Change(removed_calls=np.arange(ROUNDS - 1)))
+    others = [replace(each, cause=f"cause {at}") for at, each in enumerate(parts)]
+    assert len(find_gains(others, run, GPU).findings) == 2
+
+
 def screen(found: Findings, width: int) -> str:
     table = advice_table(found, 8)
     out = io.StringIO()

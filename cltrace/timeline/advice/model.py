@@ -108,6 +108,7 @@ class Proposal:
     gain, where a rule cannot know how much of the effect comes about; `None` where `change` serves.
     `until_site` is where a part of the program ends that begins at `place`; "" for a single line.
     `kernel_line` is the line of a kernel's source that the remedy concerns, `file:line`; "" without one.
+    Proposals of a rule with the same `cause` are one finding; "" for one of its own.
     """
 
     rule: str
@@ -121,6 +122,7 @@ class Proposal:
     most: Change | None = None
     until_site: str = ""
     kernel_line: str = ""
+    cause: str = ""
 
 
 class UncountedKernel(NamedTuple):
