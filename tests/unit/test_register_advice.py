@@ -112,6 +112,7 @@ def test_values_that_do_not_fit_the_device_need_smaller_tiles() -> None:
     assert factor(improvement) > 2.0
     assert improvement.remedy.after == "float sums[8][8];"
     labels = {metric.label: metric.value for metric in improvement.metrics}
+    assert labels["registers of a work-item"] == 255
     assert labels["spilled by a work-item"] == 472
     assert labels["needed by values at once"] > 324
 
@@ -175,6 +176,7 @@ def test_registers_that_let_few_work_groups_run(
     by_text = {improvement.remedy.after: improvement for improvement in improvements}
     if measured is not None:
         best = by_text['program.build("-cl-nv-maxrregcount=80")']
+        assert best.metrics[0].label == "registers of a work-item by clang"
         assert factor(best) == pytest.approx(measured, rel=0.1)
     else:
         assert all(factor(each) < 1.1 for each in improvements)
@@ -186,6 +188,45 @@ def test_sound_tiles_keep_their_registers() -> None:
         improvements = register_pressure(counted(TILE, size), registers_of(TILE, size))
         assert improvements
         assert all(factor(each) < 1.0 for each in improvements)
+
+
+SOUND = {
+    "batched factorisations": """kernel void f(global float *a, global float *b, int n) {
+        int i = get_global_id(0), m = get_global_size(0); float s[SIZE][SIZE];
+        ROW COLUMN s[r][c] = a[(r * SIZE + c) * m + i];
+        STEP ROW if (r > k) {
+            float l = s[r][k] / s[k][k];
+            COLUMN if (c > k) s[r][c] -= l * s[k][c];
+            s[r][k] = l;
+        }
+        ROW COLUMN b[(r * SIZE + c) * m + i] = s[r][c];
+    }""",
+    "several bodies of a work-item": """kernel void f(global float *a, global float *b, int n) {
+        int i = get_global_id(0); float4 p[SIZE], s[SIZE];
+        global float4 *x = (global float4 *)a, *y = (global float4 *)b;
+        ROW { p[r] = x[i * SIZE + r]; s[r] = 0; }
+        for (int k = 0; k < n; k++) {
+            float4 q = x[k];
+            ROW {
+                float4 d = q - p[r];
+                float l = native_rsqrt(d.x * d.x + d.y * d.y + d.z * d.z + 0.01f);
+                s[r] += d * (l * l * l * q.w);
+            }
+        }
+        ROW y[i * SIZE + r] = s[r];
+    }""",
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_registers_that_are_put_to_use_are_kept(name: str) -> None:
+    source = SOUND[name]
+    for word, variable in (("ROW", "r"), ("COLUMN", "c"), ("STEP", "k")):
+        source = source.replace(word, UNROLLED.replace("j", variable))
+    registers = registers_of(source, 12)
+    assert registers.needed > 64
+    improvements = register_pressure(counted(source, 12, 1 << 18), registers)
+    assert all(factor(each) < 1.1 for each in improvements)
 
 
 def test_spilled_kernels_are_not_told_to_spill_more() -> None:

@@ -36,9 +36,8 @@ RULES: Final = KernelRules(
         divergent_branches,
         private_arrays,
         global_atomics,
-        low_occupancy,
     ),
-    on_registers=(register_spills, register_pressure),
+    on_registers=(register_spills, register_pressure, low_occupancy),
     on_variants=(possible_aliasing, double_constants, slow_group_sizes),
     causes=(frozenset({"uncoalesced-access", "group-size"}),),
 )

@@ -87,6 +87,11 @@ class KernelRegisters:
             return self.stated.per_item
         return min(self.needed, self.max_registers)
 
+    def source_text(self, text: str) -> str:
+        """Return a text about `per_item` that says where the number is from."""
+        is_bound = self.needed >= self.max_registers > 0
+        return text if self.stated is not None or is_bound else f"{text} by clang"
+
     def spilled_bytes(self, counts: KernelCounts) -> int:
         """Return the private memory of a work-item that holds registers which do not fit."""
         private_bytes = self.private_bytes or 0
@@ -98,6 +103,11 @@ class KernelRegisters:
             return max(private_bytes - self.use.private_bytes, 0) if is_full else 0
         rest = private_bytes - sum(array.size_bytes for array in counts.private)
         return rest if rest > _UNKNOWN_BYTES else 0
+
+
+UNKNOWN_REGISTERS: Final = KernelRegisters(
+    use=None, stated=None, private_bytes=None, max_registers=0
+)
 
 
 def read_kernel_registers(

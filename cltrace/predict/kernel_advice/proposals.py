@@ -14,7 +14,11 @@ from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.predict.kernel_advice.counting import Counting
-from cltrace.predict.kernel_advice.kernel_registers import KernelRegisters, read_kernel_registers
+from cltrace.predict.kernel_advice.kernel_registers import (
+    UNKNOWN_REGISTERS,
+    KernelRegisters,
+    read_kernel_registers,
+)
 from cltrace.predict.kernel_advice.kernel_shares import long_launches, uncounted_kernels
 from cltrace.predict.kernel_advice.model import MIN_GAIN, Improvement, KernelRules, Variant
 from cltrace.predict.models import MODELS, FittedModel
@@ -135,9 +139,7 @@ def _from_registers(
 ) -> Iterator[_Faster]:
     """Yield the first of the best improvements of each rule about registers for each launch."""
     for predicted in launches:
-        own = registers.get(predicted.launch.launch_id)
-        if own is None:
-            continue
+        own = registers.get(predicted.launch.launch_id, UNKNOWN_REGISTERS)
         for rule in rules.on_registers:
             faster = [
                 each

@@ -54,7 +54,7 @@ def _improvements(
             title=f"{counts.kernel}: registers let few work-groups run at a time",
             line="",
             metrics=(
-                typical_count("registers of a work-item", now),
+                typical_count(registers.source_text("registers of a work-item"), now),
                 typical_count("work-groups on a compute unit at a time", resident),
                 typical_count(f"with {fewer} registers", groups),
             ),

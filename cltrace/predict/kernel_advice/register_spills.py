@@ -72,7 +72,7 @@ def _computed(
 def _metrics(registers: KernelRegisters, spilled_bytes: int) -> Iterator[Metric]:
     yield typical_bytes("spilled by a work-item", spilled_bytes)
     if registers.per_item:
-        yield typical_count("registers of a work-item", registers.per_item)
+        yield typical_count(registers.source_text("registers of a work-item"), registers.per_item)
     if registers.needed > registers.per_item:
         yield typical_count("needed by values at once", registers.needed)
 

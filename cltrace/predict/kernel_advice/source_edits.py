@@ -50,9 +50,11 @@ def has_required_size(source: str, kernel: str) -> bool:
     return definition is not None and _REQUIRED_SIZE.search(definition[0]) is not None
 
 
-def kernel_text(source: str, kernel: str) -> str | None:
-    """Return a kernel's definition without its name and comments; `None` if it is not in plain text."""
-    plain = without_comments(source)
+def kernel_text(plain: str, kernel: str) -> str | None:
+    """Return a kernel's definition without its name, in single blanks; `None` if there is none.
+
+    `plain` is a source without comments.
+    """
     definition = _definition(plain, kernel)
     if definition is None:
         return None

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from cltrace.predict.kernel_advice.source_edits import kernel_text
+from cltrace.predict.kernel_advice.source_edits import kernel_text, without_comments
 from cltrace.timeline.advice.places import read_places
 from cltrace.timeline.analysis import Analysis
 from cltrace.trace.reader import Trace
@@ -85,8 +85,11 @@ def _codes(trace: Trace, names: Collection[str]) -> Mapping[str, Collection[obje
         "WHERE p.source IS NOT NULL"
     )
     codes: dict[str, set[object]] = {name: set() for name in names}
+    plain = {source: "" for name, source in rows if name in codes}
+    for source in plain:
+        plain[source] = without_comments(str(source))
     for name, source in rows:
-        code = kernel_text(str(source), str(name)) if name in codes else None
+        code = kernel_text(plain[source], str(name)) if name in codes else None
         if code is not None:
             codes[str(name)].add(code)
     return codes
