@@ -124,6 +124,25 @@ def test_functions_of_opencl_are_none_that_are_missing() -> None:
         assert program.registers("k", target) is not None
 
 
+@pytest.mark.parametrize("width", [2, 3, 4, 8, 16])
+def test_vectors_at_any_place_are_loads_and_stores(width: int) -> None:
+    source = f"""__kernel void k(__global float *a, __global const uchar *b, __constant short *c) {{
+        __local int shared[64];
+        __private float own[32];
+        int i = get_global_id(0);
+        vstore{width}((int{width})(i), i & 1, shared);
+        float{width} whole = vload{width}(i, a + 1) * 2.0f;
+        whole *= vload{width}(i + 1, shared).s1;
+        whole += vload{width}(i, b).s0;
+        whole *= vload{width}(0, c).s0;
+        vstore{width}(whole, 0, own);
+        vstore{width}(vload{width}(0, own) + 1.0f, i, a);
+    }}"""
+    program = parse(source)
+    for target in Target:
+        assert program.registers("k", target) is not None
+
+
 @pytest.mark.parametrize("options", ["-Da=0.5f -Db=7", "-Dx=1", "-Dp=2 -Dsum=3", "-Dlow=3"])
 def test_macros_of_the_program_change_nothing(options: str) -> None:
     source = """__kernel void k(__global float *r) {

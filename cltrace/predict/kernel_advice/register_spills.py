@@ -82,7 +82,7 @@ def _remedy(counts: KernelCounts, registers: KernelRegisters) -> Remedy:
     match registers.limit:
         case RegisterLimit.OPTION:
             return Remedy(
-                "Leave the build option out, which lets a work-item have no more registers.",
+                f"Leave out the build option that limits a work-item to {limit} registers.",
                 f'program.build("-cl-nv-maxrregcount={limit}")',
                 "program.build()",
             )
