@@ -14,8 +14,6 @@ import pytest
 
 import cltrace
 from cltrace.kernels import BufferArgument, KernelCounts, Machine, Target, count, parse
-from cltrace.kernels.compiler.ptx import read_ptx
-from cltrace.kernels.compiler.ptx_loops import loop_registers
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.predict.kernel_advice import Counting, advise_on_kernels
 from cltrace.predict.kernel_advice.kernel_registers import (
@@ -55,6 +53,18 @@ TILE = f"""{HEAD} float sum = 0, s[SIZE * SIZE]; {UNROLLED} {INNER} s[j * SIZE +
     {UNROLLED} {INNER} s[j * SIZE + l] += x[j] * y[l]; }}
     {UNROLLED} {INNER} sum += s[j * SIZE + l] * j; b[i] = sum; }}"""
 """A product of matrices with a tile per work-item."""
+
+
+NESTED = f"""{HEAD} {LOADED} for (int k = 0; k < n; k++) {{ v = 0;
+    for (int m = 0; m < 16; m++) v = v * 1.01f + a[i + k * 512 + m * 32];
+    {UNROLLED} s[j] = s[j] * v + s[(j + 1) % SIZE]; }}
+    {ADDED}"""
+"""The values wait in the inner loop."""
+DOUBLES = f"""{HEAD} {LOADED.replace(", s[SIZE]", "; double s[SIZE]")} int m = i;
+    for (int k = 0; k < n; k++) {{ m = ((int)a[m] + m * 1025 + k) & 0x7fffff; v += m;
+    if (k % 16 == 0) {{ {UNROLLED} s[j] += v * j; }} }}
+    {ADDED}"""
+"""The values are used in some trips."""
 
 
 def counted(source: str, size: int, items: int = 1 << 20) -> KernelCounts:
@@ -104,6 +114,25 @@ def test_spills_take_the_time_that_they_take(
     line = 1 + next(at for at, text in enumerate(source.splitlines()) if "k < n" in text)
     assert improvement.line == ("" if source is AROUND_LOOP else f"program.cl:{line}")
     assert improvement.remedy.before == f'program.build("-cl-nv-maxrregcount={limit}")'
+
+
+@pytest.mark.parametrize(
+    ("source", "size", "limit", "private_bytes", "measured"),
+    [
+        (NESTED, 64, 32, 280, 14.425 / 1.235),
+        (NESTED, 128, 64, 424, 24.443 / 2.873),
+        (DOUBLES, 24, 32, 200, 3.459 / 1.986),
+        (DOUBLES, 48, 64, 256, 3.745 / 2.075),
+        (DOUBLES, 48, 96, 72, 2.729 / 2.075),
+        (IN_LOOP, 160, 128, 288, 13.358 / 1.588),  # because of work-groups of 512
+    ],
+)
+def test_spills_of_kernels_that_were_built_after_the_rule(
+    source: str, size: int, limit: int, private_bytes: int, measured: float
+) -> None:
+    registers = registers_of(source, size, private_bytes=private_bytes, max_registers=limit)
+    (improvement,) = register_spills(counted(source, size), registers)
+    assert measured / 1.4 < factor(improvement) < 2.1 * measured
 
 
 def test_values_that_do_not_fit_the_device_need_smaller_tiles() -> None:
@@ -232,47 +261,6 @@ def test_registers_that_are_put_to_use_are_kept(name: str) -> None:
 def test_spilled_kernels_are_not_told_to_spill_more() -> None:
     registers = registers_of(TILE, 18, private_bytes=472)
     assert not register_pressure(counted(TILE, 18), registers)
-
-
-def test_loops_around_others_need_the_registers_of_both() -> None:
-    source = """kernel void f(global float *a, global float *b, int n) {
-        int i = get_global_id(0); float s = 0;
-        for (int j = 0; j < n; j++) {
-            float t = 0;
-            for (int k = 0; k < n; k++)
-                t += a[j * n + k] * b[k];
-            while (t > 1) t = t * a[i];
-            if (t > 2) break;
-            s += t;
-        }
-        b[i] = s;
-    }"""
-    use = parse(source).registers("f", Target.NVIDIA)
-    assert use is not None
-    outer, *inner = use.loops
-    assert (outer.file, outer.line, outer.outer) == ("program.cl", 3, -1)
-    assert [(loop.line, loop.outer) for loop in inner] == [(5, 0), (7, 0)]
-    assert all(loop.registers <= outer.registers for loop in inner)
-
-
-def test_ways_into_the_middle_make_no_loop() -> None:
-    text = """.visible .entry k(
-)
-{
-	mov.u32 	%r1, %tid.x;
-	@%p1 bra 	$L2;
-$L1:
-	add.s32 	%r1, %r1, 1;
-$L2:
-	add.s32 	%r1, %r1, 2;
-	@%p2 bra 	$L1;
-	ret;
-}
-"""
-    assert loop_registers(read_ptx(text)["k"]) == ()
-    natural = text.replace("@%p1 bra 	$L2", "@%p1 bra 	$L1")
-    (loop,) = loop_registers(read_ptx(natural)["k"])
-    assert loop.registers == 1
 
 
 LOG = """

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from time import monotonic
 from typing import Final
 
 from cltrace.errors import KernelError
 from cltrace.kernels import KernelCounts, RegisterUse, Target
+from cltrace.kernels.compiler.confinement import ProcessLimits
 from cltrace.kernels.counts.traced_launches import TracedLaunch
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.launches.counter import TracedLaunchCounter
+from cltrace.kernels.launches.settings import default_settings
 from cltrace.kernels.machine import Machine
 from cltrace.predict.kernel_advice.counting import Counting
 from cltrace.predict.kernel_advice.source_edits import has_required_size
@@ -21,6 +23,8 @@ from cltrace.trace.reader import Trace
 
 MAX_REGISTERS: Final = 255
 """Registers that a work-item on an NVIDIA GPU can have."""
+_MAX_COMPILING_S: Final = 4
+"""Limit of CPU time for compiling a program to its registers: branches in large loops take long."""
 _UNKNOWN_BYTES: Final = 64
 """Private memory up to which it may be that of a driver's own functions, as of `sin` (40 B)."""
 _FULL_SHARE: Final = 0.75
@@ -125,7 +129,10 @@ def read_kernel_registers(
     is_nvidia = "NVIDIA" in device.platform
     machine = machine_of(device)
     targets = (Target.NVIDIA,) if is_nvidia else ()
-    counter = TracedLaunchCounter(machine, counting.settings, targets=targets)
+    # What does not compile in this time is not kept: reports of a kernel wait longer for its registers.
+    settings = replace(counting.settings or default_settings(), cache=None)
+    limits = ProcessLimits(cpu_s=_MAX_COMPILING_S)
+    counter = TracedLaunchCounter(machine, settings, limits, targets=targets)
     memory = {launch: size for launch, size in trace.rows(_MEMORY) if isinstance(size, int)}
     stated = {
         launch: own
