@@ -1,6 +1,6 @@
 """Device properties that counts depend on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -88,9 +88,23 @@ class Machine:
         if local_bytes:
             limits.append(self.local_bytes // local_bytes)
         if registers and self.has_registers:
-            allocated = -(-registers // self.register_step) * self.register_step
-            limits.append(self.registers // (allocated * lanes))
+            limits.append(self.registers // (self._allocated(registers) * lanes))
         return self.compute_units * max(min(limits), 1)
+
+    def with_registers(self, registers: int) -> "Machine":
+        """Return the device as it is for a kernel with `registers` per work-item; 0 if unknown."""
+        if not registers or not self.has_registers:
+            return self
+        resident = self.registers // self._allocated(registers)
+        return replace(self, resident_items=min(self.resident_items, resident))
+
+    def max_registers(self, resident_items: int) -> int:
+        """Return the registers per work-item with which `resident_items` fit on a compute unit."""
+        lanes = -(-resident_items // self.warp_width) * self.warp_width
+        return self.registers // lanes // self.register_step * self.register_step
+
+    def _allocated(self, registers: int) -> int:
+        return -(-registers // self.register_step) * self.register_step
 
 
 NVIDIA = Machine()

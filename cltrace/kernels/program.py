@@ -132,7 +132,8 @@ class Program:
         """Return a kernel's register use on `target`, or None if clang alone cannot determine it."""
         uses = self._registers.get(target)
         if uses is None:
-            uses = self._registers[target] = read_registers(target, self.assembly(target))
+            assembly = self.assembly(target)
+            uses = self._registers[target] = read_registers(target, assembly, user_file_name)
         return uses.get(kernel)
 
     def code(self, kernel: str, targets: Iterable[Target] = ()) -> KernelCode:

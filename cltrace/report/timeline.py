@@ -32,7 +32,7 @@ class TimelineOptions:
     """Contents of a timeline: a stretch of time in ns since the start, kernels by a glob.
 
     `top` is the largest number of rows per table. Findings that save less than `min_gain_share` of the
-    run are left out.
+    run are left out, and notes on kernels that take less.
     """
 
     from_ns: int | None = None
@@ -81,7 +81,7 @@ def timeline(
         "",
         header.facts(trace)[:2],
         tables,
-        [*_notes(whole, options), *_uncounted_notes(kernels)],
+        [*_notes(whole, options), *_uncounted_notes(kernels, options.min_gain_share)],
         home=header.home(trace),
         charts=[chart] if chart.rows else [],
     )
@@ -244,11 +244,15 @@ def _latency_table(activity: Activity) -> Table:
     )
 
 
-def _uncounted_notes(kernels: KernelAdvice) -> Iterator[str]:
-    """Yield a note for each reason for which there is no advice about kernels."""
+def _uncounted_notes(kernels: KernelAdvice, min_share: float) -> Iterator[str]:
+    """Yield a note for each reason for which there is no advice about kernels.
+
+    Kernels that take less than `min_share` of the run are left out: there is none about them anyway.
+    """
     by_reason: dict[str, list[str]] = {}
-    for kernel, why in kernels.uncounted:
-        by_reason.setdefault(why, []).append(kernel)
+    for kernel, why, share in kernels.uncounted:
+        if share >= min_share:
+            by_reason.setdefault(why, []).append(kernel)
     for why, names in by_reason.items():
         kernels_text = names[0]
         if len(names) > 1:

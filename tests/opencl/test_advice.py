@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cltrace.timeline.advice import RULES, advise
+from cltrace.timeline.advice import RULES, Finding, advise
 from cltrace.timeline.advice.evidence import read_evidence
 from cltrace.timeline.dependencies import find_dependencies
 from cltrace.timeline.reading import read_activity
@@ -183,8 +183,8 @@ del one, kept
 }
 
 
-def rules_of(after: After, code: str) -> dict[str, str]:
-    """The rules that speak about a program, each with the first place it names."""
+def findings_of(after: After, code: str) -> tuple[Finding, ...]:
+    """The findings of a program."""
     with after(SPIN + code) as trace:
         activity = read_activity(trace)
         evidence = read_evidence(trace, activity, find_dependencies(activity))
@@ -198,7 +198,26 @@ def rules_of(after: After, code: str) -> dict[str, str]:
         if one.gain is not None:
             assert 0 <= one.gain.low_ns <= one.gain.expected_ns <= one.gain.high_ns
             assert one.gain.high_ns <= found.span_ns
-    return {one.rule: one.site for one in reversed(found.findings)}
+    return found.findings
+
+
+def rules_of(after: After, code: str) -> dict[str, str]:
+    """The rules that speak about a program, each with the first place it names."""
+    return {one.rule: one.site for one in reversed(findings_of(after, code))}
+
+
+def test_pageable_memory_is_one_cause_at_all_places(after: After) -> None:
+    code = """
+host = np.zeros(1 << 20, np.float32); there = buffer(host.nbytes)
+for _ in range(20):
+    cl.enqueue_copy(queue, there, host)
+    run(10)
+    cl.enqueue_copy(queue, host, there)
+"""
+    (copies,) = [one for one in findings_of(after, code) if one.rule == "pageable-copy"]
+    assert copies.times == 40
+    (other,) = copies.other_places
+    assert {copies.site, other.site} == {"<string>:25", "<string>:27"}
 
 
 @pytest.mark.parametrize("rule", PROGRAMS)

@@ -18,6 +18,7 @@ from cltrace.timeline.advice.model import (
     Place,
     Proposal,
     Remedy,
+    UncountedKernel,
     metric_count,
     typical_count,
 )
@@ -119,6 +120,20 @@ def test_places_of_little_gain_are_one_finding() -> None:
     assert small.worthwhile(0.0) == small.findings
 
 
+def test_places_of_one_cause_are_one_finding() -> None:
+    halves = np.arange(0, ROUNDS - 1, 2), np.arange(1, ROUNDS - 1, 2)
+    parts = [without_waits(half, f"app.py:{at}") for at, half in enumerate(halves)]
+    run = replay()
+    assert len(find_gains(parts, run, GPU).findings) == 2
+    (finding,) = find_gains([replace(each, cause="both") for each in parts], run, GPU).findings
+    assert finding.times == ROUNDS - 1
+    assert (finding.site, finding.other_places) == ("app.py:0", (Place("app.py:1"),))
+    assert finding.gain is not None
+    assert finding.gain.expected_ns == run.gain_ns(Change(removed_calls=np.arange(ROUNDS - 1)))
+    others = [replace(each, cause=f"cause {at}") for at, each in enumerate(parts)]
+    assert len(find_gains(others, run, GPU).findings) == 2
+
+
 def screen(found: Findings, width: int) -> str:
     table = advice_table(found, 8)
     out = io.StringIO()
@@ -162,8 +177,11 @@ def test_numbers_of_a_typical_launch_are_not_added_up_over_places() -> None:
 
 
 def test_kernels_without_counts_are_told_once_per_reason() -> None:
-    advice = KernelAdvice(uncounted=(("f", "no clang"), ("g", "no clang"), ("h", "a pipe")))
-    assert list(_uncounted_notes(advice)) == [
+    kernels = ("f", "no clang", 0.5), ("g", "no clang", 0.01), ("h", "a pipe", 0.009)
+    advice = KernelAdvice(uncounted=tuple(UncountedKernel(*kernel) for kernel in kernels))
+    notes = [
         "note: no advice about f and 1 other kernel: no clang",
         "note: no advice about h: a pipe",
     ]
+    assert list(_uncounted_notes(advice, 0.0)) == notes
+    assert list(_uncounted_notes(advice, 0.01)) == notes[:1]

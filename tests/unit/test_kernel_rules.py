@@ -1,5 +1,6 @@
 """Rules about kernels on counts: what each says, and what its change leaves of the work."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from cltrace.predict.kernel_advice.divergence import divergent_branches
 from cltrace.predict.kernel_advice.double_constants import double_constants
 from cltrace.predict.kernel_advice.global_atomics import global_atomics
 from cltrace.predict.kernel_advice.group_sizes import slow_group_sizes
+from cltrace.predict.kernel_advice.kernel_registers import UNKNOWN_REGISTERS, StatedRegisters
 from cltrace.predict.kernel_advice.occupancy import low_occupancy
 from cltrace.predict.kernel_advice.private_arrays import private_arrays
 from cltrace.predict.kernel_advice.proposals import _has_own_buffers
@@ -75,10 +77,6 @@ RULES = {
         + "b[i] = t[0] + t[5];",
         FIRST + "float t[8] = {0}; for (int k = 0; k < 8; k++) t[k] += a[i]; b[i] = t[0] + t[5];",
     ),
-    low_occupancy: (
-        FIRST + "local float t[20000]; t[lid] = a[i]; barrier(1); b[i] = t[lid ^ 1];",
-        FIRST + "local float t[256]; t[lid] = a[i]; barrier(1); b[i] = t[lid ^ 1];",
-    ),
 }
 
 
@@ -92,11 +90,25 @@ def test_a_rule_finds_its_mistake_and_not_the_same_without_it(rule: object) -> N
     assert rule(improvement.counts) is None  # type: ignore[operator]
 
 
+def test_local_memory_that_lets_few_work_groups_run() -> None:
+    body = FIRST + "local float t[%d]; t[lid] = a[i]; barrier(1); b[i] = t[lid ^ 1];"
+    large, small = counted(body % 20000), counted(body % 256)
+    (improvement,) = low_occupancy(large, UNKNOWN_REGISTERS)
+    assert improvement.title.startswith("f: ")
+    assert improvement.counts is not None
+    assert not low_occupancy(improvement.counts, UNKNOWN_REGISTERS)
+    assert not low_occupancy(small, UNKNOWN_REGISTERS)
+    # Registers let no more run.
+    stated = replace(UNKNOWN_REGISTERS, stated=StatedRegisters(128, 0))
+    assert not low_occupancy(large, stated)
+
+
 def test_members_of_structures_that_are_used_whole_keep_their_footprint() -> None:
     body = FIRST + "b[i] = a[i * 4] + a[i * 4 + 1] + a[i * 4 + 2] + a[i * 4 + 3];"
     before = counted(body)
     improvement = uncoalesced_accesses(before)
     if improvement is not None:
+        assert improvement.counts is not None
         for old, new in zip(before.regions, improvement.counts.regions, strict=True):
             assert new.footprint.launch_sectors == pytest.approx(
                 old.footprint.launch_sectors, rel=0.02
@@ -151,6 +163,7 @@ def test_atomic_operations_that_can_be_added_up_first(body: str) -> None:
     before_it = counted(FIRST + body)
     improvement = global_atomics(before_it)
     assert improvement is not None
+    assert improvement.counts is not None
     before, after = (
         sum(site.requests.value for site in counts.sites if site.space == "global")
         for counts in (before_it, improvement.counts)

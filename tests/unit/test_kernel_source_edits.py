@@ -5,7 +5,11 @@ import time
 import pytest
 
 from cltrace.kernels import parse
-from cltrace.predict.kernel_advice.source_edits import restrict_pointers
+from cltrace.predict.kernel_advice.source_edits import (
+    kernel_text,
+    restrict_pointers,
+    without_comments,
+)
 
 PLAIN = "kernel void f(global float *a, global const int* b, int n) { a[n] = b[n]; }"
 
@@ -57,3 +61,18 @@ def test_a_hostile_source_takes_no_longer_than_it_is_long(piece: str) -> None:
     begin = time.process_time()
     restrict_pointers(source, "f")
     assert time.process_time() - begin < 20.0  # a product of lengths would take hours
+
+
+def test_the_text_of_a_kernel_has_neither_its_name_nor_its_comments() -> None:
+    source = """int helper(int x) { return x; }
+        kernel void f(global int *a, /* many */ int n) { if (n) { a[0] = helper(n); } // last
+        }
+        kernel void g(global int *a, int n)
+        { if (n) { a[0] = helper(n); } }
+        kernel void h(global int *a, int n) { if (n) { a[1] = helper(n); } }"""
+    plain = without_comments(source)
+    first, second, third = (kernel_text(plain, name) for name in "fgh")
+    assert first == second == "kernel void global int *a, int n) { if (n) { a[0] = helper(n); } }"
+    assert third != first
+    assert kernel_text(plain, "helper") is None
+    assert kernel_text("kernel void f(int n) { if (n) {", "f") is None

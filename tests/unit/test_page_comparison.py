@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from cltrace.report.page.compose import build_scene
 from cltrace.report.page.differences import difference_tables
 from cltrace.report.page.joined_scene import join_scenes
 from cltrace.report.page.launches import describe_launches
+from cltrace.report.page.renamed_kernels import Rename, RenameReason, _pairs, find_renames
 from cltrace.report.page.trace_page import PageOptions
 from cltrace.report.timeline import span_ns
-from cltrace.report.tracks.scene import NONE, Scene
+from cltrace.report.tracks.scene import NONE, NameKind, Scene
 from cltrace.timeline.analysis import Analysis
 from tests.conftest import MakeTrace, Runner
 
@@ -97,20 +99,78 @@ def test_kernels_of_two_programs_on_other_devices_have_their_own_times(
     assert changes == sorted(changes, reverse=True)
 
 
-def test_a_renamed_kernel_is_one_that_went_and_one_that_came(make_trace: MakeTrace) -> None:
-    before = make_trace("before.cltrace")
-    after = make_trace("after.cltrace", lambda text: "renamed" if text == "scale" else text)
+def renamed(text: str) -> str:
+    """Rename the kernel, in its source too."""
+    return "renamed" if text == "scale" else text.replace("void scale(", "void  renamed(")
+
+
+def at_another_line(text: str) -> str:
+    return text.replace("heat.py", "other.py")
+
+
+def with_another_body(text: str) -> str:
+    return text.replace("*= by", "+= by")
+
+
+CODE, PLACE = RenameReason.CODE, RenameReason.PLACE
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (renamed, CODE),
+        (lambda text: at_another_line(renamed(text)), CODE),
+        (lambda text: with_another_body(renamed(text)), PLACE),
+        (lambda text: "renamed" if text == "scale" else text, PLACE),
+        (lambda text: with_another_body(at_another_line(renamed(text))), None),
+    ],
+)
+def test_a_renamed_kernel_is_one_by_its_code_or_by_its_line(
+    make_trace: MakeTrace, change: Callable[[str], str], reason: RenameReason | None
+) -> None:
+    before, after = make_trace("before.cltrace"), make_trace("after.cltrace", change)
     with cltrace.load(before) as first, cltrace.load(after) as second:
-        kernels, transfers = map(columns_of, difference_tables(first, second))
-    assert {name: row["in"] for name, row in kernels.items()} == {
-        "scale": "A only",
-        "renamed": "B only",
-    }
-    assert kernels["scale"]["total_a_ns"] == kernels["renamed"]["total_b_ns"]
-    assert kernels["scale"]["total_change_ns"] == -int(str(kernels["renamed"]["total_change_ns"]))
+        renames = find_renames(Analysis(first), Analysis(second))
+        kernels, transfers = map(columns_of, difference_tables(first, second, renames))
+        assert not find_renames(Analysis(first), Analysis(first))
     assert transfers
     for row in transfers.values():
         assert (row["in"], row["total_a_ns"]) == ("both", row["total_b_ns"])
+    if reason is None:
+        assert {name: row["in"] for name, row in kernels.items()} == {
+            "scale": "A only",
+            "renamed": "B only",
+        }
+        assert kernels["scale"]["total_a_ns"] == kernels["renamed"]["total_b_ns"]
+        return
+    assert renames == (Rename("scale", "renamed", reason),)
+    (row,) = kernels.values()
+    assert (row["name"], row["in"]) == ("scale → renamed", f"renamed, {reason}")
+    assert row["total_a_ns"] == row["total_b_ns"]
+    assert row["total_change_ns"] == 0
+
+
+def test_a_renamed_kernel_has_one_name_on_the_axis(make_trace: MakeTrace) -> None:
+    before, after = make_trace("before.cltrace"), make_trace("after.cltrace", renamed)
+    scenes = [scene_of(path) for path in (before, after)]
+    renames = (Rename("scale", "renamed", CODE),)
+    joined = join_scenes(scenes[0], scenes[1], ("A", "B"), renames)
+    kernels = [name.text for name in joined.scene.names if name.kind is NameKind.KERNEL]
+    assert kernels == ["scale → renamed"]
+    with cltrace.load(before) as first, cltrace.load(after) as second:
+        assert "renamed, same code" in render_comparison(first, second, PageOptions())
+    apart = join_scenes(scenes[0], scenes[1], ("A", "B"))
+    kernels = [name.text for name in apart.scene.names if name.kind is NameKind.KERNEL]
+    assert kernels == ["scale", "renamed"]
+
+
+def test_names_that_share_code_or_a_line_with_others_are_left_apart() -> None:
+    assert _pairs({"a": {1}, "b": {2}}, {"c": {2}, "d": {1}}) == {"a": "d", "b": "c"}
+    assert _pairs({"a": {1}, "b": {1}}, {"c": {1}}) == {}
+    assert _pairs({"a": {1}}, {"c": {1}, "d": {1}}) == {}
+    assert _pairs({"a": {1, 2}}, {"c": {1}, "d": {2}}) == {}
+    assert _pairs({"a": {1, 2}}, {"c": {2, 3}}) == {"a": "c"}
+    assert _pairs({"a": set()}, {"c": set()}) == {}
 
 
 def without_times(path: Path, activity: str) -> Path:

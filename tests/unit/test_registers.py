@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cltrace.kernels import Machine, parse
 from cltrace.kernels.compiler import Target
 from cltrace.kernels.compiler.ptx import read_ptx
+from cltrace.kernels.compiler.ptx_loops import loop_registers
 from tests.conftest import Runner
 
 LOOP = """
@@ -124,6 +125,25 @@ def test_functions_of_opencl_are_none_that_are_missing() -> None:
         assert program.registers("k", target) is not None
 
 
+@pytest.mark.parametrize("width", [2, 3, 4, 8, 16])
+def test_vectors_at_any_place_are_loads_and_stores(width: int) -> None:
+    source = f"""__kernel void k(__global float *a, __global const uchar *b, __constant short *c) {{
+        __local int shared[64];
+        __private float own[32];
+        int i = get_global_id(0);
+        vstore{width}((int{width})(i), i & 1, shared);
+        float{width} whole = vload{width}(i, a + 1) * 2.0f;
+        whole *= vload{width}(i + 1, shared).s1;
+        whole += vload{width}(i, b).s0;
+        whole *= vload{width}(0, c).s0;
+        vstore{width}(whole, 0, own);
+        vstore{width}(vload{width}(0, own) + 1.0f, i, a);
+    }}"""
+    program = parse(source)
+    for target in Target:
+        assert program.registers("k", target) is not None
+
+
 @pytest.mark.parametrize("options", ["-Da=0.5f -Db=7", "-Dx=1", "-Dp=2 -Dsum=3", "-Dlow=3"])
 def test_macros_of_the_program_change_nothing(options: str) -> None:
     source = """__kernel void k(__global float *r) {
@@ -170,3 +190,44 @@ def test_the_verb_says_what_limits_occupancy(run: Runner, tmp_path: Path) -> Non
     done = run("kernel", "wide.cl", "--global-size", "65536", "--local-size", "256", "--arg", "n=9")
     assert "registers" in done.stdout
     assert "1,024 work-items per compute unit" in done.stdout
+
+
+def test_loops_around_others_need_the_registers_of_both() -> None:
+    source = """kernel void f(global float *a, global float *b, int n) {
+        int i = get_global_id(0); float s = 0;
+        for (int j = 0; j < n; j++) {
+            float t = 0;
+            for (int k = 0; k < n; k++)
+                t += a[j * n + k] * b[k];
+            while (t > 1) t = t * a[i];
+            if (t > 2) break;
+            s += t;
+        }
+        b[i] = s;
+    }"""
+    use = parse(source).registers("f", Target.NVIDIA)
+    assert use is not None
+    outer, *inner = use.loops
+    assert (outer.file, outer.line, outer.outer) == ("program.cl", 3, -1)
+    assert [(loop.line, loop.outer) for loop in inner] == [(5, 0), (7, 0)]
+    assert all(loop.registers <= outer.registers for loop in inner)
+
+
+def test_ways_into_the_middle_make_no_loop() -> None:
+    text = """.visible .entry k(
+)
+{
+	mov.u32 	%r1, %tid.x;
+	@%p1 bra 	$L2;
+$L1:
+	add.s32 	%r1, %r1, 1;
+$L2:
+	add.s32 	%r1, %r1, 2;
+	@%p2 bra 	$L1;
+	ret;
+}
+"""
+    assert loop_registers(read_ptx(text)["k"]) == ()
+    natural = text.replace("@%p1 bra 	$L2", "@%p1 bra 	$L1")
+    (loop,) = loop_registers(read_ptx(natural)["k"])
+    assert loop.registers == 1

@@ -12,18 +12,19 @@ SIDE = 2048
 
 
 @cache
-def build(source: str) -> cl.Program:
+def build(source: str, options: str = "") -> cl.Program:
     """Return the program of a source, which is built once."""
-    return cl.Program(context, source).build()
+    return cl.Program(context, source).build(options)
 
 
 def launches(
     source: str,
     sizes: tuple[tuple[int, ...], tuple[int, ...] | None],
     arguments: tuple[object, ...],
+    options: str = "",
 ) -> Variant:
     """Return a variant that launches the only kernel of a source."""
-    (kernel,) = build(source).all_kernels()
+    (kernel,) = build(source, options).all_kernels()
     kernel.set_args(*arguments)
     cl.enqueue_nd_range_kernel(queue, kernel, *sizes).wait()
 

@@ -71,6 +71,7 @@ _COMMON: Final = (
     "-ftemplate-backtrace-limit=1", "-fbracket-depth=512", "-fgnu89-inline", "-S",
 )  # fmt: skip
 _SHIM: Final = "cltrace-target.h"
+_LINES: Final = ("-gline-tables-only", "-fdebug-compilation-dir=/cltrace")
 _ASSEMBLY: Final = (
     *_COMMON,
     "-include",
@@ -82,15 +83,15 @@ _ASSEMBLY: Final = (
     "-mllvm",
     "-inline-threshold=1000000",
     "-fapprox-func",
+    *_LINES,
 )
 _IR: Final = (
     "-target",
     "spir64",
     "-emit-llvm",
-    "-gline-tables-only",
     "-cl-kernel-arg-info",
     "-fdiscard-value-names",
-    "-fdebug-compilation-dir=/cltrace",
+    *_LINES,
     "-fno-strict-aliasing",  # drivers' compilers do not tell memory apart by types
 )
 _OPTIMISED: Final = (
@@ -204,6 +205,6 @@ def _source_error(diagnostics: str) -> Exception:
 
 def user_file_name(name: str) -> str:
     """Return the user's name of a file that the compiler calls `name`."""
-    if name in {"<stdin>", "-"}:
+    if name in {"<stdin>", "-", "/cltrace/<stdin>"}:
         return SOURCE_NAME
     return name.removeprefix(f"{HEADERS}/")

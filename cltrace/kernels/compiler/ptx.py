@@ -5,7 +5,7 @@ at least as many as there are live values at any point (register pressure: Polet
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,10 +15,13 @@ _FUNCTION: Final = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _LABEL: Final = re.compile(r"^([$\w]+):$")
+_DEBUG_LABEL: Final = re.compile(r"^\$L__(?:tmp|func_)\w+:$")
 _TABLE: Final = re.compile(r"^([$\w]+):\s*\.branchtargets\s+([^;]*);", re.MULTILINE)
 _CALL: Final = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^)]*\),\s*)?([\w$.]+)")
 _REGISTER: Final = re.compile(r"%(rs|rd|rq|fd|r|f|h|hh)(\d+)\b")
 _GUARD: Final = re.compile(r"^@!?%p\d+\s+")
+_FILE: Final = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_LOCATION: Final = re.compile(r"^\.loc\s+(\d+)\s+(\d+)")
 _DEPOT: Final = re.compile(r"\.local\s.*?\[(\d+)\];")
 _REGISTERS_PER_VALUE: Final = {"rs": 1, "h": 1, "r": 1, "f": 1, "hh": 1, "rd": 2, "fd": 2, "rq": 4}
 """32-bit registers per value, by kind of register."""
@@ -27,19 +30,24 @@ _WITHOUT_RESULT: Final = frozenset(
 )
 """Instructions without a result: their first operand is read, or is not a register."""
 
-_Register = tuple[str, int]
+Register = tuple[str, int]
+"""A virtual register: its kind and number."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Instruction:
-    """An instruction: the registers that it writes and reads, and the labels that it may jump to."""
+class Instruction:
+    """An instruction: the registers that it writes and reads, and the labels that it may jump to.
 
-    written: frozenset[_Register]
-    read: frozenset[_Register]
+    `place` is its file and line in the source, ("", 0) if they are not known.
+    """
+
+    written: frozenset[Register]
+    read: frozenset[Register]
     targets: tuple[str, ...]
     falls_through: bool
+    place: tuple[str, int] = ("", 0)
 
-    def live_before(self, live: frozenset[_Register]) -> frozenset[_Register]:
+    def live_before(self, live: frozenset[Register]) -> frozenset[Register]:
         """Return the registers that are live before this instruction; `live` are those after it."""
         return (live - self.written) | self.read
 
@@ -55,24 +63,41 @@ class PtxFunction:
     name: str
     is_kernel: bool
     private_bytes: int
-    instructions: tuple[_Instruction, ...]
+    instructions: tuple[Instruction, ...]
     labels: Mapping[str, int]
     calls: frozenset[str]
 
     def max_live_registers(self) -> int:
         """Return the maximum number of live 32-bit registers at any point, without predicates."""
-        max_live = 0
-        live_in = self._live_in()
-        for block in self._blocks():
-            live = frozenset(self._live_out(block, live_in))
-            for position in reversed(block):
-                instruction = self.instructions[position]
-                max_live = max(max_live, _count_registers(live | instruction.written))
-                live = instruction.live_before(live)
-            max_live = max(max_live, _count_registers(live))
-        return max_live
+        live_in = self.live_in()
+        return max(
+            (
+                count_registers(live)
+                for block in self.blocks()
+                for live in self.live(block, live_in)
+            ),
+            default=0,
+        )
 
-    def _blocks(self) -> list[range]:
+    def live(
+        self, block: range, live_in: Mapping[int, frozenset[Register]]
+    ) -> Iterator[frozenset[Register]]:
+        """Yield the registers that are live at each point of a block, from its end."""
+        live = frozenset(self._live_out(block, live_in))
+        for position in reversed(block):
+            instruction = self.instructions[position]
+            yield live | instruction.written
+            live = instruction.live_before(live)
+        yield live
+
+    def successors(self, block: range) -> Iterator[int]:
+        """Yield the first instructions of the blocks that may follow a block."""
+        last = self.instructions[block[-1]]
+        if last.falls_through:
+            yield block.stop
+        yield from (self.labels[target] for target in last.targets if target in self.labels)
+
+    def blocks(self) -> list[range]:
         """Return the basic blocks as ranges of instruction numbers."""
         starts = {0, *self.labels.values()}
         starts.update(
@@ -84,10 +109,10 @@ class PtxFunction:
         ends = [*ordered[1:], len(self.instructions)]
         return [range(start, end) for start, end in zip(ordered, ends, strict=True)]
 
-    def _live_in(self) -> dict[int, frozenset[_Register]]:
+    def live_in(self) -> dict[int, frozenset[Register]]:
         """Return the registers that are live where each block begins, by its first instruction."""
-        blocks = list(reversed(self._blocks()))
-        live_in: dict[int, frozenset[_Register]] = {block.start: frozenset() for block in blocks}
+        blocks = list(reversed(self.blocks()))
+        live_in: dict[int, frozenset[Register]] = {block.start: frozenset() for block in blocks}
         changed = True
         while changed:
             changed = False
@@ -101,37 +126,37 @@ class PtxFunction:
         return live_in
 
     def _live_out(
-        self, block: range, live_in: Mapping[int, frozenset[_Register]]
-    ) -> Iterator[_Register]:
-        last = self.instructions[block[-1]]
-        if last.falls_through:
-            yield from live_in.get(block.stop, ())
-        for target in last.targets:
-            yield from live_in.get(self.labels.get(target, -1), ())
+        self, block: range, live_in: Mapping[int, frozenset[Register]]
+    ) -> Iterator[Register]:
+        for successor in self.successors(block):
+            yield from live_in.get(successor, ())
 
 
-def read_ptx(text: str) -> Mapping[str, PtxFunction]:
-    """Read the functions of a module that have a body, by name."""
-    return {match["name"]: _read_function(match) for match in _FUNCTION.finditer(text)}
+def read_ptx(text: str, name_file: Callable[[str], str] = str) -> Mapping[str, PtxFunction]:
+    """Read the functions of a module that have a body, by name. `name_file` returns a file's own name."""
+    files = {int(number): name_file(path) for number, path in _FILE.findall(text)}
+    return {match["name"]: _read_function(match, files) for match in _FUNCTION.finditer(text)}
 
 
-def _read_function(match: re.Match[str]) -> PtxFunction:
-    instructions: list[_Instruction] = []
+def _read_function(match: re.Match[str], files: Mapping[int, str]) -> PtxFunction:
+    instructions: list[Instruction] = []
     labels: dict[str, int] = {}
-    private_bytes = 0
+    private_bytes, place = 0, ("", 0)
     tables = {
         table: tuple(re.findall(r"[$\w]+", targets))
         for table, targets in _TABLE.findall(match["body"])
     }
     for line in _statements(_TABLE.sub("", match["body"])):
         label = _LABEL.match(line)
-        depot = _DEPOT.search(line)
-        if label is not None:
+        depot, location = _DEPOT.search(line), _LOCATION.match(line)
+        if label is not None and not _DEBUG_LABEL.match(line):
             labels[label[1]] = len(instructions)
         elif depot is not None:
             private_bytes += int(depot[1])
-        elif not line.startswith("."):
-            instructions.append(_read_instruction(line, tables))
+        elif location is not None:
+            place = files.get(int(location[1]), ""), int(location[2])
+        elif label is None and not line.startswith("."):
+            instructions.append(_read_instruction(line, tables, place))
     is_kernel = match["kind"] == "entry"
     calls = frozenset(_CALL.findall(match["body"]))
     return PtxFunction(match["name"], is_kernel, private_bytes, tuple(instructions), labels, calls)
@@ -145,7 +170,9 @@ def _statements(body: str) -> Iterator[str]:
             yield statement
 
 
-def _read_instruction(line: str, tables: Mapping[str, tuple[str, ...]]) -> _Instruction:
+def _read_instruction(
+    line: str, tables: Mapping[str, tuple[str, ...]], place: tuple[str, int]
+) -> Instruction:
     unguarded = _GUARD.sub("", line).rstrip(";")
     opcode, _, operands = unguarded.replace("\t", " ").partition(" ")
     name = opcode.split(".")[0]
@@ -158,7 +185,7 @@ def _read_instruction(line: str, tables: Mapping[str, tuple[str, ...]]) -> _Inst
     elif name == "brx":
         targets = tables.get(operands.rpartition(",")[2].strip(), ())
     leaves = name in {"ret", "exit", "trap", "bra", "brx"} and not line.startswith("@")
-    return _Instruction(written, read, targets, falls_through=not leaves)
+    return Instruction(written, read, targets, not leaves, place)
 
 
 def _split_operands(operands: str) -> tuple[str, str]:
@@ -171,11 +198,12 @@ def _split_operands(operands: str) -> tuple[str, str]:
     return first, rest
 
 
-def _registers(operands: Iterable[str]) -> frozenset[_Register]:
+def _registers(operands: Iterable[str]) -> frozenset[Register]:
     return frozenset(
         (kind, int(number)) for text in operands for kind, number in _REGISTER.findall(text)
     )
 
 
-def _count_registers(registers: Iterable[_Register]) -> int:
+def count_registers(registers: Iterable[Register]) -> int:
+    """Return the number of 32-bit registers for virtual ones."""
     return sum(_REGISTERS_PER_VALUE[kind] for kind, _ in registers)

@@ -222,6 +222,45 @@ CLTRACE_FLOATS(CLTRACE_GEOMETRIES, )
 #define fast_normalize __cltrace_normalize
 #define cross __cltrace_cross
 
+#define CLTRACE_LOAD(__o, __p, __n, ...) \
+  ({ \
+    __typeof__((__p) + 0) __from = (__p) + (size_t)(__n) * (__o); \
+    typedef __typeof__((0, *__from)) __element; \
+    typedef __element __vector __attribute__((ext_vector_type(__n))); \
+    (__vector)(__VA_ARGS__); \
+  })
+#define CLTRACE_STORE(__v, __o, __p, __n, ...) \
+  ({ \
+    __typeof__((__p) + 0) __to = (__p) + (size_t)(__n) * (__o); \
+    __typeof__((0, (__v))) __data = (__v); \
+    __VA_ARGS__; \
+  })
+#define vload2(__o, __p) CLTRACE_LOAD(__o, __p, 2, \
+  __from[0], __from[1])
+#define vstore2(__v, __o, __p) CLTRACE_STORE(__v, __o, __p, 2, \
+  __to[0] = __data.s0, __to[1] = __data.s1)
+#define vload3(__o, __p) CLTRACE_LOAD(__o, __p, 3, \
+  __from[0], __from[1], __from[2])
+#define vstore3(__v, __o, __p) CLTRACE_STORE(__v, __o, __p, 3, \
+  __to[0] = __data.s0, __to[1] = __data.s1, __to[2] = __data.s2)
+#define vload4(__o, __p) CLTRACE_LOAD(__o, __p, 4, \
+  __from[0], __from[1], __from[2], __from[3])
+#define vstore4(__v, __o, __p) CLTRACE_STORE(__v, __o, __p, 4, \
+  __to[0] = __data.s0, __to[1] = __data.s1, __to[2] = __data.s2, __to[3] = __data.s3)
+#define vload8(__o, __p) CLTRACE_LOAD(__o, __p, 8, \
+  __from[0], __from[1], __from[2], __from[3], __from[4], __from[5], __from[6], __from[7])
+#define vstore8(__v, __o, __p) CLTRACE_STORE(__v, __o, __p, 8, \
+  __to[0] = __data.s0, __to[1] = __data.s1, __to[2] = __data.s2, __to[3] = __data.s3, \
+  __to[4] = __data.s4, __to[5] = __data.s5, __to[6] = __data.s6, __to[7] = __data.s7)
+#define vload16(__o, __p) CLTRACE_LOAD(__o, __p, 16, \
+  __from[0], __from[1], __from[2], __from[3], __from[4], __from[5], __from[6], __from[7], \
+  __from[8], __from[9], __from[10], __from[11], __from[12], __from[13], __from[14], __from[15])
+#define vstore16(__v, __o, __p) CLTRACE_STORE(__v, __o, __p, 16, \
+  __to[0] = __data.s0, __to[1] = __data.s1, __to[2] = __data.s2, __to[3] = __data.s3, \
+  __to[4] = __data.s4, __to[5] = __data.s5, __to[6] = __data.s6, __to[7] = __data.s7, \
+  __to[8] = __data.s8, __to[9] = __data.s9, __to[10] = __data.sa, __to[11] = __data.sb, \
+  __to[12] = __data.sc, __to[13] = __data.sd, __to[14] = __data.se, __to[15] = __data.sf)
+
 #define CLTRACE_RELAXED __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE
 #define atomic_add(__p, __v) __scoped_atomic_fetch_add(__p, __v, CLTRACE_RELAXED)
 #define atomic_sub(__p, __v) __scoped_atomic_fetch_sub(__p, __v, CLTRACE_RELAXED)

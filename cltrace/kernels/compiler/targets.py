@@ -5,13 +5,14 @@ to PTX, whose registers are unlimited.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from cltrace.kernels.compiler.ptx import PtxFunction, read_ptx
+from cltrace.kernels.compiler.ptx_loops import LoopRegisters, loop_registers
 
 SHIM: Final = Path(__file__).with_name("target.h")
 """The header that defines OpenCL C builtins by functions of the target."""
@@ -46,6 +47,7 @@ class RegisterUse:
         is_allocated: whether the numbers come from a register allocator. Otherwise they are the maximum
             number of live values, which a device's own compiler exceeds or undercuts by reordering
             instructions.
+        loops: the loops of the code with the registers that they need, of NVIDIA's only.
     """
 
     per_item: int
@@ -53,13 +55,24 @@ class RegisterUse:
     spilled: int
     private_bytes: int
     is_allocated: bool
+    loops: tuple[LoopRegisters, ...] = ()
+
+    @property
+    def needed(self) -> int:
+        """32-bit registers per work-item that the values of the code need."""
+        return self.per_item + self.spilled
 
 
-def read_registers(target: Target, assembly: str) -> Mapping[str, RegisterUse]:
-    """Return the register use of each kernel in `assembly`; kernels with calls left are missing."""
+def read_registers(
+    target: Target, assembly: str, name_file: Callable[[str], str] = str
+) -> Mapping[str, RegisterUse]:
+    """Return the register use of each kernel in `assembly`; kernels with calls left are missing.
+
+    `name_file` returns a source file's own name.
+    """
     match target:
         case Target.NVIDIA:
-            return _read_nvidia(read_ptx(assembly))
+            return _read_nvidia(read_ptx(assembly, name_file))
         case Target.AMD:
             return dict(_read_amd(assembly))
 
@@ -72,7 +85,12 @@ def _read_nvidia(functions: Mapping[str, PtxFunction]) -> Mapping[str, RegisterU
             live = body.max_live_registers()
             allocated = min(live, _MAX_NVIDIA_REGISTERS)
             registers[name] = RegisterUse(
-                allocated, 0, live - allocated, body.private_bytes, is_allocated=False
+                allocated,
+                0,
+                live - allocated,
+                body.private_bytes,
+                is_allocated=False,
+                loops=loop_registers(body),
             )
     return registers
 

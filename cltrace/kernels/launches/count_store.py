@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from cltrace.kernels.arguments import (
 from cltrace.kernels.compiler import RegisterUse, Target
 from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
+from cltrace.kernels.compiler.ptx_loops import LoopRegisters
 from cltrace.kernels.counts.records import KernelCounts, WrittenCounts
 from cltrace.kernels.counts.stored_counts import decode_counts, decode_written
 from cltrace.kernels.counts.traced_launches import TracedProgram
@@ -167,7 +168,7 @@ class CountStore:
             if text is not None:
                 stored = json.loads(text)
                 registers = {
-                    Target(target): None if use is None else RegisterUse(**use)
+                    Target(target): None if use is None else _register_use(use)
                     for target, use in stored["registers"].items()
                 }
                 return KernelCode(source, int(stored["line"]), registers)
@@ -181,6 +182,11 @@ class CountStore:
                 for target, use in code.registers.items()
             }
             self._cache.put(key, json.dumps({"line": code.line, "registers": registers}))
+
+
+def _register_use(stored: Mapping[str, Any]) -> RegisterUse:
+    loops = tuple(LoopRegisters(**loop) for loop in stored["loops"])
+    return RegisterUse(**{**stored, "loops": loops})
 
 
 class ArgumentDigests:

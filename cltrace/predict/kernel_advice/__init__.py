@@ -7,6 +7,7 @@ from cltrace.kernels.counts.workloads import machine_of
 from cltrace.predict.kernel_advice.accesses import uncoalesced_accesses
 from cltrace.predict.kernel_advice.aliasing import possible_aliasing
 from cltrace.predict.kernel_advice.bank_conflicts import bank_conflicts
+from cltrace.predict.kernel_advice.counting import Counting
 from cltrace.predict.kernel_advice.divergence import divergent_branches
 from cltrace.predict.kernel_advice.double_constants import double_constants
 from cltrace.predict.kernel_advice.global_atomics import global_atomics
@@ -14,7 +15,9 @@ from cltrace.predict.kernel_advice.group_sizes import slow_group_sizes
 from cltrace.predict.kernel_advice.model import KernelRules
 from cltrace.predict.kernel_advice.occupancy import low_occupancy
 from cltrace.predict.kernel_advice.private_arrays import private_arrays
-from cltrace.predict.kernel_advice.proposals import Counting, propose_for_kernels
+from cltrace.predict.kernel_advice.proposals import propose_for_kernels
+from cltrace.predict.kernel_advice.register_pressure import register_pressure
+from cltrace.predict.kernel_advice.register_spills import register_spills
 from cltrace.predict.trace_profile import ProfileChoice, devices_of_trace, predict_devices
 from cltrace.predict.traces import PredictedTrace
 from cltrace.timeline.advice.model import NO_KERNEL_ADVICE, KernelAdvice
@@ -33,8 +36,8 @@ RULES: Final = KernelRules(
         divergent_branches,
         private_arrays,
         global_atomics,
-        low_occupancy,
     ),
+    on_registers=(register_spills, register_pressure, low_occupancy),
     on_variants=(possible_aliasing, double_constants, slow_group_sizes),
     causes=(frozenset({"uncoalesced-access", "group-size"}),),
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.traced_launches import TracedLaunch
+from cltrace.predict.kernel_advice.kernel_registers import KernelRegisters
 from cltrace.timeline.advice.model import Metric, Remedy
 
 MIN_GAIN: Final = 0.2
@@ -17,6 +18,8 @@ class Improvement:
     """A change of a kernel, and the counts that its launch has after it.
 
     `line` is the place in the kernel's source, `file:line`, empty where it concerns the whole kernel.
+    `counts` is `None` where nothing says what the launch then has to do, so that no time is computed.
+    `before` are the counts without the change where the rule knows more than was counted, as of spills.
     """
 
     rule: str
@@ -24,11 +27,19 @@ class Improvement:
     line: str
     metrics: tuple[Metric, ...]
     remedy: Remedy
-    counts: KernelCounts
+    counts: KernelCounts | None
+    before: KernelCounts | None = None
 
 
 CountsRule = Callable[[KernelCounts], Improvement | None]
 """A rule that edits the counts of a launch. `None` where it has nothing to say."""
+
+
+RegistersRule = Callable[[KernelCounts, KernelRegisters], Sequence[Improvement]]
+"""A rule that edits counts by what is known of registers.
+
+The first one of those that save the most, or nearly, is the improvement.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +62,12 @@ VariantRule = Callable[[TracedLaunch, KernelCounts], Sequence[Variant]]
 
 @dataclass(frozen=True, slots=True)
 class KernelRules:
-    """Rules about kernels: those that edit counts, and those that count variants.
+    """Rules about kernels: those that edit counts, also by registers, and those that count variants.
 
     `causes` are rules, by their names, that may find the same cause.
     """
 
     on_counts: Sequence[CountsRule] = ()
+    on_registers: Sequence[RegistersRule] = ()
     on_variants: Sequence[VariantRule] = ()
     causes: Sequence[frozenset[str]] = ()

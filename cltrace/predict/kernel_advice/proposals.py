@@ -1,9 +1,8 @@
 """Proposals for a run from improvements of its kernels: how much less time which commands take."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
@@ -14,13 +13,18 @@ from cltrace.kernels import BufferArgument, KernelCounts
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.launches.counter import TracedLaunchCounter
-from cltrace.kernels.launches.settings import CountingSettings
+from cltrace.predict.kernel_advice.counting import Counting
+from cltrace.predict.kernel_advice.kernel_registers import (
+    UNKNOWN_REGISTERS,
+    KernelRegisters,
+    read_kernel_registers,
+)
+from cltrace.predict.kernel_advice.kernel_shares import long_launches, uncounted_kernels
 from cltrace.predict.kernel_advice.model import MIN_GAIN, Improvement, KernelRules, Variant
 from cltrace.predict.models import MODELS, FittedModel
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
-    MIN_SHARE,
     Evidence,
     KernelAdvice,
     Place,
@@ -30,26 +34,20 @@ from cltrace.timeline.advice.model import (
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.columns import Float64s, Int64s
 from cltrace.timeline.replay import Change
-from cltrace.trace.progress import Progress, no_progress
 
-_MIN_OWN_SHARE: Final = 0.1
 _SAME_SHARE: Final = 0.05
 _MODEL_FACTOR: Final = 1.6
 """Factor by which the ratio of two predicted times is wrong at most, mostly."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counting:
-    """Settings of counting launches (`None`: the environment's), time limit in s, and progress."""
-
-    settings: CountingSettings | None = None
-    max_s: float | None = None
-    progress: Progress = no_progress
+_REFUTED_FACTOR: Final = 2.0
+"""Factor of the measured time from which the predicted one shows that a launch does less than that."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Faster:
-    """An improvement of launches, and the share of their time that they take with it."""
+    """An improvement of launches, and the share of their time that they take with it.
+
+    The share is 1 where no time is computed.
+    """
 
     predicted: PredictedLaunch
     improvement: Improvement
@@ -76,16 +74,25 @@ def propose_for_kernels(
         if not prediction.is_what_if and not machine_of(prediction.profile.device).has_item_loops
     ]
     for prediction in on_gpus:
-        launches = list(_long_launches(prediction, activity))
+        launches = list(long_launches(prediction, activity))
+        end_s = None if counting.max_s is None else monotonic() + counting.max_s
         fitted = MODELS[prediction.model].for_device(prediction.profile)
+        registers = read_kernel_registers(analysis.trace, prediction, launches, counting, end_s)
         made = list(_make_variants(launches, analysis.evidence, rules))
-        trials = _count_variants(made, prediction, counting)
+        trials = _count_variants(made, prediction, counting, end_s)
         of_device = [
             *_from_counts(launches, fitted, rules),
+            *_from_registers(launches, fitted, rules, registers),
             *(best for trial in trials if (best := _best(trial, fitted)) is not None),
         ]
         faster += _one_per_cause(of_device, rules)
         modelled.update(number for trial in trials for number in trial.modelled)
+    proposals = tuple(_proposal(group, activity, places) for group in _by_cause(faster))
+    return KernelAdvice(proposals, frozenset(modelled), uncounted_kernels(on_gpus, activity))
+
+
+def _by_cause(faster: Sequence[_Faster]) -> list[list[_Faster]]:
+    """Return the improvements of launches with the same cause together."""
     by_cause: dict[tuple[object, ...], list[_Faster]] = {}
     for each in faster:
         cause = (
@@ -93,29 +100,7 @@ def propose_for_kernels(
             *(each.improvement.remedy.text, id(each.predicted.launch.program)),
         )
         by_cause.setdefault(cause, []).append(each)
-    proposals = tuple(_proposal(group, activity, places) for group in by_cause.values())
-    return KernelAdvice(proposals, frozenset(modelled), tuple(_uncounted(on_gpus)))
-
-
-def _uncounted(predictions: Sequence[PredictedTrace]) -> Iterator[tuple[str, str]]:
-    """Yield the kernels that could not be counted, with the reason, each once."""
-    refused = [row for prediction in predictions for row in prediction.refused]
-    yield from dict.fromkeys((kernel, why) for kernel, _, why in refused)
-
-
-def _long_launches(prediction: PredictedTrace, activity: Activity) -> Iterator[PredictedLaunch]:
-    """Yield the launches of kernels that take a share of the run, but for those that add little."""
-    commands = activity.commands
-    if not commands.is_placed.any():
-        return
-    span_ns = int(commands.end_ns[commands.is_placed].max() - commands.enter_ns.min())
-    total_ns: Counter[str] = Counter()
-    for each in prediction.launches:
-        total_ns[each.launch.kernel] += round(each.total_ns)
-    for each in prediction.launches:
-        of_kernel = total_ns[each.launch.kernel]
-        if of_kernel >= MIN_SHARE * span_ns and each.total_ns >= _MIN_OWN_SHARE * of_kernel:
-            yield each
+    return list(by_cause.values())
 
 
 def _worthwhile(
@@ -125,7 +110,15 @@ def _worthwhile(
     now = predicted.prediction.duration_ns
     if improvement is None or now <= 0:
         return
+    if improvement.counts is None:
+        yield _Faster(predicted, improvement, 1.0)
+        return
     then = fitted.predict(improvement.counts, predicted.cache, predicted.arrival).duration_ns
+    if improvement.before is not None:
+        now = fitted.predict(improvement.before, predicted.cache, predicted.arrival).duration_ns
+        measured = predicted.measured_ns
+        if measured is not None and now > _REFUTED_FACTOR * measured:
+            now = max(measured, then)
     if then <= (1.0 - MIN_GAIN) * now:
         yield _Faster(predicted, improvement, then / now)
 
@@ -136,6 +129,25 @@ def _from_counts(
     for predicted in launches:
         for rule in rules.on_counts:
             yield from _worthwhile(predicted, rule(predicted.counts), fitted)
+
+
+def _from_registers(
+    launches: Sequence[PredictedLaunch],
+    fitted: FittedModel,
+    rules: KernelRules,
+    registers: Mapping[int, KernelRegisters],
+) -> Iterator[_Faster]:
+    """Yield the first of the best improvements of each rule about registers for each launch."""
+    for predicted in launches:
+        own = registers.get(predicted.launch.launch_id, UNKNOWN_REGISTERS)
+        for rule in rules.on_registers:
+            faster = [
+                each
+                for improvement in rule(predicted.counts, own)
+                for each in _worthwhile(predicted, improvement, fitted)
+            ]
+            least = min((each.share for each in faster), default=0.0)
+            yield from [each for each in faster if each.share <= least + _SAME_SHARE][:1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +190,15 @@ def _count_variants(
     trials: Sequence[tuple[PredictedLaunch, list[Variant]]],
     prediction: PredictedTrace,
     counting: Counting,
+    end_s: float | None,
 ) -> list[_Trial]:
     """Return the variants of launches, counted as far as there is time."""
     machine = machine_of(prediction.profile.device)
     counter = TracedLaunchCounter(machine, counting.settings, forms=frozenset({CodeForm.OPTIMISED}))
-    end_s = None if counting.max_s is None else monotonic() + counting.max_s
     counter.count_all(
         [variant.launch for _, variants in trials for variant in variants],
         counting.progress,
-        max_s=counting.max_s,
+        max_s=None if end_s is None else max(end_s - monotonic(), 0.0),
     )
     return [
         _Trial(predicted, tuple(_counted(variants, counter, end_s)))
@@ -244,7 +256,7 @@ def _proposal(
     shares = np.repeat([each.share for each in group], [len(each) for each in positions])
     members = np.concatenate([*positions, np.empty(0, np.int64)])
     took_ns = np.maximum(commands.duration_ns[members], 0)
-    return Proposal(
+    proposal = Proposal(
         rule=first.rule,
         title=first.title,
         place=_place(commands.site[members], took_ns, places),
@@ -252,6 +264,11 @@ def _proposal(
         times=len(members),
         metrics=(*first.metrics, metric_ns("these launches took", float(took_ns.sum()))),
         remedy=first.remedy,
+    )
+    if first.counts is None:
+        return proposal
+    return replace(
+        proposal,
         change=_scaled(members, shares),
         least=_scaled(members, np.minimum(shares * _MODEL_FACTOR, 1.0)),
         most=_scaled(members, shares / _MODEL_FACTOR),

@@ -1,4 +1,4 @@
-"""Edits of a kernel's source that variants make. They take time in proportion to its length."""
+"""Text of kernels in a source, and edits of it. They take time in proportion to its length."""
 
 import re
 from typing import Final
@@ -10,6 +10,8 @@ _COMMENT_OR_TEXT: Final = re.compile(
 _RESTRICT: Final = re.compile(r"\b(?:restrict|__restrict|__restrict__)\b")
 _GLOBAL: Final = re.compile(r"\b(?:__)?global\b")
 _KERNEL: Final = re.compile(r"\b(?:__)?kernel\b")
+_REQUIRED_SIZE: Final = re.compile(r"\breqd_work_group_size\b")
+_BRACE: Final = re.compile(r"[{}]")
 _MAX_HEAD: Final = 1000
 """Characters of a declaration before the kernel's name: qualifiers, attributes and the type."""
 
@@ -42,14 +44,43 @@ def without_comments(source: str) -> str:
     return _COMMENT_OR_TEXT.sub(lambda match: _blanked(match.group()), source)
 
 
+def has_required_size(source: str, kernel: str) -> bool:
+    """Return True if a kernel declares the size of its work-groups in plain text."""
+    definition = _definition(without_comments(source), kernel)
+    return definition is not None and _REQUIRED_SIZE.search(definition[0]) is not None
+
+
+def kernel_text(plain: str, kernel: str) -> str | None:
+    """Return a kernel's definition without its name, in single blanks; `None` if there is none.
+
+    `plain` is a source without comments.
+    """
+    definition = _definition(plain, kernel)
+    if definition is None:
+        return None
+    head, match = definition
+    depth = 0
+    for brace in _BRACE.finditer(plain, match.end() - 1):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return " ".join((*head.split(), *plain[match.start(1) : brace.end()].split()))
+    return None
+
+
 def _parameters(plain: str, kernel: str) -> tuple[int, int] | None:
     """Return where the parameters of a kernel's definition are; `None` without one."""
+    definition = _definition(plain, kernel)
+    return None if definition is None else definition[1].span(1)
+
+
+def _definition(plain: str, kernel: str) -> tuple[str, re.Match[str]] | None:
+    """Return what stands before the name in a kernel's definition, and the rest of its declaration."""
     definition = re.compile(rf"\b{re.escape(kernel)}\s*\(([^;{{}}()]*)\)\s*\{{")
     for match in definition.finditer(plain):
         head = plain[max(match.start() - _MAX_HEAD, 0) : match.start()]
         own = head[max(map(head.rfind, ";{}")) + 1 :]
         if _KERNEL.search(own):
-            return match.span(1)
+            return own, match
     return None
 
 

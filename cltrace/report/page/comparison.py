@@ -12,6 +12,7 @@ from cltrace.report.page.compose import build_scene
 from cltrace.report.page.differences import difference_tables
 from cltrace.report.page.joined_scene import JoinedScene, join_scenes
 from cltrace.report.page.launches import describe_launches
+from cltrace.report.page.renamed_kernels import find_renames
 from cltrace.report.page.scene_values import pack_scene, scene_values
 from cltrace.report.page.sections import Section, fact_values, section_values
 from cltrace.report.page.trace_page import PageOptions, save_page, scene_notes
@@ -45,13 +46,16 @@ def render_comparison(first: Trace, second: Trace, options: PageOptions) -> str:
         _scene(analysis, half, document.home)
         for analysis, document in zip(analyses, summaries, strict=True)
     ]
-    joined = join_scenes(scenes[0], scenes[1], (labels[0], labels[1]))
+    renames = find_renames(analyses[0], analyses[1])
+    joined = join_scenes(scenes[0], scenes[1], (labels[0], labels[1]), renames)
     columns = pack_scene(joined.scene)
     facts = [
         _fact(letter, trace, document)
         for letter, trace, document in zip("AB", traces, summaries, strict=True)
     ]
-    section = Section("differences", "Differences", tuple(difference_tables(first, second)))
+    section = Section(
+        "differences", "Differences", tuple(difference_tables(first, second, renames))
+    )
     report = {
         "facts": fact_values(facts),
         "file_facts": [],

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cltrace.report.activity import TRANSFERS, RollupRow, read_rollup_rows, transfer_name
 from cltrace.report.document import Column, Table, Unit, Value
+from cltrace.report.page.renamed_kernels import Rename, RenameReason
 from cltrace.report.quantities import round_significant
 from cltrace.trace.reader import Trace
 
@@ -21,19 +22,28 @@ class _Times:
 _ABSENT = _Times(0, None, None)
 
 
-def difference_tables(first: Trace, second: Trace) -> list[Table]:
-    """Return kernels and transfers of both traces, those whose total changed most first."""
+def difference_tables(first: Trace, second: Trace, renames: Sequence[Rename] = ()) -> list[Table]:
+    """Return kernels and transfers of both traces, those whose total changed most first.
+
+    Kernels that were renamed have one row with both names.
+    """
     sides = [read_rollup_rows(trace, "kernel") for trace in (first, second)]
-    kernels = [
-        _by_name([(row.label, row) for row in rows if row.activity == "kernel"]) for rows in sides
+    names = [
+        {each.before: each.text for each in renames},
+        {each.after: each.text for each in renames},
     ]
+    kernels = [
+        _by_name([(own.get(row.label, row.label), row) for row in rows if row.activity == "kernel"])
+        for own, rows in zip(names, sides, strict=True)
+    ]
+    reasons = {each.text: each.reason for each in renames}
     transfers = [
         _by_name([(transfer_name(row.activity), row) for row in rows if row.activity in TRANSFERS])
         for rows in sides
     ]
     return [
-        _difference_table("kernel_differences", "Kernels", "kernel", *kernels),
-        _difference_table("transfer_differences", "Transfers", "transfer", *transfers),
+        _difference_table(("kernel_differences", "Kernels", "kernel"), kernels, reasons),
+        _difference_table(("transfer_differences", "Transfers", "transfer"), transfers, {}),
     ]
 
 
@@ -57,8 +67,16 @@ def _sum_of(rows: Sequence[RollupRow]) -> _Times:
 
 
 def _difference_table(
-    key: str, title: str, header: str, first: Mapping[str, _Times], second: Mapping[str, _Times]
+    titles: tuple[str, str, str],
+    both: Sequence[Mapping[str, _Times]],
+    reasons: Mapping[str, RenameReason],
 ) -> Table:
+    """Return the table of the differences. `titles` are its key, its title, and that of the names.
+
+    `reasons` say why a kernel is taken for a renamed one.
+    """
+    key, title, header = titles
+    first, second = both
     sides = {
         name: (first.get(name, _ABSENT), second.get(name, _ABSENT))
         for name in dict.fromkeys([*first, *second])
@@ -80,7 +98,7 @@ def _difference_table(
             Column("median_b_ns", "median B", Unit.NS),
             Column("median_ratio", "median B/A", Unit.PLAIN),
         ),
-        rows=[_row(name, *times) for name, times in ordered],
+        rows=[_row(name, *times, reasons.get(name)) for name, times in ordered],
         why_empty=f"neither trace has a {header}",
     )
 
@@ -91,11 +109,14 @@ def _change_ns(first: _Times, second: _Times) -> int | None:
     return None if before is None or after is None else after - before
 
 
-def _row(name: str, first: _Times, second: _Times) -> tuple[Value, ...]:
+def _row(
+    name: str, first: _Times, second: _Times, reason: RenameReason | None
+) -> tuple[Value, ...]:
     only = "A only" if first.calls else "B only"
+    both = "both" if reason is None else f"renamed, {reason}"
     return (
         name,
-        "both" if first.calls and second.calls else only,
+        both if first.calls and second.calls else only,
         first.calls,
         second.calls,
         first.total_ns,

@@ -1,15 +1,17 @@
 """Two scenes on one axis: the tracks of the first trace above those of the second."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
+from cltrace.report.page.renamed_kernels import Rename
 from cltrace.report.tracks.scene import (
     NONE,
     CommandLinks,
     CounterLevel,
+    NameKind,
     Scene,
     SliceName,
     Track,
@@ -30,12 +32,15 @@ class JoinedScene:
     slices: int
 
 
-def join_scenes(first: Scene, second: Scene, labels: tuple[str, str]) -> JoinedScene:
+def join_scenes(
+    first: Scene, second: Scene, labels: tuple[str, str], renames: Sequence[Rename] = ()
+) -> JoinedScene:
     """Return both scenes as one, each at its own time. `labels` name the traces above their tracks.
 
-    Names and places that both have are one, so that a kernel has one colour and one search.
+    Names and places that both have are one, so that a kernel has one colour and one search. Kernels that
+    were renamed have both names.
     """
-    names, name_of = _merge(first.names, second.names)
+    names, name_of = _merge_names(first.names, second.names, renames)
     sites, site_of = _merge(first.sites, second.sites)
     processes_of = [
         _numbers(first, 1),
@@ -66,6 +71,24 @@ def join_scenes(first: Scene, second: Scene, labels: tuple[str, str]) -> JoinedS
         merged_below_ns=max(first.merged_below_ns, second.merged_below_ns),
     )
     return JoinedScene(scene, len(first.tracks), len(first.levels), len(first.slices))
+
+
+def _merge_names(
+    first: Sequence[SliceName], second: Sequence[SliceName], renames: Sequence[Rename]
+) -> tuple[tuple[SliceName, ...], Int64s]:
+    """Return all different names, and the place of each second, where renamed kernels have one name."""
+    before = {each.before: each.text for each in renames}
+    after = {each.after: each.text for each in renames}
+    return _merge(_with_renames(first, before), _with_renames(second, after))
+
+
+def _with_renames(names: Sequence[SliceName], texts: Mapping[str, str]) -> list[SliceName]:
+    return [
+        replace(name, text=texts.get(name.text, name.text))
+        if name.kind is NameKind.KERNEL
+        else name
+        for name in names
+    ]
 
 
 def _merge(

@@ -1,5 +1,6 @@
 """Rule about large copies through memory that the driver copies once more, or could share."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -47,7 +48,7 @@ def copied_host_memory(evidence: Evidence) -> list[Proposal]:
         chosen = np.flatnonzero(is_large & commands.is_placed & (commands.device == number))
         shares, remedy = (_SHARED, _MAP) if device.kind == "CPU" else (_PINNED, _PIN)
         proposals += [
-            _proposal(evidence, place, members, shares, remedy)
+            replace(_proposal(evidence, place, members, shares, remedy), cause=f"device {number}")
             for place, members in evidence.by_place(commands.site[chosen], chosen)
             if len(members) >= MIN_OCCURRENCES
         ]

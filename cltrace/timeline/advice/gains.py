@@ -35,8 +35,8 @@ def find_gains(
 ) -> Findings:
     """Return the findings of a run.
 
-    Places of a rule that gain little each become one finding. Proposals that save no time are left out,
-    unless they are about something else than time.
+    Places of one cause become one finding, and so do those of a rule that gain little each. Proposals
+    that save no time are left out, unless they are about something else than time.
     """
     estimate = _Estimate(replay, devices)
     timed = [proposal for proposal in proposals if proposal.change is not None]
@@ -60,6 +60,14 @@ def _one_per_cause(proposals: Iterable[Proposal]) -> list[Proposal]:
         earlier |= calls
         kept.append(proposal)
     return kept
+
+
+def _by_cause(proposals: Iterable[Proposal]) -> list[list[Proposal]]:
+    """Return the proposals of a rule that have the same cause together."""
+    groups: dict[tuple[str, object], list[Proposal]] = {}
+    for proposal in proposals:
+        groups.setdefault((proposal.rule, proposal.cause or id(proposal)), []).append(proposal)
+    return list(groups.values())
 
 
 def _change(proposal: Proposal) -> Change:
@@ -88,16 +96,20 @@ class _Estimate:
         """Return findings of proposals that save time, with places of little gain together."""
         bounds = {id(each): upper_bound_ns(self._replay.graph, _change(each)) for each in proposals}
         ranked = _one_per_cause(sorted(proposals, key=lambda each: -bounds[id(each)]))
-        alone: list[Finding] = []
+        large: list[Finding] = []
         small: dict[str, list[Proposal]] = defaultdict(list)
-        for proposal in ranked:
-            is_large = bounds[id(proposal)] >= MIN_SHARE * self._replay.span_ns
-            gain = self._gain(proposal) if is_large and len(alone) < _MAX_REPLAYED else None
-            if gain is not None and gain.expected_ns >= MIN_SHARE * self._replay.span_ns:
-                alone.append(Finding(proposal=proposal, gain=gain))
+        for group in _by_cause(ranked):
+            is_large = sum(bounds[id(each)] for each in group) >= MIN_SHARE * self._replay.span_ns
+            finding = self._merged(group) if is_large and len(large) < _MAX_REPLAYED else None
+            if finding is not None and self._is_large(finding):
+                large.append(finding)
             else:
-                small[proposal.rule].append(proposal)
-        return alone + [self._merged(group) for group in small.values() if self._saves(group)]
+                small[group[0].rule] += group
+        return large + [self._merged(group) for group in small.values() if self._saves(group)]
+
+    def _is_large(self, finding: Finding) -> bool:
+        gain = finding.gain
+        return gain is not None and gain.expected_ns >= MIN_SHARE * self._replay.span_ns
 
     def _saves(self, group: Sequence[Proposal]) -> bool:
         return self._replay.gain_ns(combine(list(map(_change, group)))) > 0
@@ -105,6 +117,8 @@ class _Estimate:
     def _merged(self, group: Sequence[Proposal]) -> Finding:
         """Return one finding for places of the same rule; the first one is the largest."""
         first = group[0]
+        if len(group) == 1:
+            return Finding(proposal=first, gain=self._gain(first))
         whole = replace(
             first,
             times=sum(each.times for each in group),

@@ -108,6 +108,7 @@ class Proposal:
     gain, where a rule cannot know how much of the effect comes about; `None` where `change` serves.
     `until_site` is where a part of the program ends that begins at `place`; "" for a single line.
     `kernel_line` is the line of a kernel's source that the remedy concerns, `file:line`; "" without one.
+    Proposals of a rule with the same `cause` are one finding; "" for one of its own.
     """
 
     rule: str
@@ -121,6 +122,15 @@ class Proposal:
     most: Change | None = None
     until_site: str = ""
     kernel_line: str = ""
+    cause: str = ""
+
+
+class UncountedKernel(NamedTuple):
+    """A kernel whose work could not be counted, the reason, and its share of the run."""
+
+    kernel: str
+    reason: str
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +138,12 @@ class KernelAdvice:
     """Proposals of rules about kernels.
 
     `modelled` are the launch configurations for which they say whether other work-groups are faster,
-    `uncounted` the kernels that they say nothing of, with the reason.
+    `uncounted` the kernels that they say nothing of.
     """
 
     proposals: tuple[Proposal, ...] = ()
     modelled: frozenset[int] = frozenset()
-    uncounted: tuple[tuple[str, str], ...] = ()
+    uncounted: tuple[UncountedKernel, ...] = ()
 
 
 NO_KERNEL_ADVICE: Final = KernelAdvice()
