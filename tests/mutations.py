@@ -1,11 +1,15 @@
 """Mutations of files: bytes that were damaged or forged, and JSON of another shape."""
 
+import io
 import json
+import zipfile
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any, Final
+
+import numpy as np
 
 _WORDS: Final = (
     b"\xff\xff\xff\xff",
@@ -84,10 +88,39 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 def mutate_file(path: Path, chooser: Random) -> None:
     """Change a file, as bytes or as JSON if it is that."""
     content = path.read_bytes()
-    if path.suffix == ".json" and _is_json(content) and chooser.random() < 0.7:
+    if zipfile.is_zipfile(io.BytesIO(content)) and chooser.random() < 0.9:
+        path.write_bytes(mutate_archive(content, chooser))
+    elif path.suffix == ".json" and _is_json(content) and chooser.random() < 0.7:
         path.write_text(mutate_json(content.decode(), chooser), "utf-8", "surrogatepass")
     else:
         path.write_bytes(mutate_bytes(content, chooser))
+
+
+def mutate_archive(content: bytes, chooser: Random) -> bytes:
+    """Return an archive in which one member is another: JSON, or a column of numpy, or damaged."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = chooser.choice([chooser.choice(list(members)), next(iter(members))])
+    if _is_json(members[name]):
+        members[name] = mutate_json(members[name].decode(), chooser).encode(
+            "utf-8", "surrogatepass"
+        )
+    elif chooser.random() < 0.7:
+        column = np.load(io.BytesIO(members[name]), allow_pickle=False).astype(np.int64)
+        if len(column):
+            column[chooser.randrange(len(column))] = chooser.choice(
+                [-1, 0, 7, 1 << 20, 1 << 31, 1 << 62]
+            )
+        changed = io.BytesIO()
+        np.save(changed, column)
+        members[name] = changed.getvalue()
+    else:
+        members[name] = mutate_bytes(members[name], chooser)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+    return packed.getvalue()
 
 
 def _is_json(content: bytes) -> bool:

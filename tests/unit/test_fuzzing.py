@@ -19,7 +19,9 @@ from random import Random
 import pytest
 
 from cltrace.cli import main
+from cltrace.kernels.events.files import pack_events
 from tests.conftest import finished
+from tests.kernels.inside import record_sum
 from tests.mutations import mutate_file
 from tests.run_samples import round_of
 from tests.synthetic import write_recording
@@ -126,6 +128,12 @@ SUBJECTS: Mapping[str, Subject] = {
     "points": Subject(
         copy_of(DATA / "h200-power-application.json"), "points.json",
         (("power", "predict", "--points", "{}", "--profile", "nvidia-h200"),),
+    ),
+    "events": Subject(
+        lambda path: path.write_bytes(pack_events(record_sum("sum_by_stride", 64, barrier="(void)0"))),
+        "e.events",
+        (("view", "{}", "-f", "-o", "x.html"), ("query", "{}", "SELECT * FROM accesses"),
+         ("query", "{}", "SELECT * FROM branches, decisions, emitted")),
     ),
     "lines": Subject(
         make_line_log, "log.txt",

@@ -1,12 +1,13 @@
 """Recording of a launch's events by executing whole work-groups."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
@@ -28,15 +29,17 @@ from cltrace.kernels.events.records import (
 )
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import LaunchMemory
-from cltrace.kernels.execute.scheduler import Runner
+from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
 from cltrace.kernels.execute.state import ExecutionState
 from cltrace.kernels.ir.types import SPACE_NAMES
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
 from cltrace.kernels.program import Program
 
+_PILOT_GROUPS: Final = 2
+"""Work-groups that are executed before the others are chosen."""
 _PILOT_SHARE: Final = 4
-"""Part of the budget of steps that two work-groups may take before the others are chosen."""
+"""Part of the budget of steps that they may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +107,27 @@ def _choose_groups(launch: "_Launch", limits: EventLimits) -> NDArray[np.int64]:
     """Return the work-groups to record: all of them, or as many as the limits allow, spread evenly."""
     groups = launch.ndrange.groups
     max_groups = groups if limits.max_groups is None else min(groups, limits.max_groups)
-    if max_groups > 2:
-        pilot = launch.run(
-            spread_groups(groups, 2),
-            EventLimits(max_events=limits.max_events, max_steps=limits.max_steps // _PILOT_SHARE),
-        )
-        per_group = max(pilot.steps / 2, 1.0), max(pilot.num_events / 2, 1.0)
-        affordable = min(limits.max_steps / per_group[0], limits.max_events / per_group[1])
-        max_groups = min(max_groups, max(int(affordable), 1))
+    if max_groups > _PILOT_GROUPS:
+        try:
+            pilot = launch.run(
+                spread_groups(groups, _PILOT_GROUPS),
+                replace(limits, max_steps=limits.max_steps // _PILOT_SHARE),
+            )
+        except KernelExecutionError:  # one group may still be affordable
+            return spread_groups(groups, 1)
+        max_groups = min(max_groups, max(int(_affordable_groups(pilot, limits)), 1))
     return spread_groups(groups, max_groups)
+
+
+def _affordable_groups(pilot: "_Execution", limits: EventLimits) -> float:
+    """Return the number of groups that the limits allow, from an execution of `_PILOT_GROUPS`."""
+    lanes = pilot.grid.count
+    # Instructions have a fixed cost beside that of their lanes.
+    affordable_lanes = limits.max_steps / max(pilot.steps, 1) * cost_in_lanes(
+        lanes
+    ) - cost_in_lanes(0)
+    by_steps = affordable_lanes / lanes * _PILOT_GROUPS
+    return min(by_steps, limits.max_events / max(pilot.num_events, 1) * _PILOT_GROUPS)
 
 
 def _is_any(_: int) -> bool:

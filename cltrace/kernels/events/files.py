@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -99,7 +100,7 @@ def read_events(path: Path) -> LaunchEvents:
         ) from None
     except (
         zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, EOFError, OverflowError,
-        KeyError, TypeError, ValueError, AttributeError, RuntimeError,
+        KeyError, TypeError, ValueError, AttributeError, RuntimeError, SyntaxError, TokenError,
     ) as error:  # fmt: skip
         raise KernelError(f"{path} is no file of events, or it is damaged: {error}") from error
 
