@@ -47,6 +47,7 @@ bench:
 	$(PYTHON) benchmarks/native.py
 	$(PYTHON) benchmarks/timeline.py
 	$(PYTHON) benchmarks/page.py
+	$(PYTHON) benchmarks/inside.py
 	$(PYTHON) benchmarks/cluster.py
 	$(PYTHON) benchmarks/finalise.py
 	$(PYTHON) benchmarks/clocks.py
@@ -60,6 +61,7 @@ bench-tenth:
 	$(PYTHON) benchmarks/whole_programs.py --rounds 2 --length short
 	$(PYTHON) benchmarks/native.py --calls 10000 --rounds 3
 	$(PYTHON) benchmarks/timeline.py --launches 100000 --rounds 1
+	$(PYTHON) benchmarks/inside.py --items 256,25600 --rounds 2
 	$(PYTHON) benchmarks/page.py --commands 10000,100000 --rounds 1
 	$(PYTHON) benchmarks/cluster.py --launches 125000 --rounds 1
 	$(PYTHON) benchmarks/finalise.py --launches 100000
