@@ -38,6 +38,7 @@ class EventAnalysis:
     branches: Sequence[DecisionCount]
     accesses: Sequence[SiteAccesses]
     races: Sequence[Race]
+    incomplete: tuple[str, ...]
     barriers: Sequence[DivergingBarrier]
 
 
@@ -45,13 +46,15 @@ def analyse_events(events: LaunchEvents) -> EventAnalysis:
     """Return what the events of a launch say about its branches and its memory."""
     proxies = find_proxy_warps(events)
     is_whole = not events.dropped.accesses
+    search = find_races(events)
     return EventAnalysis(
         events=events,
         streams=stream_histogram(events),
         proxies=proxies,
         branches=count_branches(events, proxies),
         accesses=find_warp_accesses(events),
-        races=find_races(events),
+        races=search.races,
+        incomplete=search.incomplete,
         barriers=find_diverging_barriers(events) if is_whole else (),
     )
 
@@ -77,7 +80,7 @@ def events_report(
             _decisions(analysis),
             _accesses(analysis),
         ],
-        notes=[*events.notes, *_dropped_notes(events)],
+        notes=[*events.notes, *_dropped_notes(events), *_search_notes(analysis)],
     )
 
 
@@ -177,6 +180,14 @@ def _dropped_notes(events: LaunchEvents) -> Iterator[str]:
         )
 
 
+def _search_notes(analysis: EventAnalysis) -> Iterator[str]:
+    events = analysis.events
+    if analysis.incomplete:
+        yield f"not all accesses of {', '.join(analysis.incomplete)} were looked at for races"
+    if events.recorded_groups < events.groups:
+        yield "races with work-groups that were not recorded are not seen"
+
+
 def _share(part: int, total: int) -> float | None:
     return part / total if total else None
 
@@ -220,10 +231,13 @@ def races_by_line(analysis: EventAnalysis) -> Sequence[Race]:
 
 def _race_example(events: LaunchEvents, race: Race) -> str:
     scope = "of one work-group" if race.is_within_group else "of different work-groups"
+    between = "no barrier of its memory" if race.has_barrier else "nothing"
+    is_assumed = any(events.sites[number].is_assumed for number in race.sites)
     kinds = [events.sites[number].kind.label for number in race.sites]
     return (
         f"work-items {race.items[0]:,} and {race.items[1]:,} {scope}: a {kinds[0]} and a {kinds[1]} of "
-        f"byte {race.offset_bytes:,}, with nothing between that orders them"
+        f"byte {race.offset_bytes:,}, with {between} between that orders them"
+        + ("; its place is assumed" if is_assumed else "")
     )
 
 

@@ -85,6 +85,20 @@ def test_a_source_without_annotations_stays_as_it_is() -> None:
     assert annotated.watched == ("sums", "l")
 
 
+def test_comments_of_other_tools_are_no_annotations() -> None:
+    source = "// @brief sums\n// @param x numbers\n//@todo faster\n" + PLAIN
+    assert read_annotations(source).text == source
+    assert record(source).values.value.tolist() == []
+
+
+def test_code_behind_other_letters_is_the_kernels_own() -> None:
+    line = '        y[get_group_id(0)] = sums[0]; /* "//@emit in a comment" */'
+    longer = PLAIN.replace(
+        line, "        /* " + "ä" * 60 + " */ y[get_group_id(0)] = sums[0]; //@emit e = l"
+    )
+    assert len(record(longer).accesses.row) == len(record(PLAIN).accesses.row)
+
+
 def test_charts_are_bound_to_values() -> None:
     annotated = read_annotations(ANNOTATED)
     (binding,) = annotated.bindings
@@ -105,7 +119,9 @@ def test_charts_are_bound_to_values() -> None:
         ("//@bind pie e", "1:5", "is no chart"),
         ("//@bind line e", "1:5", "no value e is emitted"),
         ("//@watch 3", "1:5", "is no name"),
-        ("//@trace x", "1:5", "is no annotation"),
+        ("//@emitt e = 1", "1:5", "is no annotation"),
+        ("//@emit e = s++", "1:5", "changes nothing"),
+        ("//@emit e = atomic_inc(&c)", "1:5", "changes nothing"),
         ("int a = //@emit e = 1", "1:13", "after the end of a statement"),
         ("if (a) //@emit e = 1", "1:12", "after the end of a statement"),
     ],
@@ -118,7 +134,7 @@ def test_wrong_annotations_are_refused_with_their_place(
     assert f"program.cl:{place}" in str(raised.value)
 
 
-@pytest.mark.parametrize("text", ["e=1", "e=1@0", "e=1@99", "e@3", "=1@3", "e=1@4x"])
+@pytest.mark.parametrize("text", ["e=1", "e=1@0", "e=1@3/*", "e=1@99", "e@3", "=1@3", "e=1@4x"])
 def test_wrong_values_of_the_command_line_are_refused(text: str) -> None:
     with pytest.raises(KernelSourceError):
         read_annotations(PLAIN, [text])

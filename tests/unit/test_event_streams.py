@@ -1,5 +1,6 @@
 """Streams of conditions: how they are recorded, kept, decoded and stored in files."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,40 @@ def test_conditions_of_every_form_are_evaluated_as_in_c() -> None:
         by_hand = Conditions()
         by_hand.run(value, item)
         assert events.streams.bits(int(events.items.stream[item])).tolist() == by_hand.bits
+
+
+NEGATIONS = (
+    ("if (!(i < 3))", lambda i: [i >= 3]),
+    ("if (!d)", lambda _: [True]),
+    ("if (!!d)", lambda _: [False]),
+    ("if ( ! ( (i < 3) ) )", lambda i: [i >= 3]),
+    ("if (!(i < 3) && i < 6)", lambda i: [True, i < 6] if i >= 3 else [False]),
+    ("if (i < 6 && !(i < 3))", lambda i: [True, i >= 3] if i < 6 else [False]),
+    ("if (!(i < 3 || i == 5))", lambda i: [i >= 3, i != 5] if i >= 3 else [False]),
+    ("if (!x[i])", lambda _: [True]),
+    ("if (!(x[i] = i & 1))", lambda i: [i % 2 == 0]),
+    ("if (i != 3)", lambda i: [i != 3]),
+    ("if (!i != 0)", lambda i: [i == 0]),
+    ("x[i] = !(i < 2) ? x[0] : x[1];", lambda i: [i >= 2]),
+    ("if (i < 3 /* !( */ )", lambda i: [i < 3]),
+    ("if (!get_local_id(0))", lambda i: [i == 0]),
+    ("if (!(i & 1) == 1)", lambda i: [i % 2 == 0]),
+    ("while (!(d++ > i))", lambda i: [True] * (i + 1) + [False]),
+)
+
+
+@pytest.mark.parametrize(("code", "expected"), NEGATIONS, ids=[code for code, _ in NEGATIONS])
+def test_conditions_are_true_as_they_are_written(
+    code: str, expected: Callable[[int], list[bool]]
+) -> None:
+    source = (
+        f"__kernel void k(__global int *x, int d) {{ int i = get_global_id(0); {code} x[i] = 1; }}"
+    )
+    arguments: list[Argument] = [BufferArgument(32, np.zeros(8, np.int32)), 0]
+    events = record_events(parse(source), "k", (8,), (8,), arguments)
+    for item in range(8):
+        bits = events.streams.bits(int(events.items.stream[item]))
+        assert bits.tolist() == [int(value) for value in expected(item)]
 
 
 @given(st.lists(st.lists(st.integers(0, 1), max_size=12), min_size=1, max_size=40))

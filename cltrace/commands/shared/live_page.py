@@ -100,7 +100,8 @@ def _handler(page: LivePage, secret: str) -> type[http.server.BaseHTTPRequestHan
 
         def do_GET(self) -> None:
             """Answer a request."""
-            match self.path.split("?")[0].removeprefix(f"/{secret}/"):
+            root, path = f"/{secret}/", self.path.split("?")[0]
+            match path.removeprefix(root) if path.startswith(root) else None:
                 case "":
                     self._answer(_frame(), "text/html", _frame_policy())
                 case "version":

@@ -13,6 +13,7 @@ Source: Klein, "Towards Interactive Visual Exploration of Parallel Programs", ch
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
 
@@ -36,6 +37,8 @@ _EMISSION: Final = re.compile(
 _AT_LINE: Final = re.compile(r"(?P<text>.+)@(?P<line>\d+)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _CONDITION: Final = re.compile(r"\?|&&|\|\|")
+_CHANGE: Final = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|\batom(?:ic)?_")
+_WORDS: Final = ("watch", "emit", "bind")
 _NO_INDEX: Final = "~(ulong)0"
 
 
@@ -91,6 +94,13 @@ class AnnotatedSource:
 
     def is_added(self, place: Place) -> bool:
         """Return True for code of a call that was added."""
+        while place.called_from is not None:  # a function that a call's expression uses
+            if self._is_here(place):
+                return True
+            place = place.called_from
+        return self._is_here(place)
+
+    def _is_here(self, place: Place) -> bool:
         if place.file != SOURCE_NAME or place.line not in self.added:
             return False
         return place.column >= self.added[place.line]
@@ -112,7 +122,7 @@ def read_annotations(source: str, emissions: Sequence[str] = ()) -> AnnotatedSou
 
     Raises: `KernelSourceError` with line and column of an annotation that is wrong.
     """
-    code = _blank_comments(source)
+    code = blank_comments(source)
     watched: list[str] = []
     insertions: list[_Insertion] = []
     bindings: list[tuple[int, Binding]] = []
@@ -147,14 +157,16 @@ def _find_annotations(source: str) -> Iterator[tuple[int, int, str, str]]:
         match = re.match(r"//\s*@(\w+)\b\s*(.*)", token[0])
         if match is None:
             continue
-        if match[1] not in {"watch", "emit", "bind"}:
+        if match[1] not in _WORDS and not get_close_matches(match[1], _WORDS, cutoff=0.75):
+            continue  # other tools have words of their own, as `@param`
+        if match[1] not in _WORDS:
             raise _error(
                 source, token.start(), f"@{match[1]} is no annotation: watch, emit or bind"
             )
         yield token.start(), token.end(), match[1], match[2].strip().rstrip(";").rstrip()
 
 
-def _blank_comments(source: str) -> str:
+def blank_comments(source: str) -> str:
     """Return the source with blanks in place of comments; line ends stay."""
     return _TOKEN.sub(
         lambda token: token[0] if token[0][0] in "\"'" else re.sub(r"[^\n]", " ", token[0]), source
@@ -187,6 +199,8 @@ def _insertion(source: str, begin: int, end: int, text: str) -> _Insertion:
             begin,
             "an emitted expression has no condition of its own: compute it in a statement before",
         )
+    if _CHANGE.search(match["value"] + (match["index"] or "")):
+        raise _error(source, begin, "an emitted expression changes nothing")
     emission = Emission(match["name"], match["type"] or "float", _line(source, begin))
     return _Insertion(begin, end, emission, (match["index"] or "").strip(), match["value"].strip())
 
@@ -201,7 +215,12 @@ def _insertion_at_line(source: str, code: str, text: str) -> _Insertion:
         )
     number = int(match["line"])
     first = sum(len(line) + 1 for line in lines[: number - 1])
-    end = first + len(code[first : first + len(lines[number - 1])].rstrip())
+    own = code[first : first + len(lines[number - 1])].rstrip()
+    if not own:
+        raise KernelSourceError(
+            f"{SOURCE_NAME}:{number}", f"{text!r} is behind a line without code", ""
+        )
+    end = first + len(own)
     _check_statement(source, code, end)
     return replace(_insertion(source, end, end, match["text"].strip()), begin=end, end=end)
 
@@ -234,7 +253,9 @@ def _line(source: str, position: int) -> int:
 
 
 def _column(source: str, position: int) -> int:
-    return position - source.rfind("\n", 0, position)
+    """Return the column of a position as the compiler counts it, in bytes from 1."""
+    begin = source.rfind("\n", 0, position) + 1
+    return len(source[begin:position].encode("utf-8", "surrogateescape")) + 1
 
 
 def _error(source: str, position: int, message: str) -> KernelSourceError:

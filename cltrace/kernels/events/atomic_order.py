@@ -1,10 +1,11 @@
 """Order of accesses through atomic operations: locks, counters of finished work-groups, flags.
 
-A work-item that reads what another one's atomic operation has left goes on after it. So an access before
-an atomic operation of one side comes before an access after a later atomic operation of the other side
-at the same location.
+What one side did before an atomic operation comes before what another side does after a later operation
+at the same location, as that may have read what the first one has left. Operations of one step run in
+the order of the work-items.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -26,18 +27,18 @@ def find_atomic_order(events: LaunchEvents, actor: NDArray[np.int64]) -> IsOrder
     positions = np.flatnonzero(is_atomic[accesses.site]) if len(events.sites) else np.zeros(0, int)
     if not len(positions):
         return None
+    rows, num_items = accesses.row[positions], len(events.items.item)
     by_actor: dict[int, dict[tuple[int, int], list[int]]] = {}
-    rows = accesses.row[positions]
-    for who, memory, offset, step in zip(
+    for who, memory, offset, moment in zip(
         actor[rows].tolist(),
         accesses.memory[positions].tolist(),
         accesses.offset_bytes[positions].tolist(),
-        accesses.step[positions].tolist(),
+        (accesses.step[positions] * num_items + rows).tolist(),
         strict=True,
     ):
-        by_actor.setdefault(who, {}).setdefault((memory, offset), []).append(step)
+        by_actor.setdefault(who, {}).setdefault((memory, offset), []).append(moment)
     return lambda first, begin, second, end: _are_ordered(
-        by_actor.get(first, {}), begin, by_actor.get(second, {}), end
+        by_actor.get(first, {}), (begin + 1) * num_items, by_actor.get(second, {}), end * num_items
     )
 
 
@@ -47,11 +48,13 @@ def _are_ordered(
     second: Mapping[tuple[int, int], list[int]],
     end: int,
 ) -> bool:
-    """Return True if both operate at one location between two steps, the first one before the second."""
-    for location, steps in first.items():
-        released = next((step for step in steps if begin <= step <= end), None)
-        if released is not None:
-            acquired = (step for step in second.get(location, ()) if released <= step <= end)
-            if next(acquired, None) is not None:
-                return True
+    """Return True if both operate at one location between two moments, in their order."""
+    for location, moments in first.items():
+        released = bisect_left(moments, begin)
+        others = second.get(location)
+        if others is None or released == len(moments) or moments[released] >= end:
+            continue
+        acquired = bisect_left(others, moments[released] + 1)
+        if acquired < len(others) and others[acquired] < end:
+            return True
     return False

@@ -16,8 +16,9 @@ from cltrace.kernels.counts.group_sampling import spread_groups
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
 from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
 from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
-from cltrace.kernels.events.annotations import AnnotatedSource, read_annotations
+from cltrace.kernels.events.annotations import AnnotatedSource, blank_comments, read_annotations
 from cltrace.kernels.events.decisions import DecisionModel, find_decisions
+from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import EventObserver, find_barriers
 from cltrace.kernels.events.records import (
     DroppedEvents,
@@ -53,7 +54,7 @@ class EventLimits:
     """
 
     max_events: int = 2_000_000
-    max_steps: int = 400_000_000
+    max_steps: int = 1_500_000_000
     max_groups: int | None = None
 
 
@@ -173,7 +174,10 @@ class _Launch:
         self._machine = machine
         self._form = form
         self._watched = watched
-        self._model: DecisionModel = find_decisions(analysis.full_kernel)
+        self._model: DecisionModel = find_decisions(
+            analysis.full_kernel,
+            NegatedConditions(blank_comments(source)) if form is CodeForm.WRITTEN else None,
+        )
         self._sizes = {
             block: sum(count for place, count in counts if not annotated.is_added(place))
             for block, counts in analysis.place_operations.items()
@@ -264,7 +268,9 @@ class _Launch:
             ),
             warp_operations=observer.warp_operations,
             streams=observer.streams.table(),
-            accesses=observer.accesses(len(run.memory.memory.objects) - 1),
+            accesses=observer.accesses(
+                np.asarray([part.size_bytes for part in run.memory.memory.objects[1:]], np.int64)
+            ),
             emissions=self._annotated.emissions,
             bindings=self._annotated.bindings,
             values=observer.values(self._annotated.emissions),
@@ -283,6 +289,7 @@ class _Launch:
                 kind=EventKind[site.access.name],
                 element=site.element,
                 access_bytes=site.access_bytes,
+                is_assumed=site.number in self._unknowns.sites,
             )
             for site in self._kernel.sites
         )

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.kernels.compiler import SOURCE_NAME
+from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.records import Continuation, Decision, DecisionKind
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.ir.instructions import (
     Branch,
+    Compare,
     FallThrough,
     Jump,
     Switch,
@@ -39,9 +41,12 @@ class DecisionModel:
     targets: Mapping[int, Sequence[int]]
 
 
-def find_decisions(kernel: PreparedKernel) -> DecisionModel:
-    """Return the decisions of a kernel, in the order of its blocks."""
-    search = _DecisionSearch(kernel)
+def find_decisions(kernel: PreparedKernel, conditions: NegatedConditions | None) -> DecisionModel:
+    """Return the decisions of a kernel, in the order of its blocks.
+
+    `conditions` tells of a source's negations; None for code in which the compiler has moved them.
+    """
+    search = _DecisionSearch(kernel, conditions)
     return DecisionModel(search.continue_at(0), tuple(search.decisions()), search.targets)
 
 
@@ -63,7 +68,8 @@ def decode_stream(
 
 
 class _DecisionSearch:
-    def __init__(self, kernel: PreparedKernel) -> None:
+    def __init__(self, kernel: PreparedKernel, conditions: NegatedConditions | None) -> None:
+        self._conditions = conditions
         self._function = kernel.function
         self._graph = kernel.graph
         self._rank = {block: rank for rank, block in enumerate(kernel.graph.order)}
@@ -72,10 +78,25 @@ class _DecisionSearch:
         number = 0
         for block in self._graph.order:
             targets = _distinct_targets(self._function.blocks[block].terminator)
+            if self._is_negated(block):
+                targets = targets[::-1]
             if len(targets) > 1:
                 self.targets[block] = targets
                 self._first[block] = number
                 number += len(targets) - 1
+
+    def _is_negated(self, block: int) -> bool:
+        """Return True for a branch whose targets are swapped, as its condition has a `!` before it."""
+        content = self._function.blocks[block]
+        terminator = content.terminator
+        if self._conditions is None or not isinstance(terminator, Branch):
+            return False
+        for item in content.instructions:
+            if isinstance(item, Compare) and item.result == terminator.condition:
+                place = item.place
+                is_own = place.file == SOURCE_NAME and place.line > 0
+                return is_own and self._conditions.is_negated(place.line, place.column)
+        return False
 
     def decisions(self) -> Iterator[Decision]:
         """Yield all decisions, by number."""

@@ -50,7 +50,7 @@ _MAX_HEADER_BYTES: Final = 64 << 20
 _MAX_UNIT: Final = 1 << 12
 """Largest warp, sector, bank, and number of banks of a device."""
 _MAX_EPOCHS: Final = 1 << 22
-_MAX_ACCESS_BYTES: Final = 1 << 20
+_MAX_ACCESS_BYTES: Final = 1 << 12
 _TABLES: Final[Mapping[str, type]] = {
     "items": ItemTable,
     "streams": StreamTable,
@@ -157,8 +157,8 @@ def _unpack_events(raw: bytes) -> LaunchEvents:
         if _natural(header["cltrace_events"]) > SCHEMA:
             raise _NewerFileError
         events = LaunchEvents(
-            kernel=str(header["kernel"]),
-            source=str(header["source"]),
+            kernel=_text(header["kernel"]),
+            source=_text(header["source"]),
             form=CodeForm(header["form"]),
             global_size=_sizes(header["global_size"]),
             local_size=_sizes(header["local_size"]),
@@ -177,7 +177,7 @@ def _unpack_events(raw: bytes) -> LaunchEvents:
             dropped=DroppedEvents(
                 *(_natural(header["dropped"][name]) for name in ("bits", "accesses", "values"))
             ),
-            notes=tuple(map(str, header["notes"])),
+            notes=tuple(map(_text, header["notes"])),
         )
     _check_references(events)
     return events
@@ -253,15 +253,14 @@ def _check_paths(events: LaunchEvents) -> None:
     following = np.asarray([way.decision for way in ways], np.int64)
     if following.max() >= len(events.decisions):
         raise ValueError("a decision refers to nothing")
-    streams = events.streams
-    order = np.argsort(streams.length, kind="stable")
-    levels = np.split(order, np.flatnonzero(np.diff(streams.length[order])) + 1)
-    decisions = np.full(len(order), events.begin.decision)
-    for nodes in levels[1:]:
-        source = decisions[streams.parent[nodes]]
-        if (source < 0).any():
+    successors = following[1:].tolist()
+    decisions = [events.begin.decision]
+    parents, bits = events.streams.parent[1:].tolist(), events.streams.bit[1:].tolist()
+    for parent, bit in zip(parents, bits, strict=True):
+        source = decisions[parent]
+        if source < 0:
             raise ValueError("a stream goes on after its end")
-        decisions[nodes] = following[1 + 2 * source + streams.bit[nodes]]
+        decisions.append(successors[2 * source + bit])
 
 
 def _sizes(values: Sequence[object]) -> tuple[int, ...]:
@@ -269,6 +268,11 @@ def _sizes(values: Sequence[object]) -> tuple[int, ...]:
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"a launch has no {len(sizes)} dimensions")
     return sizes
+
+
+def _text(value: object) -> str:
+    """Return a text in which lone surrogates are replaced."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def _natural(value: object) -> int:
@@ -288,7 +292,8 @@ def _machine(stored: Mapping[str, Any]) -> Machine:
     numbers = {name: _natural(value) for name, value in stored.items() if name != "item_loops"}
     machine = Machine(**numbers, item_loops=None if loops is None else ItemLoops(loops))
     sizes = (machine.warp_width, machine.sector_bytes, machine.banks, machine.bank_bytes)
-    if min(sizes) < 1 or max(sizes) > _MAX_UNIT or machine.line_bytes < machine.sector_bytes:
+    is_possible = min(sizes) >= 1 and max(*sizes, machine.line_bytes) <= _MAX_UNIT
+    if not is_possible or machine.line_bytes < machine.sector_bytes:
         raise ValueError("its device has impossible warps, sectors or banks")
     return machine
 
@@ -303,7 +308,7 @@ def _continuation(stored: Mapping[str, Any]) -> Continuation:
 
 def _decision(stored: Mapping[str, Any]) -> Decision:
     return Decision(
-        file=str(stored["file"]),
+        file=_text(stored["file"]),
         line=_natural(stored["line"]),
         column=_natural(stored["column"]),
         kind=DecisionKind(stored["kind"]),
@@ -314,23 +319,26 @@ def _decision(stored: Mapping[str, Any]) -> Decision:
 
 
 def _emission(stored: Mapping[str, Any]) -> Emission:
-    return Emission(str(stored["name"]), str(stored["type"]), _natural(stored["line"]))
+    return Emission(_text(stored["name"]), _text(stored["type"]), _natural(stored["line"]))
 
 
 def _binding(stored: Mapping[str, Any]) -> Binding:
-    return Binding(Chart(stored["chart"]), tuple(map(str, stored["names"])))
+    return Binding(Chart(stored["chart"]), tuple(map(_text, stored["names"])))
 
 
 def _site(stored: Mapping[str, Any]) -> EventSite:
     return EventSite(
-        file=str(stored["file"]),
+        file=_text(stored["file"]),
         line=_natural(stored["line"]),
         column=_natural(stored["column"]),
         kind=EventKind(stored["kind"]),
-        element=str(stored["element"]),
+        element=_text(stored["element"]),
         access_bytes=min(_natural(stored["access_bytes"]), _MAX_ACCESS_BYTES),
+        is_assumed=stored["is_assumed"] is True,
     )
 
 
 def _memory(stored: Mapping[str, Any]) -> EventMemory:
-    return EventMemory(str(stored["name"]), str(stored["space"]), _natural(stored["size_bytes"]))
+    return EventMemory(
+        _text(stored["name"]), _text(stored["space"]), _natural(stored["size_bytes"])
+    )

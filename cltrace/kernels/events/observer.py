@@ -18,8 +18,15 @@ from cltrace.kernels.ir.instructions import Call
 from cltrace.kernels.values import Array, Value, broadcast
 
 _BARRIERS: Final = frozenset({"barrier", "work_group_barrier", "wait_group_events"})
-"""Functions that order the accesses of a work-group. A wait for copies is one of local memory."""
-_GLOBAL_FENCE: Final = 2
+"""Functions that order the accesses of a work-group. A wait for copies orders all of them."""
+_BOTH_FENCES: Final = 3
+_KIND_BY_FENCES: Final = (
+    EventKind.UNFENCED_BARRIER,
+    EventKind.LOCAL_BARRIER,
+    EventKind.GLOBAL_BARRIER,
+    EventKind.FULL_BARRIER,
+)
+"""Kinds by flags: `CLK_LOCAL_MEM_FENCE` is 1, `CLK_GLOBAL_MEM_FENCE` is 2."""
 _OFFSET_MASK: Final = np.int64((1 << SHIFT) - 1)
 _COLUMNS: Final = 6
 
@@ -162,14 +169,19 @@ class EventObserver:
         index[is_counted] = _count_earlier(row[is_counted] * len(emissions) + emission[is_counted])
         return ValueTable(row, emission, index, np.concatenate(numbers_of_values))
 
-    def accesses(self, num_memories: int) -> AccessTable:
-        """Return the recorded events of memory. Addresses outside of `num_memories` objects have none."""
+    def accesses(self, memory_bytes: NDArray[np.int64]) -> AccessTable:
+        """Return the recorded events of memory. Addresses outside of all objects have none.
+
+        `memory_bytes` are the sizes of the objects.
+        """
         columns = [np.concatenate(column) for column in zip(*self._parts, strict=True)] or [
             np.zeros(0, np.int64) for _ in range(_COLUMNS - 1)
         ]
         row, address, epoch, site, step = columns
         memory = (address >> SHIFT) - 1
-        is_outside = (address < 0) | (memory < 0) | (memory >= num_memories)
+        sizes = np.append(memory_bytes, 0)
+        is_object = (address >= 0) & (memory >= 0) & (memory < len(memory_bytes))
+        is_outside = (address & _OFFSET_MASK) >= sizes[np.where(is_object, memory, -1)]
         return AccessTable(
             row,
             site,
@@ -209,7 +221,6 @@ def find_barriers(kernel: PreparedKernel) -> Mapping[int, tuple[Call, EventKind]
         first = instructions[0] if instructions else None
         if isinstance(first, Call) and demangle(first.callee).name in _BARRIERS:
             is_wait = demangle(first.callee).name == "wait_group_events"
-            flags = 0 if is_wait else constants.get(first.arguments[0], 0)
-            kind = EventKind.GLOBAL_BARRIER if flags & _GLOBAL_FENCE else EventKind.LOCAL_BARRIER
-            barriers[number] = (first, kind)
+            flags = _BOTH_FENCES if is_wait else constants.get(first.arguments[0], _BOTH_FENCES)
+            barriers[number] = (first, _KIND_BY_FENCES[flags & _BOTH_FENCES])
     return barriers

@@ -1,9 +1,9 @@
 """Data races and diverging barriers, from the accesses of work-items between barriers.
 
 Two accesses of the same bytes by different work-items race if one of them is a plain write and nothing
-orders them: no barrier between them within a work-group, and no atomic operations of both sides. A plain
-read beside an atomic operation gets the value before or after it, and is no race. An order of the
-work-items of a warp is not assumed.
+orders them: no barrier between them within a work-group whose flags name their memory, and no atomic
+operations of both sides. A plain read beside an atomic operation gets the value before or after it, and
+is no race. An order of the work-items of a warp is not assumed.
 
 Source: OpenCL 3.0, section 3.3.6 (memory consistency).
 """
@@ -19,12 +19,12 @@ from cltrace.kernels.events.atomic_order import IsOrdered, find_atomic_order
 from cltrace.kernels.events.records import EventKind, LaunchEvents
 
 _SHARED_SPACES: Final = frozenset({"global", "local"})
-_MAX_ORDERED_RUNS: Final = 2_000
+_MAX_ORDERED: Final = 20_000
 """Places in memory that are looked at in kernels whose atomic operations may order accesses."""
-_MAX_UNITS: Final = 1 << 26
-"""Accessed units of a memory object whose races are looked for."""
 _MAX_ORDERED_ACCESSES: Final = 1_000
 """Accesses of such a place that are looked at."""
+_MAX_UNITS: Final = 1 << 26
+"""Accessed units of a memory object whose races are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,7 @@ class Race:
         offset_bytes: where these do.
         epoch: the number of barriers that the first has passed before.
         is_within_group: True if the two are of one work-group.
+        has_barrier: True if barriers stand between them, none of which orders accesses of this memory.
     """
 
     sites: tuple[int, int]
@@ -48,6 +49,7 @@ class Race:
     offset_bytes: int
     epoch: int
     is_within_group: bool
+    has_barrier: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +84,40 @@ class _Accesses:
     is_write: NDArray[np.bool_]
 
 
-def find_races(events: LaunchEvents) -> Sequence[Race]:
-    """Return the races of recorded accesses, those of the most locations first."""
+@dataclass(frozen=True, slots=True)
+class RaceSearch:
+    """The races of a launch, those of the most locations first.
+
+    `incomplete` names the memory objects of which not all accesses were looked at.
+    """
+
+    races: Sequence[Race]
+    incomplete: tuple[str, ...]
+
+
+def find_races(events: LaunchEvents) -> RaceSearch:
+    """Look for races of recorded accesses."""
     races: list[Race] = []
+    incomplete: list[str] = []
     for memory, described in enumerate(events.memories):
-        if described.space in _SHARED_SPACES:
-            positions = np.flatnonzero(events.accesses.memory == memory)
-            if _is_write(events, positions).any() and _count_units(events, positions) <= _MAX_UNITS:
-                races.extend(_races_in(events, memory, positions))
-    return sorted(races, key=lambda race: (-race.locations, race.sites))
+        positions = np.flatnonzero(events.accesses.memory == memory)
+        if described.space not in _SHARED_SPACES or not _is_write(events, positions).any():
+            continue
+        if _count_units(events, positions) > _MAX_UNITS:
+            incomplete.append(described.name)
+            continue
+        orders = _has_atomics(events)
+        races.extend(_races_in(events, memory, positions))
+        if orders and len(positions) > _MAX_ORDERED:
+            incomplete.append(described.name)
+    return RaceSearch(
+        sorted(races, key=lambda race: (-race.locations, race.sites)), tuple(incomplete)
+    )
+
+
+def _has_atomics(events: LaunchEvents) -> bool:
+    is_atomic = np.asarray([site.kind is EventKind.ATOMIC for site in events.sites], np.bool_)
+    return bool(is_atomic[events.accesses.site].any())
 
 
 def _is_write(events: LaunchEvents, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -100,21 +127,38 @@ def _is_write(events: LaunchEvents, positions: NDArray[np.int64]) -> NDArray[np.
 
 def _races_in(events: LaunchEvents, memory: int, positions: NDArray[np.int64]) -> Iterator[Race]:
     """Yield the races of one memory object: those within work-groups, then those between them."""
-    accesses, items = events.accesses, events.items
+    items, space = events.items, events.memories[memory].space
     index, unit = _split_units(events, positions)
     event = positions[index]
-    row = accesses.row[event]
+    row = events.accesses.row[event]
     group = items.group[row]
-    scope = group * (int(accesses.epoch.max()) + 1) + accesses.epoch[event]
-    within = _make_runs(events, event, row, (unit, scope))
+    epoch = _ordered_epochs(events, space)[event]
+    within = _make_runs(events, event, row, (unit, group, epoch))
     order = find_atomic_order(events, np.arange(len(items.item)))
     yield from _describe(events, memory, _racing_pairs(within, events, order), within_group=True)
-    if events.memories[memory].space != "local":
+    if space != "local":
         across = _make_runs(events, event, group, (unit,))
         order = find_atomic_order(events, items.group)
         yield from _describe(
             events, memory, _racing_pairs(across, events, order), within_group=False
         )
+
+
+def _ordered_epochs(events: LaunchEvents, space: str) -> NDArray[np.int64]:
+    """Return, for each event, the number of barriers before it that order accesses of a space."""
+    accesses = events.accesses
+    is_barrier = np.asarray([site.kind.is_barrier for site in events.sites], np.bool_)
+    orders = np.asarray([site.kind.orders(space) for site in events.sites], np.bool_)
+    barriers = np.flatnonzero(is_barrier[accesses.site])
+    order = np.lexsort((accesses.epoch[barriers], accesses.row[barriers]))
+    barriers = barriers[order]
+    # A work-item has one barrier of each epoch, so those before an event stand one after another.
+    passed = np.concatenate([[0], np.cumsum(orders[accesses.site[barriers]])])
+    begin = np.searchsorted(accesses.row[barriers], np.arange(len(events.items.item)))
+    first = begin[accesses.row]
+    before = np.minimum(first + accesses.epoch, len(barriers))
+    counts: NDArray[np.int64] = passed[before] - passed[first]
+    return counts
 
 
 def _make_runs(
@@ -163,21 +207,27 @@ def _split_units(
 def _racing_pairs(
     accesses: _Accesses, events: LaunchEvents, is_ordered: IsOrdered | None
 ) -> NDArray[np.int64]:
-    """Return two racing events of each run that has such: shape (pairs, 2), the first one a write."""
+    """Return racing events of each run that has such: shape (pairs, 2), the first one a write.
+
+    Without atomic operations these are the first write and the first access of each site by another
+    actor; with them, the first two accesses that they do not order.
+    """
     actor, run, event = accesses.actor, accesses.run, accesses.event
-    num_runs = int(run[-1]) + 1
-    write = _first_of_runs(accesses.is_write, run, num_runs)
+    write = _first_of_runs(accesses.is_write, run, int(run[-1]) + 1)
     is_other = (write[run] >= 0) & (actor != actor[write[run]])
-    other = _first_of_runs(is_other, run, num_runs)
-    is_racing = other >= 0
+    other = np.flatnonzero(is_other)
     if is_ordered is None:
-        return np.stack([event[write[is_racing]], event[other[is_racing]]], axis=1)
-    begins = np.searchsorted(run, np.flatnonzero(is_racing))
-    ends = np.searchsorted(run, np.flatnonzero(is_racing), "right")
+        num_sites = len(events.sites)
+        keys = run[other] * num_sites + events.accesses.site[event[other]]
+        _, first = np.unique(keys, return_index=True)
+        other = other[first]
+        return np.stack([event[write[run[other]]], event[other]], axis=1)
+    runs = np.unique(run[other])[:_MAX_ORDERED]
+    begins, ends = np.searchsorted(run, runs), np.searchsorted(run, runs, "right")
     step = events.accesses.step[event]
     pairs = [
         _unordered_pair(accesses, step, begin, end, is_ordered)
-        for begin, end in zip(begins[:_MAX_ORDERED_RUNS], ends, strict=False)
+        for begin, end in zip(begins, ends, strict=True)
     ]
     return np.asarray([pair for pair in pairs if pair is not None], np.int64).reshape(-1, 2)
 
@@ -239,6 +289,7 @@ def _describe(
             offset_bytes=int(accesses.offset_bytes[leading]),
             epoch=int(accesses.epoch[leading]),
             is_within_group=within_group,
+            has_barrier=within_group and bool(accesses.epoch[leading] != accesses.epoch[other]),
         )
 
 

@@ -21,12 +21,25 @@ class EventKind(IntEnum):
     LOCAL_BARRIER = 3
     """A barrier that orders accesses of local memory."""
     GLOBAL_BARRIER = 4
-    """A barrier that orders accesses of global memory, and of local memory if it names both."""
+    """A barrier that orders accesses of global memory."""
+    FULL_BARRIER = 5
+    """A barrier that orders accesses of both."""
+    UNFENCED_BARRIER = 6
+    """A barrier that orders no accesses: `barrier(0)`."""
 
     @property
     def is_barrier(self) -> bool:
         """True for barriers."""
-        return self in {EventKind.LOCAL_BARRIER, EventKind.GLOBAL_BARRIER}
+        return self >= EventKind.LOCAL_BARRIER
+
+    def orders(self, space: str) -> bool:
+        """Return True for a barrier that orders accesses of an address space."""
+        fences = {
+            EventKind.LOCAL_BARRIER: {"local"},
+            EventKind.GLOBAL_BARRIER: {"global"},
+            EventKind.FULL_BARRIER: {"local", "global"},
+        }
+        return space in fences.get(self, set())
 
     @property
     def label(self) -> str:
@@ -91,6 +104,7 @@ class EventSite:
     """A place of the source that accesses memory, or has a barrier.
 
     `access_bytes` is the size of one work-item's access, 0 for a barrier. `element` is its type.
+    `is_assumed` is True if the address depends on unknown contents.
     """
 
     file: str
@@ -99,6 +113,7 @@ class EventSite:
     kind: EventKind
     element: str
     access_bytes: int
+    is_assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
