@@ -13,6 +13,7 @@ from cltrace.commands.shared.documents import add_format_argument, print_documen
 from cltrace.commands.shared.event_recording import (
     EventFlags,
     add_event_arguments,
+    check_event_flags,
     event_flags,
     other_version,
     record_launch,
@@ -113,6 +114,7 @@ def execute(arguments: argparse.Namespace) -> int:
     target = _Target(arguments.file, arguments.kernel, arguments.cpu, profile)
     settings = counting_settings(arguments)
     is_source = target.file.suffix in {".cl", ".ocl", ".clh"}
+    check_event_flags(arguments)
     if arguments.events is not None or arguments.page is not None or arguments.live:
         return _record(
             arguments, target, event_flags(arguments, settings.cpu_s), is_source=is_source

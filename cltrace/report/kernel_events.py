@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.kernels.events.branch_counts import DecisionCount, count_branches
+from cltrace.kernels.events.branch_counts import DecisionCount, can_replay, count_branches
 from cltrace.kernels.events.proxy_warps import (
     ProxyWarp,
     StreamShare,
@@ -184,6 +184,8 @@ def _search_notes(analysis: EventAnalysis) -> Iterator[str]:
     events = analysis.events
     if analysis.incomplete:
         yield f"not all accesses of {', '.join(analysis.incomplete)} were looked at for races"
+    if not can_replay(events):
+        yield "the streams are too long for the evaluations of conditions by warps to be counted"
     if events.recorded_groups < events.groups:
         yield "races with work-groups that were not recorded are not seen"
 

@@ -148,9 +148,8 @@ def test_a_barrier_of_other_memory_is_told_apart() -> None:
     contents = BufferArgument(256, np.zeros(64, np.int32))
     events = record_events(parse(RACES), "other_fence", (16,), (8,), [contents, contents])
     assert [race.has_barrier for race in find_races(events).races] == [True]
-    assert [
-        race.has_barrier for race in find_races(record_sum("sum_by_stride", 64, barrier="0")).races
-    ] == [False] * 2
+    without = find_races(record_sum("sum_by_stride", 64, barrier="0")).races
+    assert not any(race.has_barrier for race in without)
 
 
 def test_every_line_that_races_at_a_place_is_told() -> None:

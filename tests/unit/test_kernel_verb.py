@@ -173,3 +173,42 @@ def test_two_versions_are_compared(run: Runner, tmp_path: Path) -> None:
         "has no kernel halves"
         in run("kernel", *LAUNCH, "--page", "p.html", "--against", "two.cl").stderr
     )
+
+
+def test_other_versions_get_arguments_by_name(run: Runner, tmp_path: Path) -> None:
+    body = "{ const int i = get_global_id(0); if (a[i] > 0) b[i] = 1; }"
+    (tmp_path / "a.cl").write_text(f"__kernel void k(__global int *a, __global int *b) {body}")
+    (tmp_path / "b.cl").write_text(f"__kernel void k(__global int *b, __global int *a) {body}")
+    np.save(tmp_path / "ones.npy", np.ones(64, np.int32))
+    np.save(tmp_path / "zeros.npy", np.zeros(64, np.int32))
+    words = [
+        "kernel",
+        "a.cl",
+        "--global-size",
+        "64",
+        "--arg",
+        "a=@ones.npy",
+        "--arg",
+        "b=@zeros.npy",
+    ]
+    done = run(*words, "--page", "p.html", "--against", "b.cl", "--format", "json")
+    assert all(row["a"] == row["b"] for row in json.loads(done.stdout)["versions"])
+    (tmp_path / "c.cl").write_text("__kernel void k(__global float *c, int n) { c[n] = 1; }")
+    other = run(*words, "--page", "p.html", "--against", "c.cl")
+    assert other.status == 2
+    assert "has other parameters than k: c, n" in other.stderr
+
+
+def test_flags_without_effect_are_refused(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "halves.cl").write_text(DIVERGENT)
+    for flag in (
+        ("--watch", "x"),
+        ("--emit", "v=l@3"),
+        ("--against", "halves.cl"),
+        ("--optimised",),
+    ):
+        done = run("kernel", *LAUNCH, *flag)
+        assert done.status == 2
+        assert f"{flag[0]} is of recorded events" in done.stderr
+    assert run("kernel", *LAUNCH, "--live", "--page", "p.html").status == 2
+    assert run("kernel", *LAUNCH, "--page", "p.html", "--open").status == 2

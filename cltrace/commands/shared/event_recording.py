@@ -10,7 +10,7 @@ from cltrace.commands.shared.outputs import write_output_atomically
 from cltrace.commands.shared.source_launch import ReadyLaunch, parse_source
 from cltrace.errors import OutputError, UsageError
 from cltrace.files import find_output
-from cltrace.kernels import Machine, parse
+from cltrace.kernels import Argument, Kernel, Machine, parse
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.traced_launches import TracedLaunch, usual_local_size
 from cltrace.kernels.events.capture import DEFAULT_LIMITS, EventLimits, record_events
@@ -107,6 +107,24 @@ def _add_recorded(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_event_flags(arguments: argparse.Namespace) -> None:
+    """Raise `UsageError` for flags that have no effect without others."""
+    is_recorded = arguments.events is not None or arguments.page is not None or arguments.live
+    flags = {
+        "--against": arguments.against is not None,
+        "--optimised": arguments.optimised,
+        "--watch": bool(arguments.watch),
+        "--emit": bool(arguments.emit),
+    }
+    for name, is_given in flags.items():
+        if is_given and not is_recorded:
+            raise UsageError(f"{name} is of recorded events: give --events, --page or --live, too")
+    if arguments.open and not arguments.live:
+        raise UsageError("--open opens the page of --live: give that, or use `cltrace view --open`")
+    if arguments.live and arguments.page is not None:
+        raise UsageError("--live serves the page itself: leave --page out")
+
+
 def event_flags(arguments: argparse.Namespace, cpu_s: float | None) -> EventFlags:
     """Return the flags of a recording."""
     return EventFlags(
@@ -150,7 +168,27 @@ def other_version(launch: ReadyLaunch, file: Path) -> ReadyLaunch:
             f"{file} has no kernel {launch.kernel}: it has {', '.join(names) or 'none'}"
         )
     kernel = launch.kernel if launch.kernel in names else names[0]
-    return replace(launch, program=program, kernel=kernel)
+    arguments = _arguments_by_name(launch, program.kernels[kernel], file)
+    return replace(launch, program=program, kernel=kernel, arguments=arguments)
+
+
+def _arguments_by_name(launch: ReadyLaunch, kernel: Kernel, file: Path) -> Sequence[Argument]:
+    """Return a launch's arguments in the order of another kernel's parameters.
+
+    Parameters of other names take the place of those of the same types. Raises: `UsageError`.
+    """
+    own = launch.program.kernels[launch.kernel].parameters
+    by_name = {
+        parameter.name: argument for parameter, argument in zip(own, launch.arguments, strict=False)
+    }
+    names = [parameter.name for parameter in kernel.parameters]
+    if set(names) == set(by_name):
+        return [by_name[name] for name in names]
+    if [parameter.type for parameter in own] == [parameter.type for parameter in kernel.parameters]:
+        return launch.arguments
+    raise UsageError(
+        f"{kernel.name} of {file} has other parameters than {launch.kernel}: {', '.join(names) or 'none'}"
+    )
 
 
 def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> LaunchEvents:

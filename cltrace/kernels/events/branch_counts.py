@@ -6,12 +6,16 @@ first in the order of the code runs first, so lanes that part meet again behind 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.events.proxy_warps import ProxyWarp
 from cltrace.kernels.events.records import LaunchEvents
+
+_MAX_LENGTH: Final = 200_000
+_MAX_BITS: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +39,18 @@ class DecisionCount:
 
 def count_branches(events: LaunchEvents, proxies: Sequence[ProxyWarp]) -> Sequence[DecisionCount]:
     """Return the counts of all decisions that a recorded work-item evaluates, by number."""
-    if not events.decisions or not proxies:
+    if not events.decisions or not proxies or not can_replay(events):
         return ()
     replay = _StreamReplay(events, proxies)
     replay.run()
     return replay.counts()
+
+
+def can_replay(events: LaunchEvents) -> bool:
+    """Return False for streams that are too long to be replayed together."""
+    lengths = events.streams.length[np.unique(events.items.stream)]
+    longest = int(lengths.max(initial=0))
+    return longest <= _MAX_LENGTH and longest * len(lengths) <= _MAX_BITS
 
 
 class _Ways:

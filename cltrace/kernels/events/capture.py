@@ -30,15 +30,18 @@ from cltrace.kernels.events.records import (
 )
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import LaunchMemory
+from cltrace.kernels.execute.memory import MemoryObject
 from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
 from cltrace.kernels.execute.state import ExecutionState
-from cltrace.kernels.ir.types import SPACE_NAMES
+from cltrace.kernels.ir.types import PRIVATE, SPACE_NAMES
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
 from cltrace.kernels.program import Program
 
 _PILOT_GROUPS: Final = 2
 """Work-groups that are executed before the others are chosen."""
+_CAUTION: Final = 0.9
+"""Share of the expected number of work-groups that is tried after too many."""
 _PILOT_SHARE: Final = 4
 """Part of the budget of steps that they may take."""
 
@@ -99,9 +102,22 @@ def record_events(
         form=form,
         source=source,
         annotated=annotated,
-        watched=frozenset((*watched, *annotated.watched)),
+        watched=frozenset(watched),
     )
-    return launch.events(launch.run(_choose_groups(launch, limits), limits), kernel)
+    return launch.events(_run_groups(launch, limits), kernel)
+
+
+def _run_groups(launch: "_Launch", limits: EventLimits) -> "_Execution":
+    """Execute as many work-groups as the limits allow; fewer, if they have more events than expected."""
+    groups = _choose_groups(launch, limits)
+    run = launch.run(groups, limits)
+    if run.observer.dropped_accesses and len(groups) > 1:
+        kept = run.observer.num_accesses / (
+            run.observer.num_accesses + run.observer.dropped_accesses
+        )
+        fewer = max(int(len(groups) * kept * _CAUTION), 1)
+        run = launch.run(spread_groups(launch.ndrange.groups, fewer), limits)
+    return run
 
 
 def _choose_groups(launch: "_Launch", limits: EventLimits) -> NDArray[np.int64]:
@@ -129,6 +145,23 @@ def _affordable_groups(pilot: "_Execution", limits: EventLimits) -> float:
     ) - cost_in_lanes(0)
     by_steps = affordable_lanes / lanes * _PILOT_GROUPS
     return min(by_steps, limits.max_events / max(pilot.num_events, 1) * _PILOT_GROUPS)
+
+
+def _linear_ids(grid: Grid) -> NDArray[np.int64]:
+    """Return the linear global ids of lanes, first dimension fastest."""
+    sizes, ids = grid.ndrange.global_size, grid.relative_ids
+    linear = ids[-1]
+    for size, part in zip(sizes[-2::-1], ids[-2::-1], strict=True):
+        linear = linear * size + part
+    return linear
+
+
+def _memory_name(memory: MemoryObject, number: int) -> str:
+    """Return the name of a memory object; private arrays have only a line, if that."""
+    if memory.space != PRIVATE:
+        return memory.name
+    line = memory.name.rpartition(":")[2]
+    return f"private array of line {line}" if line not in {"", "0"} else f"private array {number}"
 
 
 def _is_any(_: int) -> bool:
@@ -226,25 +259,21 @@ class _Launch:
     def _recorded_objects(self, memory: LaunchMemory) -> Callable[[int], bool]:
         """Return a test of the numbers of objects whose accesses are recorded."""
         objects = memory.memory.objects
-        names = {item.name for item in objects[1:]}
+        names = {item.name for item in objects[1:] if item.size_bytes}
         missing = self._watched - names
         if missing:
             raise ValueError(
                 f"the kernel accesses no {', '.join(sorted(missing))}; it accesses "
                 f"{', '.join(sorted(names)) or 'nothing'}"
             )
-        if not self._watched:
+        watched = self._watched | (names & {*self._annotated.watched})
+        if not watched:
             return _is_any
-        return lambda number: 0 < number < len(objects) and objects[number].name in self._watched
+        return lambda number: 0 < number < len(objects) and objects[number].name in watched
 
     def events(self, run: _Execution, kernel: str) -> LaunchEvents:
         """Return the events of an execution."""
         observer, grid = run.observer, run.grid
-        item = grid.relative_ids[-1]
-        for size, ids in zip(
-            self.ndrange.global_size[-2::-1], grid.relative_ids[-2::-1], strict=True
-        ):
-            item = item * size + ids
         return LaunchEvents(
             kernel=kernel,
             source=self._source,
@@ -256,11 +285,11 @@ class _Launch:
             decisions=self._model.decisions,
             sites=self._sites(),
             memories=tuple(
-                EventMemory(part.name, SPACE_NAMES[part.space], part.size_bytes)
-                for part in run.memory.memory.objects[1:]
+                EventMemory(_memory_name(part, number), SPACE_NAMES[part.space], part.size_bytes)
+                for number, part in enumerate(run.memory.memory.objects[1:], 1)
             ),
             items=ItemTable(
-                item,
+                _linear_ids(grid),
                 grid.group_numbers[grid.group],
                 grid.warp,
                 observer.streams.ends,
@@ -314,4 +343,9 @@ class _Launch:
             if item.out_of_bounds
         }
         texts = (f"{row.place}: {row.what} is assumed: {row.meaning}" for row in assumptions)
-        return (*texts, *sorted(run.notes | faults))
+        names = {part.name for part in run.memory.memory.objects[1:]}
+        unused = [name for name in self._annotated.watched if name not in names]
+        ignored = (
+            f"@watch {name}: {self._kernel.function.name} accesses no {name}" for name in unused
+        )
+        return (*texts, *ignored, *sorted(run.notes | faults))

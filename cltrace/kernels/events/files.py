@@ -51,6 +51,11 @@ _MAX_UNIT: Final = 1 << 12
 """Largest warp, sector, bank, and number of banks of a device."""
 _MAX_EPOCHS: Final = 1 << 22
 _MAX_ACCESS_BYTES: Final = 1 << 12
+_DAMAGES: Final = (
+    OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, EOFError, OverflowError,
+    KeyError, TypeError, ValueError, AttributeError, RuntimeError, SyntaxError, TokenError,
+)  # fmt: skip
+"""Errors of what reads an archive, JSON and columns of numpy that are damaged."""
 _TABLES: Final[Mapping[str, type]] = {
     "items": ItemTable,
     "streams": StreamTable,
@@ -64,8 +69,9 @@ def is_events_file(path: Path) -> bool:
     """Return True if a file is one of events. It may still be damaged."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            return archive.namelist()[:1] == [_HEADER]
-    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
+            header = json.loads(_read_member(archive, _HEADER, _MAX_HEADER_BYTES))
+            return isinstance(header, dict) and "cltrace_events" in header
+    except _DAMAGES:
         return False
 
 
@@ -98,10 +104,7 @@ def read_events(path: Path) -> LaunchEvents:
         raise KernelError(
             f"{path} was written by a newer version of cltrace: update cltrace to read it"
         ) from None
-    except (
-        zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, EOFError, OverflowError,
-        KeyError, TypeError, ValueError, AttributeError, RuntimeError, SyntaxError, TokenError,
-    ) as error:  # fmt: skip
+    except _DAMAGES as error:
         raise KernelError(f"{path} is no file of events, or it is damaged: {error}") from error
 
 

@@ -59,27 +59,25 @@ def find_proxy_warps(events: LaunchEvents) -> Sequence[ProxyWarp]:
         return ()
     begins = np.flatnonzero(np.diff(items.warp, prepend=-1))
     counts = np.diff(begins, append=len(items.warp))
-    lane = np.arange(len(items.warp)) - np.repeat(begins, counts)
-    rows = np.full((len(begins), events.machine.warp_width), -1, np.int64)
-    rows[
-        np.repeat(np.arange(len(begins)), counts), np.minimum(lane, events.machine.warp_width - 1)
-    ] = items.stream
-    _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    number = number.reshape(-1)
     active = np.add.reduceat(items.operations, begins)
     warps = items.warp[begins]
     issued = events.warp_operations[warps] * events.machine.warp_width
     proxies = []
-    for position, row in enumerate(first):
-        is_here = number == position
-        proxies.append(
-            ProxyWarp(
-                warps=warps[is_here],
-                shares=tuple(_shares(rows[row][rows[row] >= 0])),
-                issued_operations=int(issued[is_here].sum()),
-                active_operations=int(active[is_here].sum()),
+    for length in np.unique(counts).tolist():  # warps of as many lanes
+        warps_here = np.flatnonzero(counts == length)
+        rows = items.stream[begins[warps_here][:, None] + np.arange(length)]
+        _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(number.reshape(-1), kind="stable")
+        parts = np.split(warps_here[order], np.cumsum(np.bincount(number.reshape(-1)))[:-1])
+        for row, members in zip(rows[first], parts, strict=True):
+            proxies.append(
+                ProxyWarp(
+                    warps=warps[members],
+                    shares=tuple(_shares(row)),
+                    issued_operations=int(issued[members].sum()),
+                    active_operations=int(active[members].sum()),
+                )
             )
-        )
     return sorted(
         proxies, key=lambda proxy: (not proxy.is_divergent, -len(proxy.warps), int(proxy.warps[0]))
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.kernels.compiler import SOURCE_NAME
 from cltrace.kernels.events.decisions import decode_stream
 from cltrace.kernels.events.proxy_warps import ProxyWarp, StreamShare
 from cltrace.kernels.events.records import AccessTable, EventKind, LaunchEvents
@@ -15,6 +16,7 @@ from cltrace.report.kernel_events import (
     EventAnalysis,
     compare_events,
     events_report,
+    place_text,
     races_by_line,
 )
 from cltrace.report.page.assembly import INSIDE_PAGE, assemble_page, assemble_pair
@@ -30,6 +32,7 @@ _MAX_EVENTS: Final = 150_000
 """Events of memory of the work-groups that the page shows, beyond those of the first one."""
 _MAX_FIRST_EVENTS: Final = 600_000
 _MAX_VALUES: Final = 50_000
+_MAX_EPOCHS: Final = 1_000
 
 
 def write_inside_page(analysis: EventAnalysis, path: Path) -> None:
@@ -76,8 +79,19 @@ def _head(analysis: EventAnalysis) -> Mapping[str, Any]:
             {"label": fact.label, "text": escape_controls(fact.text)} for fact in document.facts
         ],
         "notes": [escape_controls(note) for note in document.notes],
-        "source": [escape_controls(line) for line in analysis.events.source.splitlines()],
+        "source": [escape_controls(line) for line in _lines(analysis.events.source)],
     }
+
+
+def _lines(source: str) -> Sequence[str]:
+    """Return the lines as the compiler counts them."""
+    lines = source.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _own_line(file: str, line: int) -> int:
+    """Return a line of the program's own source, 0 for one of another file."""
+    return line if file == SOURCE_NAME else 0
 
 
 def _branches(analysis: EventAnalysis) -> Mapping[str, Any]:
@@ -86,7 +100,9 @@ def _branches(analysis: EventAnalysis) -> Mapping[str, Any]:
     numbers = {share.node: number for number, share in enumerate(streams)}
     return {
         "begin": asdict(events.begin),
-        "decisions": [asdict(decision) for decision in events.decisions],
+        "decisions": [
+            {**asdict(item), "line": _own_line(item.file, item.line)} for item in events.decisions
+        ],
         "streams": [_stream(events, share) for share in streams],
         "stream_count": len(analysis.streams),
         "proxies": [_proxy(proxy, numbers) for proxy in analysis.proxies[:_MAX_PROXIES]],
@@ -100,7 +116,8 @@ def _memory(analysis: EventAnalysis) -> Mapping[str, Any]:
     return {
         "sites": [
             {
-                "line": site.line,
+                "line": _own_line(site.file, site.line),
+                "place": escape_controls(place_text(site).removeprefix(f"{SOURCE_NAME}:")),
                 "kind": site.kind.label,
                 "element": escape_controls(site.element),
                 "bytes": site.access_bytes,
@@ -247,13 +264,14 @@ def _epochs(events: LaunchEvents) -> Sequence[Sequence[int]]:
     kinds = np.asarray([min(site.kind, EventKind.LOCAL_BARRIER) for site in events.sites], np.int64)
     epochs = int(accesses.epoch.max()) + 1
     counts = np.bincount(accesses.epoch * 4 + kinds[accesses.site], minlength=4 * epochs)
-    rows: list[list[int]] = counts.reshape(-1, 4).tolist()
+    rows: list[list[int]] = counts.reshape(-1, 4)[:_MAX_EPOCHS].tolist()
     return rows
 
 
 def _races(analysis: EventAnalysis) -> Sequence[Mapping[str, Any]]:
     return [
         {
+            "has_barrier": race.has_barrier,
             "sites": race.sites,
             "memory": race.memory,
             "locations": race.locations,

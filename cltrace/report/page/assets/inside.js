@@ -63,20 +63,20 @@ class InsidePage {
     const [first, second] = race.sites.map((site) => sites[site]);
     const scope = race.is_within_group ? "of one work-group" : "of different work-groups";
     const text =
-      `data race on ${memories[race.memory].name}: line ${first.line} writes what line ${second.line} accesses (${second.kind}), ` +
-      `work-items ${countText(race.items[0])} and ${countText(race.items[1])} ${scope}, at ${countText(race.locations)} places`;
+      `data race on ${memories[race.memory].name}: line ${first.place} writes what line ${second.place} accesses (${second.kind}), ` +
+      `work-items ${countText(race.items[0])} and ${countText(race.items[1])} ${scope}, at ${countText(race.locations)} places` + (race.has_barrier ? ", with barriers of other memory between" : "");
     const show = () => {
       const row = this.model.columns.item.indexOf(race.items[0]);
       this.highlight.clear();
       this.memory.choose(race.memory, this.model.columns.group[row]);
-      this.highlight.keep({ lines: [first.line, second.line] });
+      this.highlight.keep({ lines: [first.line, second.line].filter((line) => line > 0) });
     };
     return element("li", {}, element("button", { className: "link", on: { click: show } }, text));
   }
 
   #barrierItem(barrier, sites) {
-    const { line } = sites[barrier.site];
-    const text = `barrier of line ${line}: ${countText(barrier.arrived)} of ${countText(barrier.items)} work-items of work-group ${barrier.group} reach it`;
+    const { line, place } = sites[barrier.site];
+    const text = `barrier of line ${place}: ${countText(barrier.arrived)} of ${countText(barrier.items)} work-items of work-group ${barrier.group} reach it`;
     return element("li", {}, element("button", { className: "link", on: { click: () => this.highlight.keep({ line }) } }, text));
   }
 

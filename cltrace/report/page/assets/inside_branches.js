@@ -60,6 +60,7 @@ export class BranchView {
       return bar;
     });
     byId("histogram").append(...this.bars);
+    byId("histogram").classList.toggle("is-dense", this.bars.length > 80);
     const rest = count > streams.length ? `, the ${countText(count - streams.length)} rarest not drawn` : "";
     this.summary = `${countText(count)} ways through the kernel, of ${countText(itemCount)} work-items${rest}`;
     byId("histogram-note").textContent = this.summary;

@@ -273,17 +273,18 @@ export class MemoryView {
     const lanes = request.length > 1 ? `${request.length} lanes of its warp access it together` : "one lane of its warp alone";
     byId("access").textContent =
       `work-item ${countText(columns.item[columns.event_row[block.event]])}: ${site.kind} of ${site.element}, ${memory.name} at byte ${countText(offset)}, ` +
-      `line ${site.line}, ${own.kind} ${countText(own.number)}, after ${countText(block.epoch)} ${block.epoch === 1 ? "barrier" : "barriers"}; ${lanes}`;
+      `line ${site.place}, ${own.kind} ${countText(own.number)}, after ${countText(block.epoch)} ${block.epoch === 1 ? "barrier" : "barriers"}; ${lanes}`;
     box.append(...(own.kind === "bank" ? this.#bankButtons(request) : this.#sectorButtons(request)));
   }
 
   #bankButtons(request) {
     const words = this.model.wordsByBank(request);
     const rounds = Math.max(...words.map((bank) => bank.size), 1);
-    const title = rounds > 1 ? `banks: a ${rounds}-way conflict, ${rounds} rounds` : "banks: no conflict, one round";
+    const needed = Math.max(Math.ceil(words.reduce((sum, bank) => sum + bank.size, 0) / this.model.banks), 1);
+    const title = rounds > needed ? `banks: a ${rounds}-way conflict, ${rounds} rounds` : `banks: no conflict, ${needed} ${needed > 1 ? "rounds for so many words" : "round"}`;
     const buttons = words.map((bank, number) => {
       const text = `bank ${number}: ${bank.size} words`;
-      const kind = bank.size > 1 ? "is-conflict" : bank.size ? "is-used" : "";
+      const kind = bank.size > needed ? "is-conflict" : bank.size ? "is-used" : "";
       const label = bank.size > 1 ? `${number}×${bank.size}` : String(number);
       return element("button", { className: kind, title: text, "aria-label": text, on: this.#placeListeners({ number }) }, label);
     });
