@@ -20,7 +20,8 @@ from cltrace.errors import UsageError
 from tests.conftest import Runner
 
 READ_ONLY = {
-    "energy-from", "trace", "from", "reference", "beside", "baselines", "points", "baseline"
+    "energy-from", "trace", "from", "reference", "beside", "baselines", "points", "baseline",
+    "against",
 }  # fmt: skip
 """Options that name files or directories which are only read."""
 
