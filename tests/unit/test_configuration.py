@@ -86,7 +86,10 @@ SWITCHES = [
     (verb, action.option_strings[-1][2:], action.dest)
     for verb in VERBS
     for words, action in find_actions(verb)
-    if len(words) == 1 and action.nargs == 0 and action.dest != "help"
+    if len(words) == 1
+    and action.nargs == 0
+    and action.dest != "help"
+    and action.option_strings[-1][2:] not in ONLY_TRUSTED_OF.get(words, frozenset())
 ]
 FILLERS = {
     "kernel": ["k.cl"], "profile": ["list"], "check": ["a"], "baseline": ["list"], "compare": ["a"],
