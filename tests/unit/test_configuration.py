@@ -86,10 +86,7 @@ SWITCHES = [
     (verb, action.option_strings[-1][2:], action.dest)
     for verb in VERBS
     for words, action in find_actions(verb)
-    if len(words) == 1
-    and action.nargs == 0
-    and action.dest != "help"
-    and action.option_strings[-1][2:] not in ONLY_TRUSTED_OF.get(words, frozenset())
+    if len(words) == 1 and action.nargs == 0 and action.dest != "help"
 ]
 FILLERS = {
     "kernel": ["k.cl"], "profile": ["list"], "check": ["a"], "baseline": ["list"], "compare": ["a"],
@@ -109,7 +106,7 @@ def test_switch_is_set_and_cleared(verb: str, name: str, attribute: str) -> None
     with pytest.raises(UsageError, match=f"{variable}: '2' is no switch"):
         parse(verb, words, None, {variable: "2"})
     assert not getattr(parse(verb, words, None, {variable: ""}), attribute)
-    if name in ONLY_TRUSTED:
+    if name in ONLY_TRUSTED | ONLY_TRUSTED_OF.get((verb,), frozenset()):
         return
     for value in (True, False):
         assert bool(getattr(parse(verb, words, {verb: {name: value}}), attribute)) is value
