@@ -124,11 +124,15 @@ def _summary(analysis: EventAnalysis) -> Mapping[str, str]:
     }
 
 
-def stream_text(events: LaunchEvents, node: int) -> str:
-    """Return a stream as digits, cut where it is long."""
-    bits = events.streams.bits(node)
-    digits = "".join(map(str, bits[:_SHOWN_BITS].tolist()))
-    return digits + ("…" if len(bits) > _SHOWN_BITS else "") or "no condition"
+def stream_texts(events: LaunchEvents, shares: Sequence[StreamShare]) -> Sequence[str]:
+    """Return streams as digits, cut where they are long."""
+    nodes = np.asarray([share.node for share in shares], np.int64)
+    digits = events.streams.texts(nodes, _SHOWN_BITS)
+    is_cut = events.streams.length[nodes] > _SHOWN_BITS
+    return [
+        text + ("…" if cut else "") or "no condition"
+        for text, cut in zip(digits, is_cut, strict=True)
+    ]
 
 
 def place_text(site: EventSite) -> str:
@@ -303,7 +307,7 @@ def _left_out(count: int, top: int | None) -> str:
 
 def _streams(analysis: EventAnalysis, top: int | None) -> Table:
     events = analysis.events
-    items = len(events.items.item)
+    items, shares = len(events.items.item), analysis.streams[:top]
     return Table(
         key="streams",
         title="Branches of work-items",
@@ -318,9 +322,9 @@ def _streams(analysis: EventAnalysis, top: int | None) -> Table:
                 share.items,
                 _share(share.items, items),
                 int(events.streams.length[share.node]),
-                stream_text(events, share.node),
+                text,
             )
-            for share in analysis.streams[:top]
+            for share, text in zip(shares, stream_texts(events, shares), strict=True)
         ],
         note=_left_out(len(analysis.streams), top),
     )

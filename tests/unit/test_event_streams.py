@@ -149,6 +149,9 @@ def test_a_tree_of_streams_keeps_every_stream(streams: list[list[int]]) -> None:
     table = tree.table()
     assert [table.bits(int(end)).tolist() for end in tree.ends] == streams
     assert table.length[tree.ends].tolist() == [len(bits) for bits in streams]
+    for max_bits in (0, 1, 5, 12):
+        texts = ["".join(map(str, bits[:max_bits])) for bits in streams]
+        assert table.texts(tree.ends, max_bits) == texts
 
 
 def test_streams_beyond_the_limit_are_cut_and_counted() -> None:

@@ -82,7 +82,7 @@ class _StreamReplay:
         self._proxy = np.asarray([number for number, _ in shares], np.int64)
         self._warps = np.asarray([len(proxy.warps) for proxy in proxies], np.int64)
         self._items = np.asarray([share.items for _, share in shares]) * self._warps[self._proxy]
-        self._bits = _bit_rows(events, self._nodes)
+        self._bits = events.streams.bit_rows(self._nodes, _MAX_LENGTH)
         self._lengths = events.streams.length[self._nodes]
         self._totals: NDArray[np.int64] = np.zeros((4, len(events.decisions)), np.int64)
         self._ways = _Ways(events)
@@ -130,15 +130,3 @@ class _StreamReplay:
             for decision, (warps, split, items, true) in enumerate(self._totals.T.tolist())
             if warps
         ]
-
-
-def _bit_rows(events: LaunchEvents, nodes: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the bits of streams, one row for each: shape (streams, bits of the longest)."""
-    lengths = events.streams.length[nodes]
-    rows = np.zeros((len(nodes), int(lengths.max(initial=0)) or 1), np.uint8)
-    current, position = nodes.copy(), lengths - 1
-    while (is_open := position >= 0).any():
-        rows[is_open, position[is_open]] = events.streams.bit[current[is_open]]
-        current[is_open] = events.streams.parent[current[is_open]]
-        position -= 1
-    return rows

@@ -166,6 +166,33 @@ class StreamTable:
             ancestor = ancestor[ancestor]
         return lengths
 
+    def prefixes(self, nodes: NDArray[np.int64], max_bits: int) -> NDArray[np.int64]:
+        """Return the nodes of the first `max_bits` bits of streams."""
+        climb = np.maximum(self.length[nodes] - max_bits, 0)
+        ancestor, prefixes = np.maximum(self.parent, 0), nodes.copy()
+        while climb.any():
+            is_odd = climb % 2 == 1
+            prefixes[is_odd] = ancestor[prefixes[is_odd]]
+            climb, ancestor = climb // 2, ancestor[ancestor]
+        return prefixes
+
+    def bit_rows(self, nodes: NDArray[np.int64], max_bits: int) -> NDArray[np.uint8]:
+        """Return the first bits of streams, with zeros behind shorter ones: shape (streams, bits)."""
+        current = self.prefixes(nodes, max_bits)
+        position = self.length[current] - 1
+        rows = np.zeros((len(nodes), int(position.max(initial=-1)) + 1), np.uint8)
+        while (is_open := position >= 0).any():
+            rows[is_open, position[is_open]] = self.bit[current[is_open]]
+            current[is_open] = self.parent[current[is_open]]
+            position -= 1
+        return rows
+
+    def texts(self, nodes: NDArray[np.int64], max_bits: int) -> list[str]:
+        """Return the first bits of streams as digits."""
+        lengths = np.minimum(self.length[nodes], max_bits).tolist()
+        rows = self.bit_rows(nodes, max_bits) + ord("0")
+        return [row[:length].tobytes().decode() for row, length in zip(rows, lengths, strict=True)]
+
     def bits(self, node: int) -> NDArray[np.uint8]:
         """Return the bits of a node's stream, in the order of evaluation."""
         backwards = []

@@ -26,6 +26,7 @@ _VIEWS: Final = (
        LEFT JOIN memory_row m ON m.memory_id = a.memory""",
 )
 _MAX_STREAM_TEXT: Final = 1 << 16
+_MAX_TEXTS: Final = 1 << 26
 _ROWS_AT_ONCE: Final = 1 << 16
 _Column = NDArray[Any]
 
@@ -166,7 +167,7 @@ def open_database(events: LaunchEvents) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute("BEGIN")
     nodes, number = np.unique(events.items.stream, return_inverse=True)
-    texts = [_stream_text(events, int(node)) for node in nodes]
+    texts = _stream_texts(events, nodes)
     lengths = events.streams.length[nodes].tolist()
     _fill(
         connection,
@@ -220,7 +221,7 @@ def _columns_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Mapping[
 def _branches(events: LaunchEvents) -> Mapping[str, _Column]:
     items, streams = events.items, events.streams
     nodes, number = np.unique(items.stream, return_inverse=True)
-    texts = np.asarray([_stream_text(events, int(node)) for node in nodes], object)
+    texts = _objects(_stream_texts(events, nodes))
     return {
         "item": items.item,
         "work_group": items.group,
@@ -231,8 +232,10 @@ def _branches(events: LaunchEvents) -> Mapping[str, _Column]:
     }
 
 
-def _stream_text(events: LaunchEvents, node: int) -> str:
-    return "".join(map(str, events.streams.bits(node)[:_MAX_STREAM_TEXT].tolist()))
+def _stream_texts(events: LaunchEvents, nodes: NDArray[np.int64]) -> list[str]:
+    """Return streams as digits; long ones are cut so that all of them have a bounded size."""
+    max_bits = min(_MAX_STREAM_TEXT, max(_MAX_TEXTS // max(len(nodes), 1), 1))
+    return events.streams.texts(nodes, max_bits)
 
 
 def _accesses(events: LaunchEvents) -> Mapping[str, _Column]:

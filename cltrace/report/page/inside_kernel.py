@@ -72,7 +72,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
 
 def _head(analysis: EventAnalysis) -> Mapping[str, Any]:
     """Return the title, facts, notes and source."""
-    document = events_report(analysis, top=None)
+    document = events_report(analysis, top=0)
     return {
         "title": escape_controls(document.title),
         "facts": [
