@@ -22,7 +22,6 @@ from cltrace.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-
 __all__ = [
     "__version__",
     "load",
@@ -44,7 +43,9 @@ def load(path: "str | Path") -> Any:
 
     Raises: `cltrace.errors.TraceError`, `cltrace.errors.KernelError`.
     """
-    if str(path).endswith(".events"):
+    from cltrace.spool.layout import EVENTS_SUFFIX  # noqa: PLC0415 - for readers alone
+
+    if str(path).endswith(EVENTS_SUFFIX):
         from cltrace.kernels.events.tables import EventTables  # noqa: PLC0415 - imports numpy
 
         return EventTables(path)

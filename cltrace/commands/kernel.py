@@ -151,7 +151,7 @@ def _record(
     report = events_report(analysis, second, top=None if arguments.format == "json" else top)
     print_document(report, color=arguments.color, output_format=arguments.format)
     if flags.page is not None:
-        write_event_page(analysis, second, flags.page)
+        write_event_page(analysis, second, flags.page, is_forced=False)
     for path in filter(None, (flags.output, flags.page)):
         say(f"wrote {path}")
     return 0

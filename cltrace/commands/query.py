@@ -14,12 +14,12 @@ from cltrace.commands.shared.messages import say
 from cltrace.commands.shared.trace_argument import as_trace_file
 from cltrace.errors import UsageError
 from cltrace.report.document import Column, Document, Table, Unit, Value
+from cltrace.spool.layout import EVENTS_SUFFIX
 from cltrace.trace.guard import open_trace
 from cltrace.trace.guarded_query import run_guarded_query
 from cltrace.trace.query import QueryResult
 from cltrace.trace.views import VIEWS
 
-_EVENTS_SUFFIX: Final = ".events"
 _OPENING_EVENTS_S: Final = 30.0
 _MAX_SHOWN: Final = 4096
 _MAX_COLUMNS: Final = 100_000
@@ -65,7 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError("the trace comes first: cltrace query TRACE 'SELECT ...'")
     sql = sys.stdin.read() if arguments.sql == "-" else arguments.sql
     with as_trace_file(arguments.trace) as path:
-        is_trace = path.suffix != _EVENTS_SUFFIX
+        is_trace = path.suffix != EVENTS_SUFFIX
         result = run_guarded_query(
             path,
             sql,

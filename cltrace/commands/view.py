@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cltrace.commands.shared.argument_types import add_time_range_arguments, check_time_range
+from cltrace.commands.shared.event_recording import write_event_page
 from cltrace.commands.shared.messages import say
 from cltrace.commands.shared.outputs import (
     add_output_arguments,
@@ -17,14 +18,12 @@ from cltrace.commands.shared.outputs import (
 )
 from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
-from cltrace.kernels.events.files import SUFFIX as EVENTS_SUFFIX
 from cltrace.kernels.events.files import read_events
 from cltrace.report.kernel_events import analyse_events
 from cltrace.report.page.comparison import write_comparison
-from cltrace.report.page.inside_kernel import write_inside_page
 from cltrace.report.page.ownership import is_own_page
 from cltrace.report.page.trace_page import PageOptions, write_page
-from cltrace.spool.layout import TRACE_SUFFIX
+from cltrace.spool.layout import EVENTS_SUFFIX, TRACE_SUFFIX
 from cltrace.trace.reader import Trace
 
 SUFFIX: Final = ".html"
@@ -75,13 +74,7 @@ def _view_events(path: Path, arguments: argparse.Namespace) -> int:
     """Write the events inside a launch as a page. Raises: `CltraceError`."""
     analysis = analyse_events(read_events(path))
     target: Path = arguments.output or Path(path.name.removesuffix(EVENTS_SUFFIX) + SUFFIX)
-    write_output_atomically(
-        target,
-        lambda page: write_inside_page(analysis, page),
-        lambda _: None,
-        is_forced=arguments.force,
-        is_own=is_own_page,
-    )
+    write_event_page(analysis, None, target, is_forced=arguments.force)
     say(f"wrote {target}: it has the kernel's source")
     _open_page(target, is_wanted=arguments.open)
     return 0

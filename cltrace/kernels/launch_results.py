@@ -54,12 +54,7 @@ def execute(
         grid=grid, memory=launch.memory, images=launch.images, observer=NullObserver()
     )
     Runner(prepared, state, max_steps).run(launch.frame)
-    notes = state.notes | {
-        f"{item.name}: {item.out_of_bounds} accesses out of bounds"
-        for item in launch.memory.objects
-        if item.out_of_bounds
-    }
-    return launch.outputs(), frozenset(notes)
+    return launch.outputs(), frozenset(state.notes | launch.memory.faults())
 
 
 def nd_range(

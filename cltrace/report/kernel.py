@@ -11,12 +11,14 @@ from cltrace.kernels.machine import Machine
 from cltrace.kernels.program import Kernel, KernelCode, Program
 from cltrace.predict.models.thesis import Thesis
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.quantities import sizes_text
 
 
 def kernel_report(code: KernelCode, counts: KernelCounts, costs: Thesis | None = None) -> Document:
     """Return all counts of a launch; with `costs`, also the times of its cost types on a device."""
     return Document(
-        title=f"{counts.kernel} {_sizes(counts.global_size)} in groups of {_sizes(counts.local_size)}",
+        title=f"{counts.kernel} {sizes_text(counts.global_size)} in groups of "
+        f"{sizes_text(counts.local_size)}",
         facts=[*_facts(counts), *_occupancy(code, counts)],
         tables=kernel_tables(code, counts, costs),
         notes=[*counts.notes],
@@ -36,10 +38,6 @@ def kernel_tables(
         _assumptions(counts.assumptions),
         listing(code, counts),
     ]
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    return " × ".join(f"{size:,}" for size in sizes)
 
 
 def _facts(counts: KernelCounts) -> list[Fact]:

@@ -23,6 +23,7 @@ from cltrace.kernels.events.races import (
 from cltrace.kernels.events.records import EventSite, LaunchEvents
 from cltrace.kernels.events.warp_accesses import SiteAccesses, find_warp_accesses
 from cltrace.report.document import Column, Document, Fact, Table, Unit
+from cltrace.report.quantities import more_note, sizes_text
 
 _SHOWN_BITS: Final = 64
 _SHOWN_SHARES: Final = 8
@@ -66,11 +67,9 @@ def events_report(
 
     Its tables have at most `top` rows, None for all.
     """
-    events = analysis.events
-    return Document(
-        title=f"Inside {events.kernel} {_sizes(events.global_size)} in groups of "
-        f"{_sizes(events.local_size)}",
-        facts=_facts(analysis),
+    head = events_head(analysis)
+    return replace(
+        head,
         tables=[
             *([] if second is None else [_versions(analysis, second)]),
             _races(analysis),
@@ -80,6 +79,17 @@ def events_report(
             _decisions(analysis),
             _accesses(analysis),
         ],
+    )
+
+
+def events_head(analysis: EventAnalysis) -> Document:
+    """Return the report of the events of a launch without its tables."""
+    events = analysis.events
+    return Document(
+        title=f"Inside {events.kernel} {sizes_text(events.global_size)} in groups of "
+        f"{sizes_text(events.local_size)}",
+        facts=_facts(analysis),
+        tables=[],
         notes=[*events.notes, *_dropped_notes(events), *_search_notes(analysis)],
     )
 
@@ -138,10 +148,6 @@ def stream_texts(events: LaunchEvents, shares: Sequence[StreamShare]) -> Sequenc
 def place_text(site: EventSite) -> str:
     """Return the place of an access or barrier."""
     return f"{site.file}:{site.line}"
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    return " × ".join(f"{size:,}" for size in sizes)
 
 
 def _facts(analysis: EventAnalysis) -> list[Fact]:
@@ -290,19 +296,13 @@ def _proxies(analysis: EventAnalysis, top: int | None) -> Table:
             )
             for proxy in analysis.proxies[:top]
         ],
-        note=_left_out(len(analysis.proxies), top),
+        note=more_note(len(analysis.proxies), top),
     )
 
 
 def _lanes(proxy: ProxyWarp) -> str:
     counts = [f"{share.items}" for share in proxy.shares[:_SHOWN_SHARES]]
     return " + ".join(counts) + (" + …" if len(proxy.shares) > _SHOWN_SHARES else "")
-
-
-def _left_out(count: int, top: int | None) -> str:
-    if top is None or count <= top:
-        return ""
-    return f"and {count - top:,} more: --top 0 shows all"
 
 
 def _streams(analysis: EventAnalysis, top: int | None) -> Table:
@@ -326,7 +326,7 @@ def _streams(analysis: EventAnalysis, top: int | None) -> Table:
             )
             for share, text in zip(shares, stream_texts(events, shares), strict=True)
         ],
-        note=_left_out(len(analysis.streams), top),
+        note=more_note(len(analysis.streams), top),
     )
 
 
@@ -371,7 +371,7 @@ def _accesses(analysis: EventAnalysis) -> Table:
                 place_text(site),
                 f"{site.kind.label} {site.element}",
                 ", ".join(names) or "outside of all objects",
-                len(row.events),
+                row.accesses,
                 row.requests,
                 round(float(np.mean(row.sectors)), 3),
                 round(float(np.mean(row.bank_cycles)), 3),

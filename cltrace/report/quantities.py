@@ -1,7 +1,7 @@
 """Quantities as short text: three digits and a unit that fits."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from cltrace.report.document import Unit, Value
@@ -57,6 +57,11 @@ def _plain(value: float) -> str:
     if isinstance(value, int):
         return str(value)
     return f"{value:.0f}" if _LARGE <= abs(value) < _LARGEST else f"{value:g}"
+
+
+def sizes_text(sizes: Sequence[int]) -> str:
+    """Return the sizes of an NDRange, first dimension first."""
+    return " × ".join(f"{size:,}" for size in sizes)
 
 
 def more_note(count: int, top: int | None) -> str:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from cltrace.events.tables import RowTable
 
 TRACE_SUFFIX: Final = ".cltrace"
+EVENTS_SUFFIX: Final = ".events"
+"""Suffix of files of the events inside a launch."""
 PARTS_SUFFIX: Final = ".parts"
 FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700

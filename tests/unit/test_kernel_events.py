@@ -139,7 +139,7 @@ def assert_same_accesses(events: LaunchEvents, sites: Sequence[AccessSite]) -> N
     for row in rows:
         site = events.sites[row.site]
         key = (*place_of(site), site.kind.label, site.access_bytes)
-        measured[*key, "accesses"] += len(row.events)
+        measured[*key, "accesses"] += row.accesses
         if not row.is_private and place_of(site) not in skipped:
             measured[*key, "requests"] += row.requests
             measured[*key, "sectors"] += int(row.sectors.sum())

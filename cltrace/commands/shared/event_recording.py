@@ -227,8 +227,12 @@ def render_events(analysis: EventAnalysis, second: EventAnalysis | None) -> str:
     return render_inside_page(analysis) if second is None else render_inside_pair(analysis, second)
 
 
-def write_event_page(analysis: EventAnalysis, second: EventAnalysis | None, page: Path) -> None:
-    """Write events as a page, over an earlier page only; those of two launches side by side.
+def write_event_page(
+    analysis: EventAnalysis, second: EventAnalysis | None, page: Path, *, is_forced: bool
+) -> None:
+    """Write events as a page; those of two launches side by side.
+
+    Only an earlier page is overwritten, unless `is_forced`.
 
     Raises: `OutputError`.
     """
@@ -237,7 +241,7 @@ def write_event_page(analysis: EventAnalysis, second: EventAnalysis | None, page
         page,
         lambda path: _write_text(path, text),
         lambda _: None,
-        is_forced=False,
+        is_forced=is_forced,
         is_own=is_own_page,
     )
 

@@ -22,7 +22,7 @@ from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
-from cltrace.kernels.execute.state import ExecutionState
+from cltrace.kernels.execute.state import ExecutionState, Observer
 from cltrace.kernels.machine import Machine
 
 _MAX_FULL_ITEMS: Final = 4096
@@ -121,7 +121,7 @@ def _execute_groups(
     redirection = ScenarioRedirection(
         task.sliced_kernel, scenario, task.ndrange.group_items, task.unknowns
     )
-    state = _begin(task, grid, launch, observer, redirection)
+    state = begin_execution(task.unknowns, grid, launch, observer, redirection)
     extrapolation = LoopExtrapolation(
         task.sliced_kernel,
         _skippable_loops(task, redirection) if sampling.trips is Trips.SAMPLED else {},
@@ -143,11 +143,11 @@ def _execute_groups(
     )
 
 
-def _begin(
-    task: Task,
+def begin_execution(
+    unknowns: Unknowns,
     grid: Grid,
     launch: LaunchMemory,
-    observer: CountObserver,
+    observer: Observer,
     redirection: ScenarioRedirection,
 ) -> ExecutionState:
     """Return the state at the begin of an execution."""
@@ -157,9 +157,9 @@ def _begin(
         images=launch.images,
         observer=observer,
         redirection=redirection,
-        redirected_sites=task.unknowns.sites,
-        redirected_blocks=task.unknowns.blocks,
-        redirected_selects=task.unknowns.selects,
+        redirected_sites=unknowns.sites,
+        redirected_blocks=unknowns.blocks,
+        redirected_selects=unknowns.selects,
     )
 
 

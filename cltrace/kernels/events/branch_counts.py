@@ -56,14 +56,12 @@ def can_replay(events: LaunchEvents) -> bool:
 class _Ways:
     """The ways from decision to decision, as one list of blocks.
 
-    `begins` has the first place of each way in it: of the way to the first decision, then of those from
-    each decision, if false and if true. `decisions` has -1 but for the ends of ways.
+    `begins` has the first place of each of `LaunchEvents.ways` in it. `decisions` has -1 but for the ends
+    of ways.
     """
 
     def __init__(self, events: LaunchEvents) -> None:
-        ways = [events.begin]
-        for decision in events.decisions:
-            ways += [decision.if_false, decision.if_true]
+        ways = events.ways
         lengths = np.asarray([len(way.blocks) for way in ways], np.int64)
         self.begins: NDArray[np.int64] = np.cumsum(lengths) - lengths
         self.blocks = np.asarray([block for way in ways for block in way.blocks], np.int64)

@@ -12,7 +12,7 @@ from cltrace.kernels.arguments import Argument
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.assumptions import ScenarioRedirection
-from cltrace.kernels.counts.group_sampling import spread_groups
+from cltrace.kernels.counts.group_sampling import begin_execution, spread_groups
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
 from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
 from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
@@ -32,7 +32,7 @@ from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.memory import MemoryObject
 from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
-from cltrace.kernels.execute.state import ExecutionState
+from cltrace.kernels.execute.work_items import work_item_value
 from cltrace.kernels.ir.types import PRIVATE, SPACE_NAMES
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
@@ -40,10 +40,10 @@ from cltrace.kernels.program import Program
 
 _PILOT_GROUPS: Final = 2
 """Work-groups that are executed before the others are chosen."""
+_PILOT_SHARE: Final = 4
+"""Part of the budget of steps that these may take."""
 _CAUTION: Final = 0.9
 """Share of the expected number of work-groups that is tried after too many."""
-_PILOT_SHARE: Final = 4
-"""Part of the budget of steps that they may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +53,10 @@ class EventLimits:
     Attributes:
         max_events: events of memory, and bits of streams.
         max_steps: instructions, summed over work-items.
-        max_groups: work-groups, None for as many as the other limits allow.
     """
 
     max_events: int = 2_000_000
     max_steps: int = 1_500_000_000
-    max_groups: int | None = None
 
 
 DEFAULT_LIMITS: Final = EventLimits()
@@ -123,37 +121,25 @@ def _run_groups(launch: "_Launch", limits: EventLimits) -> "_Execution":
 def _choose_groups(launch: "_Launch", limits: EventLimits) -> NDArray[np.int64]:
     """Return the work-groups to record: all of them, or as many as the limits allow, spread evenly."""
     groups = launch.ndrange.groups
-    max_groups = groups if limits.max_groups is None else min(groups, limits.max_groups)
-    if max_groups > _PILOT_GROUPS:
-        try:
-            pilot = launch.run(
-                spread_groups(groups, _PILOT_GROUPS),
-                replace(limits, max_steps=limits.max_steps // _PILOT_SHARE),
-            )
-        except KernelExecutionError:  # one group may still be affordable
-            return spread_groups(groups, 1)
-        max_groups = min(max_groups, max(int(_affordable_groups(pilot, limits)), 1))
-    return spread_groups(groups, max_groups)
+    if groups <= _PILOT_GROUPS:
+        return spread_groups(groups, groups)
+    try:
+        pilot = launch.run(
+            spread_groups(groups, _PILOT_GROUPS),
+            replace(limits, max_steps=limits.max_steps // _PILOT_SHARE),
+        )
+    except KernelExecutionError:  # one group may still be affordable
+        return spread_groups(groups, 1)
+    return spread_groups(groups, max(int(_affordable_groups(pilot, limits)), 1))
 
 
 def _affordable_groups(pilot: "_Execution", limits: EventLimits) -> float:
     """Return the number of groups that the limits allow, from an execution of `_PILOT_GROUPS`."""
     lanes = pilot.grid.count
     # Instructions have a fixed cost beside that of their lanes.
-    affordable_lanes = limits.max_steps / max(pilot.steps, 1) * cost_in_lanes(
-        lanes
-    ) - cost_in_lanes(0)
-    by_steps = affordable_lanes / lanes * _PILOT_GROUPS
-    return min(by_steps, limits.max_events / max(pilot.num_events, 1) * _PILOT_GROUPS)
-
-
-def _linear_ids(grid: Grid) -> NDArray[np.int64]:
-    """Return the linear global ids of lanes, first dimension fastest."""
-    sizes, ids = grid.ndrange.global_size, grid.relative_ids
-    linear = ids[-1]
-    for size, part in zip(sizes[-2::-1], ids[-2::-1], strict=True):
-        linear = linear * size + part
-    return linear
+    affordable_cost = cost_in_lanes(lanes) * limits.max_steps / max(pilot.steps, 1)
+    by_steps = (affordable_cost - cost_in_lanes(0)) / lanes
+    return _PILOT_GROUPS * min(by_steps, limits.max_events / max(pilot.num_events, 1))
 
 
 def _memory_name(memory: MemoryObject, number: int) -> str:
@@ -234,18 +220,10 @@ class _Launch:
             max_accesses=limits.max_events,
             max_nodes=limits.max_events,
         )
-        state = ExecutionState(
-            grid=grid,
-            memory=memory.memory,
-            images=memory.images,
-            observer=observer,
-            redirection=ScenarioRedirection(
-                self._kernel, TYPICAL_SCENARIO, self.ndrange.group_items, self._unknowns
-            ),
-            redirected_sites=self._unknowns.sites,
-            redirected_blocks=self._unknowns.blocks,
-            redirected_selects=self._unknowns.selects,
+        redirection = ScenarioRedirection(
+            self._kernel, TYPICAL_SCENARIO, self.ndrange.group_items, self._unknowns
         )
+        state = begin_execution(self._unknowns, grid, memory, observer, redirection)
         runner = Runner(self._kernel, state, limits.max_steps)
         runner.run(memory.frame)
         return _Execution(
@@ -289,7 +267,7 @@ class _Launch:
                 for number, part in enumerate(run.memory.memory.objects[1:], 1)
             ),
             items=ItemTable(
-                _linear_ids(grid),
+                work_item_value("get_global_linear_id", None, grid.all),
                 grid.group_numbers[grid.group],
                 grid.warp,
                 observer.streams.ends,
@@ -337,15 +315,10 @@ class _Launch:
 
     def _notes(self, run: _Execution) -> tuple[str, ...]:
         assumptions = describe_assumptions(self._kernel, self._unknowns)
-        faults = {
-            f"{item.name}: {item.out_of_bounds} accesses out of bounds"
-            for item in run.memory.memory.objects
-            if item.out_of_bounds
-        }
         texts = (f"{row.place}: {row.what} is assumed: {row.meaning}" for row in assumptions)
         names = {part.name for part in run.memory.memory.objects[1:]}
         unused = [name for name in self._annotated.watched if name not in names]
         ignored = (
             f"@watch {name}: {self._kernel.function.name} accesses no {name}" for name in unused
         )
-        return (*texts, *ignored, *sorted(run.notes | faults))
+        return (*texts, *ignored, *sorted(run.notes | run.memory.memory.faults()))

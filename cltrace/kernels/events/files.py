@@ -38,7 +38,6 @@ from cltrace.kernels.events.records import (
 )
 from cltrace.kernels.machine import ItemLoops, Machine
 
-SUFFIX: Final = ".events"
 SCHEMA: Final = 1
 """Version of the file format. Newer files are refused."""
 _HEADER: Final = "header.json"
@@ -250,10 +249,7 @@ def _check_streams(streams: StreamTable) -> None:
 
 def _check_paths(events: LaunchEvents) -> None:
     """Check that every stream leads from decision to decision."""
-    ways = [events.begin]
-    for decision in events.decisions:
-        ways += [decision.if_false, decision.if_true]
-    following = np.asarray([way.decision for way in ways], np.int64)
+    following = np.asarray([way.decision for way in events.ways], np.int64)
     if following.max() >= len(events.decisions):
         raise ValueError("a decision refers to nothing")
     successors = following[1:].tolist()

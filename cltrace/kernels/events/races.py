@@ -85,6 +85,14 @@ class _Accesses:
 
 
 @dataclass(frozen=True, slots=True)
+class _Orders:
+    """Orders by atomic operations, of work-items and of work-groups; None without such operations."""
+
+    of_items: IsOrdered | None
+    of_groups: IsOrdered | None
+
+
+@dataclass(frozen=True, slots=True)
 class RaceSearch:
     """The races of a launch, those of the most locations first.
 
@@ -99,6 +107,10 @@ def find_races(events: LaunchEvents) -> RaceSearch:
     """Look for races of recorded accesses."""
     races: list[Race] = []
     incomplete: list[str] = []
+    orders = _Orders(
+        find_atomic_order(events, np.arange(len(events.items.item))),
+        find_atomic_order(events, events.items.group),
+    )
     for memory, described in enumerate(events.memories):
         positions = np.flatnonzero(events.accesses.memory == memory)
         if described.space not in _SHARED_SPACES or not _is_write(events, positions).any():
@@ -106,18 +118,12 @@ def find_races(events: LaunchEvents) -> RaceSearch:
         if _count_units(events, positions) > _MAX_UNITS:
             incomplete.append(described.name)
             continue
-        orders = _has_atomics(events)
-        races.extend(_races_in(events, memory, positions))
-        if orders and len(positions) > _MAX_ORDERED:
+        races.extend(_races_in(events, memory, positions, orders))
+        if orders.of_items is not None and len(positions) > _MAX_ORDERED:
             incomplete.append(described.name)
     return RaceSearch(
         sorted(races, key=lambda race: (-race.locations, race.sites)), tuple(incomplete)
     )
-
-
-def _has_atomics(events: LaunchEvents) -> bool:
-    is_atomic = np.asarray([site.kind is EventKind.ATOMIC for site in events.sites], np.bool_)
-    return bool(is_atomic[events.accesses.site].any())
 
 
 def _is_write(events: LaunchEvents, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -125,7 +131,9 @@ def _is_write(events: LaunchEvents, positions: NDArray[np.int64]) -> NDArray[np.
     return by_site[events.accesses.site[positions]]
 
 
-def _races_in(events: LaunchEvents, memory: int, positions: NDArray[np.int64]) -> Iterator[Race]:
+def _races_in(
+    events: LaunchEvents, memory: int, positions: NDArray[np.int64], orders: _Orders
+) -> Iterator[Race]:
     """Yield the races of one memory object: those within work-groups, then those between them."""
     items, space = events.items, events.memories[memory].space
     index, unit = _split_units(events, positions)
@@ -134,14 +142,12 @@ def _races_in(events: LaunchEvents, memory: int, positions: NDArray[np.int64]) -
     group = items.group[row]
     epoch = _ordered_epochs(events, space)[event]
     within = _make_runs(events, event, row, (unit, group, epoch))
-    order = find_atomic_order(events, np.arange(len(items.item)))
-    yield from _describe(events, memory, _racing_pairs(within, events, order), within_group=True)
+    pairs = _racing_pairs(within, events, orders.of_items)
+    yield from _describe(events, memory, pairs, within_group=True)
     if space != "local":
         across = _make_runs(events, event, group, (unit,))
-        order = find_atomic_order(events, items.group)
-        yield from _describe(
-            events, memory, _racing_pairs(across, events, order), within_group=False
-        )
+        pairs = _racing_pairs(across, events, orders.of_groups)
+        yield from _describe(events, memory, pairs, within_group=False)
 
 
 def _ordered_epochs(events: LaunchEvents, space: str) -> NDArray[np.int64]:

@@ -297,6 +297,12 @@ class LaunchEvents:
     notes: tuple[str, ...]
 
     @property
+    def ways(self) -> tuple[Continuation, ...]:
+        """The way to the first decision, then those from each decision, if false and if true."""
+        decided = ((item.if_false, item.if_true) for item in self.decisions)
+        return (self.begin, *(way for pair in decided for way in pair))
+
+    @property
     def groups(self) -> int:
         """The number of work-groups of the launch."""
         groups = 1

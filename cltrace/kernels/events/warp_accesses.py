@@ -24,17 +24,15 @@ class SiteAccesses:
         memories: positions in `LaunchEvents.memories` of the accessed objects, ascending; -1 for accesses
             outside of all objects.
         is_private: True for private memory.
-        events: positions in `LaunchEvents.accesses`, in the order of requests.
-        request: the number of each event's request, ascending from 0. A request is one access of a warp.
-        sectors: sectors of each request.
+        accesses: the number of accesses by work-items.
+        sectors: sectors of each request, which is one access of a warp.
         bank_cycles: cycles that the banks need for each request.
     """
 
     site: int
     memories: tuple[int, ...]
     is_private: bool
-    events: NDArray[np.int64]
-    request: NDArray[np.int64]
+    accesses: int
     sectors: NDArray[np.int64]
     bank_cycles: NDArray[np.int64]
 
@@ -84,8 +82,7 @@ def _count_site(
         site=number,
         memories=tuple(np.unique(accesses.memory[positions]).tolist()),
         is_private=is_private,
-        events=positions,
-        request=np.cumsum(is_first) - 1,
+        accesses=len(positions),
         sectors=sectors,
         bank_cycles=bank_cycles,
     )

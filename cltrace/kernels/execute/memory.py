@@ -234,6 +234,14 @@ class Memory:
             return self.objects[number]
         return self.objects[0]
 
+    def faults(self) -> frozenset[str]:
+        """Return a message for each object that was accessed out of bounds."""
+        return frozenset(
+            f"{item.name}: {item.out_of_bounds} accesses out of bounds"
+            for item in self.objects
+            if item.out_of_bounds
+        )
+
     def spaces(self, address: Value) -> Array:
         """Return the address space of each address."""
         spaces = np.asarray([item.space for item in self.objects])

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,7 @@ from cltrace.kernels.events.records import AccessTable, EventKind, LaunchEvents
 from cltrace.report.kernel_events import (
     EventAnalysis,
     compare_events,
-    events_report,
+    events_head,
     place_text,
     races_by_line,
 )
@@ -35,11 +34,6 @@ _MAX_VALUES: Final = 50_000
 _MAX_EPOCHS: Final = 1_000
 
 
-def write_inside_page(analysis: EventAnalysis, path: Path) -> None:
-    """Write the page of a launch's events. Raises: `OSError`."""
-    path.write_text(render_inside_page(analysis), encoding="utf-8")
-
-
 def render_inside_page(analysis: EventAnalysis) -> str:
     """Return the page of a launch's events."""
     events = analysis.events
@@ -52,7 +46,6 @@ def render_inside_page(analysis: EventAnalysis) -> str:
             "group": events.items.group,
             "warp": events.items.warp,
             "stream": _stream_numbers(events, streams),
-            "warp_proxy": _proxy_numbers(events, analysis.proxies),
             **{f"value_{name}": column for name, column in shown_values.columns.items()},
             **{f"event_{name}": column for name, column in _columns(shown).items()},
         }
@@ -72,7 +65,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
 
 def _head(analysis: EventAnalysis) -> Mapping[str, Any]:
     """Return the title, facts, notes and source."""
-    document = events_report(analysis, top=0)
+    document = events_head(analysis)
     return {
         "title": escape_controls(document.title),
         "facts": [
@@ -207,14 +200,6 @@ def _stream_numbers(events: LaunchEvents, streams: Sequence[StreamShare]) -> NDA
     numbers = np.full(len(events.streams.parent), -1, np.int64)
     numbers[[share.node for share in streams]] = np.arange(len(streams))
     return numbers[events.items.stream]
-
-
-def _proxy_numbers(events: LaunchEvents, proxies: Sequence[ProxyWarp]) -> NDArray[np.int64]:
-    """Return the position of each warp's proxy warp among those shown, -1 for the others."""
-    numbers = np.full(len(events.warp_operations), -1, np.int64)
-    for number, proxy in enumerate(proxies[:_MAX_PROXIES]):
-        numbers[proxy.warps] = number
-    return numbers
 
 
 def _stream(events: LaunchEvents, share: StreamShare) -> Mapping[str, Any]:

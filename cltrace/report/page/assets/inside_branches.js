@@ -122,7 +122,7 @@ export class BranchView {
 
   #preparePicture() {
     const [columns, rows] = this.#pictureSize();
-    this.picture = { columns, rows, scale: Math.max(1, Math.floor(Math.min(256 / columns, 150 / rows))) };
+    this.picture = { columns, rows };
     const canvas = byId("image");
     if (columns * rows > MAX_PICTURE || !this.model.itemCount) {
       byId("image-figure").hidden = true;
@@ -130,9 +130,10 @@ export class BranchView {
     }
     canvas.width = columns;
     canvas.height = rows;
-    const shrink = Math.max(this.picture.scale, Math.min(1, 256 / columns, 256 / rows));
-    canvas.style.width = `${columns * shrink}px`;
-    canvas.style.height = `${rows * shrink}px`;
+    const fit = Math.min(256 / columns, 256 / rows);
+    const scale = fit < 1 ? fit : Math.max(1, Math.floor(Math.min(fit, 150 / rows)));
+    canvas.style.width = `${columns * scale}px`;
+    canvas.style.height = `${rows * scale}px`;
     const [width, height] = this.model.global_size;
     byId("image-note").textContent = height ? `work-items, ${width} × ${height}` : `work-items, ${columns} in a row`;
     canvas.addEventListener("mousemove", (event) => this.#onPicture(event));
