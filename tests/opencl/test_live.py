@@ -66,7 +66,9 @@ def test_a_terminal_sees_rates_and_the_program_above_them(tmp_path: Path) -> Non
     text = ESCAPES.sub("", got)
     assert re.search(r"cltrace: [\d\u202f]+ calls; .* busy \d+%", text)
     assert re.search(r"  k +[\d,]+/s, .* each", text)
-    assert re.findall(r"line (\d+)\r\n", text) == [str(one) for one in range(40)]
+    # A terminal's driver may let the display in between a line and its end.
+    assert re.findall(r"line (\d+)", text) == [str(number) for number in range(40)]
+    assert text.count("\r\n") == 40
     # The scrolling region is made once and given back.
     assert got.count("\x1b[1;18r") == 1
     assert got.rstrip().endswith("\x1b[r\x1b8")
