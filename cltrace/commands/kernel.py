@@ -33,7 +33,7 @@ from cltrace.commands.shared.source_launch import (
 )
 from cltrace.commands.shared.trace_argument import open_trace
 from cltrace.errors import UsageError
-from cltrace.kernels import Machine, count
+from cltrace.kernels import BufferArgument, Machine, count
 from cltrace.kernels.counts.traced_launches import TracedLaunch, traced_launches
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.launches.counter import TracedLaunchCounter
@@ -182,7 +182,13 @@ def _single_launch(
     traced, profile = _read_launches(target)
     _check_single(launch.kernel for launch in traced)
     machine = target.machine(profile)
-    return traced_launch_ready(traced[0], machine), machine
+    return traced_launch_ready(max(traced, key=_captured_buffers), machine), machine
+
+
+def _captured_buffers(launch: TracedLaunch) -> int:
+    """Return the number of buffers whose contents the trace has."""
+    buffers = (item for item in launch.arguments if isinstance(item, BufferArgument))
+    return sum(item.contents is not None for item in buffers)
 
 
 def _check_single(kernels: Iterable[str]) -> None:

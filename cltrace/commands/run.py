@@ -175,6 +175,8 @@ def _end(outcome: _Outcome, options: RecordingOptions) -> int:
             speaker.say_all(messages)
         outcome.loading.join()
         result = _finish(begun, options, speaker, outcome.explain_nothing)
+        if options.settings.inside_kernel and result.has_trace:
+            _record_inside(begun.path, options, speaker)
     except CltraceError as error:
         speaker.error(
             f"{error}; the parts are kept: `cltrace recover {begun.path}` finishes the trace"
@@ -196,6 +198,21 @@ def _end(outcome: _Outcome, options: RecordingOptions) -> int:
     if options.is_strict and not result.has_calls:
         return _refuse_nothing(speaker)
     return _end_as_command(status)
+
+
+def _record_inside(path: Path, options: RecordingOptions, speaker: Speaker) -> None:
+    """Record what the work-items of the captured launch do, on its device."""
+    from cltrace.runs.inside_launch import find_captured, record_inside  # noqa: PLC0415 - rarely used
+    from cltrace.trace.reader import Trace  # noqa: PLC0415 - loaded by `_load`
+
+    with Trace(path) as trace:
+        launch = find_captured(trace)
+    wanted = f"launch {options.settings.inside_launch} of {options.settings.inside_kernel}"
+    if launch is None:
+        speaker.error(f"--inside: {wanted} was not seen, or has no buffers: see `cltrace info`")
+        return
+    if record_inside(path, launch, error_stream() if options.shows_summary else None) is None:
+        speaker.error(f"--inside: {wanted} was not recorded; the trace has its buffers")
 
 
 def _refuse_nothing(speaker: Speaker) -> int:

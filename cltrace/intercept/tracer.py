@@ -20,6 +20,7 @@ from cltrace.intercept.hooks.calls import CallHooks
 from cltrace.intercept.hooks.constructors import ConstructorHookError
 from cltrace.intercept.hooks.contents import ContentCapture, HostWriteCapture
 from cltrace.intercept.hooks.late_calls import count_late_calls
+from cltrace.intercept.hooks.launch_contents import LaunchContents
 from cltrace.intercept.hooks.launch_paths import LaunchPaths
 from cltrace.intercept.hooks.memory import MemoryHooks
 from cltrace.intercept.hooks.patching import Patch, PatchSet
@@ -292,10 +293,19 @@ def _note_other_libraries(recorder: Recorder) -> None:
 
 
 def _content_capture(recorder: Recorder, writer: SpoolWriter) -> ContentCapture | None:
-    budget_bytes = recorder.settings.capture_bytes
+    settings, numbers = recorder.settings, recorder.memory.numbers
+    budget_bytes = settings.capture_bytes
+    if settings.inside_kernel:
+
+        def note(message: str) -> None:
+            recorder.note(Severity.WARNING, "contents-not-captured", message)
+
+        return LaunchContents(
+            *(recorder.sink, writer, numbers, recorder.clock, note),
+            *(settings.inside_kernel, settings.inside_launch),
+        )
     if not budget_bytes:
         return None
-    numbers = recorder.memory.numbers
     return HostWriteCapture(recorder.sink, writer, numbers, budget_bytes, recorder.clock)
 
 

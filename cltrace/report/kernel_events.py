@@ -161,6 +161,7 @@ def _facts(analysis: EventAnalysis) -> list[Fact]:
         Fact("groups", "work-groups", executed, recorded),
         Fact("work_items", "work-items", f"{len(events.items.item):,}", len(events.items.item)),
         Fact("code", "code", f"as {events.form.value}", events.form.value),
+        *([Fact("device", "executed on", events.device, events.device)] if events.device else []),
         Fact(
             "divergent_warps",
             "divergence",

@@ -87,6 +87,8 @@ def _hooks_only_flag(settings: Settings) -> str:
         return f"--timing {settings.timing}"
     if settings.capture_bytes:
         return "--capture-buffers"
+    if settings.inside_kernel:
+        return "--inside"
     if settings.measure_overhead:
         return "--measure-overhead"
     return ""

@@ -54,6 +54,10 @@ class Settings:
     measure_overhead: bool = False
     capture_bytes: int = 0
     """Upper limit of the captured, host-written buffer contents per process; 0 captures none."""
+    inside_kernel: str = ""
+    """Glob of the kernel whose launch has its buffers captured before it runs; empty for none."""
+    inside_launch: int = 1
+    """Which of its launches, from 1."""
 
     def records_kernel(self, name: str) -> bool:
         """Return whether to record launches of the kernel `name`. Patterns are shell globs."""

@@ -33,10 +33,21 @@ for number in range(40):
     time.sleep(0.05)
 """
 )
+ENOUGH = "enough"
+LASTING_PROGRAM = PROGRAM.replace(
+    "for number in range(40):",
+    f"import itertools, os\nfor number in itertools.takewhile(lambda n: not os.path.exists({ENOUGH!r}),"
+    " itertools.count()):",
+)
 
 
-def on_a_terminal(words: list[str], directory: Path, *, rows: int = 24) -> tuple[int, str]:
-    """Run a command on a terminal of its own; its status, and all that the terminal got."""
+def on_a_terminal(
+    words: list[str], directory: Path, *, rows: int = 24, awaited: str = ""
+) -> tuple[int, str]:
+    """Run a command on a terminal of its own; its status, and all that the terminal got.
+
+    Once that has what is `awaited`, a lasting program may end.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
     environment = {**clean_environment(), "TERM": "xterm"}
@@ -52,6 +63,8 @@ def on_a_terminal(words: list[str], directory: Path, *, rows: int = 24) -> tuple
             except OSError:
                 break
             got += data
+            if awaited and re.search(awaited, ESCAPES.sub("", got.decode(errors="replace"))):
+                (directory / ENOUGH).touch()
         elif process.poll() is not None:
             break
     os.close(ours)
@@ -61,14 +74,19 @@ def on_a_terminal(words: list[str], directory: Path, *, rows: int = 24) -> tuple
 @pytest.mark.opencl
 def test_a_terminal_sees_rates_and_the_program_above_them(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "cltrace", "run", "--live", "-q", "-o", "t.cltrace"]
-    status, got = on_a_terminal([*words, sys.executable, "-c", PROGRAM], tmp_path)
+    status, got = on_a_terminal(
+        [*words, sys.executable, "-c", LASTING_PROGRAM],
+        tmp_path,
+        awaited=r"  k +[\d,]+/s, .* each",
+    )
     assert status == 0
     text = ESCAPES.sub("", got)
     assert re.search(r"cltrace: [\d\u202f]+ calls; .* busy \d+%", text)
     assert re.search(r"  k +[\d,]+/s, .* each", text)
     # A terminal's driver may let the display in between a line and its end.
-    assert re.findall(r"line (\d+)", text) == [str(number) for number in range(40)]
-    assert text.count("\r\n") == 40
+    numbers = re.findall(r"line (\d+)", text)
+    assert numbers == [str(number) for number in range(len(numbers))]
+    assert text.count("\r\n") == len(numbers)
     # The scrolling region is made once and given back.
     assert got.count("\x1b[1;18r") == 1
     assert got.rstrip().endswith("\x1b[r\x1b8")

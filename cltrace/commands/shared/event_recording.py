@@ -14,12 +14,14 @@ from cltrace.kernels import Argument, Kernel, Machine, parse
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.traced_launches import TracedLaunch, usual_local_size
 from cltrace.kernels.events.capture import DEFAULT_LIMITS, EventLimits, record_events
+from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.events.files import is_events_file, write_events
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.limits import limit_counting
 from cltrace.report.kernel_events import EventAnalysis
 from cltrace.report.page.inside_kernel import render_inside_page, render_inside_pair
 from cltrace.report.page.ownership import is_own_page
+from cltrace.runs.device_events import record_on_device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class EventFlags:
         watched: the arguments and variables whose accesses are recorded, empty for all.
         emissions: values to record, as NAME[INDEX]=EXPRESSION@LINE.
         limits: limits of the recording.
+        device: name of the device that executes the launch, None for the executor.
         cpu_s: limit on the CPU time, None for none.
     """
 
@@ -44,6 +47,7 @@ class EventFlags:
     watched: Sequence[str]
     emissions: Sequence[str]
     limits: EventLimits
+    device: str | None
     cpu_s: float | None
 
 
@@ -85,7 +89,12 @@ def add_event_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_recorded(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags that say what is recorded."""
+    """Declare the flags that say what is recorded, and where."""
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="execute the kernel on this OpenCL device (default: without a device)",
+    )
     parser.add_argument(
         "--optimised",
         action="store_true",
@@ -115,6 +124,7 @@ def check_event_flags(arguments: argparse.Namespace) -> None:
         "--optimised": arguments.optimised,
         "--watch": bool(arguments.watch),
         "--emit": bool(arguments.emit),
+        "--device": arguments.device is not None,
     }
     for name, is_given in flags.items():
         if is_given and not is_recorded:
@@ -135,6 +145,7 @@ def event_flags(arguments: argparse.Namespace, cpu_s: float | None) -> EventFlag
         watched=arguments.watch,
         emissions=arguments.emit,
         limits=replace(DEFAULT_LIMITS, max_events=arguments.max_events),
+        device=arguments.device,
         cpu_s=cpu_s,
     )
 
@@ -202,24 +213,50 @@ def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> L
         raise OutputError(f"{flags.page} exists and is no page of cltrace: name another one")
     try:
         with limit_counting(flags.cpu_s):
-            events = record_events(
-                launch.program,
-                launch.kernel,
-                launch.global_size,
-                launch.local_size,
-                launch.arguments,
-                global_offset=launch.global_offset,
-                form=flags.form,
-                machine=machine,
-                limits=flags.limits,
-                watched=flags.watched,
-                emissions=flags.emissions,
-            )
+            if flags.device is None:
+                events = _record_by_execution(launch, machine, flags)
+            else:
+                events = _record_on_device(launch, machine, flags, flags.device)
     except ValueError as error:  # sizes or arguments that no launch can have
         raise UsageError(f"{launch.kernel} cannot be launched so: {error}") from error
     if flags.output is not None:
         write_events(events, flags.output)
     return events
+
+
+def _record_by_execution(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> LaunchEvents:
+    return record_events(
+        launch.program,
+        launch.kernel,
+        launch.global_size,
+        launch.local_size,
+        launch.arguments,
+        global_offset=launch.global_offset,
+        form=flags.form,
+        machine=machine,
+        limits=flags.limits,
+        watched=flags.watched,
+        emissions=flags.emissions,
+    )
+
+
+def _record_on_device(
+    launch: ReadyLaunch, machine: Machine, flags: EventFlags, device: str
+) -> LaunchEvents:
+    recorded = DeviceLaunch(
+        launch.program,
+        launch.kernel,
+        launch.global_size,
+        launch.local_size,
+        launch.arguments,
+        global_offset=launch.global_offset,
+        form=flags.form,
+        machine=machine,
+        watched=flags.watched,
+        emissions=flags.emissions,
+    )
+    log = record_on_device(recorded, device, flags.limits.max_events)
+    return recorded.events(log, flags.limits.max_events)
 
 
 def render_events(analysis: EventAnalysis, second: EventAnalysis | None) -> str:

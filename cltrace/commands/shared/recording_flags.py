@@ -9,6 +9,7 @@ from cltrace.commands.shared.argument_types import (
     parse_positive,
     parse_seconds,
 )
+from cltrace.errors import RefusedError
 from cltrace.events import DEFAULT_CALLSITE_DEPTH, MAX_CALLSITE_DEPTH
 from cltrace.events.kinds import LayerUse, Timing
 from cltrace.spool.settings import Settings
@@ -72,7 +73,8 @@ def options_of(arguments: argparse.Namespace) -> RecordingOptions:
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Return the settings of the recording that the flags choose."""
+    """Return the settings of the recording that the flags choose. Raises: `RefusedError`."""
+    _check_inside(arguments)
     return Settings(
         timing=Timing(arguments.timing),
         layer=LayerUse(arguments.layer),
@@ -91,6 +93,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         max_commands=arguments.max_events,
         measure_overhead=arguments.measure_overhead,
         capture_bytes=arguments.capture_buffers << 20,
+        inside_kernel=arguments.inside[0],
+        inside_launch=arguments.inside[1],
     )
 
 
@@ -145,6 +149,10 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     )
     _add_omissions(group)
     group.add_argument("--no-children", action="store_true", help="trace the first process only")
+    _add_contents(group)
+
+
+def _add_contents(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--capture-buffers",
         metavar="MIB",
@@ -152,6 +160,36 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="record the contents of host-written buffers, up to MIB MiB (default 0: off)",
     )
+    group.add_argument(
+        "--inside",
+        metavar="KERNEL[:N]",
+        type=_parse_inside,
+        default=("", 1),
+        help="afterwards, execute the first (the N-th) launch of a kernel again on its device, and "
+        "record what each work-item does to NAME.events",
+    )
+
+
+def _parse_inside(text: str) -> tuple[str, int]:
+    """Return a glob of kernel names and the number of a launch, 1 without one."""
+    pattern, sign, number = text.rpartition(":")
+    if not sign:
+        return text, 1
+    if not pattern:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KERNEL or KERNEL:N")
+    return pattern, parse_positive(number)
+
+
+def _check_inside(arguments: argparse.Namespace) -> None:
+    """Raise `RefusedError` for flags that leave out what `--inside` needs."""
+    flags = {
+        "--no-source": arguments.no_source,
+        "--no-args": arguments.no_args,
+        "--capture-buffers": bool(arguments.capture_buffers),
+    }
+    for name, is_given in flags.items():
+        if arguments.inside[0] and is_given:
+            raise RefusedError(f"--inside cannot be combined with {name}")
 
 
 def _parse_depth(text: str) -> int:

@@ -16,6 +16,7 @@ from cltrace.intercept.hooks.call_hook import (
 )
 from cltrace.intercept.hooks.circumstances import to_tuple
 from cltrace.intercept.hooks.enqueue_hooks import QUEUE_TEXT, place_text
+from cltrace.intercept.hooks.launch_contents import LaunchContents
 from cltrace.intercept.hooks.recorder import CallRow, Recorder
 from cltrace.intercept.hooks.single_launches import ArgumentSnapshot, SingleLaunches
 from cltrace.intercept.objects.arguments import Frozen, memory_handle
@@ -141,6 +142,9 @@ class BareLaunches:
     def wrap_enqueue(self, enqueue: Callable[..., cl.Event]) -> Callable[..., cl.Event]:
         """Return the replacement of `enqueue_nd_range_kernel`."""
         recorder, single = self._recorder, self._single_launches
+        watch = single.watch
+        if watch is not None:
+            enqueue = self._watch_enqueue(enqueue, watch)
         source = _TEMPLATE.format(
             place=place_text(recorder.settings.callsite_depth), queue=QUEUE_TEXT
         )
@@ -152,6 +156,23 @@ class BareLaunches:
             *(single.record, single.is_required, recorder.launch_failed),
         )
         return hook
+
+    def _watch_enqueue(
+        self, enqueue: Callable[..., cl.Event], watch: LaunchContents
+    ) -> Callable[..., cl.Event]:
+        """Return a function that shows each launch to `watch` before it enqueues."""
+
+        def enqueue_watched(*args: Any, **kwargs: Any) -> cl.Event:
+            try:
+                queue, kernel, *_ = _launch_arguments(*args, **kwargs)
+                stored = self._arguments.get(kernel.int_ptr)
+                values = () if stored is None else tuple(stored.values.values())
+                watch.launching(kernel.function_name, queue, map(memory_handle, values))
+            except Exception as fault:
+                watch.failed(fault)
+            return enqueue(*args, **kwargs)
+
+        return enqueue_watched
 
     def wrap_setter(self, store: Callable[..., None]) -> HookFactory:
         """Return a hook factory for a method of `Kernel` that sets arguments.

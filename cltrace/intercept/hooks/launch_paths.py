@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pyopencl as cl
@@ -169,10 +169,27 @@ class LaunchPaths:
             owner = _KernelPath(self, kernel_id, invoker, log)
             self._bare.path_opened(kernel, owner.life, close)
             types = tuple(map(type, arguments))
-            return make_launch_path(shape, invoker.inner, types, recorder, owner)
+            return make_launch_path(shape, self._watched(invoker), types, recorder, owner)
         except Exception as fault:
             recorder.stop_on_fault(fault)
             return invoker.inner
+
+    def _watched(self, invoker: _Invoker) -> FunctionType:
+        """Return the raw invoker, which shows a launch beforehand to the capture that is to see it."""
+        watch, inner = self.single_launches.watch, invoker.inner
+        if watch is None:
+            return inner
+
+        def invoke(kernel: cl.Kernel, queue: cl.CommandQueue, *args: Any) -> Any:
+            try:
+                handles = (memory_handle(freeze(argument)) for argument in args[2:])
+                watch.launching(invoker.name, queue, handles)
+            except Exception as fault:
+                watch.failed(fault)
+            return inner(kernel, queue, *args)
+
+        invoke.__name__, invoke.__qualname__ = inner.__name__, inner.__qualname__
+        return cast("FunctionType", invoke)
 
 
 class _Life:

@@ -8,6 +8,7 @@ import pyopencl as cl
 from cltrace.events.kinds import CallFlag, Timing
 from cltrace.intercept.hooks.circumstances import is_empty_range, to_tuple
 from cltrace.intercept.hooks.contents import ContentCapture
+from cltrace.intercept.hooks.launch_contents import LaunchContents
 from cltrace.intercept.hooks.recorder import Recorder
 from cltrace.intercept.objects.arguments import Frozen, Words, to_words
 
@@ -40,6 +41,8 @@ class SingleLaunches:
         self._recorder = recorder
         self._add = recorder.sink.single_launches.extend
         self._capture = capture
+        self.watch: Final = capture if isinstance(capture, LaunchContents) else None
+        """The capture that is to see launches before they are enqueued, if there is one."""
         self.is_required: Final = (
             recorder.settings.timing is not Timing.EVENT or self._capture is not None
         )

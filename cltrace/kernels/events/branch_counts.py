@@ -1,7 +1,6 @@
 """Counts of branches from streams of bits: which warps split where.
 
-The lanes of a warp evaluate together what they reach together. Of the blocks that lanes wait at, the
-first in the order of the code runs first, so lanes that part meet again behind the branch.
+The lanes of a warp evaluate together what they reach together.
 """
 
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from cltrace.kernels.events.proxy_warps import ProxyWarp
 from cltrace.kernels.events.records import LaunchEvents
+from cltrace.kernels.events.stream_replay import replay_streams
 
 _MAX_LENGTH: Final = 200_000
 _MAX_BITS: Final = 1 << 28
@@ -53,23 +53,6 @@ def can_replay(events: LaunchEvents) -> bool:
     return longest <= _MAX_LENGTH and longest * len(lengths) <= _MAX_BITS
 
 
-class _Ways:
-    """The ways from decision to decision, as one list of blocks.
-
-    `begins` has the first place of each of `LaunchEvents.ways` in it. `decisions` has -1 but for the ends
-    of ways.
-    """
-
-    def __init__(self, events: LaunchEvents) -> None:
-        ways = events.ways
-        lengths = np.asarray([len(way.blocks) for way in ways], np.int64)
-        self.begins: NDArray[np.int64] = np.cumsum(lengths) - lengths
-        self.blocks = np.asarray([block for way in ways for block in way.blocks], np.int64)
-        self.decisions: NDArray[np.int64] = np.full(len(self.blocks), -1, np.int64)
-        self.decisions[self.begins + lengths - 1] = [way.decision for way in ways]
-        self.no_block = int(self.blocks.max()) + 1
-
-
 class _StreamReplay:
     """Replay of all distinct streams, decision by decision."""
 
@@ -83,27 +66,16 @@ class _StreamReplay:
         self._bits = events.streams.bit_rows(self._nodes, _MAX_LENGTH)
         self._lengths = events.streams.length[self._nodes]
         self._totals: NDArray[np.int64] = np.zeros((4, len(events.decisions)), np.int64)
-        self._ways = _Ways(events)
+        self._ways = events.ways
 
     def run(self) -> None:
         """Replay the streams to their ends."""
-        ways = self._ways
-        position = np.zeros(len(self._nodes), np.int64)
-        place = np.full(len(self._nodes), ways.begins[0])
-        place[self._lengths == 0] = -1
-        while (is_open := place >= 0).any():
-            blocks = np.where(is_open, ways.blocks[place], ways.no_block)
-            here = np.flatnonzero(blocks == blocks.min())
-            decision = ways.decisions[place[here]]
-            passing = here[decision < 0]
-            place[passing] += 1
-            for number in np.unique(decision[decision >= 0]).tolist():
-                deciding = here[decision == number]
-                bits = self._bits[deciding, position[deciding]]
-                self._add(number, deciding, bits)
-                position[deciding] += 1
-                place[deciding] = ways.begins[1 + 2 * number + bits.astype(np.int64)]
-                place[deciding[position[deciding] >= self._lengths[deciding]]] = -1
+        for step in replay_streams(self._ways, self._bits, self._lengths):
+            is_deciding = (step.decisions >= 0) & (step.positions < self._lengths[step.streams])
+            for number in np.unique(step.decisions[is_deciding]).tolist():
+                chosen = is_deciding & (step.decisions == number)
+                here = step.streams[chosen]
+                self._add(number, here, self._bits[here, step.positions[chosen]])
 
     def _add(self, decision: int, here: NDArray[np.int64], bits: NDArray[np.uint8]) -> None:
         state = np.full(len(self._nodes), -1, np.int64)

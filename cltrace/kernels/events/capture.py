@@ -18,22 +18,14 @@ from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
 from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
 from cltrace.kernels.events.annotations import AnnotatedSource, blank_comments, read_annotations
 from cltrace.kernels.events.decisions import DecisionModel, find_decisions
+from cltrace.kernels.events.launch_code import block_operations, event_memories, event_sites
 from cltrace.kernels.events.negations import NegatedConditions
-from cltrace.kernels.events.observer import EventObserver, find_barriers
-from cltrace.kernels.events.records import (
-    DroppedEvents,
-    EventKind,
-    EventMemory,
-    EventSite,
-    ItemTable,
-    LaunchEvents,
-)
+from cltrace.kernels.events.observer import EventObserver
+from cltrace.kernels.events.records import DroppedEvents, ItemTable, LaunchEvents
 from cltrace.kernels.execute.lanes import Grid, NDRange
 from cltrace.kernels.execute.launch import LaunchMemory
-from cltrace.kernels.execute.memory import MemoryObject
 from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
 from cltrace.kernels.execute.work_items import work_item_value
-from cltrace.kernels.ir.types import PRIVATE, SPACE_NAMES
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
 from cltrace.kernels.program import Program
@@ -142,14 +134,6 @@ def _affordable_groups(pilot: "_Execution", limits: EventLimits) -> float:
     return _PILOT_GROUPS * min(by_steps, limits.max_events / max(pilot.num_events, 1))
 
 
-def _memory_name(memory: MemoryObject, number: int) -> str:
-    """Return the name of a memory object; private arrays have only a line, if that."""
-    if memory.space != PRIVATE:
-        return memory.name
-    line = memory.name.rpartition(":")[2]
-    return f"private array of line {line}" if line not in {"", "0"} else f"private array {number}"
-
-
 def _is_any(_: int) -> bool:
     return True
 
@@ -197,10 +181,7 @@ class _Launch:
             analysis.full_kernel,
             NegatedConditions(blank_comments(source)) if form is CodeForm.WRITTEN else None,
         )
-        self._sizes = {
-            block: sum(count for place, count in counts if not annotated.is_added(place))
-            for block, counts in analysis.place_operations.items()
-        }
+        self._sizes = block_operations(analysis, annotated)
         self._own_sites = frozenset(
             site.number for site in self._kernel.sites if not annotated.is_added(site.place)
         )
@@ -261,11 +242,8 @@ class _Launch:
             machine=self._machine,
             begin=self._model.begin,
             decisions=self._model.decisions,
-            sites=self._sites(),
-            memories=tuple(
-                EventMemory(_memory_name(part, number), SPACE_NAMES[part.space], part.size_bytes)
-                for number, part in enumerate(run.memory.memory.objects[1:], 1)
-            ),
+            sites=event_sites(self._kernel, self._unknowns.sites),
+            memories=event_memories(run.memory),
             items=ItemTable(
                 work_item_value("get_global_linear_id", None, grid.all),
                 grid.group_numbers[grid.group],
@@ -286,32 +264,6 @@ class _Launch:
             ),
             notes=self._notes(run),
         )
-
-    def _sites(self) -> tuple[EventSite, ...]:
-        accesses = (
-            EventSite(
-                file=site.place.file,
-                line=site.place.line,
-                column=site.place.column,
-                kind=EventKind[site.access.name],
-                element=site.element,
-                access_bytes=site.access_bytes,
-                is_assumed=site.number in self._unknowns.sites,
-            )
-            for site in self._kernel.sites
-        )
-        barriers = (
-            EventSite(
-                file=call.place.file,
-                line=call.place.line,
-                column=call.place.column,
-                kind=kind,
-                element="",
-                access_bytes=0,
-            )
-            for call, kind in find_barriers(self._kernel).values()
-        )
-        return (*accesses, *barriers)
 
     def _notes(self, run: _Execution) -> tuple[str, ...]:
         assumptions = describe_assumptions(self._kernel, self._unknowns)

@@ -106,7 +106,12 @@ class _DecisionSearch:
             kind = DecisionKind.CASE if isinstance(terminator, Switch) else self._kind(block)
             for position, target in enumerate(targets[:-1]):
                 is_last = position == len(targets) - 2
-                rest = Continuation(self._first[block] + position + 1, (), (self._rank[block],))
+                rest = Continuation(
+                    self._first[block] + position + 1,
+                    (),
+                    (self._rank[block],),
+                    is_within_block=True,
+                )
                 yield Decision(
                     file=place.file,
                     line=place.line,

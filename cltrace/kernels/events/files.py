@@ -117,6 +117,7 @@ def _header(events: LaunchEvents) -> Mapping[str, Any]:
         "kernel": events.kernel,
         "source": events.source,
         "form": events.form.value,
+        "device": events.device,
         "global_size": events.global_size,
         "local_size": events.local_size,
         "machine": asdict(events.machine),
@@ -162,6 +163,7 @@ def _unpack_events(raw: bytes) -> LaunchEvents:
             kernel=_text(header["kernel"]),
             source=_text(header["source"]),
             form=CodeForm(header["form"]),
+            device=_text(header.get("device", "")),
             global_size=_sizes(header["global_size"]),
             local_size=_sizes(header["local_size"]),
             machine=_machine(header["machine"]),
@@ -302,7 +304,8 @@ def _continuation(stored: Mapping[str, Any]) -> Continuation:
     lines, blocks = (tuple(map(_natural, stored[name])) for name in ("lines", "blocks"))
     if not blocks:
         raise ValueError("a way has no block")
-    return Continuation(decision, lines, blocks)
+    is_within_block = stored.get("is_within_block") is True
+    return Continuation(decision, lines, blocks, is_within_block=is_within_block)
 
 
 def _decision(stored: Mapping[str, Any]) -> Decision:

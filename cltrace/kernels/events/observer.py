@@ -11,6 +11,7 @@ from cltrace.kernels.events.annotations import Emission
 from cltrace.kernels.events.decisions import DecisionModel
 from cltrace.kernels.events.records import AccessTable, EventKind, ValueTable
 from cltrace.kernels.events.stream_tree import StreamTree
+from cltrace.kernels.events.value_columns import count_earlier
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
@@ -166,7 +167,7 @@ class EventObserver:
         row, emission = np.concatenate(rows), np.concatenate(numbers)
         index = np.concatenate(indices)
         is_counted = index == -1
-        index[is_counted] = _count_earlier(row[is_counted] * len(emissions) + emission[is_counted])
+        index[is_counted] = count_earlier(row[is_counted] * len(emissions) + emission[is_counted])
         return ValueTable(row, emission, index, np.concatenate(numbers_of_values))
 
     def accesses(self, memory_bytes: NDArray[np.int64]) -> AccessTable:
@@ -198,18 +199,6 @@ def _as_type(values: Array, type_name: str) -> NDArray[np.float64]:
     if is_unsigned and values.dtype.kind == "i":
         values = values.view(f"u{values.dtype.itemsize}")
     return values.astype(np.float64)
-
-
-def _count_earlier(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each entry, the number of earlier ones that equal it."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    is_first = np.ones(len(keys), np.bool_)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    begins = np.flatnonzero(is_first)
-    earlier = np.empty(len(keys), np.int64)
-    earlier[order] = np.arange(len(keys)) - np.repeat(begins, np.diff(begins, append=len(keys)))
-    return earlier
 
 
 def find_barriers(kernel: PreparedKernel) -> Mapping[int, tuple[Call, EventKind]]:

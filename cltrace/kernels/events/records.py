@@ -1,5 +1,6 @@
 """Records of the events inside a launch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import cached_property
@@ -70,6 +71,8 @@ class Continuation:
     decision: int
     lines: tuple[int, ...]
     blocks: tuple[int, ...]
+    is_within_block: bool = False
+    """True between two decisions of a `switch`, which one block has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,12 @@ class Decision:
     def after(self, bit: int) -> Continuation:
         """Return how a work-item goes on after an evaluation."""
         return self.if_true if bit else self.if_false
+
+
+def all_ways(begin: Continuation, decisions: Sequence[Decision]) -> tuple[Continuation, ...]:
+    """Return the way to the first decision, then those from each decision, if false and if true."""
+    decided = ((item.if_false, item.if_true) for item in decisions)
+    return (begin, *(way for pair in decided for way in pair))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +283,7 @@ class LaunchEvents:
         values: the emitted values.
         dropped: events that were not recorded.
         notes: assumptions, and faults of the program.
+        device: name of the device that executed it; empty for the executor.
     """
 
     kernel: str
@@ -295,12 +305,12 @@ class LaunchEvents:
     values: ValueTable
     dropped: DroppedEvents
     notes: tuple[str, ...]
+    device: str = ""
 
     @property
     def ways(self) -> tuple[Continuation, ...]:
         """The way to the first decision, then those from each decision, if false and if true."""
-        decided = ((item.if_false, item.if_true) for item in self.decisions)
-        return (self.begin, *(way for pair in decided for way in pair))
+        return all_ways(self.begin, self.decisions)
 
     @property
     def groups(self) -> int:

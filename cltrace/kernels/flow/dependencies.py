@@ -191,6 +191,15 @@ class DataDependencies:
         slots: set[int] = set()
         contents: set[Root] = set()
         waiting = list(criterion)
+
+        def add_contents(roots: Iterable[Root]) -> None:
+            pending = set(roots) - contents
+            while pending:
+                root = pending.pop()
+                contents.add(root)
+                waiting.extend(self._stored_slots(root))
+                pending |= self._copied_roots(root) - contents
+
         while waiting:
             slot = waiting.pop()
             if slot in slots:
@@ -202,10 +211,25 @@ class DataDependencies:
             if instruction is None:
                 continue
             waiting.extend(operands_of(instruction))
-            for root in self.reads(instruction) - contents:
-                contents.add(root)
-                waiting.extend(self._stored_slots(root))
+            add_contents(self.reads(instruction))
         return frozenset(slots), frozenset(contents)
+
+    @cached_property
+    def _call_roots(self) -> Sequence[frozenset[Root]]:
+        """The roots between which a call may copy, as of structures."""
+        roots = [
+            self._argument_roots(item) for _, item in self.instructions if isinstance(item, Call)
+        ]
+        return [group for group in roots if len(group) > 1]
+
+    def _copied_roots(self, root: Root) -> frozenset[Root]:
+        """Return the roots that calls may copy to a root."""
+        groups = (
+            group
+            for group in self._call_roots
+            if root in group or UNKNOWN_ROOT in group or root == UNKNOWN_ROOT
+        )
+        return frozenset().union(*groups)
 
     def _stored_slots(self, root: Root) -> Iterable[int]:
         """Yield the operands of every instruction that may write to a root."""

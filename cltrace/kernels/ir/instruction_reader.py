@@ -156,7 +156,7 @@ def _load(tokens: Tokens, operands: Operands, name: str | None, place: Place) ->
     kind = operands.read_type(tokens)
     tokens.expect(",")
     pointer, space = _pointer(tokens, operands)
-    return Load(_result(operands, name, kind), kind, pointer, space, place)
+    return Load(_result(operands, name, kind), kind, pointer, space, place, tokens.take_alignment())
 
 
 def _store(tokens: Tokens, operands: Operands, _: str | None, place: Place) -> Instruction:
@@ -164,7 +164,7 @@ def _store(tokens: Tokens, operands: Operands, _: str | None, place: Place) -> I
     kind, value = operands.read_typed_value(tokens)
     tokens.expect(",")
     pointer, space = _pointer(tokens, operands)
-    return Store(value, kind, pointer, space, place)
+    return Store(value, kind, pointer, space, place, tokens.take_alignment())
 
 
 def _allocate(tokens: Tokens, operands: Operands, name: str | None, place: Place) -> Instruction:

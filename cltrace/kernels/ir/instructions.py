@@ -98,24 +98,26 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A read of memory."""
+    """A read of memory. The address is a multiple of `alignment_bytes`, 0 if that is not known."""
 
     result: int
     type: Type
     pointer: int
     space: int
     place: Place
+    alignment_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A write to memory."""
+    """A write to memory. `alignment_bytes` is as for `Load`."""
 
     value: int
     type: Type
     pointer: int
     space: int
     place: Place
+    alignment_bytes: int = 0
 
 
 class Access(StrEnum):

@@ -67,6 +67,14 @@ class Tokens:
         while self.peek() in words:
             self.position += 1
 
+    def take_alignment(self) -> int:
+        """Take the alignment of an access in bytes; 0 if there is none."""
+        if self.peek() != "," or self.peek(1) != "align":
+            return 0
+        self.take()
+        self.take()
+        return int(self.take())
+
     def skip_any(self, words: frozenset[str]) -> frozenset[str]:
         """Consume all of `words` that come next, with any group in parentheses after each.
 

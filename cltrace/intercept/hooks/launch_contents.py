@@ -1,0 +1,121 @@
+"""Capture of all buffers of one launch, as the device has them right before it runs."""
+
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import numpy as np
+import pyopencl as cl
+from pyopencl import _cl
+
+from cltrace.events.apis import Api
+from cltrace.events.records import Content
+from cltrace.intercept.hooks.call_hook import HookedCall
+from cltrace.intercept.sink import Sink
+from cltrace.spool.writer import SpoolWriter
+
+MAX_BUFFER_BYTES: Final = 1 << 30
+"""Limit on a captured buffer."""
+_ZLIB_LEVEL: Final = 1
+# These are taken before the hooks are installed.
+_READ: Final = _cl._enqueue_read_buffer
+_FINISH: Final = cl.CommandQueue.finish
+
+
+class LaunchContents:
+    """Content capture of the `launch`-th launch of a kernel whose name matches `pattern`.
+
+    `numbers` are those of memory objects, by handle. `note` takes a message.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        writer: SpoolWriter,
+        numbers: Mapping[int, int],
+        clock: Callable[[], int],
+        note: Callable[[str], None],
+        pattern: str,
+        launch: int,
+    ) -> None:
+        self._sink = sink
+        self._writer = writer
+        self._numbers = numbers
+        self._clock = clock
+        self._note = note
+        self._pattern = pattern
+        self._remaining = launch
+        self._lock = threading.Lock()
+        self._taken = threading.local()
+
+    def buffer_initialised(self, buffer_id: int, data: Any) -> None:
+        """Ignore the event: contents are read when they are needed."""
+
+    def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
+        """Ignore the event."""
+
+    def command_enqueued(
+        self, api: Api, target_handle: int, offset_bytes: int, size_bytes: int, call: HookedCall
+    ) -> None:
+        """Ignore the event."""
+
+    def failed(self, fault: Exception) -> None:
+        """Note that a launch could not be looked at."""
+        self._note(f"the buffers of a launch cannot be captured: {fault!r}")
+
+    def launching(self, name: str, queue: cl.CommandQueue, handles: Iterable[int]) -> None:
+        """Read the buffers of the launch that is looked for, once the queue's commands have ended.
+
+        `handles` are those of its memory objects; 0 for other arguments.
+        """
+        if not fnmatchcase(name, self._pattern):
+            return
+        with self._lock:
+            self._remaining -= 1
+            if self._remaining != 0:
+                return
+        _FINISH(queue)
+        self._taken.contents = {}
+        for handle in dict.fromkeys(filter(None, handles)):
+            try:
+                self._read(queue, handle)
+            except (cl.Error, MemoryError) as error:
+                self._note(f"a buffer of {name} cannot be read: {error}")
+
+    def _read(self, queue: cl.CommandQueue, handle: int) -> None:
+        buffer: Any = cl.Buffer.from_int_ptr(handle, retain=True)  # its stubs say `object`
+        if buffer.type != cl.mem_object_type.BUFFER:
+            return
+        if buffer.size > MAX_BUFFER_BYTES:
+            self._note(f"a buffer of {buffer.size:,} bytes is too large to be captured")
+            return
+        contents = np.empty(buffer.size, np.uint8)
+        _READ(queue, mem=buffer, hostbuf=contents, is_blocking=True)
+        self._taken.contents[handle] = contents
+
+    def launched(
+        self, circumstance_id: int, arguments_id: int, buffer_ids: tuple[int, ...]
+    ) -> None:
+        """Store what was read for this launch."""
+        contents = self._taken.__dict__.pop("contents", {})
+        for handle, data in contents.items():
+            number = self._numbers.get(handle, 0)
+            if number not in buffer_ids:
+                continue
+            from hashlib import sha256  # noqa: PLC0415 - it loads OpenSSL
+
+            stored = zlib.compress(data, _ZLIB_LEVEL)
+            self._sink.records.append(
+                Content(
+                    sha256=sha256(data).hexdigest(),
+                    position_bytes=self._writer.content(stored),
+                    stored_bytes=len(stored),
+                    size_bytes=len(data),
+                    written_host_ns=self._clock(),
+                    buffer_id=number,
+                    circumstance_id=circumstance_id,
+                    arguments_id=arguments_id,
+                )
+            )

@@ -1,0 +1,178 @@
+"""Recording of a launch's events by a device: the instrumented kernel, and the events of its log."""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from cltrace.events.event_logs import EventLog
+from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
+from cltrace.kernels.compiler import CodeForm, read_options
+from cltrace.kernels.counts.kernel_analysis import analyse_kernel
+from cltrace.kernels.events.annotations import blank_comments, read_annotations
+from cltrace.kernels.events.decisions import find_decisions
+from cltrace.kernels.events.device_accesses import DeviceAccesses
+from cltrace.kernels.events.device_log import LogEntries
+from cltrace.kernels.events.launch_code import block_operations, event_memories
+from cltrace.kernels.events.negations import NegatedConditions
+from cltrace.kernels.events.observer import find_barriers
+from cltrace.kernels.events.records import (
+    DroppedEvents,
+    ItemTable,
+    LaunchEvents,
+    all_ways,
+)
+from cltrace.kernels.events.stream_rounds import StreamRounds
+from cltrace.kernels.events.stream_tree import StreamTree
+from cltrace.kernels.execute.lanes import Grid
+from cltrace.kernels.execute.launch import LaunchMemory
+from cltrace.kernels.execute.work_items import work_item_value
+from cltrace.kernels.instrument.kernel_source import InstrumentedKernel, instrument
+from cltrace.kernels.ir.types import FloatType, IntegerType
+from cltrace.kernels.launch_results import nd_range
+from cltrace.kernels.machine import NVIDIA, Machine
+from cltrace.kernels.program import Program
+from cltrace.kernels.values import dtype_of
+
+_NO_GROUPS: Final = np.zeros(1, np.int64)
+
+
+class DeviceLaunch:
+    """A launch whose events a device records.
+
+    `watched` and `emissions` are as for `record_events`.
+
+    Raises: as `record_events`, and `UnsupportedKernelError` for code that no device is given.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        kernel: str,
+        global_size: Sequence[int],
+        local_size: Sequence[int],
+        arguments: Sequence[Argument],
+        *,
+        global_offset: Sequence[int] | None = None,
+        form: CodeForm = CodeForm.WRITTEN,
+        machine: Machine = NVIDIA,
+        watched: Collection[str] = (),
+        emissions: Sequence[str] = (),
+    ) -> None:
+        self.ndrange = nd_range(global_size, local_size, global_offset)
+        self._name, self._form, self._machine = kernel, form, machine
+        self._source, self._options = program.source, program.options
+        self._arguments = arguments
+        self._annotated = read_annotations(program.source, emissions)
+        if self._annotated.emissions:
+            program = program.with_source(self._annotated.text)
+        analysis = analyse_kernel(program, kernel, form)
+        self._kernel = analysis.full_kernel
+        self._parameters = program.kernels[kernel].parameters
+        is_written = form is CodeForm.WRITTEN
+        negated = NegatedConditions(blank_comments(self._source)) if is_written else None
+        self._model = find_decisions(self._kernel, negated)
+        self._read_contents = analysis.slice_inputs.contents
+        self._operations = block_operations(analysis, self._annotated)
+        self._watched = frozenset(watched)
+        self._own_memory = LaunchMemory(
+            self._kernel, arguments, Grid(self.ndrange, _NO_GROUPS, machine.warp_width)
+        )
+
+    @cached_property
+    def instrumented(self) -> InstrumentedKernel:
+        """The kernel that records its events."""
+        barriers = list(find_barriers(self._kernel))
+        return instrument(self._kernel, self._model.targets, barriers, self.ndrange.group_items)
+
+    @cached_property
+    def options(self) -> Sequence[str]:
+        """The build options of the instrumented program: the program's, without definitions."""
+        options = read_options(self._options).passed
+        return [option for option in options if not option.startswith(("-D", "-U"))]
+
+    def typed_arguments(self) -> Iterator[tuple[Argument, np.dtype[np.generic] | None]]:
+        """Yield the arguments, each with the type of a number; None for other arguments."""
+        for parameter, argument in zip(self._kernel.parameters, self._arguments, strict=True):
+            is_number = isinstance(parameter.type, IntegerType | FloatType)
+            yield argument, dtype_of(parameter.type) if is_number else None
+
+    def events(self, log: EventLog, max_events: int) -> LaunchEvents:
+        """Return the events of a log.
+
+        Raises: `KernelExecutionError` if the log fits no way through the code.
+        """
+        grid = Grid(self.ndrange, log.groups, self._machine.warp_width)
+        entries = LogEntries(log, grid, len(self.instrumented.own_objects))
+        tree = entries.streams(max_events)
+        is_whole = not entries.dropped and not tree.dropped_bits
+        rounds = self._rounds(tree, grid, is_whole=is_whole)
+        return LaunchEvents(
+            kernel=self._name,
+            source=self._source,
+            form=self._form,
+            global_size=self.ndrange.global_size,
+            local_size=self.ndrange.local_size,
+            machine=self._machine,
+            begin=self._model.begin,
+            decisions=self._model.decisions,
+            sites=self._site_facts.sites,
+            memories=self._site_facts.memories,
+            items=ItemTable(
+                work_item_value("get_global_linear_id", None, grid.all),
+                grid.group_numbers[grid.group],
+                grid.warp,
+                tree.ends,
+                rounds.item_operations,
+            ),
+            warp_operations=rounds.warp_operations,
+            streams=tree.table(),
+            accesses=self._site_facts.accesses(
+                entries, rounds, self._shared_objects(log), self.instrumented.own_objects
+            ),
+            emissions=self._annotated.emissions,
+            bindings=self._annotated.bindings,
+            values=entries.values(self._annotated.emissions),
+            dropped=DroppedEvents(tree.dropped_bits, entries.dropped, 0),
+            notes=self._notes(),
+            device=log.device,
+        )
+
+    def _rounds(self, tree: StreamTree, grid: Grid, *, is_whole: bool) -> StreamRounds:
+        """Return what work-items do together. Raises: `KernelExecutionError`."""
+        ranks = self._site_facts.ranks
+        return StreamRounds(
+            all_ways(self._model.begin, self._model.decisions),
+            tree.table(),
+            tree.ends,
+            grid.warp,
+            {ranks[block]: count for block, count in self._operations.items()},
+            is_whole=is_whole,
+        )
+
+    def _shared_objects(self, log: EventLog) -> list[tuple[int, int]]:
+        """Return the objects that all work-items share, with their addresses."""
+        bases = (int(base) for base in log.bases)
+        return list(zip(self.instrumented.shared_objects, bases, strict=False))
+
+    @cached_property
+    def _site_facts(self) -> DeviceAccesses:
+        names = {part.name for part in event_memories(self._own_memory)}
+        return DeviceAccesses(
+            self._kernel,
+            event_memories(self._own_memory),
+            frozenset(self._watched | (names & {*self._annotated.watched})),
+            self._annotated.is_added,
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return notes of contents that are not known and that events may depend on."""
+        pairs = enumerate(zip(self._parameters, self._arguments, strict=True))
+        return tuple(
+            f"{parameter.name}: its contents are not known; the device had zeros"
+            for index, (parameter, argument) in pairs
+            if isinstance(argument, BufferArgument | ImageArgument)
+            and argument.contents is None
+            and (index in self._read_contents or self._annotated.emissions)
+        )

@@ -1,0 +1,67 @@
+"""What a launch's code says of its events: operations of blocks, places of accesses, memory objects."""
+
+from collections.abc import Collection, Mapping
+
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
+from cltrace.kernels.events.annotations import AnnotatedSource
+from cltrace.kernels.events.observer import find_barriers
+from cltrace.kernels.events.records import EventKind, EventMemory, EventSite
+from cltrace.kernels.execute.launch import LaunchMemory
+from cltrace.kernels.execute.memory import MemoryObject
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.ir.types import PRIVATE, SPACE_NAMES
+
+
+def block_operations(analysis: KernelAnalysis, annotated: AnnotatedSource) -> Mapping[int, int]:
+    """Return the number of operations of each block, without those of calls that were added."""
+    return {
+        block: sum(count for place, count in counts if not annotated.is_added(place))
+        for block, counts in analysis.place_operations.items()
+    }
+
+
+def event_sites(kernel: PreparedKernel, assumed: Collection[int] = ()) -> tuple[EventSite, ...]:
+    """Return the places of a kernel's accesses by number, and those of its barriers behind them.
+
+    `assumed` are the sites whose addresses depend on unknown contents.
+    """
+    accesses = (
+        EventSite(
+            file=site.place.file,
+            line=site.place.line,
+            column=site.place.column,
+            kind=EventKind[site.access.name],
+            element=site.element,
+            access_bytes=site.access_bytes,
+            is_assumed=site.number in assumed,
+        )
+        for site in kernel.sites
+    )
+    barriers = (
+        EventSite(
+            file=call.place.file,
+            line=call.place.line,
+            column=call.place.column,
+            kind=kind,
+            element="",
+            access_bytes=0,
+        )
+        for call, kind in find_barriers(kernel).values()
+    )
+    return (*accesses, *barriers)
+
+
+def event_memories(memory: LaunchMemory) -> tuple[EventMemory, ...]:
+    """Return the memory objects of a launch, in the order of their numbers."""
+    return tuple(
+        EventMemory(_memory_name(part, number), SPACE_NAMES[part.space], part.size_bytes)
+        for number, part in enumerate(memory.memory.objects[1:], 1)
+    )
+
+
+def _memory_name(memory: MemoryObject, number: int) -> str:
+    """Return the name of a memory object; private arrays have only a line, if that."""
+    if memory.space != PRIVATE:
+        return memory.name
+    line = memory.name.rpartition(":")[2]
+    return f"private array of line {line}" if line not in {"", "0"} else f"private array {number}"

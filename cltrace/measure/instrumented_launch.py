@@ -1,0 +1,217 @@
+"""Launches of instrumented kernels, whose work-items write a log of their own."""
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyopencl as cl
+from numpy.typing import NDArray
+
+from cltrace.errors import WorkloadError
+from cltrace.events.event_logs import EventLog
+from cltrace.events.workloads import BufferInput, ImageInput, LocalInput
+
+_NOT_RECORDED: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerInput:
+    """A sampler. `addressing` is `none`, `clamp`, `edge`, `repeat` or `mirrored`."""
+
+    is_normalised: bool
+    addressing: str
+    is_linear: bool
+
+
+InstrumentedInput: TypeAlias = BufferInput | ImageInput | LocalInput | SamplerInput | bytes | None
+"""An argument. `bytes` are those of a value, `None` is a null pointer. Memory without contents is 0."""
+
+_ADDRESSING: Final[Mapping[str, int]] = {
+    "none": cl.addressing_mode.NONE,
+    "edge": cl.addressing_mode.CLAMP_TO_EDGE,
+    "clamp": cl.addressing_mode.CLAMP,
+    "repeat": cl.addressing_mode.REPEAT,
+    "mirrored": cl.addressing_mode.MIRRORED_REPEAT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstrumentedLaunch:
+    """A launch of an instrumented kernel.
+
+    Attributes:
+        source: the instrumented program.
+        kernel: the name of the kernel in it.
+        options: the build options.
+        global_size: the size of the launch.
+        local_size: the size of its work-groups.
+        global_offset: the first global id, None for zeros.
+        inputs: the arguments, without those of the log.
+        shared_objects: the number of addresses in the log that all work-items share.
+    """
+
+    source: str
+    kernel: str
+    options: Sequence[str]
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...]
+    global_offset: tuple[int, ...] | None
+    inputs: Sequence[InstrumentedInput]
+    shared_objects: int
+
+    @property
+    def groups(self) -> int:
+        """The number of work-groups."""
+        counts = (
+            -(-size // part) for size, part in zip(self.global_size, self.local_size, strict=True)
+        )
+        return int(np.prod(list(counts), dtype=np.int64))
+
+    @property
+    def group_items(self) -> int:
+        """The number of work-items in a whole work-group."""
+        return int(np.prod(self.local_size, dtype=np.int64))
+
+
+class InstrumentedDevice:
+    """A device with an instrumented program. Each execution has buffers of its own.
+
+    Raises: `WorkloadError` if the program cannot be built.
+    """
+
+    def __init__(self, device: cl.Device, launch: InstrumentedLaunch) -> None:
+        self._launch = launch
+        self._name = str(device.name).strip()
+        self._context = cl.Context([device])
+        self._queue = cl.CommandQueue(self._context, device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            try:
+                program = cl.Program(self._context, launch.source).build(list(launch.options))
+                self._kernel = cl.Kernel(program, launch.kernel)
+            except cl.Error as error:
+                reason = _first_error(error)
+                raise WorkloadError(
+                    f"{self._name} cannot build the instrumented kernel: {reason}"
+                ) from error
+
+    def count_words(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of words that each row of some work-groups would write.
+
+        Raises: `WorkloadError`.
+        """
+        begins = np.zeros(len(groups) * self._launch.group_items + 1, np.int64)
+        return self.record(groups, begins).counts
+
+    def record(self, groups: NDArray[np.int64], begins: NDArray[np.int64]) -> EventLog:
+        """Execute the launch and return what its work-items write. Raises: `WorkloadError`."""
+        rows = np.full(self._launch.groups, _NOT_RECORDED, np.int32)
+        rows[groups] = np.arange(len(groups))
+        bases = np.zeros(max(self._launch.shared_objects, 1), np.uint64)
+        counts = np.zeros(max(len(begins) - 1, 1), np.uint32)
+        words = np.zeros(max(int(begins[-1]), 1), np.uint64)
+        columns: list[NDArray[Any]] = [bases, rows, begins.astype(np.uint64), counts, words]
+        try:
+            with self._bind(columns) as (inputs, logs):
+                self._kernel.set_args(*inputs, *logs)
+                cl.enqueue_nd_range_kernel(
+                    self._queue,
+                    self._kernel,
+                    self._launch.global_size,
+                    self._launch.local_size,
+                    self._launch.global_offset,
+                )
+                for buffer, column in zip(logs, columns, strict=True):
+                    cl.enqueue_copy(self._queue, column, buffer, is_blocking=True)
+                outputs = {
+                    position: self._read(argument)
+                    for position, argument in enumerate(inputs)
+                    if isinstance(argument, cl.Buffer)
+                }
+        except (cl.Error, MemoryError) as error:
+            raise WorkloadError(
+                f"the instrumented kernel cannot run: {_first_line(error)}"
+            ) from error
+        return EventLog(
+            groups=groups,
+            bases=bases,
+            counts=counts[: len(begins) - 1].astype(np.int64),
+            begins=begins,
+            words=words,
+            outputs=outputs,
+            device=self._name,
+        )
+
+    @contextmanager
+    def _bind(self, columns: Sequence[NDArray[Any]]) -> Iterator[tuple[list[Any], list[cl.Buffer]]]:
+        """Yield the arguments of the kernel, and the buffers of the log."""
+        inputs: list[Any] = []
+        logs: list[cl.Buffer] = []
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        try:
+            inputs.extend(map(self._input, self._launch.inputs))
+            logs.extend(cl.Buffer(self._context, flags, hostbuf=column) for column in columns)
+            yield inputs, logs
+        finally:
+            for value in (*inputs, *logs):
+                if isinstance(value, cl.Buffer | cl.Image):
+                    with suppress(cl.Error):
+                        value.release()
+
+    def _input(self, argument: InstrumentedInput) -> Any:
+        bound: Any = None
+        match argument:
+            case BufferInput():
+                bound = self._buffer(argument)
+            case LocalInput(size_bytes):
+                bound = cl.LocalMemory(size_bytes)
+            case ImageInput():
+                bound = self._image(argument)
+            case SamplerInput(is_normalised, addressing, is_linear):
+                modes = cl.filter_mode
+                chosen = modes.LINEAR if is_linear else modes.NEAREST
+                bound = cl.Sampler(self._context, is_normalised, _ADDRESSING[addressing], chosen)
+            case bytes():
+                bound = np.void(argument)
+            case None:
+                pass
+        return bound
+
+    def _buffer(self, argument: BufferInput) -> cl.Buffer:
+        contents = np.zeros(max(argument.size_bytes, 1), np.uint8)
+        if argument.contents is not None:
+            given = np.ascontiguousarray(argument.contents()).reshape(-1).view(np.uint8)
+            contents[: len(given)] = given[: len(contents)]
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        return cl.Buffer(self._context, flags, hostbuf=contents)
+
+    def _image(self, argument: ImageInput) -> cl.Image:
+        order = cl.channel_order.R if argument.channels == 1 else cl.channel_order.RGBA
+        kind = cl.ImageFormat(order, cl.channel_type.FLOAT)
+        texels = np.zeros(argument.size_bytes // 4, np.float32)
+        if argument.contents is not None:
+            texels[:] = np.asarray(argument.contents(), np.float32).reshape(-1)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        image: cl.Image = cl.create_image(
+            self._context, flags, kind, shape=argument.shape, hostbuf=texels
+        )
+        return image
+
+    def _read(self, buffer: cl.Buffer) -> NDArray[np.uint8]:
+        contents = np.empty(buffer.size, np.uint8)
+        cl.enqueue_copy(self._queue, contents, buffer, is_blocking=True)
+        return contents
+
+
+def _first_error(error: cl.Error) -> str:
+    """Return the first error of a build log, without the place in the driver's own file."""
+    match = re.search(r"\berror: *(.+)", str(error))
+    return match[1] if match is not None else _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

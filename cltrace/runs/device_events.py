@@ -1,0 +1,129 @@
+"""Recording of a launch's events on a device of this machine."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from cltrace.errors import UnsupportedKernelError
+from cltrace.events.event_logs import EventLog
+from cltrace.events.workloads import BufferInput, ImageInput, LocalInput
+from cltrace.kernels import (
+    Argument,
+    BufferArgument,
+    ImageArgument,
+    LocalArgument,
+    SamplerArgument,
+    StructArgument,
+)
+from cltrace.kernels.counts.group_sampling import spread_groups
+from cltrace.kernels.events.device_launch import DeviceLaunch
+from cltrace.kernels.instrument.kernel_source import INSTRUMENTED_NAME
+from cltrace.measure.devices import find_device
+from cltrace.measure.instrumented_launch import (
+    InstrumentedDevice,
+    InstrumentedInput,
+    InstrumentedLaunch,
+    SamplerInput,
+)
+
+_MAX_COUNTED_ITEMS: Final = 1 << 22
+"""Work-items whose events are counted before some are recorded."""
+_CAUTION: Final = 0.9
+
+
+def record_on_device(launch: DeviceLaunch, device_name: str, max_events: int) -> EventLog:
+    """Execute a launch on a device, and return what its work-items log.
+
+    It is executed twice: to count events, and to record those of as many whole work-groups as
+    `max_events` allow. Each execution has buffers of its own.
+
+    Raises: `DeviceError`, `WorkloadError`, `UnsupportedKernelError`.
+    """
+    prepared = prepare_launch(launch)
+    device = InstrumentedDevice(find_device(device_name), prepared)
+    ndrange = launch.ndrange
+    most = max(_MAX_COUNTED_ITEMS // ndrange.group_items, 1)
+    candidates = spread_groups(ndrange.groups, min(most, ndrange.groups))
+    counts = device.count_words(candidates).reshape(len(candidates), -1)
+    chosen = _choose_rows(counts.sum(axis=1), max_events)
+    begins = np.concatenate([[0], np.cumsum(counts[chosen].reshape(-1))])
+    return device.record(candidates[chosen], begins)
+
+
+def prepare_launch(launch: DeviceLaunch) -> InstrumentedLaunch:
+    """Return a launch as a device executes it. Raises: `UnsupportedKernelError`."""
+    instrumented, ndrange = launch.instrumented, launch.ndrange
+    return InstrumentedLaunch(
+        source=instrumented.source,
+        kernel=INSTRUMENTED_NAME,
+        options=launch.options,
+        global_size=ndrange.global_size,
+        local_size=ndrange.local_size,
+        global_offset=ndrange.global_offset if any(ndrange.global_offset) else None,
+        inputs=[_input(*pair) for pair in launch.typed_arguments()],
+        shared_objects=len(instrumented.shared_objects),
+    )
+
+
+def _choose_rows(words: npt.NDArray[np.int64], max_words: int) -> npt.NDArray[np.int64]:
+    """Return the groups to record: as many as have at most a number of words, spread evenly."""
+    number = len(words)
+    while True:
+        rows = spread_groups(len(words), number)
+        total = int(words[rows].sum())
+        if total <= max_words or number == 1:
+            return rows
+        number = max(int(number * min(_CAUTION, max_words / total)), 1)
+
+
+def _input(argument: Argument, dtype: np.dtype[np.generic] | None) -> InstrumentedInput:
+    """Return an argument for a device; `dtype` is the type of a number."""
+    given: InstrumentedInput = None
+    match argument:
+        case BufferArgument():
+            given = BufferInput(argument.size_bytes, _contents(argument.contents))
+        case LocalArgument(size_bytes):
+            given = LocalInput(size_bytes)
+        case ImageArgument():
+            given = _image(argument)
+        case SamplerArgument(normalised, addressing, linear):
+            given = SamplerInput(normalised, addressing, linear)
+        case StructArgument(contents):
+            given = contents
+        case np.generic() | int() | float():
+            given = _number(argument, dtype)
+        case None:
+            pass
+    return given
+
+
+def _contents(array: npt.NDArray[Any] | None) -> Callable[[], npt.NDArray[Any]] | None:
+    return None if array is None else partial(np.asarray, array)
+
+
+def _number(argument: np.generic | float, dtype: np.dtype[np.generic] | None) -> bytes:
+    """Return the bytes of a number; integers wrap as in C."""
+    if dtype is None:
+        return np.asarray(argument).tobytes()
+    if isinstance(argument, int) and dtype.kind in "iu":
+        mask = (1 << 8 * dtype.itemsize) - 1
+        return (argument & mask).to_bytes(dtype.itemsize, "little")
+    with np.errstate(all="ignore"):
+        return np.asarray(argument).astype(dtype).tobytes()
+
+
+def _image(argument: ImageArgument) -> ImageInput:
+    if argument.channel_dtype != "float32" or argument.channels not in {1, 4}:
+        raise UnsupportedKernelError(
+            "a device records launches with images of one or four floats only"
+        )
+    return ImageInput(
+        argument.width,
+        argument.height,
+        argument.depth if argument.depth > 1 else 0,
+        argument.channels,
+        _contents(argument.contents),
+    )

@@ -1,0 +1,231 @@
+"""Events inside launches, recorded by a device: the same as the executor's, with the program unharmed."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cltrace
+from cltrace.kernels import Argument, BufferArgument, parse
+from cltrace.kernels.events.capture import EventLimits, record_events
+from cltrace.kernels.events.device_launch import DeviceLaunch
+from cltrace.kernels.events.records import LaunchEvents
+from cltrace.runs.device_events import record_on_device
+from tests.conftest import Runner
+from tests.kernels.cases import Case
+from tests.kernels.catalogue import CASES
+from tests.kernels.device_launches import device_launch, event_differences, executor_events
+from tests.kernels.inside import inside_program
+from tests.kernels.launches import contents_of
+
+pytestmark = pytest.mark.opencl
+
+DEVICE = "Portable"
+ALL = 1 << 40
+ORDERED_BY_TURNS = {
+    "float_sum_by_swap",  # each retries until nobody came between
+    "spin_lock",
+    "bfs_step",  # who comes first enters a node
+    "string_match",  # places by turns of an atomic counter
+    "reduce_two_stage",  # the last work-group goes on
+    "compact_any_order",
+    "compact_in_groups",
+    "radix_scatter",
+}
+"""Cases whose events depend on the order in which work-items come to an atomic operation."""
+DETERMINATE = [
+    case
+    for case in CASES
+    if "pocl" not in case.unsupported_by and case.name not in ORDERED_BY_TURNS
+]
+SAMPLE = DETERMINATE[::4]
+
+
+@pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)
+def test_a_device_records_what_the_executor_records(case: Case) -> None:
+    launch = device_launch(case)
+    log = record_on_device(launch, DEVICE, ALL)
+    assert list(event_differences(executor_events(case), launch.events(log, ALL))) == []
+    if case.has_reference and not case.pocl_wrong:
+        assert case.disagreement(contents_of(case, log.outputs)) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", DETERMINATE, ids=lambda case: case.name)
+def test_a_device_records_the_whole_corpus_so(case: Case) -> None:
+    launch = device_launch(case)
+    events = launch.events(record_on_device(launch, DEVICE, ALL), ALL)
+    assert list(event_differences(executor_events(case), events)) == []
+
+
+CONDITIONS = """
+#define NEXT(i) (i++)
+#define BOTH(a, b) ((a) && (b))
+int changes(__global int *calls, int i) { calls[i] += 1; return calls[i] & 1; }
+__kernel void conditions(__global const int *x, __global int *y, __global int *calls, int n)
+{
+    const int i = get_global_id(0);
+    int k = 0, sum = 0;
+    while (NEXT(k) < (x[i] & 7))
+        if (BOTH(k % 2, changes(calls, i)) || x[(i + k) % n] > 50)
+            sum += x[k];
+    do { sum -= k; if (sum < -40) goto out; } while (--k > 0);
+    for (int j = 0; ; ++j) { if (!(j < 3 && sum > 0)) break; sum -= x[j] ? j : x[i]; }
+    switch (sum & 7) {
+    case 0: y[i] += 2; break;
+    case 1: case 2: y[i] -= 1;
+    case 3: sum++;
+    default: y[i] ^= k;
+    case 6: break;
+    }
+out:
+    if (x[i] == 13) return;
+    const int4 v = vload4(0, x + (i & ~3)) > (int4)(20, 40, 60, 80);
+    y[i] += any(v) ? v.x + v.y : sum;
+}
+"""
+
+
+def test_conditions_are_evaluated_once_and_told_as_written() -> None:
+    numbers = (np.arange(256, dtype=np.int32) * 7919) % 101
+    arguments: list[Argument] = [
+        BufferArgument(1024, numbers),
+        BufferArgument(1024, np.arange(256, dtype=np.int32)),
+        BufferArgument(1024, np.zeros(256, np.int32)),
+        256,
+    ]
+    launch = (
+        parse(CONDITIONS),
+        "conditions",
+        (256,),
+        (64,),
+        arguments,
+    )
+    device = DeviceLaunch(*launch)
+    log = record_on_device(device, DEVICE, ALL)
+    expected = record_events(*launch, limits=EventLimits(max_events=ALL))
+    assert list(event_differences(expected, device.events(log, ALL))) == []
+    assert len(np.unique(expected.items.stream)) > 40
+    assert log.outputs[2].view(np.int32).sum() > 256, "the calls in conditions have their effect"
+
+
+def test_values_are_those_of_the_executor() -> None:
+    source = (
+        "__kernel void values(__global const int *x) { const int i = get_global_id(0);\n"
+        "    for (int k = 0; k < 3; ++k) {\n"
+        "        const char c = x[i] * (k - 1); //@emit char low = c\n"
+        "        //@emit float half_of[i] = x[i] / 2.0f\n"
+        "        //@emit ulong wide = (ulong)-1 - i\n"
+        "    } }\n"
+    )
+    contents = np.arange(100, 164, dtype=np.int32)
+    launch = (parse(source), "values", (64,), (32,), [BufferArgument(256, contents)])
+    device = DeviceLaunch(*launch)
+    events = device.events(record_on_device(device, DEVICE, ALL), ALL)
+    expected = record_events(*launch)
+
+    def rows(recorded: LaunchEvents) -> set[tuple[object, ...]]:
+        values = recorded.values
+        columns = (values.row, values.emission, values.index, values.value)
+        return set(zip(*(column.tolist() for column in columns), strict=True))
+
+    assert rows(events) == rows(expected)
+    assert len(rows(events)) > 64 * 6
+
+
+def test_whole_work_groups_are_recorded_within_the_limit() -> None:
+    contents = np.zeros(1 << 16, np.float32)
+    arguments = [BufferArgument(contents.nbytes, contents), BufferArgument(contents.nbytes)]
+    launch = DeviceLaunch(inside_program(), "in_order", (1 << 16,), (256,), arguments)
+    events = launch.events(record_on_device(launch, DEVICE, 10_000), 10_000)
+    assert events.recorded_groups == 10_000 // 512
+    assert len(events.accesses.row) == 512 * events.recorded_groups
+    assert not events.dropped.accesses
+    assert events.device
+
+
+PROGRAM = """
+import hashlib
+import numpy as np, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+program = cl.Program(context, '''
+__kernel void fill(__global int *x) { const int i = get_global_id(0); x[i] = (i * 7919) % 101; }
+__kernel void walk(__global const int *x, __global int *y, __local int *t, int n)
+{
+    const int i = get_global_id(0), l = get_local_id(0);
+    t[l] = x[i] + y[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int k = 0;
+    while (k++ < (t[l] & 7)) y[i] += t[(l + k) % 64] > 50 ? n : 1;
+}''').build()
+flags = cl.mem_flags.READ_WRITE
+x = cl.Buffer(context, flags, 4096)
+y = cl.Buffer(context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=np.arange(1024, dtype=np.int32))
+program.fill(queue, (1024,), None, x)
+kernel = program.walk
+for n in range(2):
+    kernel(queue, (1024,), (64,), x, y, cl.LocalMemory(256), np.int32(n))
+kernel.set_args(x, y, cl.LocalMemory(256), np.int32(5))
+cl.enqueue_nd_range_kernel(queue, kernel, (1024,), (64,))
+out = np.empty(1024, np.int32)
+cl.enqueue_copy(queue, out, y)
+print(hashlib.sha256(out.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_launch_of_a_program_is_recorded_and_the_program_is_left_alone(
+    run: Runner, tmp_path: Path, number: int
+) -> None:
+    plain = run("-c", PROGRAM, command=[sys.executable])
+    done = run("run", "--inside", f"wal*:{number}", "-q", "-o", "t.cltrace", "-c", PROGRAM)
+    assert (done.status, done.stdout) == (plain.status, plain.stdout)
+    # What the launch finds in its buffers: the executor has the same events for these.
+    again = run("kernel", "t.cltrace", "--kernel", "walk", "--events", "again.events")
+    assert again.status == 0, again.stderr
+    columns = ["item", "epoch", "line", "kind", "memory", "offset_bytes"]
+    texts = []
+    for name in ("t.events", "again.events"):
+        with cltrace.load(tmp_path / name) as events:
+            assert len(events["branches"]) == 1024
+            accesses = events["accesses"][columns].sort_values(columns)
+            texts.append((events["branches"].stream.tolist(), accesses.to_csv(index=False)))
+    assert texts[0] == texts[1]
+
+
+def test_a_launch_that_never_comes_is_told(run: Runner, tmp_path: Path) -> None:
+    done = run("run", "--inside", "walk:4", "--no-summary", "-o", "t.cltrace", "-c", PROGRAM)
+    assert done.status == 0
+    assert "--inside: launch 4 of walk was not seen" in done.stderr
+    assert not (tmp_path / "t.events").exists()
+
+
+@pytest.mark.parametrize("flags", [["--no-source"], ["--no-args"], ["--capture-buffers", "4"]])
+def test_what_inside_needs_cannot_be_left_out(run: Runner, flags: list[str]) -> None:
+    done = run("run", "--inside", "walk", *flags, "-c", "print('ran')")
+    assert (done.status, done.stdout) == (125, "")
+    assert f"--inside cannot be combined with {flags[0]}" in done.stderr
+
+
+def test_a_device_that_is_not_there_is_told(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text("__kernel void k(__global int *x) { x[0] = 1; }\n")
+    sizes = ["--global-size", "64", "--local-size", "64"]
+    done = run("kernel", "k.cl", *sizes, "--events", "k.events", "--device", "no such device")
+    assert done.status != 0
+    assert "no device is called 'no such device'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_report_names_the_device(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text(
+        "__kernel void k(__global int *x) { x[get_global_id(0)] = 1; }\n"
+    )
+    sizes = ["--global-size", "64", "--local-size", "64"]
+    words = ["kernel", "k.cl", *sizes, "--events", "k.events", "--format", "json"]
+    done = run(*words, "--device", DEVICE)
+    assert "executed on" in run(*words[:-2], "--device", DEVICE).stdout
+    facts = json.loads(done.stdout)
+    assert facts["facts"]["device"]
