@@ -153,7 +153,7 @@ class InstrumentedDevice:
         logs: list[cl.Buffer] = []
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         try:
-            inputs.extend(map(self._input, self._launch.inputs))
+            inputs.extend(make_input(self._context, item) for item in self._launch.inputs)
             logs.extend(cl.Buffer(self._context, flags, hostbuf=column) for column in columns)
             yield inputs, logs
         finally:
@@ -162,49 +162,51 @@ class InstrumentedDevice:
                     with suppress(cl.Error):
                         value.release()
 
-    def _input(self, argument: InstrumentedInput) -> Any:
-        bound: Any = None
-        match argument:
-            case BufferInput():
-                bound = self._buffer(argument)
-            case LocalInput(size_bytes):
-                bound = cl.LocalMemory(size_bytes)
-            case ImageInput():
-                bound = self._image(argument)
-            case SamplerInput(is_normalised, addressing, is_linear):
-                modes = cl.filter_mode
-                chosen = modes.LINEAR if is_linear else modes.NEAREST
-                bound = cl.Sampler(self._context, is_normalised, _ADDRESSING[addressing], chosen)
-            case bytes():
-                bound = np.void(argument)
-            case None:
-                pass
-        return bound
-
-    def _buffer(self, argument: BufferInput) -> cl.Buffer:
-        contents = np.zeros(max(argument.size_bytes, 1), np.uint8)
-        if argument.contents is not None:
-            given = np.ascontiguousarray(argument.contents()).reshape(-1).view(np.uint8)
-            contents[: len(given)] = given[: len(contents)]
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        return cl.Buffer(self._context, flags, hostbuf=contents)
-
-    def _image(self, argument: ImageInput) -> cl.Image:
-        order = cl.channel_order.R if argument.channels == 1 else cl.channel_order.RGBA
-        kind = cl.ImageFormat(order, cl.channel_type.FLOAT)
-        texels = np.zeros(argument.size_bytes // 4, np.float32)
-        if argument.contents is not None:
-            texels[:] = np.asarray(argument.contents(), np.float32).reshape(-1)
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        image: cl.Image = cl.create_image(
-            self._context, flags, kind, shape=argument.shape, hostbuf=texels
-        )
-        return image
-
     def _read(self, buffer: cl.Buffer) -> NDArray[np.uint8]:
         contents = np.empty(buffer.size, np.uint8)
         cl.enqueue_copy(self._queue, contents, buffer, is_blocking=True)
         return contents
+
+
+def make_input(context: cl.Context, argument: InstrumentedInput) -> Any:
+    """Return an argument as an object of a context. Raises: `cl.Error`."""
+    bound: Any = None
+    match argument:
+        case BufferInput():
+            bound = _buffer(context, argument)
+        case LocalInput(size_bytes):
+            bound = cl.LocalMemory(size_bytes)
+        case ImageInput():
+            bound = _image(context, argument)
+        case SamplerInput(is_normalised, addressing, is_linear):
+            modes = cl.filter_mode
+            chosen = modes.LINEAR if is_linear else modes.NEAREST
+            bound = cl.Sampler(context, is_normalised, _ADDRESSING[addressing], chosen)
+        case bytes():
+            bound = np.void(argument)
+        case None:
+            pass
+    return bound
+
+
+def _buffer(context: cl.Context, argument: BufferInput) -> cl.Buffer:
+    contents = np.zeros(max(argument.size_bytes, 1), np.uint8)
+    if argument.contents is not None:
+        given = np.ascontiguousarray(argument.contents()).reshape(-1).view(np.uint8)
+        contents[: len(given)] = given[: len(contents)]
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    return cl.Buffer(context, flags, hostbuf=contents)
+
+
+def _image(context: cl.Context, argument: ImageInput) -> cl.Image:
+    order = cl.channel_order.R if argument.channels == 1 else cl.channel_order.RGBA
+    kind = cl.ImageFormat(order, cl.channel_type.FLOAT)
+    texels = np.zeros(argument.size_bytes // 4, np.float32)
+    if argument.contents is not None:
+        texels[:] = np.asarray(argument.contents(), np.float32).reshape(-1)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    image: cl.Image = cl.create_image(context, flags, kind, shape=argument.shape, hostbuf=texels)
+    return image
 
 
 def _first_error(error: cl.Error) -> str:

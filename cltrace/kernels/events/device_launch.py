@@ -1,5 +1,6 @@
 """Recording of a launch's events by a device: the instrumented kernel, and the events of its log."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Final
@@ -35,6 +36,7 @@ from cltrace.kernels.machine import NVIDIA, Machine
 from cltrace.kernels.program import Program
 from cltrace.kernels.values import dtype_of
 
+_NO_CONTRACTION: Final = re.compile(r"#\s*pragma\s+OPENCL\s+FP_CONTRACT\s+OFF")
 _NO_GROUPS: Final = np.zeros(1, np.int64)
 
 
@@ -63,6 +65,8 @@ class DeviceLaunch:
         self.ndrange = nd_range(global_size, local_size, global_offset)
         self._name, self._form, self._machine = kernel, form, machine
         self._source, self._options = program.source, program.options
+        texts = (program.source, *program.headers.values())
+        self._contracts = not any(map(_NO_CONTRACTION.search, texts))
         self._arguments = arguments
         self._annotated = read_annotations(program.source, emissions)
         if self._annotated.emissions:
@@ -84,7 +88,13 @@ class DeviceLaunch:
     def instrumented(self) -> InstrumentedKernel:
         """The kernel that records its events."""
         barriers = list(find_barriers(self._kernel))
-        return instrument(self._kernel, self._model.targets, barriers, self.ndrange.group_items)
+        return instrument(
+            self._kernel,
+            self._model.targets,
+            barriers,
+            self.ndrange.group_items,
+            contracts=self._contracts,
+        )
 
     @cached_property
     def options(self) -> Sequence[str]:

@@ -1,5 +1,6 @@
 """Statements of a kernel's blocks, with those that record what each work-item does."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -15,6 +16,7 @@ from cltrace.kernels.instrument.event_log import EXIT, record_access, record_bar
 from cltrace.kernels.instrument.slot_names import SlotNames, stored_type
 from cltrace.kernels.ir.instructions import (
     Allocate,
+    Binary,
     Branch,
     Call,
     FallThrough,
@@ -35,6 +37,7 @@ from cltrace.kernels.ir.types import (
     alignment_bytes,
     stored_bytes,
 )
+from cltrace.kernels.ir.uses import operands_of
 
 _NO_POWER_OF_TWO: Final = 3
 """Elements of the vectors that are accessed by `vload3` and `vstore3`."""
@@ -62,6 +65,7 @@ class BlockWriter:
         self._calls = Calls(slots.expression, slots.type_of)
         self.sites: Sequence[Site] = ()
         self._sites_of = self._place_sites()
+        self._products = _find_products(kernel)
 
     def _place_sites(self) -> Mapping[tuple[int, int], Sequence[Site]]:
         """Return the sites of each instruction, by block and position in it."""
@@ -99,14 +103,20 @@ class BlockWriter:
                 self._slots.name_sampler(item)
             case Call():
                 yield from self._calls.statements(item, sites)
-            case _ if not isinstance(item, Computation):
+            case _ if isinstance(item, Computation):
+                yield from self._compute(item)
+            case _:
                 raise UnsupportedKernelError(
                     f"{item.place}: a device records no {type(item).__name__}"
                 )
-            case _ if item.result in self._slots.handles:
-                self._slots.name_copy(item)
-            case _ if item.result >= 0:
-                yield self._computations.assign(item)
+
+    def _compute(self, item: Computation) -> Iterator[str]:
+        if item.result in self._slots.handles:
+            self._slots.name_copy(item)
+        elif isinstance(item, Binary) and item.result in self._products:
+            self._slots.name(item.result, self._computations.expression(item))
+        elif item.result >= 0:
+            yield self._computations.assign(item)
 
     def _access(self, item: Load | Store) -> str:
         """Return the statement of a read or write."""
@@ -177,3 +187,27 @@ class BlockWriter:
         return (
             f"{bits} {{ {saved} {moved} }} goto B{target};" if moves else f"{bits} goto B{target};"
         )
+
+
+def _find_products(kernel: PreparedKernel) -> frozenset[int]:
+    """Return the products that a sum of the same line uses, and nothing else does.
+
+    They stay in the expression of the sum, as in the source, so that a compiler makes one operation of
+    both where it would do so there.
+    """
+    uses: Counter[int] = Counter()
+    sums: dict[int, tuple[int, int]] = {}
+    products: dict[int, tuple[int, int]] = {}
+    for number in kernel.graph.order:
+        block = kernel.function.blocks[number]
+        for phi in block.phis:
+            uses.update(value for _, value in phi.incoming)
+        for item in (*block.instructions, block.terminator):
+            uses.update(operands_of(item))
+            if isinstance(item, Binary) and item.operator == "fmul":
+                products[item.result] = (number, item.place.line)
+            elif isinstance(item, Binary) and item.operator in {"fadd", "fsub"}:
+                sums.update(dict.fromkeys(operands_of(item), (number, item.place.line)))
+    return frozenset(
+        slot for slot, place in products.items() if uses[slot] == 1 and sums.get(slot) == place
+    )

@@ -84,6 +84,10 @@ class Computations:
             case _:
                 return f"{target} = {self._value(item)};"
 
+    def expression(self, item: Binary) -> str:
+        """Return an instruction as a part of another expression."""
+        return f"({self._value(item)})"
+
     def _value(
         self, item: Binary | Negate | Compare | Convert | Select | Copy | Offset | Shuffle
     ) -> str:

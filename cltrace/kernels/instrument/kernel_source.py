@@ -27,6 +27,7 @@ from cltrace.kernels.ir.types import GENERIC, FloatType, PointerType, Type, elem
 
 INSTRUMENTED_NAME: Final = "cltrace_inside"
 """The name of an instrumented kernel."""
+_NO_CONTRACTION: Final = "#pragma OPENCL FP_CONTRACT OFF\n"
 _EXTENSIONS: Final = {"cl_khr_fp64": FloatType(64), "cl_khr_fp16": FloatType(16)}
 _SAMPLER_BITS: Final = (
     (0x1, {0: "CLK_NORMALIZED_COORDS_FALSE", 1: "CLK_NORMALIZED_COORDS_TRUE"}),
@@ -67,12 +68,14 @@ def instrument(
     targets: Mapping[int, Sequence[int]],
     barriers: Sequence[int],
     group_items: int,
+    *,
+    contracts: bool = True,
 ) -> InstrumentedKernel:
     """Return the source of a kernel that records its events.
 
     `targets` has the distinct targets of each block that ends with decisions, as `DecisionModel` has
     them; `barriers` are the blocks that begin with a barrier; `group_items` is the number of work-items
-    of a whole work-group.
+    of a whole work-group. Without `contracts`, no product and sum become one operation.
 
     Raises: `UnsupportedKernelError` for code that cannot be written in OpenCL C.
     """
@@ -82,7 +85,7 @@ def instrument(
     if len(blocks.sites) + len(barriers) > MAX_SITES:
         raise UnsupportedKernelError(f"a device records at most {MAX_SITES:,} places of accesses")
     return InstrumentedKernel(
-        source=writer.program(blocks, group_items),
+        source=("" if contracts else _NO_CONTRACTION) + writer.program(blocks, group_items),
         sites=blocks.sites,
         shared_objects=tuple(memory.shared_objects),
         own_objects=tuple(memory.own_objects),

@@ -62,7 +62,7 @@ class MemoryDeclarations:
                 access = facts.access[index] if facts is not None else "read_only"
                 type_text = facts.types[index] if facts is not None else ""
                 access = "" if kind.name == _SAMPLER else f"{access} "
-                self._slots.name_handle(parameter.slot, name)
+                self._slots.name(parameter.slot, name)
                 declared.append(f"{access}{type_text} {name}")
                 continue
             if parameter.pointee is not None:

@@ -40,7 +40,7 @@ class SlotNames:
         self.constants = {item.slot: item for item in self._function.constants}
         self.samplers: dict[str, int] = {}
         self._names: dict[int, str] = {}
-        """Names of `handles`."""
+        """Expressions of slots without a variable."""
 
     def type_of(self, slot: int) -> Type:
         """Return the type of a slot's variable. Raises: `UnsupportedKernelError`."""
@@ -64,8 +64,8 @@ class SlotNames:
         """Return the expression of a variable's address."""
         return f"((ulong)m{self._variables[address.symbol]})"
 
-    def name_handle(self, slot: int, name: str) -> None:
-        """Name an image or sampler."""
+    def name(self, slot: int, name: str) -> None:
+        """Give a slot an expression in place of a variable."""
         self._names[slot] = name
 
     def name_copy(self, item: object) -> None:
