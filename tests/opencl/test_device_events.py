@@ -22,6 +22,7 @@ from tests.kernels.launches import contents_of
 
 pytestmark = pytest.mark.opencl
 
+DATA = Path(__file__).parents[1] / "data"
 DEVICE = "Portable"
 ALL = 1 << 40
 ORDERED_BY_TURNS = {
@@ -50,6 +51,23 @@ def test_a_device_records_what_the_executor_records(case: Case) -> None:
     assert list(event_differences(executor_events(case), launch.events(log, ALL))) == []
     if case.has_reference and not case.pocl_wrong:
         assert case.disagreement(contents_of(case, log.outputs)) == ""
+
+
+def test_an_h200_recorded_what_the_executor_records() -> None:
+    recorded = json.loads((DATA / "h200-inside.json").read_text(encoding="utf-8"))
+    verdicts = {verdict["case"]: verdict for verdict in recorded["verdicts"]}
+    assert set(verdicts) == {case.name for case in CASES}
+    different = {name for name, verdict in verdicts.items() if "differences" in verdict}
+    assert different <= {*ORDERED_BY_TURNS, "c11_atomics"}
+    assert {name for name, verdict in verdicts.items() if "refusal" in verdict} == {
+        "uneven_groups",
+        "sub_groups",
+    }
+    # The instrumented kernel leaves in its buffers what the kernel itself does.
+    by_turns = {"every_global_atomic", "linked_lists"}
+    assert {name for name, verdict in verdicts.items() if "other_buffers" in verdict} <= (
+        different | by_turns
+    )
 
 
 @pytest.mark.slow

@@ -179,10 +179,16 @@ class DeviceLaunch:
     def _notes(self) -> tuple[str, ...]:
         """Return notes of contents that are not known and that events may depend on."""
         pairs = enumerate(zip(self._parameters, self._arguments, strict=True))
-        return tuple(
+        images = [
+            f"{parameter.name}: a device records no accesses of images"
+            for parameter, argument in zip(self._parameters, self._arguments, strict=True)
+            if isinstance(argument, ImageArgument)
+        ]
+        unknown = (
             f"{parameter.name}: its contents are not known; the device had zeros"
             for index, (parameter, argument) in pairs
             if isinstance(argument, BufferArgument | ImageArgument)
             and argument.contents is None
             and (index in self._read_contents or self._annotated.emissions)
         )
+        return (*images, *unknown)

@@ -106,7 +106,10 @@ class Calls:
             yield f"{self._slot(call.result)} = 0;" if call.result >= 0 else ";"
         else:
             for site in sites:
-                yield record_access(site.number, self._address(site, name))
+                if not isinstance(
+                    self._type_of(site.pointer), OpaqueType
+                ):  # texels have no address
+                    yield record_access(site.number, self._address(site, name))
             yield self._builtin(call, signature, name)
 
     def _value_bits(self, slot: int) -> str:
