@@ -105,12 +105,14 @@ class Calls:
         elif name == "printf":
             yield f"{self._slot(call.result)} = 0;" if call.result >= 0 else ";"
         else:
-            for site in sites:
-                if not isinstance(
-                    self._type_of(site.pointer), OpaqueType
-                ):  # texels have no address
-                    yield record_access(site.number, self._address(site, name))
+            yield from self._recorded(sites, name)
             yield self._builtin(call, signature, name)
+
+    def _recorded(self, sites: Sequence[Site], name: str) -> Iterator[str]:
+        """Yield the records of a function's accesses, but of images: their texels have no address."""
+        for site in sites:
+            if not isinstance(self._type_of(site.pointer), OpaqueType):
+                yield record_access(site.number, self._address(site, name))
 
     def _value_bits(self, slot: int) -> str:
         """Return a value's bits: integers in 64 bits, other numbers as `double` or `float` has them."""
