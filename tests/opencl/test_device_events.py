@@ -5,14 +5,18 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 import cltrace
+from cltrace.intercept.hooks import launch_contents
+from cltrace.intercept.sink import Sink
 from cltrace.kernels import Argument, BufferArgument, parse
 from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.runs.device_events import record_on_device
+from cltrace.spool.writer import SpoolWriter
 from tests.conftest import Runner
 from tests.kernels.cases import Case
 from tests.kernels.catalogue import CASES
@@ -212,6 +216,26 @@ def test_a_launch_of_a_program_is_recorded_and_the_program_is_left_alone(
             accesses = events["accesses"][columns].sort_values(columns)
             texts.append((events["branches"].stream.tolist(), accesses.to_csv(index=False)))
     assert texts[0] == texts[1]
+
+
+def test_commands_that_end_only_if_the_program_goes_on_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(launch_contents, "_PATIENCE_S", 0.05)
+    context = cl.create_some_context(interactive=False)
+    queue, later = cl.CommandQueue(context), cl.UserEvent(context)
+    notes: list[str] = []
+    watch = launch_contents.LaunchContents(
+        Sink(), SpoolWriter(tmp_path), {}, lambda: 0, notes.append, "k", 1
+    )
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
+    cl.enqueue_fill_buffer(queue, buffer, np.array(7, np.int32), 0, 64, wait_for=[later])
+    watch.launching("k", queue, [buffer.int_ptr], None)
+    later.set_status(cl.command_execution_status.COMPLETE)
+    queue.finish()
+    assert notes == [
+        "the buffers of k are not captured: commands before it had not ended after 0.05 s"
+    ]
 
 
 def test_a_launch_that_never_comes_is_told(run: Runner, tmp_path: Path) -> None:

@@ -164,10 +164,11 @@ class BareLaunches:
 
         def enqueue_watched(*args: Any, **kwargs: Any) -> cl.Event:
             try:
-                queue, kernel, *_ = _launch_arguments(*args, **kwargs)
+                queue, kernel, _, wait_for = _launch_arguments(*args, **kwargs)
                 stored = self._arguments.get(kernel.int_ptr)
                 values = () if stored is None else tuple(stored.values.values())
-                watch.launching(kernel.function_name, queue, map(memory_handle, values))
+                handles = map(memory_handle, values)
+                watch.launching(kernel.function_name, queue, handles, wait_for)
             except Exception as fault:
                 watch.failed(fault)
             return enqueue(*args, **kwargs)

@@ -1,6 +1,7 @@
 """Capture of all buffers of one launch, as the device has them right before it runs."""
 
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -21,7 +22,11 @@ MAX_BUFFER_BYTES: Final = 1 << 30
 _ZLIB_LEVEL: Final = 1
 # These are taken before the hooks are installed.
 _READ: Final = _cl._enqueue_read_buffer
-_FINISH: Final = cl.CommandQueue.finish
+_MARK: Final = _cl._enqueue_marker_with_wait_list
+_FLUSH: Final = cl.CommandQueue.flush
+_PATIENCE_S: Final = 30.0
+"""The longest wait for commands before the launch: some end only if the program goes on."""
+_POLL_S: Final = 0.0005
 
 
 class LaunchContents:
@@ -65,10 +70,13 @@ class LaunchContents:
         """Note that a launch could not be looked at."""
         self._note(f"the buffers of a launch cannot be captured: {fault!r}")
 
-    def launching(self, name: str, queue: cl.CommandQueue, handles: Iterable[int]) -> None:
-        """Read the buffers of the launch that is looked for, once the queue's commands have ended.
+    def launching(
+        self, name: str, queue: cl.CommandQueue, handles: Iterable[int], wait_for: Any
+    ) -> None:
+        """Read the buffers of the launch that is looked for, once the commands before it have ended.
 
-        `handles` are those of its memory objects; 0 for other arguments.
+        `handles` are those of its memory objects, 0 for other arguments; `wait_for` are the events that
+        it waits for.
         """
         if not fnmatchcase(name, self._pattern):
             return
@@ -76,7 +84,12 @@ class LaunchContents:
             self._remaining -= 1
             if self._remaining != 0:
                 return
-        _FINISH(queue)
+        if not _has_ended(queue, wait_for):
+            self._note(
+                f"the buffers of {name} are not captured: commands before it had not ended after "
+                f"{_PATIENCE_S:g} s"
+            )
+            return
         self._taken.contents = {}
         for handle in dict.fromkeys(filter(None, handles)):
             try:
@@ -119,3 +132,19 @@ class LaunchContents:
                     arguments_id=arguments_id,
                 )
             )
+
+
+def _has_ended(queue: cl.CommandQueue, wait_for: Any) -> bool:
+    """Wait for the queue's commands and some events. Return False if that takes too long."""
+    marks = [_MARK(queue)]
+    if wait_for:
+        marks.append(_MARK(queue, wait_for=list(wait_for)))
+    _FLUSH(queue)
+    end = time.monotonic() + _PATIENCE_S
+    while any(
+        mark.command_execution_status > cl.command_execution_status.COMPLETE for mark in marks
+    ):
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_S)
+    return True
