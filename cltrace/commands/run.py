@@ -211,8 +211,11 @@ def _record_inside(path: Path, options: RecordingOptions, speaker: Speaker) -> N
     if launch is None:
         speaker.error(f"--inside: {wanted} was not seen, or has no buffers: see `cltrace info`")
         return
-    if record_inside(path, launch, error_stream() if options.shows_summary else None) is None:
-        speaker.error(f"--inside: {wanted} was not recorded; the trace has its buffers")
+    failure = record_inside(path, launch, error_stream() if options.shows_summary else None)
+    if failure:
+        speaker.error(f"--inside: {wanted} was not recorded: {failure}; the trace has its buffers")
+    elif not options.shows_summary:
+        speaker.say(f"wrote {path.with_suffix('.events')}")
 
 
 def _refuse_nothing(speaker: Speaker) -> int:

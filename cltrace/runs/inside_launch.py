@@ -29,19 +29,26 @@ def find_captured(trace: Trace) -> CapturedLaunch | None:
     return CapturedLaunch(str(rows[0][0]), str(rows[0][1])) if rows else None
 
 
-def record_inside(path: Path, launch: CapturedLaunch, stream: TextIO | None) -> Path | None:
-    """Record the events of a launch of the trace at `path`, and return their file; None if that fails.
+def record_inside(path: Path, launch: CapturedLaunch, stream: TextIO | None) -> str:
+    """Record the events of a launch of the trace at `path` beside it. Return why that failed, or "".
 
-    The kernel runs in a process of its own, whose end harms nothing else. `stream` gets its report.
+    The kernel runs in a process of its own, whose end harms nothing else. `stream` gets its report, and
+    its messages then follow on stderr; without one it prints nothing.
     """
     events = path.with_suffix(".events")
     words = ["kernel", str(path), "--kernel", _quoted(launch.kernel), "--events", str(events)]
     done = subprocess.run(
         [sys.executable, "-m", "cltrace", *words, "--device", launch.device],
         stdout=subprocess.DEVNULL if stream is None else stream,
+        stderr=subprocess.PIPE if stream is None else None,
+        text=True,
+        errors="replace",
         check=False,
     )
-    return events if done.returncode == 0 else None
+    if done.returncode == 0:
+        return ""
+    lines = (done.stderr or "").strip().splitlines()
+    return lines[-1].removeprefix("cltrace: ") if lines else f"status {done.returncode}"
 
 
 def _quoted(name: str) -> str:

@@ -204,7 +204,7 @@ def test_a_launch_of_a_program_is_recorded_and_the_program_is_left_alone(
 ) -> None:
     plain = run("-c", PROGRAM, command=[sys.executable])
     done = run("run", "--inside", f"wal*:{number}", "-q", "-o", "t.cltrace", "-c", PROGRAM)
-    assert (done.status, done.stdout) == (plain.status, plain.stdout)
+    assert (done.status, done.stdout, done.stderr) == (plain.status, plain.stdout, plain.stderr)
     # What the launch finds in its buffers: the executor has the same events for these.
     again = run("kernel", "t.cltrace", "--kernel", "walk", "--events", "again.events")
     assert again.status == 0, again.stderr
