@@ -261,6 +261,16 @@ def test_a_device_that_is_not_there_is_told(run: Runner, tmp_path: Path) -> None
     assert "Traceback" not in done.stderr
 
 
+def test_watched_memory_is_recorded_and_must_be_there() -> None:
+    contents = np.zeros(64, np.float32)
+    arguments = [BufferArgument(256, contents), BufferArgument(256)]
+    launch = DeviceLaunch(inside_program(), "in_order", (64,), (64,), arguments, watched=["y"])
+    events = launch.events(record_on_device(launch, DEVICE, ALL), ALL)
+    assert {events.memories[memory].name for memory in events.accesses.memory} == {"y"}
+    with pytest.raises(ValueError, match="accesses no z; it accesses x, y"):
+        DeviceLaunch(inside_program(), "in_order", (64,), (64,), arguments, watched=["z"])
+
+
 def test_a_report_names_the_device(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "k.cl").write_text(
         "__kernel void k(__global int *x) { x[get_global_id(0)] = 1; }\n"

@@ -18,7 +18,12 @@ from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
 from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
 from cltrace.kernels.events.annotations import AnnotatedSource, blank_comments, read_annotations
 from cltrace.kernels.events.decisions import DecisionModel, find_decisions
-from cltrace.kernels.events.launch_code import block_operations, event_memories, event_sites
+from cltrace.kernels.events.launch_code import (
+    block_operations,
+    check_watched,
+    event_memories,
+    event_sites,
+)
 from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import EventObserver
 from cltrace.kernels.events.records import DroppedEvents, ItemTable, LaunchEvents
@@ -219,12 +224,7 @@ class _Launch:
         """Return a test of the numbers of objects whose accesses are recorded."""
         objects = memory.memory.objects
         names = {item.name for item in objects[1:] if item.size_bytes}
-        missing = self._watched - names
-        if missing:
-            raise ValueError(
-                f"the kernel accesses no {', '.join(sorted(missing))}; it accesses "
-                f"{', '.join(sorted(names)) or 'nothing'}"
-            )
+        check_watched(self._watched, names)
         watched = self._watched | (names & {*self._annotated.watched})
         if not watched:
             return _is_any

@@ -15,7 +15,11 @@ from cltrace.kernels.events.annotations import blank_comments, read_annotations
 from cltrace.kernels.events.decisions import find_decisions
 from cltrace.kernels.events.device_accesses import DeviceAccesses
 from cltrace.kernels.events.device_log import LogEntries
-from cltrace.kernels.events.launch_code import block_operations, event_memories
+from cltrace.kernels.events.launch_code import (
+    block_operations,
+    check_watched,
+    event_memories,
+)
 from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import find_barriers
 from cltrace.kernels.events.records import (
@@ -83,6 +87,7 @@ class DeviceLaunch:
         self._own_memory = LaunchMemory(
             self._kernel, arguments, Grid(self.ndrange, _NO_GROUPS, machine.warp_width)
         )
+        check_watched(self._watched, {part.name for part in event_memories(self._own_memory)})
 
     @cached_property
     def instrumented(self) -> InstrumentedKernel:

@@ -59,6 +59,16 @@ def event_memories(memory: LaunchMemory) -> tuple[EventMemory, ...]:
     )
 
 
+def check_watched(watched: Collection[str], names: Collection[str]) -> None:
+    """Check the names of watched memory against those that a kernel accesses. Raises: `ValueError`."""
+    missing = {*watched} - {*names}
+    if missing:
+        raise ValueError(
+            f"the kernel accesses no {', '.join(sorted(missing))}; it accesses "
+            f"{', '.join(sorted(names)) or 'nothing'}"
+        )
+
+
 def _memory_name(memory: MemoryObject, number: int) -> str:
     """Return the name of a memory object; private arrays have only a line, if that."""
     if memory.space != PRIVATE:
