@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.execute.lowering import lower
@@ -11,7 +10,14 @@ from cltrace.kernels.execute.sites import SiteTable
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.instrument.c_calls import Calls
 from cltrace.kernels.instrument.c_operations import Computation, Computations
-from cltrace.kernels.instrument.c_types import SPACE_QUALIFIERS, c_type, constant, read, write
+from cltrace.kernels.instrument.c_types import (
+    SPACE_QUALIFIERS,
+    c_type,
+    constant,
+    has_three,
+    read,
+    write,
+)
 from cltrace.kernels.instrument.event_log import EXIT, record_access, record_barrier, record_bit
 from cltrace.kernels.instrument.slot_names import SlotNames, stored_type
 from cltrace.kernels.ir.instructions import (
@@ -39,12 +45,9 @@ from cltrace.kernels.ir.types import (
 )
 from cltrace.kernels.ir.uses import operands_of
 
-_NO_POWER_OF_TWO: Final = 3
-"""Elements of the vectors that are accessed by `vload3` and `vstore3`."""
-
 
 class BlockWriter:
-    """Writer of blocks. `sites` are the places of accesses, by number; those of barriers follow.
+    """Writer of blocks. The numbers of barriers follow those of the kernel's sites.
 
     `targets` and `barriers` are as for `instrument`.
     """
@@ -63,7 +66,6 @@ class BlockWriter:
         self._slots = slots
         self._computations = Computations(slots.expression, slots.type_of)
         self._calls = Calls(slots.expression, slots.type_of)
-        self.sites: Sequence[Site] = ()
         self._sites_of = self._place_sites()
         self._products = _find_products(kernel)
 
@@ -79,15 +81,16 @@ class BlockWriter:
                 first = len(table.sites)
                 lower(item, block, table)
                 places[block, position] = range(first, len(table.sites))
-        self.sites = table.sites
-        return {key: [self.sites[number] for number in numbers] for key, numbers in places.items()}
+        return {
+            key: [kernel.sites[number] for number in numbers] for key, numbers in places.items()
+        }
 
     def block(self, number: int) -> Iterator[str]:
         """Yield a block: its label, its statements and where it leads."""
         block = self._function.blocks[number]
         yield f"B{number}: ;"
         if number in self._barriers:
-            yield record_barrier(len(self.sites) + self._barriers[number])
+            yield record_barrier(len(self._kernel.sites) + self._barriers[number])
         for position, item in enumerate(block.instructions):
             yield from self._statements(item, self._sites_of[number, position])
         yield from self._leave(number, block.terminator)
@@ -144,7 +147,7 @@ class BlockWriter:
         """Return the qualifiers of an access. What other work-items may see is read and written once."""
         own = self._slots.type_of(pointer)
         space = own.space if isinstance(own, PointerType) else GENERIC
-        is_plain = space in {PRIVATE, CONSTANT} or getattr(kind, "count", 1) == _NO_POWER_OF_TWO
+        is_plain = space in {PRIVATE, CONSTANT} or has_three(kind)
         return SPACE_QUALIFIERS[space] if is_plain else f"volatile {SPACE_QUALIFIERS[space]}"
 
     def _leave(self, number: int, terminator: Terminator) -> Iterator[str]:

@@ -68,15 +68,13 @@ _DROPPED: Final = frozenset(
     }
 )
 """Functions without an effect on what a kernel computes."""
-_ELEMENT_ACCESSES: Final = ("vload", "vstore")
 _C11_ATOMICS: Final = ("_explicit", "atomic_init", "atomic_flag_clear", "atomic_flag_test_and_set")
 
 
 class Calls:
     """Statements of calls.
 
-    `slot` returns the expression of a slot's value, `type_of` its type. `samplers` collects the bits of
-    constant samplers, by name.
+    `slot` returns the expression of a slot's value, `type_of` its type.
     """
 
     def __init__(self, slot: Callable[[int], str], type_of: Callable[[int], Type]) -> None:

@@ -134,19 +134,20 @@ def _float(kind: FloatType, value: float) -> str:
 
 def read(kind: Type, qualifiers: str, pointer: str) -> str:
     """Return the expression of a value in memory. Raises: `UnsupportedKernelError`."""
-    if _has_three(kind):
+    if has_three(kind):
         return f"vload3(0, ({qualifiers} {c_type(element_of(kind))} *){pointer})"
     return f"*({qualifiers} {_memory_type(kind)} *){pointer}"
 
 
 def write(kind: Type, qualifiers: str, pointer: str, value: str) -> str:
     """Return the statement that writes a value to memory. Raises: `UnsupportedKernelError`."""
-    if _has_three(kind):
+    if has_three(kind):
         return f"vstore3({value}, 0, ({qualifiers} {c_type(element_of(kind))} *){pointer});"
     return f"*({qualifiers} {_memory_type(kind)} *){pointer} = {value};"
 
 
-def _has_three(kind: Type) -> bool:
+def has_three(kind: Type) -> bool:
+    """Return True for a vector of three, which only functions read and write as it is."""
     return isinstance(kind, VectorType) and kind.count == 3
 
 

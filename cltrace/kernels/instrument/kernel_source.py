@@ -10,7 +10,6 @@ from typing import Final
 
 from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.execute.state import Site
 from cltrace.kernels.instrument.block_writer import BlockWriter
 from cltrace.kernels.instrument.c_types import c_type, declare_pointers
 from cltrace.kernels.instrument.event_log import (
@@ -51,14 +50,12 @@ class InstrumentedKernel:
 
     Attributes:
         source: the program.
-        sites: the places of accesses, by number; the barriers follow.
         shared_objects: the memory objects that all work-items share, as positions among those of the
             kernel, in the order of their addresses in the log.
         own_objects: those that a work-item or its work-group has, in the order of their addresses.
     """
 
     source: str
-    sites: Sequence[Site]
     shared_objects: tuple[int, ...]
     own_objects: tuple[int, ...]
 
@@ -82,11 +79,10 @@ def instrument(
     writer = _KernelWriter(kernel)
     memory = writer.memory
     blocks = BlockWriter(kernel, targets, barriers, writer.slots)
-    if len(blocks.sites) + len(barriers) > MAX_SITES:
+    if len(kernel.sites) + len(barriers) > MAX_SITES:
         raise UnsupportedKernelError(f"a device records at most {MAX_SITES:,} places of accesses")
     return InstrumentedKernel(
         source=("" if contracts else _NO_CONTRACTION) + writer.program(blocks, group_items),
-        sites=blocks.sites,
         shared_objects=tuple(memory.shared_objects),
         own_objects=tuple(memory.own_objects),
     )
