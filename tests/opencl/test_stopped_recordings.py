@@ -45,7 +45,7 @@ arguments = [cl.Buffer(context, cl.mem_flags.READ_WRITE, 4)] if has_arguments el
 def enqueue():
     try:
         kernel(queue, (1,), None, *arguments)
-    except MemoryError:  # the driver found none before cltrace did
+    except (MemoryError, RuntimeError):  # the driver, or Python for a lock, found none before cltrace did
         resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
         print("failed")
         kernel(queue, (1,), None, *arguments)
