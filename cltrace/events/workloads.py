@@ -112,6 +112,26 @@ class ArrivingLaunch:
     arrival: Arrival
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchBeside:
+    """A launch that is repeated while each of its `neighbours` is repeated in a queue of its own.
+
+    Without neighbours it is alone. The device is divided into `parts` of equal size, and each launch runs
+    on one of them; with 1, all run on the whole device. A GPU's launches have a part each if they have so
+    few work-groups. Where `is_memory_shared`, all have the same buffers.
+    """
+
+    work: Workload
+    neighbours: tuple[Workload, ...]
+    parts: int
+    is_memory_shared: bool
+
+    @property
+    def members(self) -> tuple[Workload, ...]:
+        """The launch and its neighbours."""
+        return (self.work, *self.neighbours)
+
+
 class Direction(StrEnum):
     """Direction of a transfer between host and device."""
 

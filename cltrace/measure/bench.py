@@ -36,13 +36,14 @@ _MIN_FLUSH_BYTES: Final = 256 << 20
 class Bench:
     """A device, a context and a queue that records times; a context manager.
 
-    The buffers of a workload are created for its measurement and released after it.
+    Benches in one context can share buffers; without one, a bench has its own. The buffers of a workload
+    are created for its measurement and released after it.
     """
 
-    def __init__(self, device: cl.Device) -> None:
+    def __init__(self, device: cl.Device, context: cl.Context | None = None) -> None:
         self.facts = device_facts(device)
         self.device = device
-        self._context = cl.Context([device])
+        self._context = cl.Context([device]) if context is None else context
         properties = cl.command_queue_properties.PROFILING_ENABLE
         self.queue = cl.CommandQueue(self._context, device, properties)
         self._programs: dict[tuple[str, str], cl.Program] = {}
@@ -70,8 +71,8 @@ class Bench:
 
     def results(self, workload: Workload) -> Sequence[np.ndarray]:
         """Run a workload once and return the contents of its buffers, as bytes, in order of arguments."""
-        with self._bind(workload.inputs) as arguments:
-            kernel = self._kernel(workload)
+        with self.bind(workload.inputs) as arguments:
+            kernel = self.kernel(workload)
             kernel(self.queue, workload.global_size, workload.local_size, *arguments).wait()
             contents = []
             for argument in arguments:
@@ -95,8 +96,8 @@ class Bench:
         Raises: `WorkloadError`, also for errors of OpenCL within the block.
         """
         try:
-            kernel = self._kernel(workload)
-            with self._bind(workload.inputs) as arguments:
+            kernel = self.kernel(workload)
+            with self.bind(workload.inputs) as arguments:
                 kernel.set_args(*arguments)
 
                 def enqueue() -> cl.Event:
@@ -108,7 +109,8 @@ class Bench:
         except cl.Error as error:
             raise WorkloadError(_describe(workload.kernel, "cannot run", error)) from error
 
-    def _kernel(self, workload: Workload) -> cl.Kernel:
+    def kernel(self, workload: Workload) -> cl.Kernel:
+        """Return the kernel of a workload, with arguments of its own. Raises: `WorkloadError`."""
         return cl.Kernel(self.program(workload.source, workload.options), workload.kernel)
 
     def program(self, source: str, options: str = "") -> cl.Program:
@@ -118,15 +120,20 @@ class Bench:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 try:
-                    program = cl.Program(self._context, source).build(options.split())
+                    program = cl.Program(self._context, source).build(
+                        options.split(), [self.device]
+                    )
                 except cl.Error as error:
                     raise WorkloadError(_describe("a program", "cannot be built", error)) from error
             self._programs[source, options] = program
         return program
 
     @contextmanager
-    def _bind(self, inputs: Sequence[WorkloadInput]) -> Iterator[list[Any]]:
-        """Yield the arguments of a kernel."""
+    def bind(self, inputs: Sequence[WorkloadInput]) -> Iterator[list[Any]]:
+        """Yield the arguments of a kernel, whose memory is released afterwards.
+
+        Raises: `WorkloadError` for memory that the device has not.
+        """
         bound: list[Any] = []  # pyopencl's own stubs leave local memory out
         try:
             for argument in inputs:

@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from cltrace.errors import DeviceError, UnsettledError
-from cltrace.events.workloads import ArrivingLaunch, Transfer, Workload
+from cltrace.events.workloads import ArrivingLaunch, LaunchBeside, Transfer, Workload
 from cltrace.measure import Bench, Repetitions, StopRule
 from cltrace.measure.arrivals import time_arriving
+from cltrace.measure.beside import time_beside
 from cltrace.measure.clocks import ClockSource
 from cltrace.measure.transfers import time_transfer
 from cltrace.predict.deadline import NEVER, Deadline
@@ -33,8 +34,8 @@ RULES: Final[Mapping[Effort, StopRule]] = {
     Effort.QUICK: StopRule(min_runs=4, max_runs=20, max_s=0.03, warm_runs=1),
     Effort.FULL: StopRule(min_runs=6, max_runs=100, max_s=0.35, warm_runs=2),
 }
-_DISPENSABLE: Final = frozenset(cost.own_family for cost in LATER_COSTS.values())
-"""Families that not every device can run, as their costs have defaults on every device."""
+_DISPENSABLE: Final = frozenset(cost.own_family for cost in LATER_COSTS.values()) | {"together"}
+"""Families that not every device can run: their costs have defaults, or queues do not overlap there."""
 _LONGER: Final = StopRule(min_runs=4, max_runs=200, max_s=0.3, warm_runs=1)
 """Rule of the second measurement of probes that did not settle in a quick calibration."""
 _THROTTLED: Final = 0.95
@@ -75,6 +76,8 @@ class MeasuredDevice:
                     return time_transfer(bench, work, rule)
                 case ArrivingLaunch():
                     return time_arriving(bench, work, rule)
+                case LaunchBeside():
+                    return time_beside(bench, work, rule)
                 case Workload():
                     return bench.time_launch(work, rule)
 

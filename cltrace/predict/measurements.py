@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import DeviceError, ProfileError
-from cltrace.events.workloads import Transfer
+from cltrace.events.workloads import LaunchBeside, Transfer
 from cltrace.files import read_input, write_atomically
 from cltrace.measure import Bench, StopRule
+from cltrace.measure.beside import time_beside
 from cltrace.measure.transfers import time_transfer
 from cltrace.predict.sets import MAX_SAMPLES, SetLaunch, SetName
 from cltrace.profile import DeviceFacts
 
 SCHEMA: Final = 1
 RULE: Final = StopRule(min_runs=7, max_runs=60, max_s=0.12, warm_runs=3)
+RULE_BESIDE: Final = StopRule(min_runs=3, max_runs=20, max_s=0.12, warm_runs=1)
+"""Rule for windows of several launches, of which each run is a median."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,13 @@ def _median_ns(
 ) -> tuple[float | None, float]:
     """Return the median and the standard deviation of a launch; None and 0 if it fails."""
     try:
-        if isinstance(launch.work, Transfer):
-            repetitions = time_transfer(bench, launch.work, RULE)
-        else:
-            repetitions = bench.time_launch(launch.work, RULE, cold=is_cold)
+        match launch.work:
+            case Transfer():
+                repetitions = time_transfer(bench, launch.work, RULE)
+            case LaunchBeside():
+                repetitions = time_beside(bench, launch.work, RULE_BESIDE)
+            case _:
+                repetitions = bench.time_launch(launch.work, RULE, cold=is_cold)
     except DeviceError:
         return None, 0.0
     return repetitions.median_ns, repetitions.deviation_ns

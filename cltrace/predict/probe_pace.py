@@ -4,7 +4,7 @@ from collections import deque
 from statistics import fmean
 from typing import Final
 
-from cltrace.events.workloads import ArrivingLaunch, BufferInput, Transfer
+from cltrace.events.workloads import ArrivingLaunch, BufferInput, LaunchBeside, Transfer
 from cltrace.suite.calibration.probes import ProbeWork
 
 _BUILD_S: Final = 0.1
@@ -15,6 +15,8 @@ _BYTE_S: Final = 5e-9
 """Time of filling a byte of a buffer, and of some runs that go through it."""
 _ARRIVALS: Final = 6.0
 """Runs of a launch before each of which the device is brought into a state."""
+_WINDOW_S: Final = 0.5
+"""Time of the windows in which launches run beside each other."""
 _FIRST_SLOWNESS: Final = 4.0
 """Slowness that is assumed before the first probe."""
 _SAFETY: Final = 2.0
@@ -44,5 +46,7 @@ def _usual_s(work: ProbeWork) -> float:
     if isinstance(work, ArrivingLaunch):
         again_s = _BUILD_S * work.arrival.first_share + work.arrival.idle_ns * 1e-9
         return _usual_s(work.work) + _ARRIVALS * again_s
+    if isinstance(work, LaunchBeside):
+        return sum(map(_usual_s, work.members)) + _WINDOW_S
     size_bytes = sum(each.size_bytes for each in work.inputs if isinstance(each, BufferInput))
     return _BUILD_S + _BYTE_S * size_bytes

@@ -10,10 +10,19 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final
 
-from cltrace.events.workloads import BufferInput, Direction, HostMemory, Transfer, Workload
+from cltrace.events.workloads import (
+    BufferInput,
+    Direction,
+    HostMemory,
+    LaunchBeside,
+    Transfer,
+    Workload,
+)
 from cltrace.profile import DeviceFacts
 from cltrace.suite.domain_iterations import RESTRICTED, UNRESTRICTED, generate_domain_iterations
 from cltrace.suite.evaluation import EVALUATION, Scale
+from cltrace.suite.together import EVALUATION as EVALUATION_KERNELS
+from cltrace.suite.together import BesideCase, SharedDevice, beside_cases
 
 
 class SetName(StrEnum):
@@ -31,6 +40,8 @@ class SetName(StrEnum):
     """Real kernels of the evaluation suite."""
     TRANSFERS = "transfers"
     """Transfers of random sizes, both ways, of all kinds of host memory."""
+    TOGETHER = "together"
+    """Launches of six kinds alone, and beside one to seven others (Büsser 2018, 5.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,7 @@ class SetLaunch:
 
     name: str
     family: str
-    work: Workload | Transfer
+    work: Workload | Transfer | LaunchBeside
 
 
 MAX_SAMPLES: Final = 100_000
@@ -62,6 +73,8 @@ _RULES = {
     SetName.UNRESTRICTED_SHAPES: UNRESTRICTED,
 }
 _IN_SHAPES = frozenset({SetName.RESTRICTED_SHAPES, SetName.UNRESTRICTED_SHAPES})
+_TOGETHER_COUNTS = (2, 3, 4, 8)
+"""Launches at once."""
 _KERNEL_LAUNCHES = 4
 """Launches of different sizes per random kernel."""
 
@@ -72,12 +85,28 @@ def launches_of(
     """Return at most `samples` launches of a set that `device` can run, in random order."""
     if set_name is SetName.TRANSFERS:
         return tuple(_transfers(samples, seed))
+    if set_name is SetName.TOGETHER:
+        return tuple(_together(samples, seed, device))
     if set_name is SetName.SUITE:
         launches = list(_suite(device))
     else:
         launches = list(islice(_random_kernels(set_name, samples, seed, device), samples))
     random.Random(seed).shuffle(launches)
     return launches[:samples]
+
+
+def _together(samples: int, seed: int, device: DeviceFacts) -> Iterator[SetLaunch]:
+    """Yield each launch alone, and then launches beside others in random order."""
+    cases = cases_beside(device)
+    beside = [case for case in cases if case.others]
+    random.Random(seed).shuffle(beside)
+    for case in (*(case for case in cases if not case.others), *beside[:samples]):
+        yield SetLaunch(case.name, str(case.threads), case.work)
+
+
+def cases_beside(device: DeviceFacts) -> Sequence[BesideCase]:
+    """Return all cases of `SetName.TOGETHER` on a device; a launch's family is its number of launches."""
+    return tuple(beside_cases(SharedDevice.of(device), EVALUATION_KERNELS, _TOGETHER_COUNTS))
 
 
 def _transfers(samples: int, seed: int) -> Iterator[SetLaunch]:

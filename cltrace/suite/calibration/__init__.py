@@ -16,6 +16,7 @@ from cltrace.suite.calibration import (
     operations,
     private,
     sharing,
+    together,
     transfers,
 )
 from cltrace.suite.calibration.plan import PlannedProbe, order_probes
@@ -26,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 _THESIS: Final = "Pöppl 2014"
+_BUESSER: Final = "Büsser 2018"
 _OURS: Final = ""
 
 _ALL: Final = (
@@ -63,6 +65,7 @@ _ALL: Final = (
     Family("image-changes", "Changed images", "images", _OURS, arrivals.changed_images),
     Family("first", "First launches", "first launch", _OURS, arrivals.first_launches),
     Family("occupancy", "Occupancy", "B of local memory a work-group", _OURS, launches.occupancy),
+    Family("together", "Launches beside others", "launches", f"{_BUESSER}, 5.1", together.together),
     Family("transfers", "Transfers", "B", f"{_THESIS}, 5.1", transfers.transfers),
 )  # fmt: skip
 

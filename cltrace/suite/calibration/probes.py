@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
-from cltrace.events.workloads import STEADY, Arrival, ArrivingLaunch, Transfer, Workload
+from cltrace.events.workloads import (
+    STEADY,
+    Arrival,
+    ArrivingLaunch,
+    LaunchBeside,
+    Transfer,
+    Workload,
+)
 from cltrace.profile import DeviceFacts
 
 
@@ -27,6 +34,7 @@ class ProbeLimits:
     has_double: bool
     is_cpu: bool
     effort: Effort
+    cache_bytes: int = 0
 
     @classmethod
     def of(cls, device: DeviceFacts, effort: Effort) -> "ProbeLimits":
@@ -39,6 +47,7 @@ class ProbeLimits:
             has_double=device.has_double,
             is_cpu=device.kind == "cpu",
             effort=effort,
+            cache_bytes=device.cache_bytes,
         )
 
     def usual_group(self, size: int = 256) -> int:
@@ -46,7 +55,7 @@ class ProbeLimits:
         return min(size, self.max_group_items)
 
 
-ProbeWork: TypeAlias = Workload | ArrivingLaunch | Transfer
+ProbeWork: TypeAlias = Workload | ArrivingLaunch | LaunchBeside | Transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +68,13 @@ class Probe:
 
     @property
     def launch(self) -> Workload | None:
-        """The launch of the probe; None for a transfer."""
+        """The launch of the probe; None for a transfer, and where neighbours decide on its time."""
         match self.work:
             case Workload():
                 return self.work
             case ArrivingLaunch():
                 return self.work.work
-            case Transfer():
+            case Transfer() | LaunchBeside():
                 return None
 
     @property
