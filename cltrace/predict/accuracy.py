@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import KernelError, ProfileError
-from cltrace.events.workloads import Transfer
+from cltrace.events.workloads import LaunchBeside, Transfer, Workload
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.predict.measurements import Measurements, SetTiming
@@ -222,15 +222,21 @@ def _size(launch: SetLaunch | None) -> int:
     if launch is None:
         return 0
     work = launch.work
-    return work.size_bytes if isinstance(work, Transfer) else work.work_items
+    match work:
+        case Transfer():
+            return work.size_bytes
+        case LaunchBeside():
+            return work.work.work_items
+        case Workload():
+            return work.work_items
 
 
 def _count(counting: WorkloadCounter, launch: SetLaunch | None) -> KernelCounts | str:
     """Return the counts of a launch, or the reason why there are none."""
     if launch is None:
         return "the set has no such launch any more since it was measured"
-    if isinstance(launch.work, Transfer):
-        return "a transfer has no counts"
+    if not isinstance(launch.work, Workload):
+        return "a transfer has no counts, nor has a launch among others"
     try:
         return counting.count(launch.work)
     except KernelError as error:

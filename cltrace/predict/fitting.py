@@ -9,6 +9,7 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.predict.deadline import NEVER, Deadline
 from cltrace.predict.models import MODELS
+from cltrace.predict.neighbours.fit import MODEL, fit_neighbours
 from cltrace.profile import DeviceProfile, LeftOut
 
 _MARKED_FAMILY: Final = "working-sets"
@@ -35,12 +36,21 @@ def fit_models(profile: DeviceProfile, deadline: Deadline = NEVER) -> DeviceProf
     uncounted: Counter[str] = Counter()
     for fit in fits.values():
         uncounted.update(fit.uncounted)
-    return replace(
+    fitted_profile = replace(
         profile,
         provenance=replace(profile.provenance, left_out=_left_out(profile, uncounted)),
         parameters={**profile.parameters, **fitted},
         residuals=residuals,
     )
+    return with_neighbours(fitted_profile)
+
+
+def with_neighbours(profile: DeviceProfile) -> DeviceProfile:
+    """Return a fitted profile with constants of launches beside others, if such were measured."""
+    neighbours = fit_neighbours(profile)
+    if not neighbours:
+        return profile
+    return replace(profile, parameters={**profile.parameters, MODEL: neighbours})
 
 
 def _check_probes(profile: DeviceProfile) -> None:

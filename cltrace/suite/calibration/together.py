@@ -6,7 +6,7 @@ from typing import Final
 from cltrace.suite.calibration.probes import Effort, Probe, ProbeLimits
 from cltrace.suite.together import CALIBRATION, BesideCase, SharedDevice, beside_cases
 
-_FITTED: Final = 3
+FITTED: Final = 3
 """Launches at once to which costs are fitted (Büsser 2018, 5.2.1)."""
 _OTHER_COUNTS: Final = (2, 4, 8)
 """Launches at once that show how costs grow: of one kind each."""
@@ -20,9 +20,9 @@ def together(limits: ProbeLimits) -> Iterator[Probe]:
 
 def cases(limits: ProbeLimits) -> Iterator[BesideCase]:
     """Yield the cases of the probes, in their order."""
-    counts = (_FITTED,) if limits.effort is Effort.QUICK else (_FITTED, *_OTHER_COUNTS)
+    counts = (FITTED,) if limits.effort is Effort.QUICK else (FITTED, *_OTHER_COUNTS)
     for case in beside_cases(shared_device(limits), CALIBRATION, counts):
-        if case.threads == _FITTED or {case.kind, *case.others} == {case.kind}:
+        if case.threads == FITTED or {case.kind, *case.others} == {case.kind}:
             yield case
 
 

@@ -59,6 +59,12 @@ class Costs:
         """Return the costs with other values for some constants."""
         return replace(self, constants={**self.constants, **values})
 
+    def with_slower_operations(self, factor: float) -> "Costs":
+        """Return the costs where each operation takes longer by a factor."""
+        return replace(
+            self, operations={name: cost * factor for name, cost in self.operations.items()}
+        )
+
 
 def operation_key(name: CostName) -> str:
     """Return the key under which a profile stores the cost of an operation."""

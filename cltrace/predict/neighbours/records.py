@@ -1,0 +1,91 @@
+"""Launches beside others as models see them: durations alone, accesses, and demand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from cltrace.kernels import KernelCounts
+from cltrace.kernels.demand.caches import CacheSize
+from cltrace.kernels.demand.launch import Demand, demand_of
+from cltrace.kernels.ir.instructions import Access
+from cltrace.predict.models.overlap.costs import Costs
+
+_GLOBAL: Final = frozenset({"global", "constant"})
+
+
+class Reading(StrEnum):
+    """What counts as an access of memory."""
+
+    ACCESSES = "accesses"
+    """Loads and stores of work-items (Büsser 2018, 3.2)."""
+    SECTORS = "sectors"
+    """Sectors that the requests of warps touch."""
+    MISSES = "missed sectors"
+    """Sectors that the caches do not hold, which memory moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A launch among others: its duration alone in ns, its accesses by reading, and its demand."""
+
+    alone_ns: float
+    accesses: Mapping[Reading, float]
+    demand: Demand | None = None
+
+    @classmethod
+    def of(cls, counts: KernelCounts, alone_ns: float, costs: Costs) -> "Member":
+        """Return a launch of some counts on a device of some costs."""
+        demand = demand_of(counts, costs.operations)
+        sites = [site for site in counts.sites if site.space in _GLOBAL]
+        return cls(
+            alone_ns,
+            {
+                Reading.ACCESSES: sum(site.accesses.value for site in sites),
+                Reading.SECTORS: sum(site.sectors.value for site in sites),
+                Reading.MISSES: _missed_sectors(demand, costs),
+            },
+            demand,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A launch that ran beside others all the time, with its measured duration in ns.
+
+    `members` are the launch and its neighbours, `kinds` what limits each. `again_ns` is the duration in a
+    second measurement, None without one.
+    """
+
+    members: tuple[Member, ...]
+    kinds: tuple[str, ...]
+    is_memory_shared: bool
+    has_own_units: bool
+    beside_ns: float
+    again_ns: float | None = None
+
+    @property
+    def threads(self) -> int:
+        """Number of launches at once (Büsser 2018: T)."""
+        return len(self.members)
+
+    @property
+    def alone_ns(self) -> float:
+        """Duration of the launch alone."""
+        return self.members[0].alone_ns
+
+    @property
+    def increase_ns(self) -> float:
+        """How much longer the launch took beside the others than alone; it may be below 0."""
+        return self.beside_ns - self.alone_ns
+
+
+def _missed_sectors(demand: Demand, costs: Costs) -> float:
+    name = "l3" if demand.has_item_loops else "l2"
+    touched = demand.footprint_bytes
+    missing = 1.0 - CacheSize(costs[f"{name} size"], costs[f"{name} sharpness"]).kept_share(touched)
+    return sum(
+        region.launch_sectors * missing + max(region.window_sectors - region.launch_sectors, 0.0)
+        for region in demand.traffic
+        if region.access is not Access.ATOMIC
+    )
