@@ -21,6 +21,7 @@ from cltrace.predict.measurements import (
     read_measurements,
     write_measurements,
 )
+from cltrace.predict.neighbours.evaluation import evaluate_together
 from cltrace.predict.scored_launches import evaluate_launches
 from cltrace.predict.sets import MAX_SAMPLES, SetName, launches_of
 from cltrace.predict.trace_accuracy import TraceAccuracy, require_scorable, score_trace
@@ -28,6 +29,8 @@ from cltrace.predict.trace_profile import ProfileChoice, choose_profiles, device
 from cltrace.profile import DeviceProfile, load_profile, profile_for
 from cltrace.report.accuracy import accuracy_report
 from cltrace.report.accuracy_figures import trace_origin, write_accuracy
+from cltrace.report.neighbour_figures import write_together
+from cltrace.report.neighbours import together_report
 from cltrace.report.prediction import missing_notes
 from cltrace.report.trace_accuracy import trace_accuracy_report
 from cltrace.trace.reader import Trace
@@ -232,12 +235,28 @@ def _evaluate_set(arguments: argparse.Namespace) -> int:
         write_measurements(measurements, arguments.measure_only)
         return 0
     profile = named if named is not None else profile_for(measurements.device)
+    if measurements.set_name is SetName.TOGETHER:
+        return _report_together(arguments, measurements, profile)
     evaluation = evaluate(measurements, profile)
     document = accuracy_report(measurements, profile, evaluation)
     print_document(document, color=arguments.color, output_format=arguments.format)
     if arguments.plot is not None:
         origin = f"{measurements.device.name}, measured {measurements.date}"
         _draw(str(measurements.set_name), origin, evaluation, arguments.plot)
+    return 0
+
+
+def _report_together(
+    arguments: argparse.Namespace, measurements: Measurements, profile: DeviceProfile
+) -> int:
+    """Print the errors of models of neighbours, and draw them."""
+    evaluation = evaluate_together(measurements, profile)
+    document = together_report(measurements, profile, evaluation)
+    print_document(document, color=arguments.color, output_format=arguments.format)
+    if arguments.plot is not None:
+        origin = f"{measurements.device.name}, measured {measurements.date}"
+        for figure in write_together(origin, evaluation, arguments.plot):
+            say(f"wrote {figure}")
     return 0
 
 

@@ -27,8 +27,15 @@ from cltrace.predict.models import (
     MODELS,
     Cache,
     FittedModel,
+    Part,
     Prediction,
     forms_of,
+)
+from cltrace.predict.neighbours.traced import (
+    NeighbourTime,
+    TracedGroup,
+    neighbour_times,
+    runs_of,
 )
 from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
@@ -59,7 +66,8 @@ class PredictedLaunch:
     `launch` is one of their configurations with the calls of all, `launch_ids` are the ids of all.
     `measured_ns` is None if no call has a device time. `cache` is the state in which the launches before
     them mostly leave the device's caches, `arrival` the median state of the device. `counts` are those
-    on the profile's device.
+    on the profile's device. `neighbours` is what launches at the same time cost all calls, None
+    where there were none, or on another device than the recorded one.
     """
 
     launch: TracedLaunch
@@ -70,6 +78,23 @@ class PredictedLaunch:
     arrival: Arrival
     prediction: Prediction
     counts: KernelCounts
+    neighbours: NeighbourTime | None = None
+
+    def beside(self, neighbours: NeighbourTime) -> "PredictedLaunch":
+        """Return the launch with what neighbours cost a call in the mean, a part of its prediction."""
+        alone, calls = self.prediction, max(self.launch.calls, 1)
+        longer_ns = neighbours.longer_ns / calls
+        bounds = alone.interval_ns
+        if bounds is not None:
+            low_ns, high_ns = (time_ns / calls for time_ns in neighbours.interval_ns)
+            bounds = (bounds[0] + low_ns, bounds[1] + high_ns)
+        prediction = replace(
+            alone,
+            duration_ns=alone.duration_ns + longer_ns,
+            parts=(*alone.parts, Part("neighbours", longer_ns)),
+            interval_ns=bounds,
+        )
+        return replace(self, prediction=prediction, neighbours=neighbours)
 
     @property
     def weight_ns(self) -> float:
@@ -186,8 +211,10 @@ class TracePredictor:
         size = machine.shared_cache_bytes
         states = LaunchStates.of(self._trace, launches, size, on_devices=on_devices)
         predicted = [group.predict(times, states, fitted) for group in groups]
-        self._count_written(predicted, as_written, counter, end_s)
         devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
+        if len(device_ids) == 1 and profile.device.name in {str(name) for name, *_ in devices}:
+            self._add_neighbours(predicted, profile, on_devices, end_s)
+        self._count_written(predicted, as_written, counter, end_s)
         return PredictedTrace(
             profile=profile,
             model=model,
@@ -228,6 +255,25 @@ class TracePredictor:
                 with suppress(KernelError, MemoryError):
                     counts = counter.count_as_written(launch)
                     predicted[index] = replace(predicted[index], counts=counts)
+
+    def _add_neighbours(
+        self,
+        predicted: list[PredictedLaunch],
+        profile: DeviceProfile,
+        on_devices: str,
+        end_s: float | None,
+    ) -> None:
+        """Add what neighbours cost to launches on a single device; no more of it from `end_s` on."""
+        groups = [
+            TracedGroup(
+                each.launch.kernel, each.launch_ids, each.counts, frozenset(each.launch.buffers)
+            )
+            for each in predicted
+        ]
+        runs = runs_of(self._trace, groups, on_devices)
+        found = neighbour_times(runs, groups, profile, end_s)
+        for position, cost in found.items():
+            predicted[position] = predicted[position].beside(cost)
 
     def _launches_on(self, on_devices: str) -> list[TracedLaunch]:
         """Return the launch configurations that ran on devices, with their calls there."""

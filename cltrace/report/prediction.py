@@ -15,6 +15,11 @@ from cltrace.predict.trace_profile import ProfileChoice
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace, PredictedTransfers
 from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.neighbour_columns import (
+    NEIGHBOUR_COLUMNS,
+    neighbour_values,
+    without_neighbours,
+)
 from cltrace.report.profile_caveats import caveat_facts
 from cltrace.report.quantities import count_text, round_significant, time_text
 
@@ -63,6 +68,8 @@ def prediction_tables(
     """
     is_what_if = all(prediction.is_what_if for prediction in predictions)
     of_devices = [_device_tables(each, top, is_what_if=is_what_if) for each in predictions]
+    if not any(launch.neighbours for each in predictions for launch in each.launches):
+        of_devices = [(without_neighbours(tables[0]), *tables[1:]) for tables in of_devices]
     labels = [prediction.label for prediction in predictions]
     tables = [_join_devices(labels, same) for same in zip(*of_devices, strict=True)]
     return [*tables, _break_table(breaks[:top])]
@@ -191,6 +198,7 @@ def _launch_columns(*, is_what_if: bool) -> Sequence[Column]:
         Column("distance", "distance", Unit.PLAIN, 40),
         Column("limiter", "limited by", keep=90),
         Column("flags", "", keep=70),
+        *NEIGHBOUR_COLUMNS,
     )
 
 
@@ -214,6 +222,7 @@ def _launch_table(launches: Sequence[PredictedLaunch], *, is_what_if: bool) -> T
                 d,
                 predicted.prediction.limiter,
                 launch_flags(predicted, is_what_if=is_what_if),
+                *neighbour_values(predicted),
             )
         )
     return Table(

@@ -21,7 +21,7 @@ class Reading(StrEnum):
     """Loads and stores of work-items (Büsser 2018, 3.2)."""
     SECTORS = "sectors"
     """Sectors that the requests of warps touch."""
-    MISSES = "missed sectors"
+    MISSES = "misses"
     """Sectors that the caches do not hold, which memory moves."""
 
 

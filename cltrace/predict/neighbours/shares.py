@@ -101,8 +101,9 @@ def solve_shares(
         own_costs = cache_shares(demands, alone_ns, costs)
     whole = [times_of(demand, own) for demand, own in zip(demands, own_costs, strict=True)]
     factors, durations = _solve(parts, supply, demands, own_costs)
-    if not around.has_own_units and not demands[0].has_item_loops:
-        durations = take_turns(demands, whole, durations)
+    if not around.has_own_units:
+        share = _share_units if demands[0].has_item_loops else take_turns
+        durations = share(demands, whole, durations)
     named = {part.name: factor for part, factor in zip(parts, factors, strict=True)}
     return SharedTimes(alone_ns, tuple(durations), named)
 
@@ -187,6 +188,17 @@ def _passes(demand: Demand) -> float:
     """Return how many times a launch goes through the memory that it touches, at least 1."""
     moved = sum(region.sectors for region in demand.traffic) * demand.sector_bytes
     return max(moved / demand.footprint_bytes, 1.0) if demand.footprint_bytes else 1.0
+
+
+def _share_units(
+    demands: Sequence[Demand], whole: Sequence[Times], durations_ns: Sequence[float]
+) -> list[float]:
+    """Return durations of launches on the same cores of a CPU, which run one work-group at a time."""
+    wanted = sum(demand.units for demand in demands) / demands[0].compute_units
+    return [
+        max(duration, max(wanted, 1.0) * times.total_ns)
+        for duration, times in zip(durations_ns, whole, strict=True)
+    ]
 
 
 def take_turns(
