@@ -10,6 +10,7 @@ import numpy as np
 
 from cltrace.events.workloads import Arrival
 from cltrace.kernels.counts.traced_launches import TracedLaunch
+from cltrace.kernels.machine import Machine
 from cltrace.predict.models import Cache
 from cltrace.predict.traced_arrivals import traced_arrivals
 from cltrace.trace.reader import Trace
@@ -36,11 +37,11 @@ class LaunchStates:
 
     @classmethod
     def of(
-        cls, trace: Trace, launches: Sequence[TracedLaunch], cache_bytes: int, *, on_devices: str
+        cls, trace: Trace, launches: Sequence[TracedLaunch], machine: Machine, on_devices: str
     ) -> "LaunchStates":
         """Return the states of launches. `on_devices` is an SQL condition of commands, or ""."""
         return cls(
-            _warm_votes(trace, launches, cache_bytes, on_devices),
+            _warm_votes(trace, launches, machine.shared_cache_bytes, on_devices),
             traced_arrivals(trace, _MAX_LAUNCHES, on_devices),
         )
 

@@ -22,7 +22,10 @@ from cltrace.predict.accuracy import (
 from cltrace.predict.models import DEFAULT, MODELS
 from cltrace.predict.models.overlap.diagnosis import PartFactor
 from cltrace.predict.quotients import distance, quotient
-from cltrace.predict.traces import PredictedLaunch, PredictedTransfers
+from cltrace.predict.traced_transfers import PredictedTransfers
+from cltrace.predict.traces import (
+    PredictedLaunch,
+)
 
 KernelKey: TypeAlias = tuple[str, str, str]
 OUTLIER_DISTANCE: Final = 1.25

@@ -23,10 +23,10 @@ from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.diagnosis import diagnose
 from cltrace.predict.scored_launches import ScoredLaunch
 from cltrace.predict.trace_profile import ProfileChoice, TraceDevice, predict_devices
+from cltrace.predict.traced_transfers import PredictedTransfers
 from cltrace.predict.traces import (
     PredictedLaunch,
     PredictedTrace,
-    PredictedTransfers,
     launch_durations,
 )
 from cltrace.profile import DeviceProfile

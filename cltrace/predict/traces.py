@@ -1,6 +1,6 @@
 """Predicted times of the launches and transfers of a trace, with their measured times."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import KernelError
-from cltrace.events.workloads import DIRECTION_OF, Arrival, Direction, HostMemory, Transfer
+from cltrace.events.workloads import Arrival
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.compiler import BOTH_FORMS, CodeForm
 from cltrace.kernels.counts.traced_launches import (
@@ -37,7 +37,7 @@ from cltrace.predict.neighbours.traced import (
     neighbour_times,
     runs_of,
 )
-from cltrace.predict.transfers import TransferModel
+from cltrace.predict.traced_transfers import PredictedTransfers, predict_transfers
 from cltrace.profile import DeviceProfile
 from cltrace.trace.progress import Progress, no_progress
 from cltrace.trace.reader import Trace
@@ -45,10 +45,6 @@ from cltrace.trace.reader import Trace
 _TIMES: Final = """
     SELECT launch_id, duration_ns FROM v_command
     WHERE launch_id IS NOT NULL AND duration_ns IS NOT NULL {on_devices} ORDER BY command_id
-"""
-_TRANSFERS: Final = """
-    SELECT kind, size_bytes, duration_ns FROM v_command
-    WHERE kind IN ('read', 'write') AND size_bytes > 0 {on_devices} ORDER BY command_id
 """
 _CALLS: Final = """
     SELECT launch_id, count(*) FROM v_command
@@ -86,8 +82,8 @@ class PredictedLaunch:
         longer_ns = neighbours.longer_ns / calls
         bounds = alone.interval_ns
         if bounds is not None:
-            low_ns, high_ns = (time_ns / calls for time_ns in neighbours.interval_ns)
-            bounds = (bounds[0] + low_ns, bounds[1] + high_ns)
+            low_ns, high_ns = neighbours.interval_ns
+            bounds = (bounds[0] + low_ns / calls, bounds[1] + high_ns / calls)
         prediction = replace(
             alone,
             duration_ns=alone.duration_ns + longer_ns,
@@ -108,18 +104,6 @@ class PredictedLaunch:
         if self.measured_ns is None or bounds is None:
             return False
         return not bounds[0] <= self.measured_ns <= bounds[1]
-
-
-@dataclass(frozen=True, slots=True)
-class PredictedTransfers:
-    """Transfers of one direction and size: their number, median measured time, and prediction."""
-
-    direction: Direction
-    size_bytes: int
-    calls: int
-    measured_ns: float | None
-    total_ns: float
-    prediction: Prediction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,20 +192,20 @@ class TracePredictor:
         with paused_collection():
             groups, refused = _group_launches(launches, counter, end_s)
         times = launch_durations(self._trace, device_ids)
-        size = machine.shared_cache_bytes
-        states = LaunchStates.of(self._trace, launches, size, on_devices=on_devices)
+        states = LaunchStates.of(self._trace, launches, machine, on_devices)
         predicted = [group.predict(times, states, fitted) for group in groups]
         devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
-        if len(device_ids) == 1 and profile.device.name in {str(name) for name, *_ in devices}:
+        recorded_on = tuple(dict.fromkeys(str(name) for name, *_ in devices))
+        if len(device_ids) == 1 and profile.device.name in recorded_on:
             self._add_neighbours(predicted, profile, on_devices, end_s)
         self._count_written(predicted, as_written, counter, end_s)
         return PredictedTrace(
             profile=profile,
             model=model,
             launches=tuple(predicted),
-            transfers=tuple(_predict_transfers(self._trace, profile, on_devices)),
+            transfers=tuple(predict_transfers(self._trace, profile, on_devices)),
             refused=tuple(refused),
-            recorded_on=tuple(dict.fromkeys(str(name) for name, *_ in devices)),
+            recorded_on=recorded_on,
             label=label,
             differences=_differences(profile, devices),
         )
@@ -271,8 +255,7 @@ class TracePredictor:
             for each in predicted
         ]
         runs = runs_of(self._trace, groups, on_devices)
-        found = neighbour_times(runs, groups, profile, end_s)
-        for position, cost in found.items():
+        for position, cost in neighbour_times(runs, groups, profile, end_s).items():
             predicted[position] = predicted[position].beside(cost)
 
     def _launches_on(self, on_devices: str) -> list[TracedLaunch]:
@@ -375,27 +358,3 @@ def launch_durations(
         int(launch): part
         for launch, part in zip(launches, np.split(rows[:, 1], begins[1:]), strict=False)
     }
-
-
-def _predict_transfers(
-    trace: Trace, profile: DeviceProfile, on_devices: str
-) -> Iterator[PredictedTransfers]:
-    """Yield reads and writes by direction and size. Host memory is assumed pageable, as it mostly is."""
-    if not profile.points("transfers", f"{HostMemory.PAGEABLE} {Direction.TO_DEVICE}"):
-        return
-    model = TransferModel.of(profile)
-    times: dict[tuple[Direction, int], list[int]] = {}
-    for kind, size, duration in trace.iterate(_TRANSFERS.format(on_devices=on_devices)):
-        if isinstance(size, int):
-            durations = times.setdefault((DIRECTION_OF[str(kind)], size), [])
-            durations.append(duration if isinstance(duration, int) and duration > 0 else 0)
-    for (direction, size), durations in times.items():
-        timed = [duration for duration in durations if duration]
-        yield PredictedTransfers(
-            direction=direction,
-            size_bytes=size,
-            calls=len(durations),
-            measured_ns=float(np.median(timed)) if timed else None,
-            total_ns=float(sum(timed)),
-            prediction=model.predict(Transfer(direction, HostMemory.PAGEABLE, size)),
-        )

@@ -8,10 +8,10 @@ from typing import Final
 from cltrace.events.workloads import HostMemory, Transfer
 from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.predict.models.overlap import OVERLAP
+from cltrace.predict.traced_transfers import PredictedTransfers
 from cltrace.predict.traces import (
     PredictedLaunch,
     PredictedTrace,
-    PredictedTransfers,
     predict_trace,
 )
 from cltrace.predict.transfers import TransferModel

@@ -12,7 +12,11 @@ from cltrace.predict.models import Cache
 from cltrace.predict.models.thesis import THESIS
 from cltrace.predict.quotients import distance, quotient
 from cltrace.predict.trace_profile import ProfileChoice
-from cltrace.predict.traces import PredictedLaunch, PredictedTrace, PredictedTransfers
+from cltrace.predict.traced_transfers import PredictedTransfers
+from cltrace.predict.traces import (
+    PredictedLaunch,
+    PredictedTrace,
+)
 from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.neighbour_columns import (

@@ -12,6 +12,7 @@ from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels import BufferArgument, KernelCounts, count, parse
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.demand.launch import demand_of
+from cltrace.kernels.machine import Machine
 from cltrace.predict.launch_states import LaunchStates
 from cltrace.predict.models import Cache
 from cltrace.predict.models.overlap import OVERLAP
@@ -107,7 +108,7 @@ def test_states_are_the_medians_of_calls() -> None:
 
 def test_idle_times_of_a_trace_are_those_of_its_compute_units() -> None:
     with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
-        states = LaunchStates.of(trace, [], 50 << 20, on_devices="")
+        states = LaunchStates.of(trace, [], Machine(compute_units=132), "")
         commands = trace["v_command"].dropna(subset=["start_device_ns", "end_device_ns"])
     working = commands[commands.kind.isin(["kernel", "fill", "copy"])]
     assert len(working) < len(commands)

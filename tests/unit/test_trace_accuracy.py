@@ -32,7 +32,10 @@ from cltrace.predict.trace_accuracy import (
     score_trace,
 )
 from cltrace.predict.trace_profile import choose_profiles, devices_of_trace
-from cltrace.predict.traces import PredictedLaunch, PredictedTransfers
+from cltrace.predict.traced_transfers import PredictedTransfers
+from cltrace.predict.traces import (
+    PredictedLaunch,
+)
 from cltrace.profile import load_profile
 from cltrace.report.document import Document, Table
 from cltrace.report.formats.terminal import console_for, renderable
