@@ -53,8 +53,16 @@ class ActiveTime:
         """Return the active share of each window, as a sensor with this response shows it."""
         length = np.maximum(end_s - begin_s, 1e-12)
         share = np.zeros(len(begin_s))
+        # Where a window begins as the one before it ends, both need the active time until then.
+        is_new = np.ones(len(begin_s), np.bool_)
+        is_new[1:] = begin_s[1:] != end_s[:-1]
+        new_begin_s = begin_s[is_new]
+        until_begin = np.empty(len(begin_s))
         for age_s in response.ages_s:
-            share += self.until(end_s - age_s) - self.until(begin_s - age_s)
+            until_end = self.until(end_s - age_s)
+            until_begin[1:] = until_end[:-1]
+            until_begin[is_new] = self.until(new_begin_s - age_s)
+            share += until_end - until_begin
         mean_share: Floats = share / (length * len(response.ages_s))
         return mean_share
 
