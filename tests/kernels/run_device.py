@@ -45,7 +45,9 @@ def run_on(
 
 def build(case: Case, context: cl.Context, options: str = "") -> cl.Program:
     """The program of a case."""
-    return cl.Program(context, case.text).build(options=f"{case.options} {options}".split())
+    program = cl.Program(context, case.text)
+    program.build(options=f"{case.options} {options}".split())
+    return program
 
 
 def run_built(

@@ -381,23 +381,10 @@ def test_the_verb_fits_and_predicts(run: Runner, tmp_path: Path) -> None:
     assert "without E_CPU" in done.stdout
     some, application = points(PowerSet.APPLICATION), tmp_path / "application.json"
     write_points(replace(some, points=some.points[:2]), application)
-    done = run(
-        "power", "predict", "--points", application, "--profile", profile, "--format", "json"
-    )
-    rows = json.loads(done.stdout)["application"]
+    predicting = ("power", "predict", "--points", application, "--profile", profile)
+    rows = json.loads(run(*predicting, "--format", "json").stdout)["application"]
     assert len(rows) == 2
-    few = run(
-        "power",
-        "predict",
-        "--points",
-        application,
-        "--profile",
-        profile,
-        "--top",
-        "1",
-        "--format",
-        "json",
-    )
+    few = run(*predicting, "--top", "1", "--format", "json")
     assert json.loads(few.stdout)["application"] == rows[:1]
     both = run("power", "predict", "x.cltrace", "--points", application)
     assert both.status == 2

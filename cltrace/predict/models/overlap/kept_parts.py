@@ -38,7 +38,7 @@ class KeptParts:
         self._demand: Final = demand
         self._near: CacheSize | None = None
         self._misses = NearMisses((), ())
-        self._operations: Mapping[object, float] | None = None
+        self._operations: object = None
         self._pipe_key = (0.0, 0.0)
         self._pipes: Mapping[Pipe, float] = {}
 

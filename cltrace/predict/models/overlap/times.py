@@ -32,16 +32,18 @@ def times_of(
     """
     if demand.has_item_loops:
         return processor_times(demand, costs, cache)
-    kept = KeptParts(demand) if kept is None else kept
+    return _gpu_times(demand, costs, cache, arrival, KeptParts(demand) if kept is None else kept)
+
+
+def _gpu_times(
+    demand: Demand, costs: Costs, cache: Cache, arrival: Arrival, kept: KeptParts
+) -> Times:
     pipes, misses = kept.pipes(costs), kept.near_misses(costs)
-    missing = 1.0
-    if cache is Cache.WARM:
-        missing = _missing_share(demand.footprint_bytes, costs)
+    missing = _missing_share(demand.footprint_bytes, costs) if cache is Cache.WARM else 1.0
     local = _local(demand, costs)
     l1 = _l1(demand, costs, misses)
     l2 = sum(
-        _l2(region, sectors, costs)
-        for region, sectors in zip(demand.traffic, misses.sectors, strict=True)
+        _l2(*requested, costs) for requested in zip(demand.traffic, misses.sectors, strict=True)
     )
     memory = sum(_memory(region, costs, missing) for region in demand.traffic)
     latency = _latency(demand, costs, missing, misses)
