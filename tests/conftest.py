@@ -27,6 +27,8 @@ from tests.synthetic import Text, as_it_is, write_recording
 from tests.verb_server import VerbServer, is_served
 
 CLTRACE = (sys.executable, "-m", "cltrace")
+_WORKER = "PYTEST_XDIST_WORKER"
+"""Environment variable of a worker of pytest-xdist. All workers keep counts in the same directory."""
 PROGRAMS = Path(__file__).parent / "opencl" / "programs"
 
 
@@ -40,13 +42,18 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as under nohup
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     select_pocl()
-    os.environ[CACHE_VARIABLE] = tempfile.mkdtemp(prefix="cltrace-counts-")
+    if _WORKER not in os.environ:  # a worker has the environment of the process that started it
+        os.environ[CACHE_VARIABLE] = tempfile.mkdtemp(prefix="cltrace-counts-")
+        # There is a worker for each processor. Threads of linear algebra would wait for each other.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     settings.register_profile("cltrace", deadline=None, print_blob=True)
     settings.load_profile("cltrace")
 
 
 def pytest_unconfigure() -> None:
-    """Remove the counts that the tests kept."""
+    """Remove the counts that the tests kept, once all workers have ended."""
+    if _WORKER in os.environ:
+        return
     shutil.rmtree(os.environ[CACHE_VARIABLE], ignore_errors=True)
 
 

@@ -10,6 +10,8 @@ from cltrace.power.mean_power import Floats
 
 _NODES: Final = 24
 """Number of ages, each with an equal share, that approximate an exponential response."""
+_BATCH: Final = 1 << 18
+"""Times to look up at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,19 @@ class ActiveTime:
         """Return the active share of each window, as a sensor with this response shows it."""
         length = np.maximum(end_s - begin_s, 1e-12)
         share = np.zeros(len(begin_s))
-        for age_s in response.ages_s:
-            share += self.until(end_s - age_s) - self.until(begin_s - age_s)
-        mean_share: Floats = share / (length * len(response.ages_s))
+        # Where a window begins as the one before it ends, both need the active time until then.
+        is_new = np.ones(len(begin_s), np.bool_)
+        is_new[1:] = begin_s[1:] != end_s[:-1]
+        ages_s = np.array(response.ages_s)[:, None]
+        rows = max(_BATCH // max(len(begin_s), 1), 1)
+        for batch in (ages_s[first : first + rows] for first in range(0, len(ages_s), rows)):
+            until_end = self.until(end_s - batch)
+            until_begin = np.empty_like(until_end)
+            until_begin[:, 1:] = until_end[:, :-1]
+            until_begin[:, is_new] = self.until(begin_s[is_new] - batch)
+            for active in until_end - until_begin:
+                share += active
+        mean_share: Floats = share / (length * len(ages_s))
         return mean_share
 
 

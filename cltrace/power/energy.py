@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -49,6 +50,7 @@ _NEAREST_FIRST: Final = (
     Scope.WALL,
 )
 """Scopes by distance from a device. The nearest measured scope gives the energy of its commands."""
+_ENERGIES: Final[WeakKeyDictionary[Trace, "TraceEnergy"]] = WeakKeyDictionary()
 _COMPONENTS: Final[Mapping[str, str]] = {Scope.GPU: "GPU", Scope.CPU: "CPU", Scope.DRAM: "CPU"}
 
 
@@ -197,8 +199,13 @@ def fill_from_calibration(energy: TraceEnergy, calibrations: Sequence[TraceEnerg
 
 
 def energy_of(trace: Trace, activity: Activity | None = None) -> TraceEnergy:
-    """Return the energy that the sensors of a trace measured. Raises: `DamagedTraceError`."""
-    activity = read_activity(trace) if activity is None else activity
+    """Return the energy that a trace's sensors measured, computed once. Raises: `DamagedTraceError`."""
+    if trace not in _ENERGIES:
+        _ENERGIES[trace] = _compute_energy(trace, activity or read_activity(trace))
+    return _ENERGIES[trace]
+
+
+def _compute_energy(trace: Trace, activity: Activity) -> TraceEnergy:
     channels = read_channels(trace, activity.axis)
     devices = read_devices(trace)
     sizes = {

@@ -111,10 +111,17 @@ class _ResponseObjective:
     def __init__(self, observations: Observations, activities: Sequence[ActiveTime]) -> None:
         self._observations = observations
         self._activities = activities
+        self._squares: dict[SensorResponse, float] = {}
         self.count = len(observations)
 
     def squares(self, response: SensorResponse) -> float:
-        """Return the sum of squared residuals for a response."""
+        """Return the sum of squared residuals for a response, which is computed once."""
+        squares = self._squares.get(response)
+        if squares is None:
+            squares = self._squares[response] = self._compute_squares(response)
+        return squares
+
+    def _compute_squares(self, response: SensorResponse) -> float:
         begin_s, end_s = self._observations.begin_s, self._observations.end_s
         power_w = self._observations.power_w
         columns = [activity.mean(begin_s, end_s, response) for activity in self._activities]

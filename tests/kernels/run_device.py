@@ -40,7 +40,23 @@ def run_on(
     finished: Callable[[cl.Program], None] = lambda _: None,
 ) -> list[Array | None]:
     """As `run_case`, on a context; `finished` gets the program once the kernel has run."""
-    program = cl.Program(context, case.text).build(options=f"{case.options} {options}".split())
+    return run_built(case, build(case, context, options), context, finished)
+
+
+def build(case: Case, context: cl.Context, options: str = "") -> cl.Program:
+    """The program of a case."""
+    program = cl.Program(context, case.text)
+    program.build(options=f"{case.options} {options}".split())
+    return program
+
+
+def run_built(
+    case: Case,
+    program: cl.Program,
+    context: cl.Context,
+    finished: Callable[[cl.Program], None] = lambda _: None,
+) -> list[Array | None]:
+    """As `run_on`, with a program that is built already."""
     kernel = cl.Kernel(program, case.kernel)
     queue = cl.CommandQueue(context)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
@@ -82,9 +98,10 @@ def load(path: Path) -> list[Array | None]:
 def run_all(cases: Sequence[Case], platform_name: str, folder: Path, options: str = "") -> None:
     """Run cases: of each a NAME.npz or NAME.error; `launched` lists those whose kernel ran.
 
-    What Oclgrind compiled is NAME.binary.
+    What Oclgrind compiled is NAME.binary. Cases with the same text and options share a program.
     """
     context = context_on(platform_name)
+    programs: dict[tuple[str, str], cl.Program] = {}
     for case in cases:
 
         def note(program: cl.Program, name: str = case.name) -> None:
@@ -93,8 +110,11 @@ def run_all(cases: Sequence[Case], platform_name: str, folder: Path, options: st
             if platform_name == OCLGRIND:  # PoCL would compile every kernel of the program for it
                 (folder / f"{name}.binary").write_bytes(program.binaries[0])
 
+        key = (case.text, case.options)
         try:
-            save(folder, case.name, run_on(case, context, options, note))
+            if key not in programs:
+                programs[key] = build(case, context, options)
+            save(folder, case.name, run_built(case, programs[key], context, note))
         except (cl.Error, RuntimeError) as error:  # what one case asks for may be unsupported
             (folder / f"{case.name}.error").write_text(str(error), encoding="utf-8")
 

@@ -60,20 +60,27 @@ def points(wanted: PowerSet) -> PowerMeasurements:
     return read_points(DATA / f"h200-power-{wanted}.json")
 
 
-def test_counting_shows_its_progress() -> None:
-    states: list[str] = []
-    measured = points(PowerSet.APPLICATION)
-    count_examples(measured, PowerSet.APPLICATION, H200, states.append)
-    assert states == [f"{n} of {len(measured.points)} points" for n in range(len(measured.points))]
+@pytest.fixture(scope="module")
+def progress() -> dict[PowerSet, list[str]]:
+    """The states that counting shows, by set."""
+    return {wanted: [] for wanted in PowerSet}
 
 
 @pytest.fixture(scope="module")
-def examples() -> dict[PowerSet, list[Example]]:
+def examples(progress: dict[PowerSet, list[str]]) -> dict[PowerSet, list[Example]]:
     found = {}
     for wanted in PowerSet:
-        found[wanted], refused = count_examples(points(wanted), wanted, H200)
+        states = progress[wanted]
+        found[wanted], refused = count_examples(points(wanted), wanted, H200, states.append)
         assert not refused
     return found
+
+
+@pytest.mark.usefixtures("examples")
+def test_counting_shows_its_progress(progress: dict[PowerSet, list[str]]) -> None:
+    for wanted, states in progress.items():
+        count = len(points(wanted).points)
+        assert states == [f"{n} of {count} points" for n in range(count)]
 
 
 def mape(some: Sequence[EvaluatedExample]) -> tuple[float, float]:
@@ -360,8 +367,11 @@ def test_a_term_without_a_model_of_all_of_it_is_unresolved() -> None:
 
 
 def test_the_verb_fits_and_predicts(run: Runner, tmp_path: Path) -> None:
-    files = [("--from", DATA / f"h200-power-{one}.json") for one in ("calibration", "suite")]
-    words = [word for pair in files for word in pair]
+    words: list[str | Path] = []
+    for wanted in (PowerSet.CALIBRATION, PowerSet.SUITE):
+        some, path = points(wanted), tmp_path / f"{wanted}.json"
+        write_points(replace(some, points=some.points[::3]), path)
+        words += ["--from", path]
     profile = tmp_path / "h200.json"
     assert run("power", "calibrate", *words, "--profile", "nvidia-h200", "-o", profile).status == 0
     done = run("power", "predict", DATA / "h200-mixture.cltrace", "--profile", profile)
@@ -369,25 +379,13 @@ def test_the_verb_fits_and_predicts(run: Runner, tmp_path: Path) -> None:
     assert "double_chain" in done.stdout
     assert "E_total = E_CPU + E_GPU + E_transfer" in done.stdout
     assert "without E_CPU" in done.stdout
-    application = DATA / "h200-power-application.json"
-    done = run(
-        "power", "predict", "--points", application, "--profile", profile, "--format", "json"
-    )
-    rows = json.loads(done.stdout)["application"]
-    assert len(rows) == 6
-    few = run(
-        "power",
-        "predict",
-        "--points",
-        application,
-        "--profile",
-        profile,
-        "--top",
-        "2",
-        "--format",
-        "json",
-    )
-    assert json.loads(few.stdout)["application"] == rows[:2]
+    some, application = points(PowerSet.APPLICATION), tmp_path / "application.json"
+    write_points(replace(some, points=some.points[:2]), application)
+    predicting = ("power", "predict", "--points", application, "--profile", profile)
+    rows = json.loads(run(*predicting, "--format", "json").stdout)["application"]
+    assert len(rows) == 2
+    few = run(*predicting, "--top", "1", "--format", "json")
+    assert json.loads(few.stdout)["application"] == rows[:1]
     both = run("power", "predict", "x.cltrace", "--points", application)
     assert both.status == 2
     assert "not both" in both.stderr

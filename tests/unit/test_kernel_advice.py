@@ -9,12 +9,13 @@ import statistics
 import tarfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 import cltrace
+from cltrace.kernels.launches.settings import default_settings
 from cltrace.predict.kernel_advice import Counting, advise_on_kernels
 from cltrace.timeline.advice import Finding
 from cltrace.timeline.analysis import Analysis
@@ -24,6 +25,8 @@ MIN_RATE = 0.95
 MIN_INSIDE = 0.85
 MIN_GAIN_SHARE = 0.2
 VARIANTS = ("before", "after")
+IN_THIS_PROCESS = replace(default_settings(), workers=1)
+"""Each trace has few launches: to start processes takes longer than to count them."""
 ALSO = {("private-sums", "after", "private-array")}
 """Findings that are right: the other variant's launch for warming up takes more than 1 % of the run."""
 
@@ -72,7 +75,7 @@ def read_cases(directory: Path) -> Iterator[tuple[str, Case]]:
 def kernel_findings(trace: Path) -> tuple[Finding, ...]:
     with cltrace.load(trace) as opened:
         analysis = Analysis(opened)
-        advice = advise_on_kernels(analysis, Counting())
+        advice = advise_on_kernels(analysis, Counting(IN_THIS_PROCESS))
         rules = {proposal.rule for proposal in advice.proposals}
         run = analysis.findings_with(advice)
     for finding in run.findings:

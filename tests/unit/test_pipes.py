@@ -16,8 +16,8 @@ from cltrace.kernels.demand import Pipe, cost_names, demand_of, pipe_of
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.overlap.parts import overlap
 from cltrace.predict.models.overlap.pipe_overlap import MIXTURES, pipe_overlap
+from cltrace.predict.models.overlap.pipe_times import pipe_times
 from cltrace.predict.models.overlap.probes import MeasuredProbe
-from cltrace.predict.models.overlap.times import pipe_times
 from cltrace.profile import read_profile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
 

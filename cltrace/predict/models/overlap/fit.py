@@ -26,6 +26,7 @@ from cltrace.predict.models.overlap.joint_costs import (
     required_constants,
 )
 from cltrace.predict.models.overlap.joint_search import SearchLimits, search_minimum
+from cltrace.predict.models.overlap.kept_parts import KeptParts
 from cltrace.predict.models.overlap.pipe_overlap import MIXTURES, pipe_overlap
 from cltrace.predict.models.overlap.probes import MeasuredProbe
 from cltrace.predict.models.overlap.times import times_of
@@ -114,10 +115,16 @@ def _joint(
     start = np.log([starts.get(cost.name, cost.start) for cost in joint])
     priors = np.asarray([cost.prior for cost in joint])
     logs = np.log([probe.time_ns for probe in probes])
+    parts = [KeptParts(probe.demand) for probe in probes]
 
     def residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
         costs = isolated.with_constants(_by_name(joint, values))
-        predicted = np.log([times_of(probe.demand, costs).total_ns for probe in probes])
+        predicted = np.log(
+            [
+                times_of(probe.demand, costs, kept=kept).total_ns
+                for probe, kept in zip(probes, parts, strict=True)
+            ]
+        )
         combined: NDArray[np.float64] = np.concatenate(
             [weights * (predicted - logs), priors * (values - start)]
         )

@@ -8,8 +8,8 @@ import numpy as np
 
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.overlap.parts import overlap
+from cltrace.predict.models.overlap.pipe_times import pipe_times
 from cltrace.predict.models.overlap.probes import MeasuredProbe, longer_loops
-from cltrace.predict.models.overlap.times import pipe_times
 from cltrace.profile import Parameter
 
 MIXTURES: Final = "mixtures"

@@ -1,42 +1,52 @@
 """The times of a launch's parts, and their overlap."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from cltrace.events.workloads import STEADY, Arrival
-from cltrace.kernels.demand.caches import CacheSize, lost_share, shared_sectors
+from cltrace.kernels.demand.caches import CacheSize
 from cltrace.kernels.demand.launch import Demand
-from cltrace.kernels.demand.operations import ACCESS, Pipe, is_conversion
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.arrivals import arrival_times
 from cltrace.predict.models.overlap.costs import Costs
+from cltrace.predict.models.overlap.kept_parts import KeptParts, NearMisses
 from cltrace.predict.models.overlap.parts import Times, overlap
 from cltrace.predict.models.overlap.processor_times import processor_times
 from cltrace.predict.models.prediction import Cache
 
 _SCHEDULERS: Final = 4.0
 """Schedulers of a compute unit, each of which issues for its own warps."""
-_LONGER: Final = 1.05
-"""Cost of a function, by that of an instruction of its pipe, from which more instructions show."""
 
 
 def times_of(
-    demand: Demand, costs: Costs, cache: Cache = Cache.WARM, arrival: Arrival = STEADY
+    demand: Demand,
+    costs: Costs,
+    cache: Cache = Cache.WARM,
+    arrival: Arrival = STEADY,
+    kept: KeptParts | None = None,
 ) -> Times:
-    """Return the times of a launch's parts for a state of the caches and of the device."""
+    """Return the times of a launch's parts for a state of the caches and of the device.
+
+    `kept` has the parts of an earlier evaluation of the same launch.
+    """
     if demand.has_item_loops:
         return processor_times(demand, costs, cache)
-    pipes = pipe_times(demand, costs)
-    missing = 1.0
-    if cache is Cache.WARM:
-        missing = _missing_share(demand.footprint_bytes, costs)
+    return _gpu_times(demand, costs, cache, arrival, KeptParts(demand) if kept is None else kept)
+
+
+def _gpu_times(
+    demand: Demand, costs: Costs, cache: Cache, arrival: Arrival, kept: KeptParts
+) -> Times:
+    pipes, misses = kept.pipes(costs), kept.near_misses(costs)
+    missing = _missing_share(demand.footprint_bytes, costs) if cache is Cache.WARM else 1.0
     local = _local(demand, costs)
-    l1 = _l1(demand, costs)
-    l2 = sum(_l2(region, demand, costs) for region in demand.traffic)
+    l1 = _l1(demand, costs, misses)
+    l2 = sum(
+        _l2(*requested, costs) for requested in zip(demand.traffic, misses.sectors, strict=True)
+    )
     memory = sum(_memory(region, costs, missing) for region in demand.traffic)
-    latency = _latency(demand, costs, missing)
+    latency = _latency(demand, costs, missing, misses)
     atomics = sum(_atomics(region, costs) for region in demand.traffic)
     dispatch = _dispatch(demand, costs)
     waiting_norm = _norm(costs["p waiting"], _phase_separation(demand, costs["phases"]))
@@ -106,55 +116,18 @@ def _norm(overlapping: float, separation: float) -> float:
     return overlapping + (1.0 - overlapping) * separation
 
 
-def pipe_times(demand: Demand, costs: Costs, exponent: float | None = None) -> Mapping[Pipe, float]:
-    """Return the time of each pipe of a GPU's compute units by itself, in ns.
-
-    `exponent` is that with which pipes overlap, by default the one among the costs.
-    """
-    exponent = costs["p pipes"] if exponent is None else exponent
-    times = dict.fromkeys(Pipe, 0.0)
-    slot = costs["slot"]
-    instruction = costs.special_instruction
-    for work in demand.work:
-        cost = costs.operations.get(work.name, slot)
-        if work.name == ACCESS:
-            cost = slot
-        issuing = cost
-        if work.pipe is Pipe.SPECIAL and not is_conversion(work.name):
-            issuing = _issuing(cost, instruction, slot, exponent)
-            cost = min(cost, instruction)
-        elif work.pipe is not Pipe.ISSUE:
-            issuing = min(slot, cost)
-        times[Pipe.ISSUE] += work.warp_total * issuing
-        if work.pipe is not Pipe.ISSUE:
-            times[work.pipe] += work.warp_total * cost
-    return {pipe: time * demand.busiest_share / demand.units for pipe, time in times.items()}
-
-
-def _issuing(cost: float, instruction: float, slot: float, exponent: float) -> float:
-    """Return the time that a function takes of the issue slots, in ns.
-
-    A function is one instruction of its pipe among others that scale its argument and result. What it
-    takes longer than that instruction shows how many they are, as pipes overlap with the exponent. Where
-    it takes as long, they are hidden, and count as one.
-    """
-    if cost < _LONGER * instruction:
-        return slot
-    return max(slot, math.pow(cost**exponent - instruction**exponent, 1.0 / exponent))
-
-
 def _local(demand: Demand, costs: Costs) -> float:
     cycles = demand.local_cycles * costs["local"]
     return (cycles + demand.barriers * costs["barrier"]) * demand.busiest_share / demand.units
 
 
-def _l1(demand: Demand, costs: Costs) -> float:
+def _l1(demand: Demand, costs: Costs, misses: NearMisses) -> float:
     """Return the time of the near caches.
 
     Each request takes a bank cycle. Further bank cycles, further lines and misses overlap. Units
     that read images take longer.
     """
-    missed = sum(_missed_lines(region, demand, costs) for region in demand.traffic)
+    missed = sum(map(_missed_lines, demand.traffic, misses.sectors))
     further = max(
         demand.bank_cycles * costs["bank"],
         demand.lines * costs["line"],
@@ -166,24 +139,14 @@ def _l1(demand: Demand, costs: Costs) -> float:
     return (requests + further) * demand.busiest_share / demand.units
 
 
-def _l2_sectors(region: Traffic, demand: Demand, costs: Costs) -> float:
-    """Return the sectors that a region requests from the shared cache."""
-    return shared_sectors(region, demand, _near_cache(costs))
-
-
-def _near_cache(costs: Costs) -> CacheSize:
-    return CacheSize(costs["l1 size"], costs["l1 sharpness"])
-
-
-def _missed_lines(region: Traffic, demand: Demand, costs: Costs) -> float:
-    """Return the line reads that miss the near cache."""
+def _missed_lines(region: Traffic, requested: float) -> float:
+    """Return the line reads that miss the near cache, of which sectors are `requested`."""
     if region.access is not Access.READ or not region.sectors:
         return 0.0
-    return region.lines * min(_l2_sectors(region, demand, costs) / region.sectors, 1.0)
+    return region.lines * min(requested / region.sectors, 1.0)
 
 
-def _l2(region: Traffic, demand: Demand, costs: Costs) -> float:
-    sectors = _l2_sectors(region, demand, costs)
+def _l2(region: Traffic, sectors: float, costs: Costs) -> float:
     if region.access is Access.READ:
         return sectors * costs["sector read"]
     partial = region.partial_sectors
@@ -211,10 +174,10 @@ def _chains(demand: Demand, costs: Costs) -> float:
     return demand.serial_warps * waits
 
 
-def _latency(demand: Demand, costs: Costs, missing: float) -> float:
+def _latency(demand: Demand, costs: Costs, missing: float, misses: NearMisses) -> float:
     """Return the time for which warps wait for memory and for each other."""
     waits = demand.barriers / demand.warps * costs["wait barrier"]
-    latencies = _read_latencies(demand, costs, missing)
+    latencies = _read_latencies(demand, costs, missing, misses)
     for reads in demand.reads:
         nearest = costs["wait local"] if reads.has_local else 0.0
         slowest = max(nearest, *(latencies[position] for position in reads.traffic), 0.0)
@@ -223,23 +186,31 @@ def _latency(demand: Demand, costs: Costs, missing: float) -> float:
     return demand.serial_warps * waits + turnover
 
 
-def _read_latencies(demand: Demand, costs: Costs, missing: float) -> Sequence[float]:
+def _read_latencies(
+    demand: Demand, costs: Costs, missing: float, misses: NearMisses
+) -> Sequence[float]:
     """Return the latency of a read of each region, in ns; 0 for regions that no warp waits for."""
     rounds = [0.0] * len(demand.traffic)
     for reads in demand.reads:
         for position in reads.traffic:
             rounds[position] += reads.per_warp
+    shares = [
+        _shared_share(region, count, demand, sectors, lost) if count else 0.0
+        for region, count, sectors, lost in zip(
+            demand.traffic, rounds, misses.sectors, misses.lost_shares, strict=True
+        )
+    ]
     return [
-        _read_latency(region, count, demand, costs, missing) if count else 0.0
-        for region, count in zip(demand.traffic, rounds, strict=True)
+        _read_latency(region, share, costs, missing) if count else 0.0
+        for region, count, share in zip(demand.traffic, rounds, shares, strict=True)
     ]
 
 
-def _read_latency(
-    region: Traffic, rounds: float, demand: Demand, costs: Costs, missing: float
-) -> float:
-    """Return the latency of a read of a region that a warp waits for `rounds` times, in ns."""
-    shared = _shared_share(region, rounds, demand, costs)
+def _read_latency(region: Traffic, shared: float, costs: Costs, missing: float) -> float:
+    """Return the latency of a read of a region, in ns.
+
+    `shared` is the share of its waits that are for the shared cache.
+    """
     memory = shared * missing * region.new_share
     return (
         costs["wait l1"]
@@ -248,18 +219,20 @@ def _read_latency(
     )
 
 
-def _shared_share(region: Traffic, rounds: float, demand: Demand, costs: Costs) -> float:
+def _shared_share(
+    region: Traffic, rounds: float, demand: Demand, requested: float, lost: float
+) -> float:
     """Return the share of a warp's waits for a region in which it waits for the shared cache.
 
     Of the reads that a wait is for, one has to move on to other sectors, and the near cache must not hold
     these. All of a group wait for the first of its warps to touch them. Where lanes walk along sectors
-    side by side, they come to new ones at the same time.
+    side by side, they come to new ones at the same time. `rounds` are the waits of a warp for the region,
+    `requested` and `lost` its near misses.
     """
     reads = region.requests / demand.warps / rounds
     moves = min(region.moving_share * max(reads, 1.0), 1.0)
-    moves = max(moves, lost_share(region, demand, _near_cache(costs)))
-    fetched = _l2_sectors(region, demand, costs)
-    return moves * min(fetched / max(region.step_sectors, 1e-9), 1.0)
+    moves = max(moves, lost)
+    return moves * min(requested / max(region.step_sectors, 1e-9), 1.0)
 
 
 def _atomics(region: Traffic, costs: Costs) -> float:
