@@ -17,7 +17,7 @@ from cltrace.errors import IterationError
 from cltrace.events.workloads import Direction, HostMemory, Transfer
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.workloads import WorkloadCounter
-from cltrace.predict.models import DEFAULT, MODELS, FittedModel
+from cltrace.predict.models import DEFAULT, MODELS, FittedModel, Prediction
 from cltrace.predict.transfers import TransferModel
 from cltrace.profile import DeviceProfile
 
@@ -25,6 +25,8 @@ _LOG: Final = logging.getLogger(__name__)
 _CALL_NS: Final = 10_000.0
 """Time of a launch's call on a device that is not here; between half and twice as much."""
 _SPREAD: Final = 2.0
+_MEASURED: Final = 1.25
+"""Factor of the bounds of times that were measured here."""
 
 
 class RunPlace(StrEnum):
@@ -85,11 +87,37 @@ class Residency:
     keeps_result: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceCalls:
+    """Measured times of calls on a device that is here, in ns.
+
+    Attributes:
+        call_ns: a launch of an empty kernel, from its call to its end.
+        copies: bytes, and the times of copying to a new buffer and into a new array, by ascending bytes.
+    """
+
+    call_ns: float
+    copies: tuple[tuple[int, float, float], ...]
+
+    def copy_ns(self, direction: Direction, size_bytes: int) -> float:
+        """Return the time of a copy: interpolated, and beyond the largest in proportion to the size."""
+        sizes = [row[0] for row in self.copies]
+        times = [row[1 if direction is Direction.TO_DEVICE else 2] for row in self.copies]
+        if size_bytes > sizes[-1]:
+            return times[-1] * size_bytes / sizes[-1]
+        logs = np.interp(np.log(max(size_bytes, 1)), np.log(sizes), np.log(times))
+        return float(np.exp(logs))
+
+
+COPY_SIZES: Final = tuple(1 << exponent for exponent in range(10, 27, 2))
+"""Sizes of the copies that are measured."""
+
+
 class DeviceTimes:
     """Predicted times on the device of a profile."""
 
-    def __init__(self, profile: DeviceProfile, call_ns: float | None = None) -> None:
-        """`call_ns` is the time of a launch's call where it was measured.
+    def __init__(self, profile: DeviceProfile, calls: DeviceCalls | None = None) -> None:
+        """`calls` are measured times of its calls where the device is here.
 
         Raises: `ProfileError` for a profile that has no costs of launches or of transfers.
         """
@@ -98,7 +126,7 @@ class DeviceTimes:
         self._transfers = TransferModel.of(profile)
         self._counting = WorkloadCounter(profile.device)
         self._counts: dict[tuple[str, tuple[int, ...]], KernelCounts] = {}
-        self._call_ns = call_ns
+        self._calls = calls
 
     def counts(self, iteration: Iteration) -> KernelCounts:
         """Return the counts of an iteration's kernel, counted once. Raises: `KernelError`."""
@@ -119,24 +147,35 @@ class DeviceTimes:
             for array in iteration.kernel(self.profile.device.max_group_items).arrays
             if array.name not in residency.arrays
         ]
-        parts.append(self._call())
+        size = iteration.result_type.size_bytes
+        parts.append(self._call(size))
         prediction = self._model.predict(self.counts(iteration))
         time_ns = prediction.duration_ns
         parts.append(TimePart("kernel", time_ns, prediction.interval_ns or (time_ns, time_ns)))
         if not residency.keeps_result:
-            size = iteration.result_type.size_bytes
             parts.append(self.transfer("read the result", Direction.FROM_DEVICE, size))
         return PlaceTime(RunPlace.DEVICE, tuple(parts))
 
-    def _call(self) -> TimePart:
-        if self._call_ns is None:
+    def _call(self, result_bytes: int) -> TimePart:
+        """Return the time of a launch's call, and of the memory of its result where it is known."""
+        if self._calls is None:
             return TimePart("call", _CALL_NS, (_CALL_NS / _SPREAD, _CALL_NS * _SPREAD))
-        return TimePart("call", self._call_ns, (0.8 * self._call_ns, 1.25 * self._call_ns))
+        # To write to new memory takes longer than to write to memory that was used before.
+        new_ns = self._calls.copy_ns(Direction.TO_DEVICE, result_bytes)
+        used_ns = self._modelled(Direction.TO_DEVICE, result_bytes).duration_ns
+        time_ns = self._calls.call_ns + max(0.0, new_ns - used_ns)
+        return TimePart("call", time_ns, (time_ns / _MEASURED, time_ns * _MEASURED))
+
+    def _modelled(self, direction: Direction, size_bytes: int) -> Prediction:
+        transfer = Transfer(direction, HostMemory.PAGEABLE, size_bytes)
+        return self._transfers.predict(transfer)
 
     def transfer(self, name: str, direction: Direction, size_bytes: int) -> TimePart:
         """Predict a transfer of ordinary memory of the host. Raises: `ProfileError`."""
-        transfer = Transfer(direction, HostMemory.PAGEABLE, size_bytes)
-        prediction = self._transfers.predict(transfer)
+        if self._calls is not None:
+            time_ns = self._calls.copy_ns(direction, size_bytes)
+            return TimePart(name, time_ns, (time_ns / _MEASURED, time_ns * _MEASURED))
+        prediction = self._modelled(direction, size_bytes)
         time_ns = prediction.duration_ns
         return TimePart(name, time_ns, prediction.interval_ns or (time_ns, time_ns))
 
@@ -159,8 +198,12 @@ def host_times(
         except IterationError as error:
             _LOG.info("the host's times are without C: %s", error)
             return
-        result = np.empty(iteration.domain.elements, iteration.tree.result_dtype)
-        run = program.runner(arrays, scalars, result)
+        elements, dtype = iteration.domain.elements, iteration.tree.result_dtype
+
+        def run(first: int, last: int) -> None:
+            # A new result each time: its pages are part of the time.
+            program.runner(arrays, scalars, np.empty(elements, dtype))(first, last)
+
         first_rows = round(CHUNK / program.row_positions) or 1
         yield _place_time(RunPlace.C, sample_time(run, program.rows, min(first_rows, program.rows)))
 
@@ -170,9 +213,10 @@ def _sample_numpy(
 ) -> SampledTime:
     domain = iteration.domain
     evaluation = ChunkEvaluation(iteration.tree, domain, arrays, scalars, NoObserver())
-    result = np.empty(domain.elements, iteration.tree.result_dtype)
+    dtype = iteration.tree.result_dtype
 
     def run(first: int, last: int) -> None:
+        result = np.empty(domain.elements, dtype)
         for begin in range(first, last, CHUNK):
             end = min(begin + CHUNK, last)
             result[begin:end] = evaluation.evaluate(begin, end)

@@ -13,7 +13,15 @@ from cltrace.domain.host.numpy_evaluation import evaluate_with_numpy
 from cltrace.domain.iterations import Iteration, arguments_of, scalar_values
 from cltrace.domain.language.reader import Arguments
 from cltrace.domain.language.scopes import live_function
-from cltrace.domain.place_times import DeviceTimes, PlaceTime, Residency, RunPlace, host_times
+from cltrace.domain.place_times import (
+    COPY_SIZES,
+    DeviceCalls,
+    DeviceTimes,
+    PlaceTime,
+    Residency,
+    RunPlace,
+    host_times,
+)
 from cltrace.domain.shapes import Domain, domain_of
 from cltrace.errors import MissingExtraError, UsageError
 from cltrace.events.workloads import Direction
@@ -97,7 +105,10 @@ class DomainRunner:
     def device_times(self) -> DeviceTimes:
         """The predicted times of the device. Raises: `ProfileError` if it has no profile."""
         if self._device_times is None:
-            self._device_times = DeviceTimes(self._profile(), self.device.call_ns())
+            self._device_times = DeviceTimes(
+                self._profile(),
+                DeviceCalls(self.device.call_ns(), tuple(self.device.copy_times(COPY_SIZES))),
+            )
         return self._device_times
 
     def _profile(self) -> DeviceProfile:

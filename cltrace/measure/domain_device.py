@@ -88,6 +88,26 @@ class DomainDevice:
             times.append(time.perf_counter_ns() - began_ns)
         return float(np.median(times[1:]))
 
+    def copy_times(self, sizes: Sequence[int], rounds: int = 3) -> list[tuple[int, float, float]]:
+        """Return the size in bytes, and the median times in ns of copying there and back, by size.
+
+        Each copy has a new buffer or array, as those of an iteration have.
+        """
+        rows = []
+        for size in sizes:
+            array = np.ones(size, np.uint8)
+            there, back = [], []
+            for _ in range(rounds + 1):
+                began_ns = time.perf_counter_ns()
+                buffer = self.upload(array)
+                copied_ns = time.perf_counter_ns()
+                self.download(buffer, "uint8", (size,))
+                there.append(copied_ns - began_ns)
+                back.append(time.perf_counter_ns() - copied_ns)
+                buffer.release()
+            rows.append((size, float(np.median(there[1:])), float(np.median(back[1:]))))
+        return rows
+
     def _kernel(self, source: str, name: str, options: str) -> cl.Kernel:
         key = (source, name, options)
         kernel = self._kernels.get(key)

@@ -1,5 +1,6 @@
 """Domain iterations on PoCL: results bit for bit, random functions, data that stays, host programs."""
 
+import csv
 import os
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from cltrace.kernels import BufferArgument, execute, parse
 from cltrace.measure import find_device
 from cltrace.measure.domain_device import DomainDevice
 from cltrace.suite.domain_iterations import matrix_of
+from tests.conftest import Runner
 from tests.domain_cases import (
     CASES,
     MATRIX,
@@ -235,10 +237,49 @@ def test_emitted_program_runs_without_cltrace(tmp_path: Path) -> None:
     assert same_bits(np.load(tmp_path / "result.npy"), in_python(case))
 
 
+def test_iterations_of_a_directory_are_measured_over_sizes(tmp_path: Path, run: Runner) -> None:
+    for number, function in enumerate(random_functions(GeneratorSettings(generated_examples=2), 5)):
+        (tmp_path / f"case{number}.py").write_text(function.text)
+    words = ["accuracy", "--kernels", str(tmp_path), "--profile", PROFILE, "--largest", "11"]
+    done = run(*words, "--plot", str(tmp_path / "figures"), "--format", "csv")
+    assert done.status == 0, done.stderr
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert [(row["iteration"], row["elements"]) for row in rows] == [
+        (name, elements) for name in ("case0", "case1") for elements in ("1024", "2048")
+    ]
+    for row in rows:
+        times = [float(row[f"run_{number}_ns"]) for number in range(1, 6)]
+        assert float(row["mean_ns"]) == pytest.approx(np.mean(times), rel=1e-3)
+        assert int(row["nodes"]) >= int(row["value_nodes"])
+        assert float(row["low_ns"]) <= float(row["predicted_ns"]) <= float(row["high_ns"])
+    figures = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert figures == ["sizes-case0.svg", "sizes-case1.svg"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--kernels", "nosuch"], "nosuch cannot be read"),
+        (["--kernels", "."], "has 0 Python files"),
+        (["--kernels", ".", "--largest", "40"], "give 10 to 26"),
+        (["--kernels", ".", "--samples", "3"], "leave out --samples"),
+        (["--largest", "12"], "--largest limits the sizes of --kernels"),
+    ],
+)
+def test_wrong_directories_are_refused(
+    words: list[str], message: str, tmp_path: Path, run: Runner
+) -> None:
+    done = run("accuracy", *words)
+    assert done.status == 2
+    assert message in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_device_reports_its_errors(device: DomainDevice) -> None:
     with pytest.raises(CltraceError, match="cannot run"):
         device.launch(("no OpenCL C", "f", ""), (1, 1), (), 4)
     with pytest.raises(CltraceError, match="has no buffers"):
         device.launch(("", "f", ""), (1, 1), (), 1 << 62)
     assert device.call_ns(rounds=1) > 0
+    assert [row[0] for row in device.copy_times((16, 1024), rounds=1)] == [16, 1024]
     assert isinstance(device._queue, cl.CommandQueue)

@@ -21,7 +21,7 @@ from tests.conftest import Runner
 
 READ_ONLY = {
     "energy-from", "trace", "from", "reference", "beside", "baselines", "points", "baseline",
-    "against",
+    "against", "kernels",
 }  # fmt: skip
 """Options that name files or directories which are only read."""
 
