@@ -85,19 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="score the launches and transfers of this trace instead of a set (repeatable)",
     )
-    parser.add_argument(
-        "--kernels",
-        metavar="DIR",
-        type=Path,
-        help="measure the domain iterations of DIR over sizes instead of a set, five times each",
-    )
-    parser.add_argument(
-        "--largest",
-        metavar="N",
-        type=_parse_exponent,
-        help=f"with --kernels: measure 2^{SIZE_EXPONENTS[0]} to 2^N elements "
-        f"(default {SIZE_EXPONENTS[-1]})",
-    )
+    _add_kernel_arguments(parser)
     _add_set_arguments(parser)
     parser.add_argument(
         "--profile",
@@ -117,6 +105,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_counting_arguments(parser)
     add_format_argument(parser)
+
+
+def _add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of a directory of iterations."""
+    parser.add_argument(
+        "--kernels",
+        metavar="DIR",
+        type=Path,
+        help="measure the domain iterations of DIR over sizes instead of a set, five times each",
+    )
+    parser.add_argument(
+        "--largest",
+        metavar="N",
+        type=_parse_exponent,
+        help=f"with --kernels: measure 2^{SIZE_EXPONENTS[0]} to 2^N elements "
+        f"(default {SIZE_EXPONENTS[-1]})",
+    )
 
 
 def _add_set_arguments(parser: argparse.ArgumentParser) -> None:

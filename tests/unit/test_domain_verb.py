@@ -196,6 +196,19 @@ def made_up_clock(per_unit_ns: float, call_ns: float) -> tuple[Callable[..., Non
     return run, lambda: int(passed[0])
 
 
+def test_a_disturbed_sample_is_not_extrapolated() -> None:
+    run, clock_ns = made_up_clock(5.0, 20_000.0)
+    calls = [0]
+
+    def disturbed(first: int, last: int) -> None:
+        calls[0] += 1
+        for _ in range(1000 if calls[0] % 3 else 1):
+            run(first, last)
+
+    sampled = sample_time(disturbed, 1 << 26, 256, clock_ns)
+    assert sampled.time_ns == pytest.approx(20_000 + (5 << 26), rel=0.02)
+
+
 @pytest.mark.parametrize("units", [1, 1000, 1 << 26])
 def test_samples_are_extrapolated(units: int) -> None:
     run, clock_ns = made_up_clock(5.0, 20_000.0)
