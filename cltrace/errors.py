@@ -19,6 +19,8 @@
     │   ├── KernelLimitError           reading or counting it exceeded a limit, which the message names
     │   ├── CompilerMissingError       there is no compiler
     │   └── CompilerFailedError        the compiler died, or exceeded its limits
+    ├── IterationError           a domain iteration cannot be computed
+    │   └── IterationSourceError       its function says what a kernel cannot: file, line, column
     ├── DeviceError              a device does not exist, or cannot do what is needed
     │   └── WorkloadError        a kernel or transfer cannot be built or run on it
     ├── PowerError               a power reader or log cannot be read, or energy not be attributed
@@ -185,6 +187,18 @@ class CompilerMissingError(KernelError):
 
 class CompilerFailedError(KernelError):
     """The compiler died, or exceeded its limits of time, memory or size."""
+
+
+class IterationError(CltraceError):
+    """A domain iteration cannot be computed: its sizes or arguments do not fit its function."""
+
+
+class IterationSourceError(IterationError):
+    """The function of a domain iteration cannot be generated. `place` is FILE:LINE:COLUMN."""
+
+    def __init__(self, place: str, message: str) -> None:
+        super().__init__(f"{place}: {message}")
+        self.place = place
 
 
 class BenchmarkFailedError(CltraceError):

@@ -47,6 +47,7 @@ VERBS: Final[Mapping[str, VerbEntry]] = {
     "calibrate": VerbEntry("calibrate", "measure the costs of a device's operations and accesses"),
     "profile": VerbEntry("profile", "list, show, plot or compare device profiles"),
     "predict": VerbEntry("predict", "predict the times of a trace, on this or another device"),
+    "domain": VerbEntry("domain", "decide where a computation over a domain runs, write its code"),
     "accuracy": VerbEntry("accuracy", "compare predictions with measurements of kernels or traces"),
     "bench": VerbEntry("bench", "benchmark a command interleaved with another command or revision"),
     "check": VerbEntry("check", "fail if kernels became slower or do more work than before"),

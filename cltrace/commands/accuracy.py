@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cltrace.commands.shared.argument_types import parse_natural, parse_positive
 from cltrace.commands.shared.counting_flags import add_counting_arguments, counting_settings
@@ -13,6 +13,8 @@ from cltrace.commands.shared.documents import add_format_argument, print_documen
 from cltrace.commands.shared.measurement_flags import add_measurement_file_arguments
 from cltrace.commands.shared.messages import DelayedProgress, progress_bar, say
 from cltrace.commands.shared.trace_argument import open_trace
+from cltrace.domain.decisions import SIZE_EXPONENTS
+from cltrace.domain.size_series import read_directory, time_series
 from cltrace.errors import MissingExtraError, ProfileError, UsageError
 from cltrace.predict.accuracy import Evaluation, evaluate
 from cltrace.predict.measurements import (
@@ -32,8 +34,12 @@ from cltrace.report.accuracy_figures import trace_origin, write_accuracy
 from cltrace.report.neighbour_figures import write_together
 from cltrace.report.neighbours import together_report
 from cltrace.report.prediction import missing_notes
+from cltrace.report.size_series import series_report, write_series
 from cltrace.report.trace_accuracy import trace_accuracy_report
 from cltrace.trace.reader import Trace
+
+if TYPE_CHECKING:  # loads pyopencl
+    from cltrace.measure import Bench
 
 _DEFAULT_SAMPLES: Final = 1000
 _DEFAULT_SEED: Final = 1
@@ -82,6 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="score the launches and transfers of this trace instead of a set (repeatable)",
     )
+    _add_kernel_arguments(parser)
     _add_set_arguments(parser)
     parser.add_argument(
         "--profile",
@@ -101,6 +108,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_counting_arguments(parser)
     add_format_argument(parser)
+
+
+def _add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of a directory of iterations."""
+    parser.add_argument(
+        "--kernels",
+        metavar="DIR",
+        type=Path,
+        help="measure the domain iterations of DIR over sizes instead of a set, five times each",
+    )
+    parser.add_argument(
+        "--largest",
+        metavar="N",
+        type=_parse_exponent,
+        help=f"with --kernels: measure 2^{SIZE_EXPONENTS[0]} to 2^N elements "
+        f"(default {SIZE_EXPONENTS[-1]})",
+    )
 
 
 def _add_set_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,8 +164,21 @@ def _parse_samples(text: str) -> int:
     return number
 
 
+def _parse_exponent(text: str) -> int:
+    """Return the exponent of a number of elements."""
+    number = parse_positive(text)
+    if number not in SIZE_EXPONENTS:
+        limits = f"{SIZE_EXPONENTS[0]} to {SIZE_EXPONENTS[-1]}"
+        raise argparse.ArgumentTypeError(f"2^{text[:20]} elements: give {limits}")
+    return number
+
+
 def execute(arguments: argparse.Namespace) -> int:
     """Measure, predict and compare; or score traces."""
+    if arguments.kernels is not None:
+        return _measure_kernels(arguments)
+    if arguments.largest is not None:
+        raise UsageError("--largest limits the sizes of --kernels: add it, or leave it out")
     if not arguments.traces:
         return _evaluate_set(arguments)
     for attribute, flag in _OF_SETS.items():
@@ -156,6 +193,40 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         _draw_traces(scored, arguments.plot)
     return 0
+
+
+def _measure_kernels(arguments: argparse.Namespace) -> int:
+    """Measure the iterations of a directory over sizes, and draw a figure for each."""
+    for attribute, flag in {"traces": "--trace", **_OF_SETS, "top": "--top"}.items():
+        if attribute != "device" and getattr(arguments, attribute) not in (None, False, []):
+            raise UsageError(f"--kernels measures the iterations of a directory: leave out {flag}")
+    iterations = read_directory(arguments.kernels)
+    named = _named_profile(arguments.profile)
+    with _bench(arguments.device or "") as bench:
+        profile = named if named is not None else profile_for(bench.facts)
+        last = arguments.largest or SIZE_EXPONENTS[-1]
+        exponents = [exponent for exponent in SIZE_EXPONENTS if exponent <= last]
+        with progress_bar(f"measuring {bench.facts.name}") as bar:
+            task = bar.add_task("measuring", total=len(iterations) * len(exponents))
+            rows = []
+            for row in time_series(iterations, profile, exponents, bench.time_runs):
+                rows.append(row)
+                bar.update(task, completed=len(rows))
+        origin = f"{bench.facts.name}, measured {datetime.now(UTC):%Y-%m-%d}"
+    document = series_report(rows, profile)
+    print_document(document, color=arguments.color, output_format=arguments.format)
+    if arguments.plot is not None:
+        for figure in write_series(rows, origin, arguments.plot):
+            say(f"wrote {figure}")
+    return 0
+
+
+def _bench(device: str) -> "Bench":
+    try:
+        from cltrace.measure import Bench, find_device  # noqa: PLC0415 - loads pyopencl
+    except ImportError as error:
+        raise MissingExtraError("accuracy", "pocl", error) from error
+    return Bench(find_device(device))
 
 
 def _score_traces(arguments: argparse.Namespace) -> tuple[Sequence[TraceAccuracy], Sequence[str]]:

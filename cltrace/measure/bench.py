@@ -69,6 +69,14 @@ class Bench:
 
             return repeat(run, rule)
 
+    def time_runs(self, workload: Workload, runs: int) -> Sequence[float]:
+        """Return the times of a number of runs on the device, in ns, after a run that does not count.
+
+        Raises: `WorkloadError` if the workload cannot be built or run.
+        """
+        with self.prepare(workload) as enqueue:
+            return [device_ns(enqueue()) for _ in range(runs + 1)][1:]
+
     def results(self, workload: Workload) -> Sequence[np.ndarray]:
         """Run a workload once and return the contents of its buffers, as bytes, in order of arguments."""
         with self.bind(workload.inputs) as arguments:

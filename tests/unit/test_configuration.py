@@ -21,7 +21,7 @@ from tests.conftest import Runner
 
 READ_ONLY = {
     "energy-from", "trace", "from", "reference", "beside", "baselines", "points", "baseline",
-    "against",
+    "against", "kernels",
 }  # fmt: skip
 """Options that name files or directories which are only read."""
 
@@ -89,6 +89,7 @@ SWITCHES = [
     if len(words) == 1 and action.nargs == 0 and action.dest != "help"
 ]
 FILLERS = {
+    "domain": ["random"],
     "kernel": ["k.cl"], "profile": ["list"], "check": ["a"], "baseline": ["list"], "compare": ["a"],
     "recover": ["a"], "merge": ["-o", "a", "b"], "completion": ["bash"],
 }  # fmt: skip

@@ -80,7 +80,7 @@ READING = {
 """How each verb that reads traces is tried; a verb that reads none is in `READ_NOTHING`."""
 
 READ_NOTHING = {
-    *("score", "baseline", "bench", "calibrate", "profile"),
+    *("score", "baseline", "bench", "calibrate", "profile", "domain"),
     *("run", "demo", "doctor", "completion", "help"),
 }
 

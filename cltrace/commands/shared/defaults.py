@@ -26,13 +26,14 @@ proves nothing: a clone belongs to the user who made it.
 ONLY_TRUSTED_OF: Final = {
     ("baseline",): frozenset({"baselines", "machine"}),
     ("calibrate",): frozenset({"from"}),
+    ("domain",): frozenset({"emit", "output-path"}),
     ("kernel",): frozenset({"device", "events", "page", "live"}),
     ("power", "calibrate"): frozenset({"from", "profile"}),
 }
 """Further options that a file does not set, by verb.
 
 They name what `baseline` writes or removes, what becomes the user's own profile of a device, and what
-`kernel` writes, serves or executes.
+`domain` and `kernel` write, serve or execute.
 """
 
 _READERS_WITH_ARGUMENT: Final = frozenset({"hwmon", "nvml", "rapl"})

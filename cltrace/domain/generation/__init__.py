@@ -1,0 +1,1 @@
+"""Code of domain iterations: OpenCL C for devices, C for the host, and host programs."""
